@@ -1,0 +1,1 @@
+//! dbdyno._engine

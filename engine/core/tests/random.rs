@@ -1,7 +1,7 @@
 //! The draws against sysbench's own numbers and against the exact laws.
 
 use dbdyno_core::random::{
-    C_FORMAT, Distribution, GlibcRandom, Law, PAD_FORMAT, Random, UniqueSequence,
+    C_FORMAT, Distribution, GlibcRandom, Law, PAD_FORMAT, Random, Seeding, UniqueSequence,
 };
 
 const GAUSSIAN: Distribution = Distribution::Gaussian { iterations: 12 };
@@ -67,6 +67,28 @@ fn prepared_k_of_both_personas() {
         let [row, _] = prepared_rows(Distribution::Uniform {}, size);
         assert_eq!(row.2, first, "uniform, {size} rows");
     }
+}
+
+#[test]
+fn connections_are_seeded_like_the_threads_of_sysbench() {
+    let mut libc_random = GlibcRandom::new(7);
+    for thread in 0..3 {
+        let mut theirs = Random::from_glibc(&mut libc_random);
+        let mut ours = Random::new(Seeding::Sysbench, 7, thread);
+        assert_eq!(ours.uniform(1, 1_000_000), theirs.uniform(1, 1_000_000));
+        ours.end_event();
+        theirs.next_u64();
+        assert_eq!(ours.next_u64(), theirs.next_u64(), "one value goes to the histogram");
+    }
+}
+
+#[test]
+fn streams_take_no_value_after_an_event() {
+    let mut random = Random::new(Seeding::Streams, 7, 3);
+    let mut plain = Random::for_stream(7, 3);
+    random.end_event();
+    assert_eq!(random.next_u64(), plain.next_u64());
+    assert_eq!(random.draw(&special(), 1, 1000), special().draw(&mut plain, 1, 1000));
 }
 
 /// FNV-1a of the draws joined by commas, as the transcript below was digested.

@@ -24,9 +24,9 @@ impl GlibcRandom {
     pub fn new(seed: u32) -> Self {
         let mut state = [0_u32; DEGREE];
         // glibc treats the word as signed and takes the seed 0 for 1.
-        let mut word = i64::from(if seed == 0 { 1 } else { seed }.cast_signed());
+        let mut word = i64::from((if seed == 0 { 1 } else { seed }) as i32);
         for slot in &mut state {
-            *slot = (word as i32).cast_unsigned();
+            *slot = word as i32 as u32;
             word = (16_807 * word) % 2_147_483_647;
             if word < 0 {
                 word += 2_147_483_647;

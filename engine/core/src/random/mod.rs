@@ -14,6 +14,8 @@ pub use glibc::GlibcRandom;
 pub use law::Law;
 pub use unique::UniqueSequence;
 
+use serde::{Deserialize, Serialize};
+
 /// Format of column `c`: ten groups of eleven digits.
 pub const C_FORMAT: &[u8; 119] = b"###########-###########-###########-###########-###########-\
 ###########-###########-###########-###########-###########";
@@ -28,13 +30,55 @@ pub const PAD_FORMAT: &[u8; 59] = b"###########-###########-###########-########
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random {
     state: [u64; 2],
+    /// Whether one more value is taken after each event, see [`Self::end_event`].
+    counts_events: bool,
+}
+
+/// How the streams of a run's connections come from its one seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Seeding {
+    /// Independent streams, one for each connection: [`Random::for_stream`].
+    #[default]
+    Streams,
+    /// As sysbench does it: four values of glibc's `random()` for each thread, in the order of the
+    /// threads (in sysbench itself a race, so that only its runs with one thread can be replayed).
+    Sysbench,
 }
 
 impl Random {
+    /// The draws of connection number `stream` (from 0) of a run with `seed`.
+    ///
+    /// sysbench's seed has 32 bits; of a longer one [`Seeding::Sysbench`] uses the lower half.
+    #[must_use]
+    pub fn new(seeding: Seeding, seed: u64, stream: u64) -> Self {
+        match seeding {
+            Seeding::Streams => Self::for_stream(seed, stream),
+            Seeding::Sysbench => {
+                let mut libc_random = GlibcRandom::new(seed as u32);
+                for _ in 0..4 * stream {
+                    libc_random.next_u31();
+                }
+                Self { counts_events: true, ..Self::from_glibc(&mut libc_random) }
+            }
+        }
+    }
+
     /// Seeds as a sysbench thread does when it starts: four values of the C library's `random()`.
     pub fn from_glibc(random: &mut GlibcRandom) -> Self {
         let mut word = || u64::from(random.next_u31()) << 32 | u64::from(random.next_u31());
-        Self { state: [word(), word()] }
+        Self { state: [word(), word()], counts_events: false }
+    }
+
+    /// Tells that the draws of one event are over.
+    ///
+    /// sysbench takes one more value then, to choose a slot of its histogram, unless it runs with
+    /// `--percentile=0`. A stream of [`Seeding::Sysbench`] does the same, so that the second event
+    /// is also that of sysbench.
+    pub fn end_event(&mut self) {
+        if self.counts_events {
+            self.next_u64();
+        }
     }
 
     /// Stream number `stream` of `seed`: reproducible whatever the number of threads.
@@ -49,7 +93,7 @@ impl Random {
         counter = mix(counter);
         let first = mix(counter.wrapping_add(GOLDEN));
         let second = mix(counter.wrapping_add(GOLDEN.wrapping_mul(2)));
-        Self { state: [first, second] }
+        Self { state: [first, second], counts_events: false }
     }
 
     /// The next 64 bits.
@@ -76,6 +120,11 @@ impl Random {
     pub fn uniform(&mut self, low: u32, high: u32) -> u32 {
         let width = high.wrapping_sub(low).wrapping_add(1);
         truncate(f64::from(low) + self.uniform_double() * f64::from(width))
+    }
+
+    /// One draw of `distribution` over `low..=high`; who draws often keeps a [`Law`].
+    pub fn draw(&mut self, distribution: &Distribution, low: u32, high: u32) -> u32 {
+        distribution.draw(self, low, high)
     }
 
     /// Writes a string of `format` over `out`: a digit for `#`, a small letter for `@`, one draw

@@ -197,22 +197,3 @@ fn an_event_without_statements_is_refused() {
         ["oltp_update_index: these options leave an event without statements"]
     );
 }
-
-#[test]
-fn a_specification_reads_as_it_stands_in_a_run() {
-    let read = |text: Value| serde_json::from_value::<WorkloadSpec>(text);
-    let spec = read(json!({
-        "workload": {"name": "oltp_read_only", "options": {"tables": 2}},
-        "distribution": {"name": "uniform"},
-        "prepared": false,
-    }))
-    .expect("a sound specification");
-    assert_eq!(spec.name, "oltp_read_only");
-    assert_eq!(spec.options["tables"], 2);
-    assert_eq!(spec.distribution, Distribution::Uniform {});
-    assert!(!spec.prepared);
-    let short =
-        read(json!({"workload": {"name": "oltp_read_only"}})).expect("the rest has defaults");
-    assert!(short.prepared && short.options.is_empty());
-    assert!(read(json!({"workload": {"name": "x", "option": {}}})).is_err());
-}

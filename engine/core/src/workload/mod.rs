@@ -14,7 +14,6 @@ mod statement;
 use insert::Insert;
 use mix::Mix;
 use options::Options;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use spelling::nearest;
 
@@ -51,12 +50,8 @@ pub trait Workload: Send + Sync {
     fn queries_per_event(&self) -> u32;
 }
 
-/// Which workload, as it stands in a run's specification.
-///
-/// There it is spread over three keys: `"workload": {"name": …, "options": {…}}`, `"distribution"`
-/// and `"prepared"`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "Keys")]
+/// Which workload a run asks for.
+#[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
     /// One of [`names`].
     pub name: String,
@@ -66,38 +61,6 @@ pub struct WorkloadSpec {
     pub distribution: Distribution,
     /// Whether statements are prepared; otherwise they travel as text with literals.
     pub prepared: bool,
-}
-
-#[derive(Deserialize)]
-struct Keys {
-    workload: Named,
-    #[serde(default)]
-    distribution: Distribution,
-    #[serde(default = "prepared")]
-    prepared: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Named {
-    name: String,
-    #[serde(default)]
-    options: Map<String, Value>,
-}
-
-const fn prepared() -> bool {
-    true
-}
-
-impl From<Keys> for WorkloadSpec {
-    fn from(keys: Keys) -> Self {
-        Self {
-            name: keys.workload.name,
-            options: keys.workload.options,
-            distribution: keys.distribution,
-            prepared: keys.prepared,
-        }
-    }
 }
 
 /// The names of all workloads.

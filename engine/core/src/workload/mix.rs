@@ -4,7 +4,6 @@
 //! anew for each group of statements, an id for each statement.
 
 use super::options::Options;
-use super::packet::Parameter;
 use super::statement::{Statement, has_table};
 use super::{StatementText, Workload};
 use crate::event::StatementKind::{
@@ -13,6 +12,7 @@ use crate::event::StatementKind::{
 };
 use crate::event::{Event, StatementKind};
 use crate::random::{C_FORMAT, Distribution, Law, PAD_FORMAT, Random};
+use dbdyno_wire::mysql::command::Parameter;
 
 /// A workload as its script describes it.
 pub(super) struct Recipe {

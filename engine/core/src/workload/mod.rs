@@ -7,7 +7,6 @@
 mod insert;
 mod mix;
 mod options;
-mod packet;
 mod spelling;
 mod statement;
 

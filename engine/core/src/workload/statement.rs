@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 
-use super::packet::{Parameter, begin_packet, end_packet, statement_execute};
 use crate::event::{Event, Reply, StatementKind};
+use dbdyno_wire::mysql::command::{Parameter, statement_execute};
+use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
 
 /// The command code of a text query.
 const COM_QUERY: u8 = 0x03;

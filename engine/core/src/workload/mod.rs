@@ -7,6 +7,7 @@
 mod insert;
 mod mix;
 mod options;
+mod recipe;
 mod spelling;
 mod statement;
 
@@ -65,7 +66,7 @@ pub struct WorkloadSpec {
 /// The names of all workloads.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    mix::RECIPES.iter().map(|recipe| recipe.name).chain([insert::NAME]).collect()
+    recipe::RECIPES.iter().map(|recipe| recipe.name).chain([insert::NAME]).collect()
 }
 
 /// The workload that `spec` asks for.
@@ -76,7 +77,7 @@ pub fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String>> {
     let (options, mut mistakes) = Options::read(&spec.options);
     mistakes
         .extend(spec.distribution.mistakes().into_iter().map(|it| format!("distribution: {it}")));
-    let recipe = mix::RECIPES.iter().find(|recipe| recipe.name == spec.name);
+    let recipe = recipe::RECIPES.iter().find(|recipe| recipe.name == spec.name);
     if recipe.is_none() && spec.name != insert::NAME {
         mistakes.insert(0, unknown(&spec.name));
     }

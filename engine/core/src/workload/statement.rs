@@ -29,8 +29,8 @@ const fn template(kind: StatementKind) -> &'static str {
 }
 
 /// Whether the statement concerns one table.
-pub(super) fn has_table(kind: StatementKind) -> bool {
-    template(kind).contains("{}")
+pub(super) const fn has_table(kind: StatementKind) -> bool {
+    !matches!(kind, StatementKind::Begin | StatementKind::Commit)
 }
 
 /// One statement on one table, cut where its parameters stand.

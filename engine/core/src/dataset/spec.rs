@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use std::fmt;
-use std::path::PathBuf;
 
 use crate::dial::{Endpoint, Login};
 use crate::random::Distribution;
@@ -26,7 +25,7 @@ pub enum EndpointSpec {
     /// A Unix socket.
     Unix {
         /// Path of the socket.
-        socket: PathBuf,
+        socket: String,
     },
 }
 

@@ -1,11 +1,7 @@
 //! Where statements go: a session with a server, or a test's notebook.
 
-use std::time::Duration;
-
-use crate::dial::{DialError, Endpoint, Login, Session};
+use crate::dial::{CONNECT_TIMEOUT, DialError, Endpoint, Login, Session};
 use crate::error::Failure;
-
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs one statement after the other.
 pub(super) trait Target {
@@ -36,7 +32,7 @@ pub(super) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Box<dyn Targ
 fn refused(stage: &'static str, statement: &str, error: &DialError) -> Failure {
     Failure {
         code: error.server_code(),
-        sqlstate: error.sqlstate().to_owned(),
+        sqlstate: error.sqlstate().unwrap_or_default(),
         statement: statement.to_owned(),
         ..Failure::new(stage, error.to_string())
     }

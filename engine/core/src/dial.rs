@@ -6,7 +6,7 @@
 
 mod error;
 pub(crate) mod frame;
-mod socket;
+pub(crate) mod socket;
 
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;

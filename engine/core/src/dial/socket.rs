@@ -1,7 +1,7 @@
 //! A blocking stream to a server, over TCP or a Unix socket.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::Endpoint;
 
 /// The stream of a session.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Socket {
     /// Connects; `timeout` also limits every later read and write, until [`Self::wait_forever`].
-    pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> io::Result<Self> {
+    pub(crate) fn connect(endpoint: &Endpoint, timeout: Duration) -> io::Result<Self> {
         match endpoint {
             Endpoint::Tcp { host, port } => {
                 let stream = connect_tcp(host, *port, timeout)?;
@@ -36,7 +36,7 @@ impl Socket {
     }
 
     /// Lifts the time limits: statements may take as long as they need.
-    pub(super) fn wait_forever(&self) -> io::Result<()> {
+    pub(crate) fn wait_forever(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => {
                 stream.set_read_timeout(None)?;
@@ -49,8 +49,24 @@ impl Socket {
         }
     }
 
+    /// A second handle of the same stream.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        match self {
+            Self::Tcp(stream) => stream.try_clone().map(Self::Tcp),
+            Self::Unix(stream) => stream.try_clone().map(Self::Unix),
+        }
+    }
+
+    /// Ends the stream in both directions, for all its handles; one that has ended stays so.
+    pub(crate) fn shut_down(&self) {
+        drop(match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+        });
+    }
+
     /// Whether nobody can listen on the way.
-    pub(super) const fn is_private(&self) -> bool {
+    pub(crate) const fn is_private(&self) -> bool {
         matches!(self, Self::Unix(_))
     }
 }

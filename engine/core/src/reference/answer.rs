@@ -1,0 +1,115 @@
+//! The bytes of the yardstick server's answers.
+
+use dbdyno_wire::mysql::packet::HEADER_LENGTH;
+use dbdyno_wire::mysql::response::{self, PrepareOk, STATUS_AUTOCOMMIT};
+use dbdyno_wire::mysql::result_set;
+
+use super::script::Malformed;
+
+/// Rows of a `SELECT` with `BETWEEN`.
+pub const RANGE_ROWS: usize = 100;
+/// Bytes of the single column of each row: those of sysbench's `c`.
+pub const ROW_LENGTH: usize = 120;
+const ROW: [u8; ROW_LENGTH] = [b'7'; ROW_LENGTH];
+
+/// Encodes answers for one session.
+#[derive(Debug)]
+pub(super) struct Answers {
+    pub(super) out: Vec<u8>,
+    deprecate_eof: bool,
+}
+
+impl Answers {
+    pub(super) fn new(deprecate_eof: bool) -> Self {
+        Self { out: Vec::new(), deprecate_eof }
+    }
+
+    pub(super) fn ok(&mut self, affected_rows: u64) {
+        let status = STATUS_AUTOCOMMIT;
+        response::Ok { affected_rows, status, ..response::Ok::default() }
+            .write(&mut self.out, &mut 1);
+    }
+
+    pub(super) fn error(&mut self, code: u16, sqlstate: [u8; 5], message: String) {
+        response::ServerError { code, sqlstate, message }.write(&mut self.out, &mut 1);
+    }
+
+    /// The answer to a statement: rows or OK, by its first word.
+    pub(super) fn statement(&mut self, text: &str, binary: bool) {
+        let rows = match text {
+            _ if !is_select(text) => return self.ok(affected_rows(text)),
+            _ if text.contains("BETWEEN") => RANGE_ROWS,
+            _ => 1,
+        };
+        let mut sequence = self.open_rows();
+        for _ in 0..rows {
+            sequence = self.row(sequence, binary);
+        }
+        response::Ok { status: STATUS_AUTOCOMMIT, ..response::Ok::default() }.write_end(
+            &mut self.out,
+            &mut sequence,
+            self.deprecate_eof,
+        );
+    }
+
+    /// Begins a result set of one column; gives the number of its first row.
+    pub(super) fn open_rows(&mut self) -> u8 {
+        let mut sequence = 1;
+        result_set::write_column_count(&mut self.out, &mut sequence, 1);
+        self.definitions(&mut sequence, 1);
+        sequence
+    }
+
+    pub(super) fn row(&mut self, mut sequence: u8, binary: bool) -> u8 {
+        let values = [Some(&ROW[..])];
+        if binary {
+            result_set::write_binary_row(&mut self.out, &mut sequence, &values);
+        } else {
+            result_set::write_text_row(&mut self.out, &mut sequence, &values);
+        }
+        sequence
+    }
+
+    pub(super) fn prepared(&mut self, statement_id: u32, text: &str, parameters: u16) {
+        let mut sequence = 1;
+        let columns = u16::from(is_select(text));
+        PrepareOk { statement_id, columns, parameters }.write(&mut self.out, &mut sequence);
+        self.definitions(&mut sequence, parameters);
+        self.definitions(&mut sequence, columns);
+    }
+
+    fn definitions(&mut self, sequence: &mut u8, count: u16) {
+        for _ in 0..count {
+            result_set::write_column(&mut self.out, sequence, "c");
+        }
+        if count > 0 && !self.deprecate_eof {
+            response::write_eof(&mut self.out, sequence, STATUS_AUTOCOMMIT);
+        }
+    }
+
+    /// Spoils the answer just encoded. [`Malformed::Endless`] is the sender's affair.
+    pub(super) fn spoil(&mut self, malformed: Malformed) {
+        match malformed {
+            Malformed::BadSequence => self.out[3] = self.out[3].wrapping_add(1),
+            Malformed::Truncated => self.out.truncate(self.out.len() / 2),
+            Malformed::HugeLength => {
+                self.out.truncate(HEADER_LENGTH);
+                self.out[..3].fill(0xff);
+            }
+            Malformed::Endless => {}
+        }
+    }
+}
+
+fn begins_with(text: &str, word: &str) -> bool {
+    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+fn is_select(text: &str) -> bool {
+    begins_with(text, "SELECT")
+}
+
+fn affected_rows(text: &str) -> u64 {
+    let changes = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
+    u64::from(changes.into_iter().any(|word| begins_with(text, word)))
+}

@@ -1,0 +1,83 @@
+//! What the yardstick server shall do: every behaviour that a test wants to find again in a record.
+
+use std::time::Duration;
+
+/// The planned behaviour of a [`super::Reference`].
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// The user that may log in.
+    pub user: String,
+    /// This user's password.
+    pub password: String,
+    /// The version it claims.
+    pub server_version: String,
+    /// Whether it offers `CLIENT_DEPRECATE_EOF`; MariaDB before 10.2 and MySQL 5.6 do not.
+    pub deprecate_eof: bool,
+    /// How long it waits before each answer to a statement.
+    pub service_time: Duration,
+    /// Statements it refuses.
+    pub fail: Option<Fail>,
+    /// It dies instead of answering the statement after so many, counted over all sessions.
+    pub die_after_statements: Option<u64>,
+    /// A time in which it answers nothing.
+    pub stall: Option<Stall>,
+    /// Nonsense it answers to every statement.
+    pub malformed: Option<Malformed>,
+    /// Whether it keeps what arrived.
+    pub log_statements: bool,
+}
+
+impl Default for Script {
+    /// A server that is always well and always at once.
+    fn default() -> Self {
+        Self {
+            user: "bench".into(),
+            password: "yardstick".into(),
+            server_version: "8.0.0-dbdyno-reference".into(),
+            deprecate_eof: true,
+            service_time: Duration::ZERO,
+            fail: None,
+            die_after_statements: None,
+            stall: None,
+            malformed: None,
+            log_statements: false,
+        }
+    }
+}
+
+/// Statements that are refused.
+#[derive(Clone, Debug)]
+pub struct Fail {
+    /// Every so many statements one is refused, counted over all sessions and those below only.
+    pub every_nth_statement: u64,
+    /// The error's number.
+    pub code: u16,
+    /// The error's SQLSTATE.
+    pub sqlstate: [u8; 5],
+    /// The error's text.
+    pub message: String,
+    /// Only statements with this in their text; `None` for all.
+    pub only_containing: Option<String>,
+}
+
+/// A time in which no statement is answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Stall {
+    /// When it begins, counted from the arrival of the first statement.
+    pub after: Duration,
+    /// How long it lasts.
+    pub lasting: Duration,
+}
+
+/// A kind of nonsense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// The first packet has a number that does not come next.
+    BadSequence,
+    /// Half the answer, then the end of the connection.
+    Truncated,
+    /// Rows without an end.
+    Endless,
+    /// A first packet that claims 16 MiB.
+    HugeLength,
+}

@@ -1,0 +1,231 @@
+//! One session of the yardstick server: a thread that reads a command, waits as planned, and answers.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, Write};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dbdyno_wire::mysql::auth::Plugin;
+use dbdyno_wire::mysql::capability;
+use dbdyno_wire::mysql::command::Command;
+use dbdyno_wire::mysql::handshake::{AuthSwitch, Handshake, HandshakeResponse, NONCE_LENGTH};
+use dbdyno_wire::mysql::parameter::{self, TypeCode};
+use dbdyno_wire::mysql::response::{self, STATUS_AUTOCOMMIT, ServerError};
+
+use super::answer::Answers;
+use super::script::Malformed;
+use super::{Shared, Statement, locked};
+use crate::dial::frame;
+use crate::dial::socket::Socket;
+
+const UTF8MB4_GENERAL_CI: u8 = 45;
+/// Bytes after which endless rows are sent off.
+const ENDLESS_PART: usize = 64 * 1024;
+
+struct Prepared {
+    text: String,
+    parameters: u16,
+    types: Vec<TypeCode>,
+}
+
+struct Session<'a> {
+    shared: &'a Shared,
+    connection_id: u32,
+    reader: BufReader<Socket>,
+    writer: Socket,
+    answers: Answers,
+    prepared: HashMap<u32, Prepared>,
+    prepared_count: u32,
+}
+
+/// Serves a client until it leaves.
+pub(super) fn serve(shared: &Shared, connection_id: u32, socket: Socket) -> io::Result<()> {
+    let mut writer = socket.try_clone()?;
+    let mut reader = BufReader::new(socket);
+    let Some(agreed) = log_in(shared, connection_id, &mut reader, &mut writer)? else {
+        return Ok(());
+    };
+    let answers = Answers::new(agreed & capability::DEPRECATE_EOF != 0);
+    let prepared = HashMap::new();
+    Session { shared, connection_id, reader, writer, answers, prepared, prepared_count: 0 }.run()
+}
+
+/// Opens the session; gives the agreed capabilities, or `None` when the client was refused.
+fn log_in(
+    shared: &Shared,
+    connection_id: u32,
+    reader: &mut BufReader<Socket>,
+    writer: &mut Socket,
+) -> io::Result<Option<u32>> {
+    let script = &shared.script;
+    let hidden = if script.deprecate_eof { 0 } else { capability::DEPRECATE_EOF };
+    let offered = capability::SERVER & !hidden;
+    let nonce = nonce_of(connection_id);
+    let native = Plugin::NativePassword;
+    let (mut out, mut sequence, mut payload) = (Vec::new(), 0, Vec::new());
+    Handshake {
+        server_version: script.server_version.clone(),
+        connection_id,
+        nonce: nonce.to_vec(),
+        capabilities: offered,
+        collation: UTF8MB4_GENERAL_CI,
+        status: STATUS_AUTOCOMMIT,
+        plugin: native.name().into(),
+    }
+    .write(&mut out, &mut sequence);
+    writer.write_all(&out)?;
+    frame::read_payload(reader, &mut sequence, &mut payload)?;
+    let response = HandshakeResponse::parse(&payload).map_err(io::Error::other)?;
+    let agreed = response.capabilities & offered;
+    let known = response.user == script.user.as_bytes();
+    let mut answer = response.answer.to_vec();
+    if !response.plugin.is_empty() && response.plugin != native.name().as_bytes() {
+        out.clear();
+        AuthSwitch { plugin: native.name().as_bytes(), nonce: &nonce }
+            .write(&mut out, &mut sequence);
+        writer.write_all(&out)?;
+        frame::read_payload(reader, &mut sequence, &mut answer)?;
+    }
+    out.clear();
+    let accepted = known && answer == native.answer(script.password.as_bytes(), &nonce);
+    if accepted {
+        let ok = response::Ok { status: STATUS_AUTOCOMMIT, ..response::Ok::default() };
+        ok.write(&mut out, &mut sequence);
+    } else {
+        let message = "Access denied: the reference server knows one user and one password";
+        ServerError { code: 1045, sqlstate: *b"28000", message: message.into() }
+            .write(&mut out, &mut sequence);
+    }
+    writer.write_all(&out)?;
+    Ok(accepted.then_some(agreed))
+}
+
+/// Known bytes, since nothing here needs to be kept secret.
+fn nonce_of(connection_id: u32) -> [u8; NONCE_LENGTH] {
+    let digits = format!("{connection_id:0NONCE_LENGTH$}");
+    std::array::from_fn(|index| digits.as_bytes()[index])
+}
+
+impl Session<'_> {
+    fn run(&mut self) -> io::Result<()> {
+        let mut payload = Vec::new();
+        while !self.shared.is_stopped() {
+            frame::read_payload(&mut self.reader, &mut 0, &mut payload)?;
+            self.answers.out.clear();
+            match Command::parse(&payload).map_err(io::Error::other)? {
+                Command::Quit => return Ok(()),
+                Command::Ping | Command::InitDb(_) | Command::Reset(_) => self.answers.ok(0),
+                Command::Query(sql) => {
+                    self.statement(None, &String::from_utf8_lossy(sql), Vec::new())?;
+                }
+                Command::Prepare(sql) => self.prepare(&String::from_utf8_lossy(sql)),
+                Command::Execute(statement_id, bytes) => self.execute(statement_id, bytes)?,
+                Command::Close(statement_id) => {
+                    self.prepared.remove(&statement_id);
+                }
+                Command::Other(code) => {
+                    let message = format!("the reference server knows no command {code}");
+                    self.answers.error(1047, *b"08S01", message);
+                }
+            }
+            self.writer.write_all(&self.answers.out)?;
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, text: &str) {
+        self.prepared_count += 1;
+        let parameters = text.bytes().filter(|&byte| byte == b'?').count() as u16;
+        self.answers.prepared(self.prepared_count, text, parameters);
+        let prepared = Prepared { text: text.to_owned(), parameters, types: Vec::new() };
+        self.prepared.insert(self.prepared_count, prepared);
+    }
+
+    fn execute(&mut self, statement_id: u32, bytes: &[u8]) -> io::Result<()> {
+        let Some(prepared) = self.prepared.get_mut(&statement_id) else {
+            let message = format!("Unknown prepared statement handler ({statement_id})");
+            self.answers.error(1243, *b"HY000", message);
+            return Ok(());
+        };
+        let values = parameter::parse(bytes, prepared.parameters.into(), &mut prepared.types)
+            .map_err(io::Error::other)?;
+        let text = prepared.text.clone();
+        self.statement(Some(statement_id), &text, values)
+    }
+
+    /// Waits as planned and encodes the answer.
+    fn statement(
+        &mut self,
+        statement_id: Option<u32>,
+        text: &str,
+        parameters: Vec<parameter::Value>,
+    ) -> io::Result<()> {
+        let (shared, connection_id) = (self.shared, self.connection_id);
+        let number = shared.statements.fetch_add(1, Ordering::SeqCst) + 1;
+        if shared.script.die_after_statements.is_some_and(|last| number > last) {
+            shared.die();
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        if shared.script.log_statements {
+            let text = text.to_owned();
+            locked(&shared.log).push(Statement { connection_id, statement_id, text, parameters });
+        }
+        thread::sleep(self.delay());
+        match self.refusal(text) {
+            Some(error) => error.write(&mut self.answers.out, &mut 1),
+            None => self.answers.statement(text, statement_id.is_some()),
+        }
+        shared.script.malformed.map_or(Ok(()), |kind| self.spoil(kind, statement_id.is_some()))
+    }
+
+    /// The service time, and what is left of a stall.
+    fn delay(&self) -> Duration {
+        let script = &self.shared.script;
+        let first = *self.shared.first_statement.get_or_init(Instant::now);
+        let elapsed = first.elapsed();
+        let held = script.stall.filter(|stall| elapsed >= stall.after);
+        let left = held.map(|stall| (stall.after + stall.lasting).saturating_sub(elapsed));
+        script.service_time + left.unwrap_or_default()
+    }
+
+    fn refusal(&self, text: &str) -> Option<ServerError> {
+        let fail = self.shared.script.fail.as_ref()?;
+        if fail.only_containing.as_ref().is_some_and(|part| !text.contains(part)) {
+            return None;
+        }
+        let number = self.shared.failable.fetch_add(1, Ordering::SeqCst) + 1;
+        let (code, sqlstate, message) = (fail.code, fail.sqlstate, fail.message.clone());
+        (number % fail.every_nth_statement.max(1) == 0).then_some(ServerError {
+            code,
+            sqlstate,
+            message,
+        })
+    }
+
+    fn spoil(&mut self, malformed: Malformed, binary: bool) -> io::Result<()> {
+        self.answers.spoil(malformed);
+        match malformed {
+            Malformed::BadSequence | Malformed::HugeLength => Ok(()),
+            Malformed::Truncated => {
+                self.writer.write_all(&self.answers.out)?;
+                self.writer.shut_down();
+                Err(io::ErrorKind::ConnectionAborted.into())
+            }
+            Malformed::Endless => self.send_rows_forever(binary),
+        }
+    }
+
+    fn send_rows_forever(&mut self, binary: bool) -> io::Result<()> {
+        self.answers.out.clear();
+        let mut sequence = self.answers.open_rows();
+        while !self.shared.is_stopped() {
+            while self.answers.out.len() < ENDLESS_PART {
+                sequence = self.answers.row(sequence, binary);
+            }
+            self.writer.write_all(&self.answers.out)?;
+            self.answers.out.clear();
+        }
+        Err(io::ErrorKind::ConnectionAborted.into())
+    }
+}

@@ -114,6 +114,15 @@ impl fmt::Debug for PrepareSpec {
     }
 }
 
+impl fmt::Debug for CleanupSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CleanupSpec")
+            .field("endpoint", &self.endpoint)
+            .field("tables", &self.tables)
+            .finish_non_exhaustive()
+    }
+}
+
 impl PrepareSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]

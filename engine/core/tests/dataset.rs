@@ -1,0 +1,113 @@
+//! Loads through real sessions into the reference server, which keeps every statement.
+
+use dbdyno_core::dataset::{CleanupSpec, PrepareSpec, Progress, Report, Stage, cleanup, prepare};
+use dbdyno_core::error::Failure;
+use dbdyno_core::reference::{Fail, Reference, Script};
+use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
+
+const ROWS: u32 = 30_000;
+
+fn started(script: Script) -> Reference {
+    Reference::start(Script { log_statements: true, ..script }).expect("a free port")
+}
+
+fn address(server: &Reference) -> Value {
+    let login = server.login();
+    json!({
+        "endpoint": {"host": "127.0.0.1", "port": server.port},
+        "user": login.user, "password": login.password, "database": login.database, "tables": 2,
+    })
+}
+
+fn load(server: &Reference, threads: u32) -> (Result<Report, Failure>, Vec<Progress>) {
+    let mut spec = address(server);
+    spec["table_size"] = json!(ROWS);
+    spec["seed"] = json!(11);
+    spec["threads"] = json!(threads);
+    let spec: PrepareSpec = serde_json::from_value(spec).expect("a sound specification");
+    let mut told = Vec::new();
+    let report = prepare(&spec, &mut |progress| told.push(progress), &AtomicBool::new(false));
+    (report, told)
+}
+
+fn sorted_log(server: &Reference) -> Vec<String> {
+    let mut texts: Vec<String> = server.log().into_iter().map(|it| it.text).collect();
+    texts.sort();
+    texts
+}
+
+#[test]
+fn a_load_is_the_same_through_one_session_and_through_three() {
+    let [one, three] = [1, 3].map(|threads| {
+        let server = started(Script::default());
+        let (report, told) = load(&server, threads);
+        let report = report.expect("nothing is refused");
+        assert_eq!((report.tables, report.rows), (2, u64::from(2 * ROWS)));
+        assert_eq!(told.last().map(|it| it.stage), Some(Stage::Index));
+        (told.len(), sorted_log(&server))
+    });
+    assert_eq!(one, three);
+    let (_, log) = one;
+    let begin_with = |head: &str| log.iter().filter(|it| it.starts_with(head)).count();
+    assert_eq!(begin_with("CREATE TABLE sbtest"), 2);
+    assert_eq!(begin_with("CREATE INDEX k_"), 2);
+    let rows = |it: &String| it.matches("),(").count() + 1;
+    let inserts = log.iter().filter(|it| it.starts_with("INSERT INTO sbtest"));
+    assert_eq!(inserts.map(rows).sum::<usize>(), 2 * ROWS as usize);
+}
+
+#[test]
+fn a_refusal_reaches_the_caller_with_its_code_and_a_hint() {
+    let refusal = |code, word: &str| Script {
+        fail: Some(Fail {
+            every_nth_statement: 1,
+            code,
+            sqlstate: *b"42S01",
+            message: "planned".to_owned(),
+            only_containing: Some(word.to_owned()),
+        }),
+        ..Script::default()
+    };
+    for (code, word, stage, hint) in [
+        (1050, "CREATE TABLE", "create", "; run cleanup first"),
+        (1114, "INSERT", "insert", "; 0 of 60000 rows were loaded; free disk space"),
+        (1061, "CREATE INDEX", "index", "planned"),
+    ] {
+        let server = started(refusal(code, word));
+        let failure = load(&server, 2).0.expect_err("a refusal");
+        assert_eq!((failure.stage, failure.code), (stage, Some(code)));
+        assert_eq!(failure.sqlstate, "42S01");
+        assert!(failure.message.contains(hint), "{}", failure.message);
+        assert!(failure.statement.starts_with(word), "{}", failure.statement);
+        assert!(failure.statement.len() < 300, "not half a megabyte of rows");
+    }
+}
+
+#[test]
+fn a_server_that_dies_ends_the_load() {
+    let server = started(Script { die_after_statements: Some(5), ..Script::default() });
+    let failure = load(&server, 2).0.expect_err("a dead server");
+    assert_eq!((failure.stage, failure.code), ("insert", None));
+    assert!(failure.message.contains(" of 60000 rows were loaded"), "{}", failure.message);
+}
+
+#[test]
+fn a_wrong_password_is_refused_at_stage_connect() {
+    let server = started(Script { password: "right".to_owned(), ..Script::default() });
+    let mut wrong = address(&server);
+    wrong["password"] = json!("wrong");
+    let wrong: CleanupSpec = serde_json::from_value(wrong).expect("a sound specification");
+    let failure = cleanup(&wrong).expect_err("a refused login");
+    assert_eq!((failure.stage, failure.code), ("connect", Some(1045)));
+    assert!(!format!("{failure:?}{wrong:?}").contains("right"));
+}
+
+#[test]
+fn cleanup_drops_the_tables() {
+    let server = started(Script::default());
+    let spec: CleanupSpec = serde_json::from_value(address(&server)).expect("a specification");
+    assert_eq!(cleanup(&spec).expect("nothing is refused").tables, 2);
+    let log = sorted_log(&server);
+    assert_eq!(log, ["DROP TABLE IF EXISTS sbtest1", "DROP TABLE IF EXISTS sbtest2"]);
+}

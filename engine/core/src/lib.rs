@@ -2,6 +2,7 @@
 pub mod dataset;
 pub mod dial;
 pub mod event;
+pub mod histogram;
 pub mod random;
 pub mod reference;
 pub mod workload;

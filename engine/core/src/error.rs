@@ -1,0 +1,57 @@
+//! Why a run could not begin or had to end.
+
+use serde::Serialize;
+use std::fmt;
+
+/// A run or a load that failed, in the server's or the system's words.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Failure {
+    /// What was being done: `spec`, `connect`, `prepare`, `run`, `load`.
+    pub stage: &'static str,
+    /// The server's error code, or the client library's number for a lost connection (2013).
+    pub code: Option<u16>,
+    /// The server's SQL state; empty if the server did not speak.
+    pub sqlstate: String,
+    /// What happened.
+    pub message: String,
+    /// The statement that failed, as far as known.
+    pub statement: String,
+}
+
+/// What MySQL's own client library calls a connection lost during a query.
+pub const CONNECTION_LOST: u16 = 2013;
+
+impl Failure {
+    /// A failure without a server's code.
+    #[must_use]
+    pub fn new(stage: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            stage,
+            code: None,
+            sqlstate: String::new(),
+            message: message.into(),
+            statement: String::new(),
+        }
+    }
+
+    /// The connection went away while `statement` waited for its reply.
+    #[must_use]
+    pub fn connection_lost(statement: &str, why: &str) -> Self {
+        Self {
+            code: Some(CONNECTION_LOST),
+            statement: statement.to_owned(),
+            ..Self::new("run", format!("lost connection to the server during a query: {why}"))
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => write!(f, "{}: error {code}: {}", self.stage, self.message),
+            None => write!(f, "{}: {}", self.stage, self.message),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

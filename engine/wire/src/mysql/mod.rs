@@ -1,1 +1,37 @@
-//! The MySQL client/server protocol.
+//! The MySQL client/server protocol ("classic", version 10), as MySQL and MariaDB speak it.
+//!
+//! Reading order: [`packet`] frames bytes, [`lenenc`] holds the integers and strings inside,
+//! [`handshake`] and [`auth`] open a session, [`command`] asks, [`response`] answers, and [`scanner`]
+//! follows an answer at full speed without looking into its rows.
+
+pub mod auth;
+pub mod capability;
+pub mod command;
+pub mod handshake;
+pub mod lenenc;
+pub mod packet;
+pub mod parameter;
+pub mod response;
+pub mod result_set;
+pub mod scanner;
+
+mod cursor;
+mod progress;
+mod scan_error;
+
+/// A payload that does not follow the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// The message that was expected.
+    pub message: &'static str,
+    /// The part of it that could not be read.
+    pub part: &'static str,
+}
+
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "malformed {}: its {} could not be read", self.message, self.part)
+    }
+}
+
+impl std::error::Error for Malformed {}

@@ -1,0 +1,242 @@
+//! Follows the reply of a command to its end, counting rows and skipping their content: the hot path.
+//!
+//! The scanner is fed whatever arrived, cut at any place. A row that lies wholly in the buffer costs a
+//! look at its header and first byte; no byte is copied except the first few of a packet that is cut.
+//! Nothing is allocated but the message of a server's error. Lengths, sequence numbers and the order of
+//! packets are checked, since a generator that loses its place would measure nonsense.
+
+use super::packet::{HEADER_LENGTH, Header, PAYLOAD_LENGTH_MAX};
+use super::progress::{ERROR_LENGTH_MAX, Progress, Stage};
+use super::response::{self, ERR};
+
+pub use super::response::ServerError;
+pub use super::scan_error::ScanError;
+
+/// Bytes kept of a cut packet: more than any number or OK needs before its text.
+const HEAD_LENGTH: usize = 32;
+
+/// Which command the reply belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyShape {
+    /// `COM_QUERY`, and all commands answered by OK alone.
+    Text,
+    /// `COM_STMT_EXECUTE`.
+    Binary,
+    /// `COM_STMT_PREPARE`.
+    Prepare,
+}
+
+/// What a reply held. Rows and affected rows are sums over all its results, the rest is of the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows changed, as the server counts them.
+    pub affected_rows: u64,
+    /// Rows received.
+    pub rows: u64,
+    /// Columns of the last result; 0 when it was no result set.
+    pub columns: u64,
+    /// The server's status flags at the end.
+    pub status: u16,
+    /// Bytes of the whole reply, headers included.
+    pub bytes: u64,
+}
+
+/// How a reply ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The server did what was asked.
+    Done(Summary),
+    /// The server refused; the session goes on.
+    Failed(ServerError),
+}
+
+/// A payload whose bytes have not all arrived, or that spans several packets.
+#[derive(Debug, Default)]
+struct Cut {
+    header: [u8; HEADER_LENGTH],
+    /// Header bytes that have arrived; 0 between packets.
+    header_filled: usize,
+    /// Bytes of this packet that are still to come.
+    missing: usize,
+    /// Whether the payload goes on in another packet.
+    continues: bool,
+    /// Length of the payload, as far as headers told.
+    total: usize,
+    head: [u8; HEAD_LENGTH],
+    head_filled: usize,
+    /// The payload of an error, as far as it is kept.
+    error: Vec<u8>,
+}
+
+impl Cut {
+    const fn is_open(&self) -> bool {
+        self.header_filled > 0 || self.continues
+    }
+
+    fn forget(&mut self) {
+        self.header_filled = 0;
+        self.continues = false;
+    }
+
+    /// Takes header bytes from the front of `rest`; gives the header once it is complete.
+    fn take_header(&mut self, rest: &mut &[u8]) -> Option<Header> {
+        let wanted = HEADER_LENGTH - self.header_filled;
+        let (now, later) = rest.split_at(wanted.min(rest.len()));
+        self.header[self.header_filled..][..now.len()].copy_from_slice(now);
+        self.header_filled += now.len();
+        *rest = later;
+        (self.header_filled == HEADER_LENGTH).then(|| Header::parse(self.header))
+    }
+
+    fn open(&mut self, header: Header) {
+        if !self.continues {
+            self.total = 0;
+            self.head_filled = 0;
+            self.error.clear();
+        }
+        self.total = self.total.saturating_add(header.length);
+        self.missing = header.length;
+        self.continues = header.continues();
+    }
+
+    /// Takes payload bytes from the front of `rest`; whether the payload is then complete.
+    fn take_payload(&mut self, rest: &mut &[u8]) -> bool {
+        let (now, later) = rest.split_at(self.missing.min(rest.len()));
+        *rest = later;
+        self.missing -= now.len();
+        let kept = now.len().min(HEAD_LENGTH - self.head_filled);
+        self.head[self.head_filled..][..kept].copy_from_slice(&now[..kept]);
+        self.head_filled += kept;
+        if self.head_filled > 0 && self.head[0] == ERR {
+            let kept = now.len().min(ERROR_LENGTH_MAX - self.error.len());
+            self.error.extend_from_slice(&now[..kept]);
+        }
+        if self.missing > 0 {
+            return false;
+        }
+        self.header_filled = 0;
+        !self.continues
+    }
+}
+
+/// Follows one reply after another of a single connection.
+#[derive(Debug)]
+pub struct Scanner {
+    progress: Progress,
+    sequence: u8,
+    cut: Cut,
+}
+
+impl Scanner {
+    /// A scanner for a session in which `CLIENT_DEPRECATE_EOF` was agreed, or not.
+    #[must_use]
+    pub fn new(deprecate_eof: bool) -> Self {
+        Self { progress: Progress::new(deprecate_eof), sequence: 0, cut: Cut::default() }
+    }
+
+    /// Awaits the reply of a command just sent in one packet. Whatever was before is forgotten.
+    pub fn begin(&mut self, shape: ReplyShape) {
+        self.progress.begin(shape);
+        self.sequence = 1;
+        self.cut.forget();
+    }
+
+    /// The number the server gave to the statement prepared last.
+    #[must_use]
+    pub const fn statement_id(&self) -> u32 {
+        self.progress.statement_id
+    }
+
+    /// Takes the bytes that arrived; gives the outcome with the last byte of the reply.
+    ///
+    /// # Errors
+    /// [`ScanError`] when they do not follow the protocol, or go beyond the end of the reply. The
+    /// session can then not go on.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        self.progress.summary.bytes += bytes.len() as u64;
+        let result = self.follow(bytes);
+        if !matches!(result, Ok(None)) {
+            self.progress.stage = Stage::Idle;
+        }
+        result
+    }
+
+    fn follow(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        let mut rest = bytes;
+        if self.progress.stage == Stage::Idle && !rest.is_empty() {
+            return Err(ScanError::Trailing { count: rest.len() });
+        }
+        while !rest.is_empty() {
+            if self.progress.stage == Stage::Rows && !self.cut.is_open() {
+                rest = &rest[self.skip_rows(rest)..];
+            }
+            let Some(outcome) = self.take_packet(&mut rest)? else { continue };
+            if !rest.is_empty() {
+                return Err(ScanError::Trailing { count: rest.len() });
+            }
+            return Ok(Some(outcome));
+        }
+        Ok(None)
+    }
+
+    /// Counts the plain rows at the front of `bytes` that are there completely; returns their length.
+    fn skip_rows(&mut self, bytes: &[u8]) -> usize {
+        let first_limit = if self.progress.binary { 1 } else { response::EOF };
+        let mut rest = bytes;
+        let mut rows = 0;
+        while let Some(&[low, middle, high, sequence, first]) = rest.first_chunk() {
+            let length = u32::from_le_bytes([low, middle, high, 0]) as usize;
+            let plain = length.wrapping_sub(1) < PAYLOAD_LENGTH_MAX - 1 && first < first_limit;
+            if !plain || sequence != self.sequence {
+                break;
+            }
+            let Some(later) = rest.get(HEADER_LENGTH + length..) else { break };
+            rest = later;
+            rows += 1;
+            self.sequence = sequence.wrapping_add(1);
+        }
+        self.progress.summary.rows += rows;
+        bytes.len() - rest.len()
+    }
+
+    fn take_packet(&mut self, rest: &mut &[u8]) -> Result<Option<Outcome>, ScanError> {
+        if !self.cut.is_open() {
+            if let Some((header, payload, later)) = whole_packet(rest) {
+                *rest = later;
+                self.check(header)?;
+                return self.progress.take(payload, payload.len());
+            }
+        }
+        if self.cut.header_filled < HEADER_LENGTH {
+            let Some(header) = self.cut.take_header(rest) else { return Ok(None) };
+            self.check(header)?;
+            self.cut.open(header);
+        }
+        if !self.cut.take_payload(rest) {
+            return Ok(None);
+        }
+        let error = std::mem::take(&mut self.cut.error);
+        let head = self.cut.head;
+        let head = if error.is_empty() { &head[..self.cut.head_filled] } else { &error[..] };
+        self.progress.take(head, self.cut.total)
+    }
+
+    fn check(&mut self, header: Header) -> Result<(), ScanError> {
+        if header.sequence != self.sequence {
+            return Err(ScanError::Sequence { expected: self.sequence, found: header.sequence });
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        self.progress.check_length(header.length)
+    }
+}
+
+/// A packet that holds a whole payload and has arrived completely, and what comes behind it.
+fn whole_packet(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
+    let (header, rest) = bytes.split_first_chunk::<HEADER_LENGTH>()?;
+    let header = Header::parse(*header);
+    if header.continues() || rest.len() < header.length {
+        return None;
+    }
+    let (payload, later) = rest.split_at(header.length);
+    Some((header, payload, later))
+}

@@ -1,0 +1,173 @@
+//! Draws exactly as sysbench makes them: generator, seeding, distributions, row strings.
+//!
+//! Bit-for-bit equality is worth the trouble: a user can replay a sysbench run here and see the same
+//! statements, and our tests can hold the whole chain against the numbers of the real program.
+
+mod distribution;
+mod glibc;
+mod law;
+mod unique;
+mod zipf;
+
+pub use distribution::Distribution;
+pub use glibc::GlibcRandom;
+pub use law::Law;
+pub use unique::UniqueSequence;
+
+use serde::{Deserialize, Serialize};
+
+/// Format of column `c`: ten groups of eleven digits.
+pub const C_FORMAT: &[u8; 119] = b"###########-###########-###########-###########-###########-\
+###########-###########-###########-###########-###########";
+
+/// Format of column `pad`: five groups of eleven digits.
+pub const PAD_FORMAT: &[u8; 59] = b"###########-###########-###########-###########-###########";
+
+/// xoroshiro128+ with the constants of 2016 (55, 14, 36), the generator of every sysbench thread.
+///
+/// Blackman and Vigna, <https://prng.di.unimi.it/>; the constants were changed in 2018, sysbench
+/// kept the older ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Random {
+    state: [u64; 2],
+    /// Whether one more value is taken after each event, see [`Self::end_event`].
+    counts_events: bool,
+}
+
+/// How the streams of a run's connections come from its one seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Seeding {
+    /// Independent streams, one for each connection: [`Random::for_stream`].
+    #[default]
+    Streams,
+    /// As sysbench does it: four values of glibc's `random()` for each thread, in the order of the
+    /// threads (in sysbench itself a race, so that only its runs with one thread can be replayed).
+    Sysbench,
+}
+
+impl Random {
+    /// The draws of connection number `stream` (from 0) of a run with `seed`.
+    ///
+    /// sysbench's seed has 32 bits; of a longer one [`Seeding::Sysbench`] uses the lower half.
+    #[must_use]
+    pub fn new(seeding: Seeding, seed: u64, stream: u64) -> Self {
+        match seeding {
+            Seeding::Streams => Self::for_stream(seed, stream),
+            Seeding::Sysbench => {
+                let mut libc_random = GlibcRandom::new(seed as u32);
+                for _ in 0..4 * stream {
+                    libc_random.next_u31();
+                }
+                Self { counts_events: true, ..Self::from_glibc(&mut libc_random) }
+            }
+        }
+    }
+
+    /// Seeds as a sysbench thread does when it starts: four values of the C library's `random()`.
+    pub fn from_glibc(random: &mut GlibcRandom) -> Self {
+        let mut word = || u64::from(random.next_u31()) << 32 | u64::from(random.next_u31());
+        Self { state: [word(), word()], counts_events: false }
+    }
+
+    /// Tells that the draws of one event are over.
+    ///
+    /// sysbench takes one more value then, to choose a slot of its histogram, unless it runs with
+    /// `--percentile=0`. A stream of [`Seeding::Sysbench`] does the same, so that the second event
+    /// is also that of sysbench.
+    pub fn end_event(&mut self) {
+        if self.counts_events {
+            self.next_u64();
+        }
+    }
+
+    /// Stream number `stream` of `seed`: reproducible whatever the number of threads.
+    ///
+    /// sysbench's own seeding is a race between threads; where we need not repeat it, each
+    /// connection and each chunk of rows gets its own stream. Two streams of a seed never share a
+    /// state, as every step here is a bijection (Steele et al., "Fast splittable pseudorandom
+    /// number generators", 2014: splitmix64).
+    #[must_use]
+    pub fn for_stream(seed: u64, stream: u64) -> Self {
+        let mut counter = mix(seed.wrapping_add(GOLDEN)) ^ stream;
+        counter = mix(counter);
+        let first = mix(counter.wrapping_add(GOLDEN));
+        let second = mix(counter.wrapping_add(GOLDEN.wrapping_mul(2)));
+        Self { state: [first, second], counts_events: false }
+    }
+
+    /// The next 64 bits.
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
+        let [first, mut second] = self.state;
+        let result = first.wrapping_add(second);
+        second ^= first;
+        self.state = [first.rotate_left(55) ^ second ^ (second << 14), second.rotate_left(36)];
+        result
+    }
+
+    /// A double in `[0, 1)` from the upper 52 bits.
+    #[inline]
+    pub fn uniform_double(&mut self) -> f64 {
+        f64::from_bits((self.next_u64() >> 12) | (0x3FF << 52)) - 1.0
+    }
+
+    /// An integer of `low..=high`, each as likely as any other.
+    ///
+    /// The width is taken in 32 bits, as sysbench does: the whole range of `u32` has width 0 and
+    /// always gives 0, and a `high` below `low` wraps.
+    #[inline]
+    pub fn uniform(&mut self, low: u32, high: u32) -> u32 {
+        let width = high.wrapping_sub(low).wrapping_add(1);
+        truncate(f64::from(low) + self.uniform_double() * f64::from(width))
+    }
+
+    /// One draw of `distribution` over `low..=high`; who draws often keeps a [`Law`].
+    pub fn draw(&mut self, distribution: &Distribution, low: u32, high: u32) -> u32 {
+        distribution.draw(self, low, high)
+    }
+
+    /// Writes a string of `format` over `out`: a digit for `#`, a small letter for `@`, one draw
+    /// for each of them from left to right; every other byte is copied.
+    ///
+    /// # Panics
+    /// When `out` is not as long as `format`.
+    pub fn fill_string(&mut self, format: &[u8], out: &mut [u8]) {
+        assert_eq!(format.len(), out.len(), "a string is as long as its format");
+        for (target, &symbol) in out.iter_mut().zip(format) {
+            *target = match symbol {
+                b'#' => self.character(b'0', b'9'),
+                b'@' => self.character(b'a', b'z'),
+                other => other,
+            };
+        }
+    }
+
+    /// Appends a string of `format`, see [`Self::fill_string`].
+    pub fn append_string(&mut self, format: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(format);
+        self.fill_string(format, &mut out[start..]);
+    }
+
+    #[inline]
+    fn character(&mut self, low: u8, high: u8) -> u8 {
+        self.uniform(u32::from(low), u32::from(high)) as u8
+    }
+}
+
+/// The increment of splitmix64: 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The finaliser of splitmix64, a bijection.
+const fn mix(word: u64) -> u64 {
+    let word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ (word >> 31)
+}
+
+/// A double as C converts it to `uint32_t` on 64-bit machines: through a 64-bit integer.
+#[inline]
+fn truncate(value: f64) -> u32 {
+    value as i64 as u32
+}

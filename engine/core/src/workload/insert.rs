@@ -1,0 +1,75 @@
+//! `oltp_insert`: one row at the end of a table, or at a place of its own.
+//!
+//! sysbench never prepares this statement, whatever `--db-ps-mode` says, and neither do we.
+
+use super::options::Options;
+use super::packet::Parameter;
+use super::statement::Statement;
+use super::{StatementText, Workload};
+use crate::event::{Event, StatementKind};
+use crate::random::{C_FORMAT, Distribution, GlibcRandom, Law, PAD_FORMAT, Random, UniqueSequence};
+
+/// The name of the workload.
+pub(super) const NAME: &str = "oltp_insert";
+
+/// One INSERT for each event.
+pub(super) struct Insert {
+    statements: Vec<Statement>,
+    tables: u32,
+    k: Law,
+    /// The source of ids, one for all connections; with `auto_inc` the server numbers the rows.
+    ids: Option<UniqueSequence>,
+}
+
+impl Insert {
+    pub(super) fn new(options: &Options, distribution: Distribution) -> Self {
+        let insert = |table| Statement::new(StatementKind::Inserts, table);
+        Self {
+            statements: (1..=options.tables).map(insert).collect(),
+            tables: options.tables,
+            k: distribution.over(1, options.table_size),
+            ids: (!options.auto_inc).then(sequence_of_sysbench),
+        }
+    }
+}
+
+/// The sequence starts at the same place in every process: sysbench seeds it from the C library
+/// before `--rand-seed` is heeded, after the four values of the main thread.
+fn sequence_of_sysbench() -> UniqueSequence {
+    let mut libc_random = GlibcRandom::new(1);
+    let _main_thread = Random::from_glibc(&mut libc_random);
+    UniqueSequence::from_glibc(&mut libc_random)
+}
+
+impl Workload for Insert {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn statements(&self) -> &[StatementText] {
+        &[]
+    }
+
+    fn fill(&self, random: &mut Random, _statement_ids: &[u32], event: &mut Event) {
+        event.clear();
+        let table = random.uniform(1, self.tables) as usize;
+        let k = i64::from(self.k.draw(random));
+        let (mut c, mut pad) = (*C_FORMAT, *PAD_FORMAT);
+        random.fill_string(C_FORMAT, &mut c);
+        random.fill_string(PAD_FORMAT, &mut pad);
+        // 0 asks the server for the next number; the others fill the range of a signed integer.
+        let id = self.ids.as_ref().map_or(0, |ids| i64::from(ids.draw()) - 2_147_483_648);
+        let row = [
+            Parameter::BigInt(id),
+            Parameter::BigInt(k),
+            Parameter::Text(&c),
+            Parameter::Text(&pad),
+        ];
+        self.statements[table - 1].query(&row, event);
+        random.end_event();
+    }
+
+    fn queries_per_event(&self) -> u32 {
+        1
+    }
+}

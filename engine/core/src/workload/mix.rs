@@ -1,0 +1,253 @@
+//! sysbench's mixes of prepared statements: everything of `oltp_*` but `oltp_insert`.
+//!
+//! Order of statements and of draws is that of the Lua scripts of sysbench 1.0.20: a table is drawn
+//! anew for each group of statements, an id for each statement.
+
+use super::options::Options;
+use super::packet::Parameter;
+use super::statement::{Statement, has_table};
+use super::{StatementText, Workload};
+use crate::event::StatementKind::{
+    Begin, Commit, Deletes, DistinctRanges, IndexUpdates, Inserts, NonIndexUpdates, OrderRanges,
+    PointSelects, SimpleRanges, SumRanges,
+};
+use crate::event::{Event, StatementKind};
+use crate::random::{C_FORMAT, Distribution, Law, PAD_FORMAT, Random};
+
+/// A workload as its script describes it.
+pub(super) struct Recipe {
+    pub name: &'static str,
+    /// Kinds in the order the script prepares them, each for all tables. `BEGIN` is missing: MySQL
+    /// refuses to prepare it and sysbench sends it as text.
+    prepares: &'static [StatementKind],
+    /// Groups in the order of the event. `Inserts` stands for pairs of DELETE and INSERT.
+    event: &'static [StatementKind],
+}
+
+/// Every mix.
+pub(super) const RECIPES: [Recipe; 7] = [
+    Recipe { name: "oltp_point_select", prepares: &[PointSelects], event: &[PointSelects] },
+    Recipe {
+        name: "oltp_read_only",
+        prepares: &[PointSelects, Commit, SimpleRanges, SumRanges, OrderRanges, DistinctRanges],
+        event: &[Begin, PointSelects, SimpleRanges, SumRanges, OrderRanges, DistinctRanges, Commit],
+    },
+    Recipe {
+        name: "oltp_read_write",
+        prepares: &[
+            Commit,
+            PointSelects,
+            SimpleRanges,
+            SumRanges,
+            OrderRanges,
+            DistinctRanges,
+            IndexUpdates,
+            NonIndexUpdates,
+            Deletes,
+            Inserts,
+        ],
+        event: &[
+            Begin,
+            PointSelects,
+            SimpleRanges,
+            SumRanges,
+            OrderRanges,
+            DistinctRanges,
+            IndexUpdates,
+            NonIndexUpdates,
+            Inserts,
+            Commit,
+        ],
+    },
+    Recipe {
+        name: "oltp_write_only",
+        prepares: &[Commit, IndexUpdates, NonIndexUpdates, Deletes, Inserts],
+        event: &[Begin, IndexUpdates, NonIndexUpdates, Inserts, Commit],
+    },
+    Recipe { name: "oltp_update_index", prepares: &[IndexUpdates], event: &[IndexUpdates] },
+    Recipe {
+        name: "oltp_update_non_index",
+        prepares: &[NonIndexUpdates],
+        event: &[NonIndexUpdates],
+    },
+    Recipe { name: "oltp_delete", prepares: &[Deletes], event: &[Deletes] },
+];
+
+/// Statements of one kind on one table, some times over.
+struct Group {
+    kind: StatementKind,
+    count: u32,
+}
+
+/// A [`Recipe`] with its options.
+pub(super) struct Mix {
+    name: &'static str,
+    groups: Vec<Group>,
+    begin: Statement,
+    /// What the script prepares, in its order: for each kind table 1, 2, …
+    statements: Vec<Statement>,
+    /// Index into `statements` of each kind's table 1, by the kind's number.
+    first: [usize; StatementKind::ALL.len()],
+    texts: Vec<StatementText>,
+    prepared: bool,
+    tables: u32,
+    range_size: u32,
+    ids: Law,
+}
+
+impl Mix {
+    pub(super) fn new(
+        recipe: &Recipe,
+        options: &Options,
+        distribution: Distribution,
+        prepared: bool,
+    ) -> Self {
+        let (statements, first) = statements(recipe, options);
+        let text = |it: &Statement| StatementText { sql: it.sql(), kind: it.kind };
+        let texts = if prepared { statements.iter().map(text).collect() } else { Vec::new() };
+        let group =
+            |kind: &StatementKind| Group { kind: *kind, count: count(recipe, options, *kind) };
+        Self {
+            name: recipe.name,
+            groups: recipe.event.iter().filter(|it| is_wanted(options, **it)).map(group).collect(),
+            begin: Statement::new(Begin, 0),
+            statements,
+            first,
+            texts,
+            prepared,
+            tables: options.tables,
+            range_size: options.range_size,
+            ids: distribution.over(1, options.table_size),
+        }
+    }
+
+    /// Appends one statement of the event.
+    fn send(
+        &self,
+        (kind, table): (StatementKind, u32),
+        parameters: &[Parameter<'_>],
+        ids: &[u32],
+        event: &mut Event,
+    ) {
+        let index = self.first[kind as usize] + table as usize - 1;
+        if self.prepared {
+            self.statements[index].execute(ids[index], parameters, event);
+        } else {
+            self.statements[index].query(parameters, event);
+        }
+    }
+
+    /// Draws and appends one statement of `kind` on `table`; for `Inserts` the pair.
+    fn draw(
+        &self,
+        kind: StatementKind,
+        table: u32,
+        random: &mut Random,
+        ids: &[u32],
+        event: &mut Event,
+    ) {
+        let mut c = *C_FORMAT;
+        let mut pad = *PAD_FORMAT;
+        match kind {
+            Begin => self.begin.query(&[], event),
+            Commit => self.send((kind, 1), &[], ids, event),
+            PointSelects | IndexUpdates | Deletes => {
+                self.send((kind, table), &[self.id(random)], ids, event);
+            }
+            SimpleRanges | SumRanges | OrderRanges | DistinctRanges => {
+                let low = i64::from(self.ids.draw(random));
+                let high = low + i64::from(self.range_size) - 1;
+                self.send(
+                    (kind, table),
+                    &[Parameter::BigInt(low), Parameter::BigInt(high)],
+                    ids,
+                    event,
+                );
+            }
+            NonIndexUpdates => {
+                random.fill_string(C_FORMAT, &mut c);
+                let id = self.id(random);
+                self.send((kind, table), &[Parameter::Text(&c), id], ids, event);
+            }
+            Inserts => {
+                let (id, k) = (self.id(random), self.id(random));
+                random.fill_string(C_FORMAT, &mut c);
+                random.fill_string(PAD_FORMAT, &mut pad);
+                self.send((Deletes, table), &[id], ids, event);
+                let row = [id, k, Parameter::Text(&c), Parameter::Text(&pad)];
+                self.send((kind, table), &row, ids, event);
+            }
+        }
+    }
+
+    fn id(&self, random: &mut Random) -> Parameter<'static> {
+        Parameter::BigInt(i64::from(self.ids.draw(random)))
+    }
+}
+
+impl Workload for Mix {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn statements(&self) -> &[StatementText] {
+        &self.texts
+    }
+
+    fn fill(&self, random: &mut Random, statement_ids: &[u32], event: &mut Event) {
+        event.clear();
+        for group in &self.groups {
+            let table = if has_table(group.kind) { random.uniform(1, self.tables) } else { 1 };
+            for _ in 0..group.count {
+                self.draw(group.kind, table, random, statement_ids, event);
+            }
+        }
+        random.end_event();
+    }
+
+    fn queries_per_event(&self) -> u32 {
+        let each = |group: &Group| group.count * if group.kind == Inserts { 2 } else { 1 };
+        self.groups.iter().map(each).sum()
+    }
+}
+
+/// All statements of a recipe and where each kind begins.
+fn statements(
+    recipe: &Recipe,
+    options: &Options,
+) -> (Vec<Statement>, [usize; StatementKind::ALL.len()]) {
+    let mut all = Vec::new();
+    let mut first = [0; StatementKind::ALL.len()];
+    for kind in recipe.prepares.iter().filter(|kind| is_wanted(options, **kind)) {
+        first[*kind as usize] = all.len();
+        let tables = if has_table(*kind) { options.tables } else { 1 };
+        all.extend((1..=tables).map(|table| Statement::new(*kind, table)));
+    }
+    (all, first)
+}
+
+/// Whether the options leave this kind in.
+const fn is_wanted(options: &Options, kind: StatementKind) -> bool {
+    match kind {
+        Begin | Commit => !options.skip_trx,
+        SimpleRanges | SumRanges | OrderRanges | DistinctRanges => options.range_selects,
+        _ => true,
+    }
+}
+
+/// How many statements (or pairs) of this kind an event has.
+fn count(recipe: &Recipe, options: &Options, kind: StatementKind) -> u32 {
+    match kind {
+        // sysbench sets the option to 1 here, whatever was asked for.
+        PointSelects if recipe.name == "oltp_point_select" => 1,
+        PointSelects => options.point_selects,
+        SimpleRanges => options.simple_ranges,
+        SumRanges => options.sum_ranges,
+        OrderRanges => options.order_ranges,
+        DistinctRanges => options.distinct_ranges,
+        IndexUpdates => options.index_updates,
+        NonIndexUpdates => options.non_index_updates,
+        Inserts => options.delete_inserts,
+        Begin | Commit | Deletes => 1,
+    }
+}

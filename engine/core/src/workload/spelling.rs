@@ -1,0 +1,47 @@
+//! The known name a mistyped one was probably meant to be.
+
+/// The name of `known` that is fewest single-letter edits away from `given`, if it is near at all.
+pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    let given = given.to_lowercase().replace('-', "_");
+    known
+        .iter()
+        .map(|name| (distance(&given, name), *name))
+        .min()
+        .filter(|(edits, name)| *edits <= 1 + name.len() / 3)
+        .map(|(_, name)| name)
+}
+
+/// Letters to insert, remove or exchange (Levenshtein's distance, row by row).
+fn distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, a) in left.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, b) in right.bytes().enumerate() {
+            let exchanged = diagonal + usize::from(a != b);
+            diagonal = row[column + 1];
+            row[column + 1] = exchanged.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, nearest};
+
+    #[test]
+    fn distances_of_textbook_pairs() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("same", "same"), 0);
+    }
+
+    #[test]
+    fn only_near_names_are_offered() {
+        let known = ["table_size", "tables", "range_size"];
+        assert_eq!(nearest("table-sizes", &known), Some("table_size"));
+        assert_eq!(nearest("Tabels", &known), Some("tables"));
+        assert_eq!(nearest("buffer_pool", &known), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! The SQL of sysbench's OLTP scripts, and how a statement becomes a packet.
+
+use std::io::Write as _;
+
+use super::packet::{Parameter, begin_packet, end_packet, statement_execute};
+use crate::event::{Event, Reply, StatementKind};
+
+/// The command code of a text query.
+const COM_QUERY: u8 = 0x03;
+
+/// The SQL of a kind; `{}` stands for the table's number, `?` for a parameter.
+const fn template(kind: StatementKind) -> &'static str {
+    match kind {
+        StatementKind::Begin => "BEGIN",
+        StatementKind::Commit => "COMMIT",
+        StatementKind::PointSelects => "SELECT c FROM sbtest{} WHERE id=?",
+        StatementKind::SimpleRanges => "SELECT c FROM sbtest{} WHERE id BETWEEN ? AND ?",
+        StatementKind::SumRanges => "SELECT SUM(k) FROM sbtest{} WHERE id BETWEEN ? AND ?",
+        StatementKind::OrderRanges => "SELECT c FROM sbtest{} WHERE id BETWEEN ? AND ? ORDER BY c",
+        StatementKind::DistinctRanges => {
+            "SELECT DISTINCT c FROM sbtest{} WHERE id BETWEEN ? AND ? ORDER BY c"
+        }
+        StatementKind::IndexUpdates => "UPDATE sbtest{} SET k=k+1 WHERE id=?",
+        StatementKind::NonIndexUpdates => "UPDATE sbtest{} SET c=? WHERE id=?",
+        StatementKind::Deletes => "DELETE FROM sbtest{} WHERE id=?",
+        StatementKind::Inserts => "INSERT INTO sbtest{} (id, k, c, pad) VALUES (?, ?, ?, ?)",
+    }
+}
+
+/// Whether the statement concerns one table.
+pub(super) fn has_table(kind: StatementKind) -> bool {
+    template(kind).contains("{}")
+}
+
+/// One statement on one table, cut where its parameters stand.
+#[derive(Clone, Debug)]
+pub(super) struct Statement {
+    pub(super) kind: StatementKind,
+    pieces: Vec<String>,
+}
+
+impl Statement {
+    /// The statement of `kind` on table number `table`.
+    pub(super) fn new(kind: StatementKind, table: u32) -> Self {
+        let sql = template(kind).replace("{}", &table.to_string());
+        Self { kind, pieces: sql.split('?').map(str::to_owned).collect() }
+    }
+
+    /// Its SQL, with `?` for the parameters.
+    pub(super) fn sql(&self) -> String {
+        self.pieces.join("?")
+    }
+
+    /// Appends it to `event` as text, its parameters as literals.
+    pub(super) fn query(&self, parameters: &[Parameter<'_>], event: &mut Event) {
+        debug_assert_eq!(parameters.len() + 1, self.pieces.len());
+        let out = &mut event.bytes;
+        let start = begin_packet(out, 0);
+        out.push(COM_QUERY);
+        out.extend_from_slice(self.pieces[0].as_bytes());
+        for (parameter, piece) in parameters.iter().zip(&self.pieces[1..]) {
+            write_literal(*parameter, out);
+            out.extend_from_slice(piece.as_bytes());
+        }
+        end_packet(out, start);
+        event.close_step(self.kind, Reply::Text);
+    }
+
+    /// Appends it to `event` as the execution of the prepared statement `id`.
+    pub(super) fn execute(&self, id: u32, parameters: &[Parameter<'_>], event: &mut Event) {
+        debug_assert_eq!(parameters.len() + 1, self.pieces.len());
+        statement_execute(&mut event.bytes, id, parameters, true);
+        event.close_step(self.kind, Reply::Binary);
+    }
+}
+
+/// Strings are drawn from digits and dashes, so nothing needs an escape.
+fn write_literal(parameter: Parameter<'_>, out: &mut Vec<u8>) {
+    match parameter {
+        Parameter::BigInt(number) => {
+            write!(out, "{number}").expect("writing to memory does not fail");
+        }
+        Parameter::Text(text) => {
+            out.push(b'\'');
+            out.extend_from_slice(text);
+            out.push(b'\'');
+        }
+    }
+}

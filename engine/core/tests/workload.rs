@@ -1,0 +1,218 @@
+//! Events against those of the real sysbench, and packets against their own parser.
+//!
+//! `golden/*.sql` is what Debian's sysbench 1.0.20 prepared and sent in two events of one thread
+//! (`--rand-seed=7 --tables=3 --table-size=100000 --point-selects=2 --delete-inserts=2
+//! --range-size=50`, default `special`), printed by a script that replaced its statement objects.
+
+use dbdyno_core::event::{Event, Reply, StatementKind};
+use dbdyno_core::random::{Distribution, Random, Seeding};
+use dbdyno_core::workload::{Workload, WorkloadSpec, build, names};
+use serde_json::{Value, json};
+
+const HEADER: usize = 4;
+const COM_QUERY: u8 = 0x03;
+
+fn spec(name: &str, options: Value, prepared: bool) -> WorkloadSpec {
+    WorkloadSpec {
+        name: name.to_owned(),
+        options: options.as_object().expect("a map").clone(),
+        distribution: Distribution::default(),
+        prepared,
+    }
+}
+
+fn made(name: &str, options: Value, prepared: bool) -> Box<dyn Workload> {
+    build(&spec(name, options, prepared)).expect("a sound specification")
+}
+
+fn mistakes(spec: &WorkloadSpec) -> Vec<String> {
+    build(spec).err().expect("a refused specification")
+}
+
+fn oracle_options() -> Value {
+    json!({"tables": 3, "table_size": 100_000, "point_selects": 2, "delete_inserts": 2, "range_size": 50})
+}
+
+fn golden(name: &str) -> (Vec<String>, Vec<String>) {
+    let path = format!("{}/tests/golden/{name}.sql", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("a golden file");
+    let lines = text.lines().map(str::to_owned);
+    let (prepared, sent): (Vec<String>, _) = lines.partition(|it| it.starts_with("prepare: "));
+    (prepared.iter().map(|it| it["prepare: ".len()..].to_owned()).collect(), sent)
+}
+
+/// The statements of `event`, each of which must be a text query.
+fn texts(event: &Event) -> Vec<String> {
+    let text = |index| {
+        let packet: &[u8] = event.packet(index);
+        assert_eq!(packet[HEADER], COM_QUERY);
+        String::from_utf8(packet[HEADER + 1..].to_vec()).expect("SQL is ASCII here")
+    };
+    (0..event.steps.len()).map(text).collect()
+}
+
+#[test]
+fn two_events_are_those_of_sysbench() {
+    for name in names() {
+        let workload = made(name, oracle_options(), false);
+        let mut random = Random::new(Seeding::Sysbench, 7, 0);
+        let mut event = Event::default();
+        let mut sent = Vec::new();
+        for _ in 0..2 {
+            workload.fill(&mut random, &[], &mut event);
+            assert!(event.steps.iter().all(|step| step.reply == Reply::Text));
+            sent.extend(texts(&event));
+        }
+        assert_eq!(sent, golden(name).1, "{name}");
+        assert_eq!(workload.statements(), [], "{name}: nothing is prepared");
+    }
+}
+
+#[test]
+fn statements_are_prepared_in_the_order_of_sysbench() {
+    for name in names() {
+        let workload = made(name, oracle_options(), true);
+        let ours: Vec<&str> = workload.statements().iter().map(|it| it.sql.as_str()).collect();
+        assert_eq!(ours, golden(name).0, "{name}");
+    }
+}
+
+#[test]
+fn events_have_as_many_statements_as_announced() {
+    for (name, queries) in [
+        ("oltp_point_select", 1),
+        ("oltp_read_only", 16),
+        ("oltp_read_write", 20),
+        ("oltp_write_only", 6),
+        ("oltp_update_index", 1),
+        ("oltp_update_non_index", 1),
+        ("oltp_delete", 1),
+        ("oltp_insert", 1),
+    ] {
+        for prepared in [true, false] {
+            let workload = made(name, json!({}), prepared);
+            assert_eq!(workload.name(), name);
+            assert_eq!(workload.queries_per_event(), queries, "{name}");
+            let ids: Vec<u32> = (0..workload.statements().len() as u32).collect();
+            let mut event = Event::default();
+            workload.fill(&mut Random::for_stream(1, 1), &ids, &mut event);
+            assert_eq!(event.steps.len(), queries as usize, "{name}");
+        }
+    }
+    assert_eq!(names().len(), 8);
+}
+
+#[test]
+fn options_leave_statements_out() {
+    let count = |options| made("oltp_read_write", options, true).queries_per_event();
+    assert_eq!(count(json!({"skip_trx": true})), 18);
+    assert_eq!(count(json!({"range_selects": false})), 16);
+    assert_eq!(count(json!({"point_selects": 1, "order_ranges": 0, "delete_inserts": 3})), 14);
+    let workload = made(
+        "oltp_read_write",
+        json!({"skip_trx": true, "range_selects": "off", "tables": 2}),
+        true,
+    );
+    let kinds: Vec<StatementKind> = workload.statements().iter().map(|it| it.kind).collect();
+    assert_eq!(kinds.len(), 10, "five kinds on two tables, no COMMIT");
+    assert_eq!(kinds[..2], [StatementKind::PointSelects; 2]);
+}
+
+#[test]
+fn draws_do_not_depend_on_the_protocol() {
+    let mut event = Event::default();
+    for name in names() {
+        let [text, prepared] = [false, true].map(|prepared| {
+            let workload = made(name, oracle_options(), prepared);
+            let ids = vec![1; workload.statements().len()];
+            let mut random = Random::for_stream(9, 4);
+            workload.fill(&mut random, &ids, &mut event);
+            (random.next_u64(), event.steps.iter().map(|step| step.kind).collect::<Vec<_>>())
+        });
+        assert_eq!(text, prepared, "{name}");
+    }
+}
+
+#[test]
+fn begin_is_text_and_commit_is_prepared() {
+    let workload = made("oltp_write_only", json!({}), true);
+    let mut event = Event::default();
+    workload.fill(&mut Random::for_stream(1, 1), &[11, 12, 13, 14, 15], &mut event);
+    let last = event.steps.len() - 1;
+    assert_eq!(event.packet(0), b"\x06\0\0\0\x03BEGIN");
+    assert_eq!(event.steps[0].reply, Reply::Text);
+    assert_eq!(event.packet(last), b"\x0a\0\0\0\x17\x0b\0\0\0\0\x01\0\0\0");
+    assert_eq!(event.steps[last].reply, Reply::Binary);
+}
+
+#[test]
+fn an_event_grows_no_memory_after_the_first() {
+    let workload = made("oltp_read_write", json!({"table_size": 10}), false);
+    let mut random = Random::for_stream(1, 1);
+    let mut event = Event::default();
+    event.bytes.reserve(8192);
+    workload.fill(&mut random, &[], &mut event);
+    let (bytes, steps) = (event.bytes.as_ptr(), event.steps.as_ptr());
+    for _ in 0..100 {
+        workload.fill(&mut random, &[], &mut event);
+    }
+    assert_eq!((bytes, steps), (event.bytes.as_ptr(), event.steps.as_ptr()));
+}
+
+#[test]
+fn inserts_without_auto_inc_have_ids_of_their_own() {
+    let workload = made("oltp_insert", json!({"auto_inc": false}), true);
+    let mut event = Event::default();
+    let mut ids = Vec::new();
+    for stream in 0..2 {
+        workload.fill(&mut Random::for_stream(1, stream), &[], &mut event);
+        let text = texts(&event).remove(0);
+        let id = text.split_once("VALUES (").expect("a row").1.split(',').next().expect("an id");
+        ids.push(id.parse::<i64>().expect("a number") + 2_147_483_648);
+    }
+    assert_eq!(ids, [2_672_933_100, 2_916_245_674], "the first two values of rand.unique()");
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let mut wrong = spec("oltp_readwrite", json!({"table": 3, "tables": -1}), true);
+    wrong.distribution = Distribution::Pareto { h: 2.0 };
+    let found = mistakes(&wrong);
+    assert!(found[0].starts_with("workload oltp_readwrite is not known, perhaps oltp_read_write?"));
+    assert_eq!(
+        found[1..],
+        [
+            "option table is not known, perhaps tables?",
+            "option tables must be a whole number from 1 to 100000, not -1",
+            "distribution: h must lie between 0 and 1, not 2",
+        ]
+    );
+}
+
+#[test]
+fn an_event_without_statements_is_refused() {
+    let empty = spec("oltp_update_index", json!({"index_updates": 0}), true);
+    assert_eq!(
+        mistakes(&empty),
+        ["oltp_update_index: these options leave an event without statements"]
+    );
+}
+
+#[test]
+fn a_specification_reads_as_it_stands_in_a_run() {
+    let read = |text: Value| serde_json::from_value::<WorkloadSpec>(text);
+    let spec = read(json!({
+        "workload": {"name": "oltp_read_only", "options": {"tables": 2}},
+        "distribution": {"name": "uniform"},
+        "prepared": false,
+    }))
+    .expect("a sound specification");
+    assert_eq!(spec.name, "oltp_read_only");
+    assert_eq!(spec.options["tables"], 2);
+    assert_eq!(spec.distribution, Distribution::Uniform {});
+    assert!(!spec.prepared);
+    let short =
+        read(json!({"workload": {"name": "oltp_read_only"}})).expect("the rest has defaults");
+    assert!(short.prepared && short.options.is_empty());
+    assert!(read(json!({"workload": {"name": "x", "option": {}}})).is_err());
+}

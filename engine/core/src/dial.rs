@@ -1,1 +1,297 @@
-//! (being written)
+//! A plain blocking client: opens the sessions a run loads, and does what goes before and after it.
+//!
+//! Connecting, preparing statements and filling tables need no reactor, and a blocking call can be read
+//! from top to bottom. Sessions that are to be loaded are then handed over by [`Session::into_stream`]:
+//! bytes are never read ahead, so nothing of the session stays behind here.
+
+mod error;
+pub(crate) mod frame;
+mod socket;
+
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use dbdyno_wire::mysql::login::{Credentials, Login as Exchange, Step};
+use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
+use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
+use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
+use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
+
+pub use self::error::DialError;
+use self::error::Problem;
+use self::socket::Socket;
+
+/// How long a server may take to accept a session, when nothing else is asked for.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const READ_LENGTH: usize = 16 * 1024;
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// TCP.
+    Tcp {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A Unix socket.
+    Unix {
+        /// The socket's file.
+        path: String,
+    },
+}
+
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix { path } => f.write_str(path),
+        }
+    }
+}
+
+/// Who logs in; shown without the password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// The user's name.
+    pub user: String,
+    /// The password; empty for none.
+    pub password: String,
+    /// The database to begin in; empty for none.
+    pub database: String,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login")
+            .field("user", &self.user)
+            .field("database", &self.database)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An open session.
+#[derive(Debug)]
+pub struct Session {
+    socket: Socket,
+    endpoint: Endpoint,
+    server_version: String,
+    deprecate_eof: bool,
+    scanner: Scanner,
+    request: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+impl Session {
+    /// Connects and logs in; `timeout` limits the connecting and each answer of the login.
+    ///
+    /// # Errors
+    /// [`DialError`] when the server cannot be reached, refuses, or wants what is not known here.
+    pub fn connect(
+        endpoint: &Endpoint,
+        login: &Login,
+        timeout: Duration,
+    ) -> Result<Self, DialError> {
+        let failed = |problem: Problem| DialError::session(endpoint, login, problem);
+        let socket =
+            Socket::connect(endpoint, timeout).map_err(|e| failed(Problem::Unreachable(e)))?;
+        let mut session = Self {
+            socket,
+            endpoint: endpoint.clone(),
+            server_version: String::new(),
+            deprecate_eof: false,
+            scanner: Scanner::new(false),
+            request: Vec::new(),
+            payload: Vec::new(),
+        };
+        session.log_in(login).map_err(failed)?;
+        session.socket.wait_forever().map_err(|e| failed(Problem::Broken(e)))?;
+        Ok(session)
+    }
+
+    fn log_in(&mut self, login: &Login) -> Result<(), Problem> {
+        let credentials = Credentials {
+            user: &login.user,
+            password: &login.password,
+            database: &login.database,
+            private: self.socket.is_private(),
+        };
+        let mut sequence = 0;
+        frame::read_payload(&mut self.socket, &mut sequence, &mut self.payload)?;
+        let (mut exchange, greeting, agreed, packet) = Exchange::begin(credentials, &self.payload)?;
+        self.server_version = version_of(&greeting.server_version).to_owned();
+        self.deprecate_eof = agreed & capability::DEPRECATE_EOF != 0;
+        self.scanner = Scanner::new(self.deprecate_eof);
+        self.socket.write_all(&packet)?;
+        sequence = sequence.wrapping_add(1);
+        loop {
+            frame::read_payload(&mut self.socket, &mut sequence, &mut self.payload)?;
+            match exchange.take(&self.payload)? {
+                Step::Done => return Ok(()),
+                Step::Wait => {}
+                Step::Send(payload) => {
+                    let mut packet = Vec::new();
+                    let start = begin_packet(&mut packet, sequence);
+                    packet.extend_from_slice(&payload);
+                    sequence = end_packet(&mut packet, start);
+                    self.socket.write_all(&packet)?;
+                }
+            }
+        }
+    }
+
+    /// The server's version, as the server spells it.
+    #[must_use]
+    pub fn server_version(&self) -> &str {
+        &self.server_version
+    }
+
+    /// Whether `CLIENT_DEPRECATE_EOF` was agreed: the scanner of this session must know.
+    #[must_use]
+    pub const fn deprecate_eof(&self) -> bool {
+        self.deprecate_eof
+    }
+
+    /// Runs a statement and gives all its rows as text; `None` is NULL.
+    ///
+    /// # Errors
+    /// [`DialError`] when the server refuses, or the session broke.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, DialError> {
+        self.request.clear();
+        command::query(&mut self.request, sql);
+        self.read_rows().map_err(|problem| self.failed(sql, problem))
+    }
+
+    /// Runs a statement and gives the number of rows it changed.
+    ///
+    /// # Errors
+    /// [`DialError`] when the server refuses, or the session broke.
+    pub fn execute(&mut self, sql: &str) -> Result<u64, DialError> {
+        self.request.clear();
+        command::query(&mut self.request, sql);
+        let summary = self.exchange(ReplyShape::Text);
+        summary.map(|done| done.affected_rows).map_err(|problem| self.failed(sql, problem))
+    }
+
+    /// Sends a ready-made `COM_QUERY` packet and gives the number of rows it changed.
+    ///
+    /// # Errors
+    /// [`DialError`] when the server refuses, or the session broke.
+    pub fn query_packet(&mut self, packet: &[u8]) -> Result<u64, DialError> {
+        self.request.clear();
+        self.request.extend_from_slice(packet);
+        let summary = self.exchange(ReplyShape::Text);
+        summary.map(|done| done.affected_rows).map_err(|problem| {
+            let text = packet.get(5..).unwrap_or_default();
+            self.failed(&String::from_utf8_lossy(&text[..text.len().min(200)]), problem)
+        })
+    }
+
+    /// Prepares a statement and gives the number to execute it by.
+    ///
+    /// # Errors
+    /// [`DialError`] when the server refuses, or the session broke.
+    pub fn prepare(&mut self, sql: &str) -> Result<u32, DialError> {
+        self.request.clear();
+        command::statement_prepare(&mut self.request, sql);
+        self.exchange(ReplyShape::Prepare).map_err(|problem| self.failed(sql, problem))?;
+        Ok(self.scanner.statement_id())
+    }
+
+    /// Hands the session over: a blocking descriptor with no byte of it left here.
+    #[must_use]
+    pub fn into_stream(self) -> OwnedFd {
+        self.socket.into()
+    }
+
+    /// Takes leave. What goes wrong now no longer matters: the session ends in any case.
+    pub fn quit(mut self) {
+        self.request.clear();
+        command::quit(&mut self.request);
+        drop(self.socket.write_all(&self.request));
+    }
+
+    fn failed(&self, statement: &str, problem: Problem) -> DialError {
+        DialError::statement(&self.endpoint, statement, problem)
+    }
+
+    /// Sends the request and follows its reply to the end.
+    fn exchange(&mut self, shape: ReplyShape) -> Result<Summary, Problem> {
+        self.socket.write_all(&self.request)?;
+        self.scanner.begin(shape);
+        let mut buffer = [0; READ_LENGTH];
+        loop {
+            let length = self.socket.read(&mut buffer)?;
+            if length == 0 {
+                return Err(Problem::closed());
+            }
+            match self.scanner.feed(&buffer[..length])? {
+                Some(Outcome::Done(summary)) => return Ok(summary),
+                Some(Outcome::Failed(error)) => return Err(Problem::Server(error)),
+                None => {}
+            }
+        }
+    }
+
+    /// Sends the request and keeps the rows of its reply, of all its results.
+    fn read_rows(&mut self) -> Result<Vec<Vec<Option<String>>>, Problem> {
+        self.socket.write_all(&self.request)?;
+        let (mut rows, mut sequence) = (Vec::new(), 1);
+        loop {
+            self.next_payload(&mut sequence)?;
+            let status = match self.payload.first() {
+                Some(&response::OK) => response::Ok::parse(&self.payload)?.status,
+                Some(&lenenc::NULL) => return Err(Problem::LocalInfile),
+                _ => self.read_result(&mut sequence, &mut rows)?,
+            };
+            if status & STATUS_MORE_RESULTS == 0 {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Reads a result set whose first payload is there; gives the status at its end.
+    fn read_result(
+        &mut self,
+        sequence: &mut u8,
+        rows: &mut Vec<Vec<Option<String>>>,
+    ) -> Result<u16, Problem> {
+        let columns = result_set::parse_column_count(&self.payload)?;
+        let definitions = columns + u64::from(!self.deprecate_eof);
+        for _ in 0..definitions {
+            self.next_payload(sequence)?;
+        }
+        loop {
+            self.next_payload(sequence)?;
+            let end = self.payload.first() == Some(&response::EOF);
+            if end && self.deprecate_eof {
+                return Ok(response::Ok::parse(&self.payload)?.status);
+            }
+            if end {
+                return Ok(response::parse_eof(&self.payload)?);
+            }
+            let row = result_set::parse_text_row(&self.payload, columns as usize)?;
+            let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+            rows.push(row.into_iter().map(|value| value.map(text)).collect());
+        }
+    }
+
+    fn next_payload(&mut self, sequence: &mut u8) -> Result<(), Problem> {
+        frame::read_payload(&mut self.socket, sequence, &mut self.payload)?;
+        if self.payload.first() == Some(&response::ERR) {
+            return Err(Problem::Server(ServerError::parse(&self.payload)?));
+        }
+        Ok(())
+    }
+}
+
+/// MariaDB before 11 says `5.5.5-10.6.1-MariaDB`, to pass the checks of old replicas.
+fn version_of(spelled: &str) -> &str {
+    match spelled.strip_prefix("5.5.5-") {
+        Some(own) if own.starts_with(|first: char| first.is_ascii_digit()) => own,
+        _ => spelled,
+    }
+}

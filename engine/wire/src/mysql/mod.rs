@@ -1,7 +1,7 @@
 //! The MySQL client/server protocol ("classic", version 10), as MySQL and MariaDB speak it.
 //!
 //! Reading order: [`packet`] frames bytes, [`lenenc`] holds the integers and strings inside,
-//! [`handshake`] and [`auth`] open a session, [`command`] asks, [`response`] answers, and [`scanner`]
+//! [`handshake`], [`auth`] and [`login`] open a session, [`command`] asks, [`response`] answers, and [`scanner`]
 //! follows an answer at full speed without looking into its rows.
 
 pub mod auth;
@@ -9,6 +9,7 @@ pub mod capability;
 pub mod command;
 pub mod handshake;
 pub mod lenenc;
+pub mod login;
 pub mod packet;
 pub mod parameter;
 pub mod response;

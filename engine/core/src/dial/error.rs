@@ -1,0 +1,183 @@
+//! Why a session could not be opened or used: what was wanted, what was found, and what to try.
+
+use std::{fmt, io};
+
+use dbdyno_wire::mysql::Malformed;
+use dbdyno_wire::mysql::login::LoginError;
+use dbdyno_wire::mysql::response::ServerError;
+use dbdyno_wire::mysql::scanner::ScanError;
+
+use super::{Endpoint, Login};
+
+/// Characters of a statement that an error repeats.
+const STATEMENT_LENGTH_MAX: usize = 120;
+
+/// A session that could not be opened or used.
+#[derive(Debug)]
+pub struct DialError {
+    endpoint: String,
+    wanted: String,
+    problem: Box<Problem>,
+}
+
+/// What was found instead of what was wanted.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// No connection came about.
+    Unreachable(io::Error),
+    /// The connection broke.
+    Broken(io::Error),
+    /// The login failed.
+    Login(LoginError),
+    /// The server refused a statement.
+    Server(ServerError),
+    /// A reply could not be followed.
+    Scan(ScanError),
+    /// A message could not be read.
+    Malformed(Malformed),
+    /// The server asks for a file.
+    LocalInfile,
+}
+
+impl Problem {
+    pub(super) fn closed() -> Self {
+        Self::Broken(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn server_error(&self) -> Option<&ServerError> {
+        match self {
+            Self::Server(error) | Self::Login(LoginError::Refused(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<LoginError> for Problem {
+    fn from(error: LoginError) -> Self {
+        Self::Login(error)
+    }
+}
+
+impl From<ScanError> for Problem {
+    fn from(error: ScanError) -> Self {
+        Self::Scan(error)
+    }
+}
+
+impl From<Malformed> for Problem {
+    fn from(error: Malformed) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(error) => write!(f, "no connection: {error}"),
+            Self::Broken(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                f.write_str("that the server closed the connection")
+            }
+            Self::Broken(error) if is_timeout(error) => {
+                f.write_str("no answer within the time limit")
+            }
+            Self::Broken(error) => write!(f, "a broken connection: {error}"),
+            Self::Login(error) => error.fmt(f),
+            Self::Server(error) => error.fmt(f),
+            Self::Scan(error) => write!(f, "a reply out of step: {error}"),
+            Self::Malformed(error) => error.fmt(f),
+            Self::LocalInfile => ScanError::LocalInfile.fmt(f),
+        }
+    }
+}
+
+impl DialError {
+    pub(super) fn session(endpoint: &Endpoint, login: &Login, problem: Problem) -> Self {
+        let wanted = format!("a session as user {:?}", login.user);
+        Self { endpoint: endpoint.to_string(), wanted, problem: Box::new(problem) }
+    }
+
+    pub(super) fn statement(endpoint: &Endpoint, statement: &str, problem: Problem) -> Self {
+        let mut text: String = statement.chars().take(STATEMENT_LENGTH_MAX).collect();
+        if text.len() < statement.len() {
+            text.push('…');
+        }
+        let wanted = format!("the answer to {text:?}");
+        Self { endpoint: endpoint.to_string(), wanted, problem: Box::new(problem) }
+    }
+
+    /// The number of the server's error, when the server sent one.
+    #[must_use]
+    pub fn server_code(&self) -> Option<u16> {
+        self.problem.server_error().map(|error| error.code)
+    }
+
+    /// The SQLSTATE of the server's error, when the server sent one.
+    #[must_use]
+    pub fn sqlstate(&self) -> Option<String> {
+        self.problem.server_error().map(ServerError::sqlstate)
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        if let Some(error) = self.problem.server_error() {
+            return advice_for_code(error.code);
+        }
+        match &*self.problem {
+            Problem::Unreachable(error) => Some(advice_for_kind(error.kind())),
+            Problem::Login(LoginError::UnknownPlugin(_)) => {
+                Some("an account with mysql_native_password or caching_sha2_password")
+            }
+            Problem::Login(LoginError::Key) => {
+                Some("the server's Unix socket, or renew its RSA key pair")
+            }
+            Problem::Login(LoginError::Malformed(_)) => {
+                Some("the port of the classic protocol (3306, not X's 33060)")
+            }
+            Problem::Broken(_) => Some("the server's error log"),
+            _ => None,
+        }
+    }
+}
+
+fn advice_for_code(code: u16) -> Option<&'static str> {
+    Some(match code {
+        1045 | 1698 => "another user or password, or grant this host access",
+        1044 => "granting the user this database",
+        1049 => "creating the database first",
+        1040 | 1203 | 1226 => "fewer connections, or raise max_connections",
+        1130 => "an account for this host, or bind the server to 127.0.0.1",
+        1461 => "fewer connections or statements, or raise max_prepared_stmt_count",
+        1153 => "a smaller statement, or raise max_allowed_packet",
+        3159 => "the server's Unix socket, or require_secure_transport=OFF: TLS is not spoken here",
+        1251 => "an account with mysql_native_password or caching_sha2_password",
+        _ => return None,
+    })
+}
+
+fn advice_for_kind(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::ConnectionRefused => "starting the server, or another port or socket",
+        io::ErrorKind::NotFound => "starting the server, or the path in its socket setting",
+        io::ErrorKind::PermissionDenied => "the rights of the socket's file and folder",
+        io::ErrorKind::TimedOut => "the host's address and its firewall",
+        _ => "the host's name and whether the server runs",
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+impl fmt::Display for DialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: wanted {}, found {}", self.endpoint, self.wanted, self.problem)?;
+        self.advice().map_or(Ok(()), |advice| write!(f, "; try {advice}"))
+    }
+}
+
+impl std::error::Error for DialError {}

@@ -1,0 +1,102 @@
+//! A blocking stream to a server, over TCP or a Unix socket.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use super::Endpoint;
+
+/// The stream of a session.
+#[derive(Debug)]
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Connects; `timeout` also limits every later read and write, until [`Self::wait_forever`].
+    pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> io::Result<Self> {
+        match endpoint {
+            Endpoint::Tcp { host, port } => {
+                let stream = connect_tcp(host, *port, timeout)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(timeout))?;
+                stream.set_write_timeout(Some(timeout))?;
+                Ok(Self::Tcp(stream))
+            }
+            Endpoint::Unix { path } => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(timeout))?;
+                stream.set_write_timeout(Some(timeout))?;
+                Ok(Self::Unix(stream))
+            }
+        }
+    }
+
+    /// Lifts the time limits: statements may take as long as they need.
+    pub(super) fn wait_forever(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => {
+                stream.set_read_timeout(None)?;
+                stream.set_write_timeout(None)
+            }
+            Self::Unix(stream) => {
+                stream.set_read_timeout(None)?;
+                stream.set_write_timeout(None)
+            }
+        }
+    }
+
+    /// Whether nobody can listen on the way.
+    pub(super) const fn is_private(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+}
+
+/// Tries every address of the host; the last failure is told.
+fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(buffer),
+            Self::Unix(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.flush(),
+            Self::Unix(stream) => stream.flush(),
+        }
+    }
+}
+
+impl From<Socket> for OwnedFd {
+    fn from(socket: Socket) -> Self {
+        match socket {
+            Socket::Tcp(stream) => stream.into(),
+            Socket::Unix(stream) => stream.into(),
+        }
+    }
+}

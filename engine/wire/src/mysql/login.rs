@@ -1,0 +1,170 @@
+//! The client's way into a session, as a machine that is handed payloads and says what to send.
+//!
+//! It knows every turn a server may take (another plugin, a cold password cache, a key), so whoever
+//! holds the socket only reads and writes packets.
+
+use std::fmt;
+
+use super::auth::{self, Plugin};
+use super::handshake::{AuthSwitch, Handshake, HandshakeResponse, parse_more_data};
+use super::response::{EOF, ERR, OK, ServerError};
+use super::{Malformed, capability};
+
+const UTF8MB4_GENERAL_CI: u8 = 45;
+const PAYLOAD_LENGTH_MAX: u32 = 1 << 30;
+
+/// Who logs in, and over what.
+#[derive(Clone, Copy)]
+pub struct Credentials<'a> {
+    /// The user's name.
+    pub user: &'a str,
+    /// The password; empty for none.
+    pub password: &'a str,
+    /// The database to begin in; empty for none.
+    pub database: &'a str,
+    /// Whether nobody can listen: a Unix socket. Only then a password may travel in clear.
+    pub private: bool,
+}
+
+/// What to do after a payload was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Send this payload, then take the server's next one.
+    Send(Vec<u8>),
+    /// Take the server's next payload.
+    Wait,
+    /// The session is open.
+    Done,
+}
+
+/// Why no session was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoginError {
+    /// The server refuses.
+    Refused(ServerError),
+    /// The server speaks something else.
+    Malformed(Malformed),
+    /// The server lacks what every server since 4.1 has.
+    TooOld,
+    /// The account needs a plugin that is not known here.
+    UnknownPlugin(String),
+    /// The server's public key cannot encrypt the password.
+    Key,
+}
+
+impl From<Malformed> for LoginError {
+    fn from(error: Malformed) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl fmt::Display for LoginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => write!(f, "the server refuses the session with {error}"),
+            Self::Malformed(malformed) => write!(f, "the server does not speak MySQL: {malformed}"),
+            Self::TooOld => f.write_str("the server is older than MySQL 4.1"),
+            Self::UnknownPlugin(name) => {
+                write!(f, "the account needs the authentication plugin {name:?}")
+            }
+            Self::Key => f.write_str("the server's public key cannot encrypt the password"),
+        }
+    }
+}
+
+impl std::error::Error for LoginError {}
+
+/// The client's half of the opening of one session.
+pub struct Login<'a> {
+    credentials: Credentials<'a>,
+    nonce: Vec<u8>,
+    plugin: Plugin,
+}
+
+impl<'a> Login<'a> {
+    /// Takes the server's first payload. Gives the machine, what was greeted with, what is agreed
+    /// upon as bits of [`capability`], and a whole packet to send.
+    ///
+    /// # Errors
+    /// [`LoginError`] when the server refuses, or speaks another protocol.
+    pub fn begin(
+        credentials: Credentials<'a>,
+        payload: &[u8],
+    ) -> Result<(Self, Handshake, u32, Vec<u8>), LoginError> {
+        if payload.first() == Some(&ERR) {
+            return Err(LoginError::Refused(ServerError::parse(payload)?));
+        }
+        let greeting = Handshake::parse(payload)?;
+        if greeting.capabilities & capability::REQUIRED != capability::REQUIRED {
+            return Err(LoginError::TooOld);
+        }
+        let plugin =
+            Plugin::from_name(greeting.plugin.as_bytes()).unwrap_or(Plugin::NativePassword);
+        let wanted = if credentials.database.is_empty() { 0 } else { capability::CONNECT_WITH_DB };
+        let agreed = greeting.capabilities & (capability::CLIENT | wanted);
+        let login = Self { credentials, nonce: greeting.nonce.clone(), plugin };
+        let packet = login.response(agreed);
+        Ok((login, greeting, agreed, packet))
+    }
+
+    fn response(&self, capabilities: u32) -> Vec<u8> {
+        let mut packet = Vec::new();
+        HandshakeResponse {
+            capabilities,
+            payload_length_max: PAYLOAD_LENGTH_MAX,
+            collation: UTF8MB4_GENERAL_CI,
+            user: self.credentials.user.as_bytes(),
+            answer: &self.answer(),
+            database: self.credentials.database.as_bytes(),
+            plugin: self.plugin.name().as_bytes(),
+        }
+        .write(&mut packet, &mut 1);
+        packet
+    }
+
+    fn answer(&self) -> Vec<u8> {
+        self.plugin.answer(self.credentials.password.as_bytes(), &self.nonce)
+    }
+
+    /// Takes the server's next payload.
+    ///
+    /// # Errors
+    /// [`LoginError`] when the server refuses, or asks for what cannot be given.
+    pub fn take(&mut self, payload: &[u8]) -> Result<Step, LoginError> {
+        match payload.first() {
+            Some(&OK) => Ok(Step::Done),
+            Some(&ERR) => Err(LoginError::Refused(ServerError::parse(payload)?)),
+            Some(&EOF) => self.switch(AuthSwitch::parse(payload)?),
+            _ => self.take_more(parse_more_data(payload)?),
+        }
+    }
+
+    fn switch(&mut self, wish: AuthSwitch<'_>) -> Result<Step, LoginError> {
+        self.plugin = Plugin::from_name(wish.plugin).ok_or_else(|| {
+            let name = if wish.plugin.is_empty() { b"mysql_old_password" } else { wish.plugin };
+            LoginError::UnknownPlugin(String::from_utf8_lossy(name).into_owned())
+        })?;
+        self.nonce = wish.nonce.to_vec();
+        Ok(Step::Send(self.answer()))
+    }
+
+    fn take_more(&self, data: &[u8]) -> Result<Step, LoginError> {
+        let password = self.credentials.password.as_bytes();
+        match (self.plugin, data) {
+            (Plugin::CachingSha2, [auth::CACHING_SHA2_FOUND]) => Ok(Step::Wait),
+            (Plugin::CachingSha2, [auth::CACHING_SHA2_FULL]) if self.credentials.private => {
+                Ok(Step::Send(password.iter().copied().chain([0]).collect()))
+            }
+            (Plugin::CachingSha2, [auth::CACHING_SHA2_FULL]) => {
+                Ok(Step::Send(vec![auth::CACHING_SHA2_KEY_REQUEST]))
+            }
+            (Plugin::CachingSha2, pem) => auth::encrypt_password(password, &self.nonce, pem)
+                .map(Step::Send)
+                .map_err(|_| LoginError::Key),
+            (Plugin::NativePassword, _) => {
+                let part = "place: mysql_native_password has none";
+                Err(Malformed { message: "more authentication data", part }.into())
+            }
+        }
+    }
+}

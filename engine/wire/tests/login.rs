@@ -1,0 +1,130 @@
+//! Opening a session, turn by turn, against greetings and wishes written by the other end.
+
+use dbdyno_wire::mysql::auth::Plugin;
+use dbdyno_wire::mysql::capability;
+use dbdyno_wire::mysql::handshake::{
+    AuthSwitch, Handshake, HandshakeResponse, NONCE_LENGTH, parse_more_data, write_more_data,
+};
+use dbdyno_wire::mysql::login::{Credentials, Login, LoginError, Step};
+use dbdyno_wire::mysql::packet::HEADER_LENGTH;
+
+const NONCE: &[u8; NONCE_LENGTH] = b"abcdefghijklmnopqrst";
+const OTHER: &[u8; NONCE_LENGTH] = b"01234567890123456789";
+
+fn greeting(plugin: Plugin, capabilities: u32) -> Handshake {
+    Handshake {
+        server_version: "8.0.33".into(),
+        connection_id: 12,
+        nonce: NONCE.to_vec(),
+        capabilities,
+        collation: 255,
+        status: 2,
+        plugin: plugin.name().into(),
+    }
+}
+
+fn payload(write: impl FnOnce(&mut Vec<u8>, &mut u8)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out, &mut 0);
+    out.split_off(HEADER_LENGTH)
+}
+
+fn credentials(private: bool) -> Credentials<'static> {
+    Credentials { user: "bench", password: "secret", database: "sbtest", private }
+}
+
+fn begun(plugin: Plugin, private: bool) -> (Login<'static>, u32, Vec<u8>) {
+    let greeting = greeting(plugin, capability::SERVER);
+    let bytes = payload(|out, sequence| greeting.write(out, sequence));
+    let (login, read, agreed, packet) =
+        Login::begin(credentials(private), &bytes).expect("a session begun");
+    assert_eq!(read, greeting);
+    assert_eq!(packet[3], 1, "the answer is packet number 1");
+    (login, agreed, packet)
+}
+
+fn switch(plugin: &str) -> Vec<u8> {
+    let wish = AuthSwitch { plugin: plugin.as_bytes(), nonce: OTHER };
+    payload(|out, sequence| wish.write(out, sequence))
+}
+
+fn more(data: &[u8]) -> Vec<u8> {
+    payload(|out, sequence| write_more_data(out, sequence, data))
+}
+
+#[test]
+fn the_answer_names_the_user_and_proves_the_password() {
+    for plugin in [Plugin::NativePassword, Plugin::CachingSha2] {
+        let (mut login, agreed, packet) = begun(plugin, false);
+        let response = HandshakeResponse::parse(&packet[HEADER_LENGTH..]).expect("an answer");
+        assert_eq!(response.user, b"bench");
+        assert_eq!(response.database, b"sbtest");
+        assert_eq!(response.plugin, plugin.name().as_bytes());
+        assert_eq!(response.answer, plugin.answer(b"secret", NONCE));
+        assert_eq!(response.capabilities, agreed);
+        assert_ne!(agreed & capability::DEPRECATE_EOF, 0);
+        assert_eq!(login.take(&[0, 0, 0, 2, 0, 0, 0]), Ok(Step::Done));
+    }
+}
+
+#[test]
+fn only_what_the_server_offers_is_agreed() {
+    let offered = capability::REQUIRED | capability::TRANSACTIONS | capability::SSL;
+    let bytes = payload(|out, n| greeting(Plugin::NativePassword, offered).write(out, n));
+    let (_, _, agreed, _) = Login::begin(credentials(false), &bytes).expect("a session begun");
+    assert_eq!(agreed, capability::REQUIRED | capability::TRANSACTIONS);
+}
+
+#[test]
+fn a_switch_is_answered_with_the_new_nonce() {
+    let (mut login, ..) = begun(Plugin::CachingSha2, false);
+    let answer = Plugin::NativePassword.answer(b"secret", OTHER);
+    assert_eq!(login.take(&switch("mysql_native_password")), Ok(Step::Send(answer)));
+}
+
+#[test]
+fn an_unknown_plugin_is_named() {
+    let (mut login, ..) = begun(Plugin::NativePassword, false);
+    let error = login.take(&switch("client_ed25519")).expect_err("an unknown plugin");
+    assert!(error.to_string().contains("\"client_ed25519\""));
+    assert_eq!(login.take(&[0xfe]), Err(LoginError::UnknownPlugin("mysql_old_password".into())));
+}
+
+#[test]
+fn a_cached_password_only_needs_patience() {
+    let (mut login, ..) = begun(Plugin::CachingSha2, false);
+    assert_eq!(login.take(&more(&[3])), Ok(Step::Wait));
+}
+
+#[test]
+fn a_cold_cache_gets_the_password_in_clear_only_over_a_private_way() {
+    let (mut login, ..) = begun(Plugin::CachingSha2, true);
+    assert_eq!(login.take(&more(&[4])), Ok(Step::Send(b"secret\0".to_vec())));
+    let (mut login, ..) = begun(Plugin::CachingSha2, false);
+    assert_eq!(login.take(&more(&[4])), Ok(Step::Send(vec![2])));
+    assert_eq!(login.take(&more(b"no key")), Err(LoginError::Key));
+}
+
+#[test]
+fn a_refusal_before_the_greeting_is_a_refusal() {
+    let Err(LoginError::Refused(error)) =
+        Login::begin(credentials(false), b"\xff\x10\x04Too many connections")
+    else {
+        panic!("a session begun");
+    };
+    assert_eq!(error.code, 1040);
+}
+
+#[test]
+fn another_protocol_is_refused() {
+    let error = Login::begin(credentials(false), b"SSH-2.0").err().expect("a refusal");
+    assert!(error.to_string().contains("does not speak MySQL"));
+    let bytes = payload(|out, n| greeting(Plugin::NativePassword, 0).write(out, n));
+    assert_eq!(Login::begin(credentials(false), &bytes).err(), Some(LoginError::TooOld));
+}
+
+#[test]
+fn more_data_is_read_as_it_was_written() {
+    assert_eq!(parse_more_data(&more(b"key")), Ok(&b"key"[..]));
+    assert!(parse_more_data(b"").is_err());
+}

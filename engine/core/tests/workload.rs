@@ -7,10 +7,11 @@
 use dbdyno_core::event::{Event, Reply, StatementKind};
 use dbdyno_core::random::{Distribution, Random, Seeding};
 use dbdyno_core::workload::{Workload, WorkloadSpec, build, names};
+use dbdyno_wire::mysql::command::Command;
+use dbdyno_wire::mysql::packet::{HEADER_LENGTH, Header};
+use dbdyno_wire::mysql::parameter;
+use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 use serde_json::{Value, json};
-
-const HEADER: usize = 4;
-const COM_QUERY: u8 = 0x03;
 
 fn spec(name: &str, options: Value, prepared: bool) -> WorkloadSpec {
     WorkloadSpec {
@@ -41,14 +42,39 @@ fn golden(name: &str) -> (Vec<String>, Vec<String>) {
     (prepared.iter().map(|it| it["prepare: ".len()..].to_owned()).collect(), sent)
 }
 
-/// The statements of `event`, each of which must be a text query.
-fn texts(event: &Event) -> Vec<String> {
-    let text = |index| {
-        let packet: &[u8] = event.packet(index);
-        assert_eq!(packet[HEADER], COM_QUERY);
-        String::from_utf8(packet[HEADER + 1..].to_vec()).expect("SQL is ASCII here")
-    };
-    (0..event.steps.len()).map(text).collect()
+/// The SQL of each packet of `event`; an execution's parameters stand in it as literals.
+fn texts(workload: &dyn Workload, event: &Event) -> Vec<String> {
+    (0..event.steps.len()).map(|index| text(workload, event.packet(index))).collect()
+}
+
+fn text(workload: &dyn Workload, packet: &[u8]) -> String {
+    let (header, payload) = packet.split_first_chunk::<HEADER_LENGTH>().expect("a header");
+    assert_eq!(Header::parse(*header), Header { length: payload.len(), sequence: 0 });
+    match Command::parse(payload).expect("a command") {
+        Command::Query(sql) => String::from_utf8(sql.to_vec()).expect("SQL is ASCII here"),
+        Command::Execute(id, rest) => {
+            let statement = &workload.statements()[(id - FIRST_ID) as usize];
+            let count = statement.sql.matches('?').count();
+            let values = parameter::parse(rest, count, &mut Vec::new()).expect("all parameters");
+            values.iter().fold(statement.sql.clone(), |sql, it| sql.replacen('?', &literal(it), 1))
+        }
+        other => panic!("no workload sends {other:?}"),
+    }
+}
+
+fn literal(value: &parameter::Value) -> String {
+    match value {
+        parameter::Value::Integer(number) => number.to_string(),
+        parameter::Value::Text(text) => format!("'{}'", String::from_utf8_lossy(text)),
+        other => panic!("no workload binds {other:?}"),
+    }
+}
+
+/// The ids a server might give to a workload's statements.
+const FIRST_ID: u32 = 40;
+
+fn ids(workload: &dyn Workload) -> Vec<u32> {
+    (FIRST_ID..).take(workload.statements().len()).collect()
 }
 
 #[test]
@@ -61,7 +87,7 @@ fn two_events_are_those_of_sysbench() {
         for _ in 0..2 {
             workload.fill(&mut random, &[], &mut event);
             assert!(event.steps.iter().all(|step| step.reply == Reply::Text));
-            sent.extend(texts(&event));
+            sent.extend(texts(&*workload, &event));
         }
         assert_eq!(sent, golden(name).1, "{name}");
         assert_eq!(workload.statements(), [], "{name}: nothing is prepared");
@@ -93,9 +119,8 @@ fn events_have_as_many_statements_as_announced() {
             let workload = made(name, json!({}), prepared);
             assert_eq!(workload.name(), name);
             assert_eq!(workload.queries_per_event(), queries, "{name}");
-            let ids: Vec<u32> = (0..workload.statements().len() as u32).collect();
             let mut event = Event::default();
-            workload.fill(&mut Random::for_stream(1, 1), &ids, &mut event);
+            workload.fill(&mut Random::for_stream(1, 1), &ids(&*workload), &mut event);
             assert_eq!(event.steps.len(), queries as usize, "{name}");
         }
     }
@@ -118,18 +143,38 @@ fn options_leave_statements_out() {
     assert_eq!(kinds[..2], [StatementKind::PointSelects; 2]);
 }
 
-#[test]
-fn draws_do_not_depend_on_the_protocol() {
-    let mut event = Event::default();
-    for name in names() {
-        let [text, prepared] = [false, true].map(|prepared| {
-            let workload = made(name, oracle_options(), prepared);
-            let ids = vec![1; workload.statements().len()];
-            let mut random = Random::for_stream(9, 4);
-            workload.fill(&mut random, &ids, &mut event);
-            (random.next_u64(), event.steps.iter().map(|step| step.kind).collect::<Vec<_>>())
+fn any_options() -> impl Strategy<Value = Value> {
+    let count = || 0..4_u32;
+    let counts = (count(), count(), count(), count(), count(), count(), count(), count());
+    let sizes = (1..6_u32, 1..=2_147_483_647_u32, 1..=1000_u32);
+    (counts, sizes, any::<[bool; 3]>()).prop_map(
+        |((p, s, m, o, d, i, n, di), (tables, rows, range), [skip_trx, ranges, auto_inc])| {
+            json!({"point_selects": p, "simple_ranges": s, "sum_ranges": m, "order_ranges": o,
+                "distinct_ranges": d, "index_updates": i, "non_index_updates": n,
+                "delete_inserts": di, "tables": tables, "table_size": rows, "range_size": range,
+                "skip_trx": skip_trx, "range_selects": ranges, "auto_inc": auto_inc})
+        },
+    )
+}
+
+proptest! {
+    /// Packets parse back, with as many parameters as placeholders, to the SQL of the text protocol.
+    #[test]
+    fn both_protocols_say_the_same(options in any_options(), seed: u64, name in 0..8_usize) {
+        let name = names()[name];
+        let Ok(text) = build(&spec(name, options.clone(), false)) else {
+            // Options that leave nothing to do.
+            return Ok(());
+        };
+        let prepared = made(name, options, true);
+        let [sent, executed] = [&*text, &*prepared].map(|workload| {
+            let (mut event, mut random) = (Event::default(), Random::for_stream(seed, 0));
+            workload.fill(&mut random, &ids(workload), &mut event);
+            let kinds: Vec<StatementKind> = event.steps.iter().map(|step| step.kind).collect();
+            (texts(workload, &event), kinds, random)
         });
-        assert_eq!(text, prepared, "{name}");
+        prop_assert_eq!(sent.1.len(), text.queries_per_event() as usize);
+        prop_assert_eq!(sent, executed);
     }
 }
 
@@ -166,7 +211,7 @@ fn inserts_without_auto_inc_have_ids_of_their_own() {
     let mut ids = Vec::new();
     for stream in 0..2 {
         workload.fill(&mut Random::for_stream(1, stream), &[], &mut event);
-        let text = texts(&event).remove(0);
+        let text = texts(&*workload, &event).remove(0);
         let id = text.split_once("VALUES (").expect("a row").1.split(',').next().expect("an id");
         ids.push(id.parse::<i64>().expect("a number") + 2_147_483_648);
     }
@@ -196,23 +241,4 @@ fn an_event_without_statements_is_refused() {
         mistakes(&empty),
         ["oltp_update_index: these options leave an event without statements"]
     );
-}
-
-#[test]
-fn a_specification_reads_as_it_stands_in_a_run() {
-    let read = |text: Value| serde_json::from_value::<WorkloadSpec>(text);
-    let spec = read(json!({
-        "workload": {"name": "oltp_read_only", "options": {"tables": 2}},
-        "distribution": {"name": "uniform"},
-        "prepared": false,
-    }))
-    .expect("a sound specification");
-    assert_eq!(spec.name, "oltp_read_only");
-    assert_eq!(spec.options["tables"], 2);
-    assert_eq!(spec.distribution, Distribution::Uniform {});
-    assert!(!spec.prepared);
-    let short =
-        read(json!({"workload": {"name": "oltp_read_only"}})).expect("the rest has defaults");
-    assert!(short.prepared && short.options.is_empty());
-    assert!(read(json!({"workload": {"name": "x", "option": {}}})).is_err());
 }

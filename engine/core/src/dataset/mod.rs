@@ -1,1 +1,123 @@
-//! stub
+//! sysbench's tables: created, filled in parallel, indexed, dropped.
+//!
+//! One seed makes one dataset, on every machine and with any number of sessions; so two systems can
+//! be given the same rows, and a dataset can be made again years later.
+
+mod load;
+mod rows;
+mod schema;
+mod spec;
+mod target;
+
+pub use spec::{CleanupSpec, EndpointSpec, PrepareSpec};
+
+use serde::Serialize;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use crate::error::Failure;
+use target::{Connect, connect};
+
+/// What is being done to a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// `CREATE TABLE`
+    Create,
+    /// `INSERT`
+    Insert,
+    /// `CREATE INDEX`
+    Index,
+}
+
+impl Stage {
+    /// All stages, in their order.
+    pub const ALL: [Self; 3] = [Self::Create, Self::Insert, Self::Index];
+
+    /// The word used in progress and failures.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Insert => "insert",
+            Self::Index => "index",
+        }
+    }
+}
+
+/// How far a load has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// Number of the table a statement just ended on.
+    pub table: u32,
+    /// Rows of all tables so far.
+    pub rows_done: u64,
+    /// Rows of all tables in the end.
+    pub rows_total: u64,
+    /// What the statement did.
+    pub stage: Stage,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Tables created or dropped.
+    pub tables: u32,
+    /// Rows inserted.
+    pub rows: u64,
+    /// Time it took, s.
+    pub seconds: f64,
+}
+
+/// Creates and fills the tables of `spec`, telling each statement's end in the caller's thread.
+///
+/// `stop` is looked at between statements; tables begun are left as they are.
+///
+/// # Errors
+/// The first failure, at stage `spec`, `connect`, `create`, `insert` or `index`; nothing is removed.
+pub fn prepare(
+    spec: &PrepareSpec,
+    on_progress: &mut dyn FnMut(Progress),
+    stop: &AtomicBool,
+) -> Result<Report, Failure> {
+    let (endpoint, login) = (spec.endpoint.endpoint(), spec.login());
+    prepare_through(&|| connect(&endpoint, &login), spec, on_progress, stop)
+}
+
+fn prepare_through(
+    connect: &Connect<'_>,
+    spec: &PrepareSpec,
+    on_progress: &mut dyn FnMut(Progress),
+    stop: &AtomicBool,
+) -> Result<Report, Failure> {
+    let begin = Instant::now();
+    refuse(&spec.mistakes())?;
+    let rows = load::load(spec, connect, on_progress, stop)?;
+    Ok(Report { tables: spec.tables, rows, seconds: begin.elapsed().as_secs_f64() })
+}
+
+/// Drops the tables of `spec`, those that exist.
+///
+/// # Errors
+/// The first failure, at stage `spec`, `connect` or `drop`.
+pub fn cleanup(spec: &CleanupSpec) -> Result<Report, Failure> {
+    cleanup_through(&|| connect(&spec.endpoint.endpoint(), &spec.login()), spec)
+}
+
+fn cleanup_through(connect: &Connect<'_>, spec: &CleanupSpec) -> Result<Report, Failure> {
+    let begin = Instant::now();
+    refuse(&spec.mistakes())?;
+    let mut target = connect()?;
+    for table in 1..=spec.tables {
+        let dropped = target.execute(&schema::drop_table(table));
+        dropped.map_err(|failure| Failure { stage: "drop", ..failure })?;
+    }
+    Ok(Report { tables: spec.tables, rows: 0, seconds: begin.elapsed().as_secs_f64() })
+}
+
+fn refuse(mistakes: &[String]) -> Result<(), Failure> {
+    if mistakes.is_empty() { Ok(()) } else { Err(Failure::new("spec", mistakes.join("\n"))) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -46,22 +46,30 @@ pub enum Seeding {
     Sysbench,
 }
 
-impl Random {
-    /// The draws of connection number `stream` (from 0) of a run with `seed`.
+impl Seeding {
+    /// The streams of a run's connections, in order, without end.
     ///
-    /// sysbench's seed has 32 bits; of a longer one [`Seeding::Sysbench`] uses the lower half.
-    #[must_use]
-    pub fn new(seeding: Seeding, seed: u64, stream: u64) -> Self {
-        match seeding {
-            Seeding::Streams => Self::for_stream(seed, stream),
-            Seeding::Sysbench => {
-                let mut libc_random = GlibcRandom::new(seed as u32);
-                for _ in 0..4 * stream {
-                    libc_random.next_u31();
-                }
-                Self { counts_events: true, ..Self::from_glibc(&mut libc_random) }
+    /// sysbench's seed has 32 bits; of a longer one [`Self::Sysbench`] uses the lower half.
+    pub fn streams(self, seed: u64) -> impl Iterator<Item = Random> {
+        let mut libc_random = GlibcRandom::new(seed as u32);
+        (0_u64..).map(move |stream| match self {
+            Self::Streams => Random::for_stream(seed, stream),
+            Self::Sysbench => {
+                Random { counts_events: true, ..Random::from_glibc(&mut libc_random) }
             }
-        }
+        })
+    }
+}
+
+impl Random {
+    /// The draws of connection number `stream` (from 0) of a run with `seed`; for the streams of all
+    /// connections see [`Seeding::streams`].
+    ///
+    /// # Panics
+    /// Never: there are more streams than numbers.
+    #[must_use]
+    pub fn new(seeding: Seeding, seed: u64, stream: u32) -> Self {
+        seeding.streams(seed).nth(stream as usize).expect("streams do not end")
     }
 
     /// Seeds as a sysbench thread does when it starts: four values of the C library's `random()`.

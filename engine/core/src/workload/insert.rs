@@ -3,11 +3,11 @@
 //! sysbench never prepares this statement, whatever `--db-ps-mode` says, and neither do we.
 
 use super::options::Options;
-use super::packet::Parameter;
 use super::statement::Statement;
 use super::{StatementText, Workload};
 use crate::event::{Event, StatementKind};
 use crate::random::{C_FORMAT, Distribution, GlibcRandom, Law, PAD_FORMAT, Random, UniqueSequence};
+use dbdyno_wire::mysql::command::Parameter;
 
 /// The name of the workload.
 pub(super) const NAME: &str = "oltp_insert";

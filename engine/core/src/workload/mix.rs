@@ -4,7 +4,7 @@
 //! anew for each group of statements, an id for each statement.
 
 use super::options::Options;
-use super::packet::Parameter;
+use super::recipe::Recipe;
 use super::statement::{Statement, has_table};
 use super::{StatementText, Workload};
 use crate::event::StatementKind::{
@@ -13,65 +13,7 @@ use crate::event::StatementKind::{
 };
 use crate::event::{Event, StatementKind};
 use crate::random::{C_FORMAT, Distribution, Law, PAD_FORMAT, Random};
-
-/// A workload as its script describes it.
-pub(super) struct Recipe {
-    pub name: &'static str,
-    /// Kinds in the order the script prepares them, each for all tables. `BEGIN` is missing: MySQL
-    /// refuses to prepare it and sysbench sends it as text.
-    prepares: &'static [StatementKind],
-    /// Groups in the order of the event. `Inserts` stands for pairs of DELETE and INSERT.
-    event: &'static [StatementKind],
-}
-
-/// Every mix.
-pub(super) const RECIPES: [Recipe; 7] = [
-    Recipe { name: "oltp_point_select", prepares: &[PointSelects], event: &[PointSelects] },
-    Recipe {
-        name: "oltp_read_only",
-        prepares: &[PointSelects, Commit, SimpleRanges, SumRanges, OrderRanges, DistinctRanges],
-        event: &[Begin, PointSelects, SimpleRanges, SumRanges, OrderRanges, DistinctRanges, Commit],
-    },
-    Recipe {
-        name: "oltp_read_write",
-        prepares: &[
-            Commit,
-            PointSelects,
-            SimpleRanges,
-            SumRanges,
-            OrderRanges,
-            DistinctRanges,
-            IndexUpdates,
-            NonIndexUpdates,
-            Deletes,
-            Inserts,
-        ],
-        event: &[
-            Begin,
-            PointSelects,
-            SimpleRanges,
-            SumRanges,
-            OrderRanges,
-            DistinctRanges,
-            IndexUpdates,
-            NonIndexUpdates,
-            Inserts,
-            Commit,
-        ],
-    },
-    Recipe {
-        name: "oltp_write_only",
-        prepares: &[Commit, IndexUpdates, NonIndexUpdates, Deletes, Inserts],
-        event: &[Begin, IndexUpdates, NonIndexUpdates, Inserts, Commit],
-    },
-    Recipe { name: "oltp_update_index", prepares: &[IndexUpdates], event: &[IndexUpdates] },
-    Recipe {
-        name: "oltp_update_non_index",
-        prepares: &[NonIndexUpdates],
-        event: &[NonIndexUpdates],
-    },
-    Recipe { name: "oltp_delete", prepares: &[Deletes], event: &[Deletes] },
-];
+use dbdyno_wire::mysql::command::Parameter;
 
 /// Statements of one kind on one table, some times over.
 struct Group {
@@ -105,11 +47,10 @@ impl Mix {
         let (statements, first) = statements(recipe, options);
         let text = |it: &Statement| StatementText { sql: it.sql(), kind: it.kind };
         let texts = if prepared { statements.iter().map(text).collect() } else { Vec::new() };
-        let group =
-            |kind: &StatementKind| Group { kind: *kind, count: count(recipe, options, *kind) };
+        let group = |kind| Group { kind, count: recipe.count(kind, options) };
         Self {
             name: recipe.name,
-            groups: recipe.event.iter().filter(|it| is_wanted(options, **it)).map(group).collect(),
+            groups: recipe.event(options).map(group).collect(),
             begin: Statement::new(Begin, 0),
             statements,
             first,
@@ -218,36 +159,10 @@ fn statements(
 ) -> (Vec<Statement>, [usize; StatementKind::ALL.len()]) {
     let mut all = Vec::new();
     let mut first = [0; StatementKind::ALL.len()];
-    for kind in recipe.prepares.iter().filter(|kind| is_wanted(options, **kind)) {
-        first[*kind as usize] = all.len();
-        let tables = if has_table(*kind) { options.tables } else { 1 };
-        all.extend((1..=tables).map(|table| Statement::new(*kind, table)));
+    for kind in recipe.prepares(options) {
+        first[kind as usize] = all.len();
+        let tables = if has_table(kind) { options.tables } else { 1 };
+        all.extend((1..=tables).map(|table| Statement::new(kind, table)));
     }
     (all, first)
-}
-
-/// Whether the options leave this kind in.
-const fn is_wanted(options: &Options, kind: StatementKind) -> bool {
-    match kind {
-        Begin | Commit => !options.skip_trx,
-        SimpleRanges | SumRanges | OrderRanges | DistinctRanges => options.range_selects,
-        _ => true,
-    }
-}
-
-/// How many statements (or pairs) of this kind an event has.
-fn count(recipe: &Recipe, options: &Options, kind: StatementKind) -> u32 {
-    match kind {
-        // sysbench sets the option to 1 here, whatever was asked for.
-        PointSelects if recipe.name == "oltp_point_select" => 1,
-        PointSelects => options.point_selects,
-        SimpleRanges => options.simple_ranges,
-        SumRanges => options.sum_ranges,
-        OrderRanges => options.order_ranges,
-        DistinctRanges => options.distinct_ranges,
-        IndexUpdates => options.index_updates,
-        NonIndexUpdates => options.non_index_updates,
-        Inserts => options.delete_inserts,
-        Begin | Commit | Deletes => 1,
-    }
 }

@@ -7,14 +7,13 @@
 mod insert;
 mod mix;
 mod options;
-mod packet;
+mod recipe;
 mod spelling;
 mod statement;
 
 use insert::Insert;
 use mix::Mix;
 use options::Options;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use spelling::nearest;
 
@@ -51,12 +50,8 @@ pub trait Workload: Send + Sync {
     fn queries_per_event(&self) -> u32;
 }
 
-/// Which workload, as it stands in a run's specification.
-///
-/// There it is spread over three keys: `"workload": {"name": …, "options": {…}}`, `"distribution"`
-/// and `"prepared"`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "Keys")]
+/// Which workload a run asks for.
+#[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
     /// One of [`names`].
     pub name: String,
@@ -68,42 +63,10 @@ pub struct WorkloadSpec {
     pub prepared: bool,
 }
 
-#[derive(Deserialize)]
-struct Keys {
-    workload: Named,
-    #[serde(default)]
-    distribution: Distribution,
-    #[serde(default = "prepared")]
-    prepared: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Named {
-    name: String,
-    #[serde(default)]
-    options: Map<String, Value>,
-}
-
-const fn prepared() -> bool {
-    true
-}
-
-impl From<Keys> for WorkloadSpec {
-    fn from(keys: Keys) -> Self {
-        Self {
-            name: keys.workload.name,
-            options: keys.workload.options,
-            distribution: keys.distribution,
-            prepared: keys.prepared,
-        }
-    }
-}
-
 /// The names of all workloads.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    mix::RECIPES.iter().map(|recipe| recipe.name).chain([insert::NAME]).collect()
+    recipe::RECIPES.iter().map(|recipe| recipe.name).chain([insert::NAME]).collect()
 }
 
 /// The workload that `spec` asks for.
@@ -114,7 +77,7 @@ pub fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String>> {
     let (options, mut mistakes) = Options::read(&spec.options);
     mistakes
         .extend(spec.distribution.mistakes().into_iter().map(|it| format!("distribution: {it}")));
-    let recipe = mix::RECIPES.iter().find(|recipe| recipe.name == spec.name);
+    let recipe = recipe::RECIPES.iter().find(|recipe| recipe.name == spec.name);
     if recipe.is_none() && spec.name != insert::NAME {
         mistakes.insert(0, unknown(&spec.name));
     }

@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 
-use super::packet::{Parameter, begin_packet, end_packet, statement_execute};
 use crate::event::{Event, Reply, StatementKind};
+use dbdyno_wire::mysql::command::{Parameter, statement_execute};
+use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
 
 /// The command code of a text query.
 const COM_QUERY: u8 = 0x03;
@@ -28,8 +29,8 @@ const fn template(kind: StatementKind) -> &'static str {
 }
 
 /// Whether the statement concerns one table.
-pub(super) fn has_table(kind: StatementKind) -> bool {
-    template(kind).contains("{}")
+pub(super) const fn has_table(kind: StatementKind) -> bool {
+    !matches!(kind, StatementKind::Begin | StatementKind::Commit)
 }
 
 /// One statement on one table, cut where its parameters stand.

@@ -1,0 +1,193 @@
+//! Creates, fills and indexes tables with several sessions at once.
+//!
+//! Three stages; in each the sessions take the next task from one counter, and wait for each other
+//! before the next stage. Chunks are dealt table by table in turn, so that as long as there are
+//! tables enough each session appends to the end of one of its own.
+
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Barrier, Mutex};
+
+use super::rows::Chunk;
+use super::target::{Connect, Target};
+use super::{PrepareSpec, Progress, Stage, schema};
+use crate::error::Failure;
+use crate::random::Law;
+
+/// What a session has just done.
+struct News {
+    stage: Stage,
+    table: u32,
+    rows: u64,
+}
+
+/// One load, shared by its sessions.
+struct Load<'a> {
+    spec: &'a PrepareSpec,
+    k: Law,
+    stop: &'a AtomicBool,
+    failure: Mutex<Option<Failure>>,
+    /// No further task is begun: something failed, or the load was stopped.
+    over: AtomicBool,
+    tasks_taken: [AtomicU64; Stage::ALL.len()],
+}
+
+/// Loads as `spec` says and gives the number of rows.
+pub(super) fn load(
+    spec: &PrepareSpec,
+    connect: &Connect<'_>,
+    on_progress: &mut dyn FnMut(Progress),
+    stop: &AtomicBool,
+) -> Result<u64, Failure> {
+    let load = Load {
+        spec,
+        k: spec.distribution.over(1, spec.table_size),
+        stop,
+        failure: Mutex::new(None),
+        over: AtomicBool::new(false),
+        tasks_taken: Default::default(),
+    };
+    let sessions = load.sessions();
+    let barrier = Barrier::new(sessions);
+    let (sender, arriving) = channel();
+    let rows_total = spec.rows();
+    let mut rows_done = 0;
+    std::thread::scope(|scope| {
+        for news in vec![sender; sessions] {
+            let (load, barrier) = (&load, &barrier);
+            scope.spawn(move || load.work(connect, barrier, &news));
+        }
+        for News { stage, table, rows } in arriving {
+            rows_done += rows;
+            on_progress(Progress { table, rows_done, rows_total, stage });
+        }
+    });
+    load.finish(rows_done)
+}
+
+impl Load<'_> {
+    fn sessions(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let wanted = if self.spec.threads > 0 { self.spec.threads as usize } else { cores() };
+        let tasks_most = Stage::ALL.map(|stage| self.tasks(stage)).into_iter().max().unwrap_or(1);
+        wanted.min(usize::try_from(tasks_most).unwrap_or(usize::MAX)).max(1)
+    }
+
+    fn tasks(&self, stage: Stage) -> u64 {
+        let tables = u64::from(self.spec.tables);
+        match stage {
+            Stage::Create => tables,
+            Stage::Insert => tables * u64::from(Chunk::count(self.spec.table_size)),
+            Stage::Index if self.spec.create_secondary => tables,
+            Stage::Index => 0,
+        }
+    }
+
+    /// One session from its login to its end.
+    fn work(&self, connect: &Connect<'_>, barrier: &Barrier, news: &Sender<News>) {
+        let mut session = connect().map_err(|failure| self.fail(failure)).ok();
+        for stage in Stage::ALL {
+            if let Some(target) = &mut session {
+                self.work_on(stage, &mut **target, news);
+            }
+            barrier.wait();
+        }
+    }
+
+    fn work_on(&self, stage: Stage, target: &mut dyn Target, news: &Sender<News>) {
+        while let Some(task) = self.next_task(stage) {
+            if let Err(failure) = self.perform(stage, task, target, news) {
+                self.fail(Failure { stage: stage.name(), ..failure });
+            }
+        }
+    }
+
+    fn next_task(&self, stage: Stage) -> Option<u64> {
+        let task = self.tasks_taken[stage as usize].fetch_add(1, Ordering::Relaxed);
+        let is_left = task < self.tasks(stage);
+        if is_left && self.stop.load(Ordering::Relaxed) {
+            self.fail(Failure::new(stage.name(), "stopped"));
+        }
+        (is_left && !self.over.load(Ordering::Relaxed)).then_some(task)
+    }
+
+    fn perform(
+        &self,
+        stage: Stage,
+        task: u64,
+        target: &mut dyn Target,
+        news: &Sender<News>,
+    ) -> Result<(), Failure> {
+        let tables = u64::from(self.spec.tables);
+        let table = (task % tables) as u32 + 1;
+        // The receiver outlives every session.
+        let tell = |rows| news.send(News { stage, table, rows }).expect("somebody listens");
+        match stage {
+            Stage::Create => target.execute(&schema::create_table(self.spec, table))?,
+            Stage::Index => target.execute(&schema::create_index(table))?,
+            Stage::Insert => {
+                let chunk = Chunk::new(table, (task / tables) as u32, self.spec.table_size);
+                return chunk.inserts(self.spec.seed, &self.k, |insert| {
+                    self.check_stop()?;
+                    let named = |failure| named(failure, table, &insert.ids);
+                    target.execute(insert.sql).map_err(named)?;
+                    tell(insert.ids.clone().count() as u64);
+                    Ok(())
+                });
+            }
+        }
+        tell(0);
+        Ok(())
+    }
+
+    fn check_stop(&self) -> Result<(), Failure> {
+        let is_over = self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed);
+        if is_over { Err(Failure::new(Stage::Insert.name(), "stopped")) } else { Ok(()) }
+    }
+
+    /// Keeps the first failure; those that follow from it say nothing new.
+    fn fail(&self, failure: Failure) {
+        let mut first = self.failure.lock().expect("no session panics with the lock");
+        first.get_or_insert(failure);
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    fn finish(self, rows_done: u64) -> Result<u64, Failure> {
+        let failure = self.failure.into_inner().expect("no session panics with the lock");
+        match failure {
+            None => Ok(rows_done),
+            Some(failure) => Err(explained(failure, rows_done, self.spec.rows())),
+        }
+    }
+}
+
+/// A failed INSERT is half a megabyte; its place says more.
+fn named(failure: Failure, table: u32, ids: &RangeInclusive<u32>) -> Failure {
+    let statement = format!("INSERT INTO sbtest{table}, rows {} to {}", ids.start(), ids.end());
+    Failure { statement, ..failure }
+}
+
+/// The failure with what to try, and how far the load came.
+fn explained(failure: Failure, rows_done: u64, rows_total: u64) -> Failure {
+    const TABLE_EXISTS: u16 = 1050;
+    let mut message = failure.message.clone();
+    if failure.code == Some(TABLE_EXISTS) {
+        message += "; run cleanup first";
+    }
+    if failure.stage == Stage::Insert.name() {
+        message += &format!("; {rows_done} of {rows_total} rows were loaded");
+    }
+    if is_disk_full(&failure) {
+        message += "; free disk space or ask for fewer rows, then run cleanup and prepare again";
+    }
+    Failure { message, ..failure }
+}
+
+/// The server's own codes for it, or the system's error 28 in the words of another one.
+fn is_disk_full(failure: &Failure) -> bool {
+    const DISK_FULL: u16 = 1021;
+    const RECORD_FILE_FULL: u16 = 1114;
+    matches!(failure.code, Some(DISK_FULL | RECORD_FILE_FULL))
+        || ["error 28 ", "Errcode: 28", "errno: 28"].iter().any(|it| failure.message.contains(it))
+}

@@ -1,0 +1,176 @@
+//! What a load is asked to do; refuses nonsense, all mistakes at once.
+
+use serde::Deserialize;
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::dial::{Endpoint, Login};
+use crate::random::Distribution;
+
+/// Ids are signed 32-bit integers.
+const ROWS_MAX: u32 = i32::MAX as u32;
+/// More sessions than any server loads faster with.
+const THREADS_MAX: u32 = 1024;
+
+/// Where the server listens.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub enum EndpointSpec {
+    /// A TCP address.
+    Tcp {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A Unix socket.
+    Unix {
+        /// Path of the socket.
+        socket: PathBuf,
+    },
+}
+
+impl EndpointSpec {
+    /// The address to dial.
+    #[must_use]
+    pub fn endpoint(&self) -> Endpoint {
+        match self {
+            Self::Tcp { host, port } => Endpoint::Tcp { host: host.clone(), port: *port },
+            Self::Unix { socket } => Endpoint::Unix { path: socket.clone() },
+        }
+    }
+}
+
+/// Which tables to create, and how to fill them.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrepareSpec {
+    /// The server.
+    pub endpoint: EndpointSpec,
+    /// Who logs in.
+    pub user: String,
+    /// With which password; never shown.
+    #[serde(default)]
+    pub password: String,
+    /// The database, which must exist.
+    pub database: String,
+    /// How many tables: `sbtest1` and so on.
+    pub tables: u32,
+    /// Rows of each table; 0 leaves them empty.
+    pub table_size: u32,
+    /// What `k` is drawn from.
+    #[serde(default)]
+    pub distribution: Distribution,
+    /// Seed of all rows.
+    pub seed: u64,
+    /// Sessions that load at the same time; 0 for one a core. The rows do not depend on it.
+    #[serde(default)]
+    pub threads: u32,
+    /// Whether the server can number further rows.
+    #[serde(default = "yes")]
+    pub auto_inc: bool,
+    /// A secondary index on `id` in place of the primary key.
+    #[serde(default)]
+    pub secondary: bool,
+    /// Whether `k` gets an index, after the rows are in.
+    #[serde(default = "yes")]
+    pub create_secondary: bool,
+    /// Storage engine.
+    #[serde(default = "innodb")]
+    pub engine: String,
+}
+
+/// Which tables to drop.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CleanupSpec {
+    /// The server.
+    pub endpoint: EndpointSpec,
+    /// Who logs in.
+    pub user: String,
+    /// With which password; never shown.
+    #[serde(default)]
+    pub password: String,
+    /// The database.
+    pub database: String,
+    /// How many tables: `sbtest1` and so on.
+    pub tables: u32,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+fn innodb() -> String {
+    "innodb".to_owned()
+}
+
+impl fmt::Debug for PrepareSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrepareSpec")
+            .field("endpoint", &self.endpoint)
+            .field("tables", &self.tables)
+            .field("table_size", &self.table_size)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PrepareSpec {
+    /// All that is wrong with this specification, one sentence each.
+    #[must_use]
+    pub fn mistakes(&self) -> Vec<String> {
+        let mut mistakes = tables_mistakes(self.tables);
+        if self.table_size > ROWS_MAX {
+            mistakes
+                .push(format!("table_size must be at most {ROWS_MAX}, not {}", self.table_size));
+        }
+        if self.threads > THREADS_MAX {
+            mistakes.push(format!("threads must be at most {THREADS_MAX}, not {}", self.threads));
+        }
+        // The name travels inside a comment, where it cannot be quoted.
+        let is_name = |it: &str| it.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if self.engine.is_empty() || !is_name(&self.engine) {
+            mistakes.push(format!(
+                "engine must be the name of a storage engine, not {:?}",
+                self.engine
+            ));
+        }
+        let of_distribution = self.distribution.mistakes();
+        mistakes.extend(of_distribution.into_iter().map(|it| format!("distribution: {it}")));
+        mistakes
+    }
+
+    /// Rows of all tables.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        u64::from(self.tables) * u64::from(self.table_size)
+    }
+
+    /// Who logs in, and into which database.
+    #[must_use]
+    pub fn login(&self) -> Login {
+        login(&self.user, &self.password, &self.database)
+    }
+}
+
+impl CleanupSpec {
+    /// All that is wrong with this specification, one sentence each.
+    #[must_use]
+    pub fn mistakes(&self) -> Vec<String> {
+        tables_mistakes(self.tables)
+    }
+
+    /// Who logs in, and into which database.
+    #[must_use]
+    pub fn login(&self) -> Login {
+        login(&self.user, &self.password, &self.database)
+    }
+}
+
+fn login(user: &str, password: &str, database: &str) -> Login {
+    Login { user: user.to_owned(), password: password.to_owned(), database: database.to_owned() }
+}
+
+fn tables_mistakes(tables: u32) -> Vec<String> {
+    if tables > 0 { Vec::new() } else { vec!["tables must be at least 1, not 0".to_owned()] }
+}

@@ -1,0 +1,43 @@
+//! Where statements go: a session with a server, or a test's notebook.
+
+use std::time::Duration;
+
+use crate::dial::{DialError, Endpoint, Login, Session};
+use crate::error::Failure;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Runs one statement after the other.
+pub(super) trait Target {
+    /// Runs `sql` and waits for its end.
+    ///
+    /// # Errors
+    /// What the server refused, in its words.
+    fn execute(&mut self, sql: &str) -> Result<(), Failure>;
+}
+
+/// Opens a session.
+pub(super) type Connect<'a> = dyn Fn() -> Result<Box<dyn Target>, Failure> + Sync + 'a;
+
+impl Target for Session {
+    fn execute(&mut self, sql: &str) -> Result<(), Failure> {
+        Self::execute(self, sql).map(drop).map_err(|error| refused("load", sql, &error))
+    }
+}
+
+/// Logs in at `endpoint`.
+pub(super) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Box<dyn Target>, Failure> {
+    match Session::connect(endpoint, login, CONNECT_TIMEOUT) {
+        Ok(session) => Ok(Box::new(session)),
+        Err(error) => Err(refused("connect", "", &error)),
+    }
+}
+
+fn refused(stage: &'static str, statement: &str, error: &DialError) -> Failure {
+    Failure {
+        code: error.server_code(),
+        sqlstate: error.sqlstate().to_owned(),
+        statement: statement.to_owned(),
+        ..Failure::new(stage, error.to_string())
+    }
+}

@@ -1,5 +1,6 @@
 //! `dbdyno._engine`: what Python sees of the engine. Conversions and error mapping, nothing else.
 mod histogram;
+mod load;
 
 use pyo3::prelude::*;
 
@@ -12,5 +13,10 @@ const fn version() -> &'static str {
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<histogram::Histogram>()?;
-    module.add_function(wrap_pyfunction!(version, module)?)
+    module.add_class::<load::Stop>()?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
+    module.add_function(wrap_pyfunction!(load::run, module)?)?;
+    module.add_function(wrap_pyfunction!(load::prepare, module)?)?;
+    module.add_function(wrap_pyfunction!(load::cleanup, module)?)
 }

@@ -49,8 +49,9 @@ impl Histogram {
     /// Never: the bounds are constants the crate accepts.
     #[must_use]
     pub fn new() -> Self {
-        let counts = hdrhistogram::Histogram::new_with_bounds(1, LATENCY_NS_MAX, SIGNIFICANT_DIGITS)
-            .expect("the bounds are valid");
+        let counts =
+            hdrhistogram::Histogram::new_with_bounds(1, LATENCY_NS_MAX, SIGNIFICANT_DIGITS)
+                .expect("the bounds are valid");
         Self { counts }
     }
 

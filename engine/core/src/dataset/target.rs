@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::dial::{DialError, Endpoint, Login, Session};
+use crate::dial::{Endpoint, Login, Session};
 use crate::error::Failure;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ pub(super) type Connect<'a> = dyn Fn() -> Result<Box<dyn Target>, Failure> + Syn
 
 impl Target for Session {
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
-        Self::execute(self, sql).map(drop).map_err(|error| refused("load", sql, &error))
+        Self::execute(self, sql).map(drop).map_err(|error| Failure::refused("load", sql, &error))
     }
 }
 
@@ -29,15 +29,6 @@ impl Target for Session {
 pub(super) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Box<dyn Target>, Failure> {
     match Session::connect(endpoint, login, CONNECT_TIMEOUT) {
         Ok(session) => Ok(Box::new(session)),
-        Err(error) => Err(refused("connect", "", &error)),
-    }
-}
-
-fn refused(stage: &'static str, statement: &str, error: &DialError) -> Failure {
-    Failure {
-        code: error.server_code(),
-        sqlstate: error.sqlstate().to_owned(),
-        statement: statement.to_owned(),
-        ..Failure::new(stage, error.to_string())
+        Err(error) => Err(Failure::refused("connect", "", &error)),
     }
 }

@@ -1,1 +1,22 @@
-//! dbdyno._engine
+//! `dbdyno._engine`: what Python sees of the engine. Conversions and error mapping, nothing else.
+mod histogram;
+mod load;
+
+use pyo3::prelude::*;
+
+/// The engine's version.
+#[pyfunction]
+const fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+#[pymodule]
+fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<histogram::Histogram>()?;
+    module.add_class::<load::Stop>()?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
+    module.add_function(wrap_pyfunction!(load::run, module)?)?;
+    module.add_function(wrap_pyfunction!(load::prepare, module)?)?;
+    module.add_function(wrap_pyfunction!(load::cleanup, module)?)
+}

@@ -1,5 +1,6 @@
 //! Why a run could not begin or had to end.
 
+use crate::dial::DialError;
 use serde::Serialize;
 use std::fmt;
 
@@ -31,6 +32,17 @@ impl Failure {
             sqlstate: String::new(),
             message: message.into(),
             statement: String::new(),
+        }
+    }
+
+    /// A server that could not be reached, or refused `statement`.
+    #[must_use]
+    pub fn refused(stage: &'static str, statement: &str, error: &DialError) -> Self {
+        Self {
+            code: error.server_code(),
+            sqlstate: error.sqlstate().unwrap_or_default().to_owned(),
+            statement: statement.to_owned(),
+            ..Self::new(stage, error.to_string())
         }
     }
 

@@ -1,8 +1,20 @@
-//! One run of load against one server: a [`spec`] goes in, a record of what was seen comes out.
+//! One run of load against one server: a [`spec`] goes in, a [`run_record`] of what was seen comes out.
+pub mod clock;
+pub mod connection;
 pub mod dataset;
 pub mod dial;
 pub mod error;
 pub mod event;
+pub mod histogram;
+pub mod merge;
+pub mod opening;
 pub mod random;
+pub mod reactor;
+pub mod record;
 pub mod reference;
+pub mod run;
+pub mod run_record;
+pub mod schedule;
+pub mod spec;
+pub mod worker;
 pub mod workload;

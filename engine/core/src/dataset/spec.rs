@@ -3,42 +3,14 @@
 use serde::Deserialize;
 use std::fmt;
 
-use crate::dial::{Endpoint, Login};
+use crate::dial::Login;
 use crate::random::Distribution;
+use crate::spec::EndpointSpec;
 
 /// Ids are signed 32-bit integers.
 const ROWS_MAX: u32 = i32::MAX as u32;
 /// More sessions than any server loads faster with.
 const THREADS_MAX: u32 = 1024;
-
-/// Where the server listens.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(untagged)]
-pub enum EndpointSpec {
-    /// A TCP address.
-    Tcp {
-        /// Name or address.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// A Unix socket.
-    Unix {
-        /// Path of the socket.
-        socket: String,
-    },
-}
-
-impl EndpointSpec {
-    /// The address to dial.
-    #[must_use]
-    pub fn endpoint(&self) -> Endpoint {
-        match self {
-            Self::Tcp { host, port } => Endpoint::Tcp { host: host.clone(), port: *port },
-            Self::Unix { socket } => Endpoint::Unix { path: socket.clone() },
-        }
-    }
-}
 
 /// Which tables to create, and how to fill them.
 #[derive(Clone, Deserialize)]

@@ -1,6 +1,6 @@
 //! Where statements go: a session with a server, or a test's notebook.
 
-use crate::dial::{CONNECT_TIMEOUT, DialError, Endpoint, Login, Session};
+use crate::dial::{CONNECT_TIMEOUT, Endpoint, Login, Session};
 use crate::error::Failure;
 
 /// Runs one statement after the other.
@@ -17,7 +17,7 @@ pub(super) type Connect<'a> = dyn Fn() -> Result<Box<dyn Target>, Failure> + Syn
 
 impl Target for Session {
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
-        Self::execute(self, sql).map(drop).map_err(|error| refused("load", sql, &error))
+        Self::execute(self, sql).map(drop).map_err(|error| Failure::refused("load", sql, &error))
     }
 }
 
@@ -25,15 +25,6 @@ impl Target for Session {
 pub(super) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Box<dyn Target>, Failure> {
     match Session::connect(endpoint, login, CONNECT_TIMEOUT) {
         Ok(session) => Ok(Box::new(session)),
-        Err(error) => Err(refused("connect", "", &error)),
-    }
-}
-
-fn refused(stage: &'static str, statement: &str, error: &DialError) -> Failure {
-    Failure {
-        code: error.server_code(),
-        sqlstate: error.sqlstate().unwrap_or_default(),
-        statement: statement.to_owned(),
-        ..Failure::new(stage, error.to_string())
+        Err(error) => Err(Failure::refused("connect", "", &error)),
     }
 }

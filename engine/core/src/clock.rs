@@ -1,0 +1,64 @@
+//! The run's one clock: nanoseconds since the load began.
+//!
+//! All workers share one origin, so that their times can be compared without conversion. CPU time
+//! is read here too, because both are questions to the kernel's clocks.
+
+use std::time::{Duration, Instant};
+
+/// Monotonic nanoseconds since an origin.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: Instant,
+}
+
+impl Clock {
+    /// A clock that reads 0 now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { origin: Instant::now() }
+    }
+
+    /// Nanoseconds since the origin.
+    #[inline]
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "u64 nanoseconds last 584 years")]
+    pub fn now_ns(&self) -> u64 {
+        self.origin.elapsed().as_nanos() as u64
+    }
+}
+
+/// CPU time, user and system, used so far by the calling thread.
+#[must_use]
+pub fn thread_cpu() -> Duration {
+    cpu(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time, user and system, used so far by the whole process.
+#[must_use]
+pub fn process_cpu() -> Duration {
+    cpu(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn cpu(clock: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the call to fill, and lives through it.
+    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    assert_eq!(status, 0, "Linux has had the CPU clocks since 2.6.12");
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn working_uses_cpu_and_sleeping_does_not() {
+        let before = thread_cpu();
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(thread_cpu() - before < Duration::from_millis(10));
+        let clock = Clock::start();
+        while clock.now_ns() < 20_000_000 {}
+        assert!(thread_cpu() - before > Duration::from_millis(5));
+        assert!(process_cpu() >= thread_cpu());
+    }
+}

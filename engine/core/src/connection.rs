@@ -1,0 +1,110 @@
+//! One connection's state: which event it runs, which statement of it waits for its reply.
+//!
+//! It touches no socket: the worker moves the bytes. So a connection costs some hundred bytes and
+//! the packets of one event, and ten thousand of them fit into one thread.
+
+use crate::event::{Event, Reply, Step};
+use crate::random::Random;
+use crate::workload::Workload;
+use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, ScanError, Scanner};
+
+/// A connection that is logged in.
+pub struct Connection {
+    scanner: Scanner,
+    random: Random,
+    statement_ids: Vec<u32>,
+    event: Event,
+    step: usize,
+    in_flight: bool,
+    /// When the event was meant to begin, ns of the run's clock.
+    pub due_ns: u64,
+    /// When its first statement was sent.
+    pub sent_ns: u64,
+    /// When the statement that waits was asked.
+    pub asked_ns: u64,
+    /// What the connection did after the warm-up.
+    pub share: Share,
+}
+
+/// One connection's part of the work, for telling whether all got alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Events completed.
+    pub events: u64,
+    /// Time spent in them, ns.
+    pub busy_ns: u64,
+}
+
+impl Connection {
+    /// A connection that draws from `random` and has prepared the workload's statements.
+    #[must_use]
+    pub fn new(deprecate_eof: bool, statement_ids: Vec<u32>, random: Random) -> Self {
+        Self {
+            scanner: Scanner::new(deprecate_eof),
+            random,
+            statement_ids,
+            event: Event::default(),
+            step: 0,
+            in_flight: false,
+            due_ns: 0,
+            sent_ns: 0,
+            asked_ns: 0,
+            share: Share::default(),
+        }
+    }
+
+    /// Draws an event anew; it was due at `due_ns`. Its first packet is the next request.
+    pub fn draw(&mut self, workload: &dyn Workload, due_ns: u64) {
+        self.event.clear();
+        workload.fill(&mut self.random, &self.statement_ids, &mut self.event);
+        self.step = 0;
+        self.due_ns = due_ns;
+        self.in_flight = true;
+    }
+
+    /// The packet of the current statement; its reply is expected from now on.
+    pub fn request(&mut self) -> &[u8] {
+        self.scanner.begin(match self.event.steps[self.step].reply {
+            Reply::Text => ReplyShape::Text,
+            Reply::Binary => ReplyShape::Binary,
+        });
+        self.event.packet(self.step)
+    }
+
+    /// Feeds bytes that arrived; the outcome once the reply is complete.
+    ///
+    /// # Errors
+    /// When the bytes are no reply of the protocol, or nothing was asked.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        self.scanner.feed(bytes)
+    }
+
+    /// The statement that waits, or waited last.
+    #[must_use]
+    pub fn statement(&self) -> Step {
+        self.event.steps[self.step]
+    }
+
+    /// Goes on to the next statement; false when the event is complete.
+    pub fn advance(&mut self) -> bool {
+        self.step += 1;
+        self.step < self.event.steps.len()
+    }
+
+    /// Nothing is asked any more.
+    pub fn rest(&mut self) {
+        self.in_flight = false;
+    }
+
+    /// Whether an event is running.
+    #[must_use]
+    pub const fn is_in_flight(&self) -> bool {
+        self.in_flight
+    }
+
+    /// Counts a completed event.
+    pub fn completed(&mut self, latency_ns: u64) {
+        self.share.events += 1;
+        self.share.busy_ns += latency_ns;
+    }
+}

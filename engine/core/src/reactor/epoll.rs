@@ -1,0 +1,184 @@
+//! The reactor on `epoll`: there on every Linux.
+//!
+//! Level-triggered on purpose: one `recv` for each reply, and never a second one that only learns
+//! that nothing is left. Requests are sent at once; what a full socket buffer does not take is
+//! kept and sent when the kernel says there is room.
+
+use super::{Arrival, Reactor, What};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+const RECEIVE_BYTES: usize = 256 * 1024;
+const EVENTS_AT_ONCE: usize = 512;
+
+/// The `epoll` reactor.
+pub struct Epoll {
+    queue: OwnedFd,
+    sockets: Vec<OwnedFd>,
+    unsent: Vec<Vec<u8>>,
+    ready: Vec<libc::epoll_event>,
+    next: usize,
+    failed: Vec<(u32, i32)>,
+    received: Vec<u8>,
+}
+
+impl Reactor for Epoll {
+    const NAME: &'static str = "epoll";
+
+    fn open(sockets: Vec<OwnedFd>) -> io::Result<Self> {
+        // SAFETY: no memory is handed over; the number returned is checked and owned by us.
+        let queue = unsafe {
+            let number = libc::epoll_create1(libc::EPOLL_CLOEXEC);
+            OwnedFd::from_raw_fd(checked(number)?)
+        };
+        let unsent = vec![Vec::new(); sockets.len()];
+        let reactor = Self {
+            queue,
+            sockets,
+            unsent,
+            ready: Vec::with_capacity(EVENTS_AT_ONCE),
+            next: 0,
+            failed: Vec::new(),
+            received: vec![0; RECEIVE_BYTES],
+        };
+        for slot in 0..reactor.sockets.len() {
+            reactor.watch(slot, libc::EPOLL_CTL_ADD, libc::EPOLLIN)?;
+        }
+        Ok(reactor)
+    }
+
+    fn send(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()> {
+        let index = slot as usize;
+        if !self.unsent[index].is_empty() {
+            return Err(io::Error::other("a reply came before its request had left"));
+        }
+        match send_now(self.sockets[index].as_raw_fd(), bytes) {
+            Ok(sent) if sent == bytes.len() => Ok(()),
+            Ok(sent) => {
+                self.unsent[index].extend_from_slice(&bytes[sent..]);
+                self.watch(index, libc::EPOLL_CTL_MOD, libc::EPOLLIN | libc::EPOLLOUT)
+            }
+            Err(number) => {
+                self.failed.push((slot, number));
+                Ok(())
+            }
+        }
+    }
+
+    fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+        self.next = 0;
+        self.ready.clear();
+        let milliseconds = if self.failed.is_empty() {
+            // Rounded up: a wait of 0 would spin until the moment comes.
+            i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
+        } else {
+            0
+        };
+        let room = i32::try_from(EVENTS_AT_ONCE).expect("a small constant");
+        // SAFETY: `ready` has room for EVENTS_AT_ONCE events, and exactly as many as the kernel
+        // says it wrote are taken as initialised.
+        unsafe {
+            let queue = self.queue.as_raw_fd();
+            match checked(libc::epoll_wait(queue, self.ready.as_mut_ptr(), room, milliseconds)) {
+                Ok(count) => self.ready.set_len(count.unsigned_abs() as usize),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        if let Some((slot, number)) = self.failed.pop() {
+            return Some(Arrival { slot, what: What::Failed(number), buffer: 0, length: 0 });
+        }
+        while let Some(event) = self.ready.get(self.next).copied() {
+            self.next += 1;
+            let slot = u32::try_from(event.u64).expect("slots are 32 bits");
+            if event.events & flag(libc::EPOLLOUT) != 0 {
+                self.send_rest(slot);
+            }
+            if event.events & !flag(libc::EPOLLOUT) != 0
+                && let Some(arrival) = self.receive(slot)
+            {
+                return Some(arrival);
+            }
+        }
+        None
+    }
+
+    fn bytes(&self, arrival: &Arrival) -> &[u8] {
+        &self.received[..arrival.length as usize]
+    }
+
+    fn give_back(&mut self, arrival: Arrival) {
+        if arrival.what != What::Bytes {
+            // A dead socket stays readable for ever: stop watching it.
+            let _ = self.watch(arrival.slot as usize, libc::EPOLL_CTL_DEL, 0);
+        }
+    }
+}
+
+impl Epoll {
+    fn watch(&self, slot: usize, operation: i32, interest: i32) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: flag(interest), u64: slot as u64 };
+        let (queue, socket) = (self.queue.as_raw_fd(), self.sockets[slot].as_raw_fd());
+        // SAFETY: `event` lives through the call; the kernel copies it.
+        checked(unsafe { libc::epoll_ctl(queue, operation, socket, &raw mut event) }).map(|_| ())
+    }
+
+    fn receive(&mut self, slot: u32) -> Option<Arrival> {
+        let socket = self.sockets[slot as usize].as_raw_fd();
+        // SAFETY: the kernel writes at most `received.len()` bytes into memory we own.
+        let count = unsafe {
+            let buffer = self.received.as_mut_ptr().cast();
+            libc::recv(socket, buffer, self.received.len(), libc::MSG_DONTWAIT)
+        };
+        let arrival = |what, length| Some(Arrival { slot, what, buffer: 0, length });
+        match count {
+            0 => arrival(What::Closed, 0),
+            1.. => arrival(What::Bytes, u32::try_from(count).expect("at most 256 KiB")),
+            _ => match last_error() {
+                libc::EAGAIN | libc::EINTR => None,
+                number => arrival(What::Failed(number), 0),
+            },
+        }
+    }
+
+    fn send_rest(&mut self, slot: u32) {
+        let index = slot as usize;
+        match send_now(self.sockets[index].as_raw_fd(), &self.unsent[index]) {
+            Ok(sent) => {
+                self.unsent[index].drain(..sent);
+                if self.unsent[index].is_empty() {
+                    let _ = self.watch(index, libc::EPOLL_CTL_MOD, libc::EPOLLIN);
+                }
+            }
+            Err(number) => self.failed.push((slot, number)),
+        }
+    }
+}
+
+fn send_now(socket: RawFd, bytes: &[u8]) -> Result<usize, i32> {
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: the kernel reads `bytes.len()` bytes of a slice that lives through the call.
+    let sent = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
+    match usize::try_from(sent) {
+        Ok(sent) => Ok(sent),
+        Err(_) if matches!(last_error(), libc::EAGAIN | libc::EINTR) => Ok(0),
+        Err(_) => Err(last_error()),
+    }
+}
+
+const fn flag(bits: i32) -> u32 {
+    bits.cast_unsigned()
+}
+
+fn last_error() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+}
+
+fn checked(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

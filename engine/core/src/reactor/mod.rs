@@ -1,0 +1,104 @@
+//! How bytes reach the sockets: the one place where the system interface is chosen.
+//!
+//! A reactor owns the sockets of one worker thread and owes it what [`Reactor`] lists: queue a
+//! request, wait, hand over what arrived. Two interfaces are worth having: `io_uring` does a whole
+//! round (send many, wait, receive many) in one system call; `epoll` is there on every Linux and
+//! where containers forbid `io_uring`. A client's CPU goes almost entirely into system calls, so the
+//! first is taken wherever the kernel lets us.
+
+mod buffers;
+mod epoll;
+mod uring;
+
+pub use epoll::Epoll;
+pub use uring::Uring;
+
+use serde::Deserialize;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// Which interface is wanted.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// `io_uring` where the kernel allows it, `epoll` otherwise.
+    #[default]
+    Auto,
+    /// `io_uring` or an error.
+    IoUring,
+    /// `epoll`.
+    Epoll,
+}
+
+/// What happened on a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Bytes came in; read them with [`Reactor::bytes`], then give them back.
+    Bytes,
+    /// The other side closed.
+    Closed,
+    /// The system reports this error number.
+    Failed(i32),
+}
+
+/// Something that happened on the socket in slot `slot`.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The socket, by its place in the list given to `open`.
+    pub slot: u32,
+    /// What happened.
+    pub what: What,
+    pub(super) buffer: u16,
+    pub(super) length: u32,
+}
+
+/// What a worker needs of the system.
+pub trait Reactor: Sized {
+    /// The name that records carry.
+    const NAME: &'static str;
+
+    /// Takes over connected stream sockets; slot i is the i-th of them.
+    ///
+    /// # Errors
+    /// When the kernel refuses the interface or its resources.
+    fn open(sockets: Vec<OwnedFd>) -> io::Result<Self>;
+
+    /// Queues a whole request. The bytes are copied, so the caller keeps its buffer. They leave
+    /// at the latest when `wait` is called.
+    ///
+    /// # Errors
+    /// When the last request of this slot has not left yet (a reply came before its request).
+    fn send(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()>;
+
+    /// Sends what is queued, then waits until something arrives or `timeout` is over.
+    ///
+    /// # Errors
+    /// When the interface itself fails; trouble with one socket is an [`Arrival`].
+    fn wait(&mut self, timeout: Duration) -> io::Result<()>;
+
+    /// The next thing that arrived; None when a new `wait` is due.
+    fn next_arrival(&mut self) -> Option<Arrival>;
+
+    /// The bytes of an arrival.
+    fn bytes(&self, arrival: &Arrival) -> &[u8];
+
+    /// Gives the arrival's buffer back. Every arrival must be given back once.
+    fn give_back(&mut self, arrival: Arrival);
+}
+
+/// Whether this kernel lets us use `io_uring` as we need it; asked by opening one.
+#[must_use]
+pub fn io_uring_is_allowed() -> bool {
+    Uring::open(Vec::new()).is_ok()
+}
+
+/// Settles `Auto`.
+#[must_use]
+pub fn settle(choice: Choice) -> Choice {
+    match choice {
+        Choice::Auto if io_uring_is_allowed() => Choice::IoUring,
+        Choice::Auto => Choice::Epoll,
+        chosen => chosen,
+    }
+}

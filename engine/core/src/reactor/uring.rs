@@ -1,0 +1,204 @@
+//! The reactor on `io_uring`: one system call a round, whatever the number of sockets.
+//!
+//! Each socket has one receive request that stays armed (multishot) and takes a buffer from a
+//! shared pool only when bytes are there. Requests are copied into memory of their slot and sent
+//! by the same call that waits for replies. Completions run only inside that call
+//! (`DEFER_TASKRUN`), so nothing interrupts the worker in between.
+//!
+//! A small request tells us only when it failed (`SKIP_SUCCESS`), or else its own success would end
+//! the wait at once and cost a second system call. Its memory is an arena that is never moved or
+//! freed while the ring lives, so even a server that answers what it has not read cannot make the
+//! kernel read anything but requests. Large requests report back before their memory is reused.
+
+use super::buffers::BufferRing;
+use super::{Arrival, Reactor, What};
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+const BUFFER_GROUP: u16 = 0;
+const SLOT_MASK: u64 = u32::MAX as u64;
+const RECEIVE: u64 = 1 << 32;
+const SEND_LARGE: u64 = 1 << 33;
+const SUBMISSION_ENTRIES: u32 = 1024;
+const SMALL_BYTES: usize = 512;
+
+/// A large request on its way out; its memory must stay until the kernel says it has left.
+#[derive(Default)]
+struct LargeRequest {
+    bytes: Vec<u8>,
+    on_its_way: bool,
+}
+
+/// The `io_uring` reactor. The ring stands first, because it must be closed before the memory it
+/// uses is freed.
+pub struct Uring {
+    ring: IoUring,
+    sockets: Vec<OwnedFd>,
+    small: Vec<u8>,
+    large: Vec<LargeRequest>,
+    buffers: BufferRing,
+    unarmed: Vec<u32>,
+}
+
+impl Reactor for Uring {
+    const NAME: &'static str = "io_uring";
+
+    fn open(sockets: Vec<OwnedFd>) -> io::Result<Self> {
+        let count = sockets.len();
+        let ring = build_ring(count)?;
+        let pool = count.next_power_of_two().clamp(8, 256);
+        let buffers = BufferRing::new(u16::try_from(pool).expect("at most 256"))?;
+        // SAFETY: the buffer ring lives as long as `ring`, being a field dropped after it.
+        unsafe {
+            ring.submitter().register_buf_ring_with_flags(
+                buffers.address(),
+                buffers.count(),
+                BUFFER_GROUP,
+                0,
+            )?;
+        }
+        if count > 0 {
+            let numbers: Vec<RawFd> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
+            ring.submitter().register_files(&numbers)?;
+        }
+        let small = vec![0; count * SMALL_BYTES];
+        let large = (0..count).map(|_| LargeRequest::default()).collect();
+        let unarmed = (0..u32::try_from(count).map_err(io::Error::other)?).collect();
+        Ok(Self { ring, sockets, small, large, buffers, unarmed })
+    }
+
+    #[inline]
+    fn send(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() > SMALL_BYTES {
+            return self.send_large(slot, bytes);
+        }
+        let start = slot as usize * SMALL_BYTES;
+        let place = &mut self.small[start..start + bytes.len()];
+        place.copy_from_slice(bytes);
+        let entry =
+            send_entry(slot, place).flags(squeue::Flags::SKIP_SUCCESS).user_data(u64::from(slot));
+        self.push(&entry)
+    }
+
+    fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+        while let Some(slot) = self.unarmed.pop() {
+            let entry = opcode::RecvMulti::new(types::Fixed(slot), BUFFER_GROUP)
+                .build()
+                .user_data(u64::from(slot) | RECEIVE);
+            self.push(&entry)?;
+        }
+        let time = types::Timespec::from(timeout);
+        let arguments = types::SubmitArgs::new().timespec(&time);
+        match self.ring.submitter().submit_with_args(1, &arguments) {
+            Ok(_) => Ok(()),
+            Err(error) if is_passing(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        loop {
+            let completion = self.ring.completion().next()?;
+            if let Some(arrival) = self.translate(&completion) {
+                return Some(arrival);
+            }
+        }
+    }
+
+    fn bytes(&self, arrival: &Arrival) -> &[u8] {
+        self.buffers.bytes(arrival.buffer, arrival.length)
+    }
+
+    fn give_back(&mut self, arrival: Arrival) {
+        if arrival.what == What::Bytes {
+            self.buffers.give_back(arrival.buffer);
+        }
+    }
+}
+
+impl Uring {
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: a send points at its slot of the arena or at a large request that is kept until
+        // its completion; a receive writes only into the registered buffers.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.ring.submit()?;
+        }
+        Ok(())
+    }
+
+    fn translate(&mut self, completion: &cqueue::Entry) -> Option<Arrival> {
+        let slot = u32::try_from(completion.user_data() & SLOT_MASK).expect("masked to 32 bits");
+        if completion.user_data() & RECEIVE == 0 {
+            let large = completion.user_data() & SEND_LARGE != 0;
+            return self.request_left(slot, large, completion.result());
+        }
+        if !cqueue::more(completion.flags()) {
+            self.unarmed.push(slot);
+        }
+        let arrival = |what, buffer, length| Some(Arrival { slot, what, buffer, length });
+        match (completion.result(), cqueue::buffer_select(completion.flags())) {
+            (length @ 1.., Some(buffer)) => arrival(What::Bytes, buffer, length.unsigned_abs()),
+            (0, _) => arrival(What::Closed, 0, 0),
+            // The pool was empty for a moment; the receive is armed again by the next wait.
+            (error, _) if error == -libc::ENOBUFS => None,
+            (error, _) => arrival(What::Failed(error.abs()), 0, 0),
+        }
+    }
+
+    fn send_large(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()> {
+        let request = &mut self.large[slot as usize];
+        if request.on_its_way {
+            return Err(io::Error::other("a reply came before its request had left"));
+        }
+        request.bytes.clear();
+        request.bytes.extend_from_slice(bytes);
+        request.on_its_way = true;
+        let entry = send_entry(slot, &request.bytes).user_data(u64::from(slot) | SEND_LARGE);
+        self.push(&entry)
+    }
+
+    fn request_left(&mut self, slot: u32, large: bool, result: i32) -> Option<Arrival> {
+        let request = &mut self.large[slot as usize];
+        let whole = large && usize::try_from(result).is_ok_and(|n| n == request.bytes.len());
+        request.on_its_way &= !large;
+        let number = if result < 0 { result.abs() } else { libc::EPIPE };
+        (!whole).then_some(Arrival { slot, what: What::Failed(number), buffer: 0, length: 0 })
+    }
+}
+
+fn send_entry(slot: u32, bytes: &[u8]) -> squeue::Entry {
+    let length = u32::try_from(bytes.len()).expect("requests are far below 4 GiB");
+    opcode::Send::new(types::Fixed(slot), bytes.as_ptr(), length)
+        .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
+        .build()
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        // Requests still armed would keep the sockets open: shut them down, so that the server
+        // sees the connections end now.
+        for socket in &self.sockets {
+            // SAFETY: shutting down a socket that we own has no memory effects.
+            unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
+        }
+    }
+}
+
+fn build_ring(sockets: usize) -> io::Result<IoUring> {
+    // Every socket can have a send, a receive and a re-armed receive completed at once.
+    let completions = (sockets * 4).next_power_of_two().clamp(4096, 1 << 18);
+    IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_submit_all()
+        .setup_clamp()
+        .setup_cqsize(u32::try_from(completions).expect("clamped"))
+        .build(SUBMISSION_ENTRIES)
+}
+
+/// Timeouts and interruptions are no errors of a wait.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
+}

@@ -1,0 +1,182 @@
+//! One run from its spec to its record.
+
+use crate::clock::Clock;
+use crate::connection::{Connection, Share};
+use crate::error::Failure;
+use crate::merge::Merger;
+use crate::opening::{Opened, open_all};
+use crate::reactor::{Choice, Epoll, Reactor, Uring, settle};
+use crate::record::{Interval, Recorder, WindowCpu};
+use crate::run_record::{Fairness, IntervalRecord, MeasuredCpu, Progress, RunRecord};
+use crate::spec::{RunSpec, ns};
+use crate::worker::{Control, Legacy, Orders, Worker};
+use crate::workload::Workload;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Barrier, OnceLock};
+
+/// Drives the load that `spec` asks for, and tells each finished interval.
+///
+/// A run that fails half-way still gives a record, with the failure in it.
+///
+/// # Errors
+/// When the load could not begin: nonsense in the spec, no connection, a statement refused.
+pub fn run(
+    spec: &RunSpec,
+    stop: &AtomicBool,
+    on_interval: &mut dyn FnMut(&Progress),
+) -> Result<RunRecord, Failure> {
+    let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
+    let opened = open_all(spec, &*workload, stop)?;
+    let whole = match settle(spec.reactor) {
+        Choice::IoUring => load::<Uring>(spec, &*workload, opened, stop, on_interval),
+        _ => load::<Epoll>(spec, &*workload, opened, stop, on_interval),
+    };
+    whole.map_err(|error| Failure::new("connect", error))
+}
+
+fn load<R: Reactor>(
+    spec: &RunSpec,
+    workload: &dyn Workload,
+    opened: Vec<Opened>,
+    stop: &AtomicBool,
+    on_interval: &mut dyn FnMut(&Progress),
+) -> Result<RunRecord, String> {
+    let server_version = opened.first().map_or_else(String::new, |one| one.server_version.clone());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let teams = teams(spec, opened, spec.engine_threads(cores));
+    let threads = teams.len();
+    let control = Control {
+        stop,
+        failed: AtomicBool::new(false),
+        budget: (spec.events > 0).then(|| AtomicU64::new(spec.events)),
+    };
+    let (finished, arriving) = channel();
+    let start = Start::new(threads);
+    let (intervals, legacies) = std::thread::scope(|scope| {
+        let workers: Vec<_> = teams
+            .into_iter()
+            .enumerate()
+            .map(|(number, team)| {
+                let recorder = (number, finished.clone());
+                let (start, control) = (&start, &control);
+                scope.spawn(move || work::<R>(spec, workload, team, recorder, start, control))
+            })
+            .collect();
+        drop(finished);
+        let intervals = collect(spec, &arriving, threads, on_interval);
+        let legacies = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
+        (intervals, legacies.collect::<Result<Vec<_>, String>>())
+    });
+    let legacies = legacies?;
+    let shares: Vec<Share> = legacies.iter().flat_map(|one| one.shares.iter().copied()).collect();
+    let windows: Vec<WindowCpu> = legacies.iter().map(|one| one.cpu).collect();
+    let failure = legacies.into_iter().find_map(|one| one.failure);
+    Ok(RunRecord {
+        engine_version: env!("CARGO_PKG_VERSION"),
+        reactor: R::NAME,
+        threads,
+        connections: spec.connections as usize,
+        server_version,
+        distribution: spec.distribution,
+        prepared: spec.prepared,
+        intervals,
+        measured: MeasuredCpu::of(&windows),
+        fairness: Fairness::of(&shares),
+        stopped_by: stopped_by(failure.as_ref(), &control),
+        failure,
+    })
+}
+
+fn stopped_by(failure: Option<&Failure>, control: &Control) -> &'static str {
+    let spent = |budget: &AtomicU64| budget.load(Ordering::Relaxed) == 0;
+    match failure {
+        Some(_) => "error",
+        None if control.stop.load(Ordering::Relaxed) => "stop",
+        None if control.budget.as_ref().is_some_and(spent) => "events",
+        None => "time",
+    }
+}
+
+/// The sockets and states of one worker's connections, slot by slot.
+type Team = (Vec<OwnedFd>, Vec<Connection>);
+
+/// Deals the connections out to the workers, and seeds each by its place among all.
+fn teams(spec: &RunSpec, opened: Vec<Opened>, threads: usize) -> Vec<Team> {
+    let mut teams: Vec<Team> = (0..threads).map(|_| Team::default()).collect();
+    for ((index, one), random) in opened.into_iter().enumerate().zip(spec.random_streams()) {
+        let (sockets, connections) = &mut teams[index % threads];
+        sockets.push(one.socket);
+        connections.push(Connection::new(one.deprecate_eof, one.statement_ids, random));
+    }
+    teams
+}
+
+/// Lets all workers begin at one moment, with one clock.
+struct Start {
+    ready: Barrier,
+    clock: OnceLock<Clock>,
+}
+
+impl Start {
+    fn new(threads: usize) -> Self {
+        Self { ready: Barrier::new(threads), clock: OnceLock::new() }
+    }
+
+    fn wait(&self) -> Clock {
+        self.ready.wait();
+        *self.clock.get_or_init(Clock::start)
+    }
+}
+
+fn work<R: Reactor>(
+    spec: &RunSpec,
+    workload: &dyn Workload,
+    (sockets, connections): Team,
+    (number, finished): (usize, std::sync::mpsc::Sender<(usize, Interval)>),
+    start: &Start,
+    control: &Control,
+) -> Result<Legacy, String> {
+    // A ring belongs to the thread that opens it.
+    let reactor = R::open(sockets);
+    let clock = start.wait();
+    let reactor = reactor.map_err(|error| {
+        control.failed.store(true, Ordering::Relaxed);
+        format!("{} cannot be opened: {error}", R::NAME)
+    })?;
+    let timetable = spec.timetable();
+    let patience_ns = if spec.drain_s > 0.0 { ns(spec.drain_s) } else { u64::MAX };
+    let orders = Orders {
+        workload,
+        ignored: &spec.ignore_errors,
+        clock,
+        deadline_ns: timetable.deadline_ns(),
+        give_up_ns: timetable.deadline_ns().saturating_add(patience_ns),
+        control,
+    };
+    let recorder = Recorder::new(timetable, number, finished);
+    Ok(Worker::new(reactor, connections, recorder, orders).drive())
+}
+
+/// Puts the workers' intervals together as they come, tells and encodes them.
+fn collect(
+    spec: &RunSpec,
+    arriving: &Receiver<(usize, Interval)>,
+    workers: usize,
+    on_interval: &mut dyn FnMut(&Progress),
+) -> Vec<IntervalRecord> {
+    let mut merger = Merger::new(workers);
+    let mut records = Vec::new();
+    let mut keep = |interval: Interval| {
+        if interval.slice.end_ns > interval.slice.start_ns || !interval.is_empty() {
+            on_interval(&Progress::of(&interval, spec.connections as usize, &spec.percentiles));
+            records.push(IntervalRecord::from(&interval));
+        }
+    };
+    for (worker, interval) in arriving {
+        merger.add(worker, interval).into_iter().for_each(&mut keep);
+    }
+    merger.rest().into_iter().for_each(&mut keep);
+    records
+}

@@ -1,0 +1,248 @@
+//! What a run leaves behind, in the form that Python reads (JSON; histograms as base64 HDR V2).
+
+use crate::connection::Share;
+use crate::error::Failure;
+use crate::event::StatementKind;
+use crate::histogram::Histogram;
+use crate::random::Distribution;
+use crate::record::{Interval, WindowCpu};
+use crate::schedule::Phase;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The whole record of one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunRecord {
+    /// Version of the engine.
+    pub engine_version: &'static str,
+    /// Which reactor moved the bytes.
+    pub reactor: &'static str,
+    /// Engine threads.
+    pub threads: usize,
+    /// Connections.
+    pub connections: usize,
+    /// What the server said it is.
+    pub server_version: String,
+    /// The distribution of the draws, with its parameters.
+    pub distribution: Distribution,
+    /// Whether prepared statements were used.
+    pub prepared: bool,
+    /// All intervals, in order of time.
+    pub intervals: Vec<IntervalRecord>,
+    /// What the measured window cost the generator.
+    pub measured: MeasuredCpu,
+    /// How alike the connections were.
+    pub fairness: Fairness,
+    /// What ended the run: `time`, `events`, `stop` or `error`.
+    pub stopped_by: &'static str,
+    /// Why it ended early, if it did.
+    pub failure: Option<Failure>,
+}
+
+/// One interval.
+#[derive(Clone, Debug, Serialize)]
+pub struct IntervalRecord {
+    phase: Phase,
+    start_s: f64,
+    end_s: f64,
+    events: u64,
+    reads: u64,
+    writes: u64,
+    others: u64,
+    errors: BTreeMap<String, u64>,
+    restarts: u64,
+    reconnects: u64,
+    bytes_received: u64,
+    bytes_sent: u64,
+    latency_ns_sum: u64,
+    latency_ns_min: u64,
+    latency_ns_max: u64,
+    histograms: BTreeMap<&'static str, String>,
+}
+
+impl From<&Interval> for IntervalRecord {
+    fn from(interval: &Interval) -> Self {
+        let errors = interval.errors.iter().map(|(code, count)| (code.to_string(), *count));
+        Self {
+            phase: interval.slice.phase,
+            start_s: seconds(interval.slice.start_ns),
+            end_s: seconds(interval.slice.end_ns),
+            events: interval.events,
+            reads: interval.reads,
+            writes: interval.writes,
+            others: interval.others,
+            errors: errors.collect(),
+            restarts: interval.restarts,
+            reconnects: 0,
+            bytes_received: interval.bytes_received,
+            bytes_sent: interval.bytes_sent,
+            latency_ns_sum: interval.latency_ns_sum,
+            latency_ns_min: if interval.events == 0 { 0 } else { interval.latency_ns_min },
+            latency_ns_max: interval.latency_ns_max,
+            histograms: encoded(interval),
+        }
+    }
+}
+
+fn encoded(interval: &Interval) -> BTreeMap<&'static str, String> {
+    let whole = [("event", &interval.event), ("event_service", &interval.event_service)];
+    let kinds = StatementKind::ALL.iter().zip(&interval.statements);
+    let kinds = kinds.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
+    whole
+        .into_iter()
+        .chain(kinds)
+        .filter(|(_, counts)| counts.count() > 0)
+        .map(|(name, counts)| (name, STANDARD.encode(counts.encode())))
+        .collect()
+}
+
+/// CPU of the generator in the measured window.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct MeasuredCpu {
+    /// User and system seconds of the whole process.
+    pub cpu_s: f64,
+    /// The busiest engine thread's CPU seconds per second (0 to 1).
+    pub cpu_share_max: f64,
+}
+
+impl MeasuredCpu {
+    /// Puts the workers' readings together.
+    #[must_use]
+    pub fn of(windows: &[WindowCpu]) -> Self {
+        let share = |cpu: &WindowCpu| {
+            let window_s = seconds(cpu.window_ns);
+            if window_s > 0.0 { cpu.thread.as_secs_f64() / window_s } else { 0.0 }
+        };
+        Self {
+            cpu_s: windows.iter().map(|cpu| cpu.process.as_secs_f64()).fold(0.0, f64::max),
+            cpu_share_max: windows.iter().map(share).fold(0.0, f64::max),
+        }
+    }
+}
+
+/// Means and population standard deviations over connections, as sysbench's threads fairness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Fairness {
+    events_mean: f64,
+    events_stddev: f64,
+    seconds_mean: f64,
+    seconds_stddev: f64,
+}
+
+impl Fairness {
+    /// Fairness of these connections.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    pub fn of(shares: &[Share]) -> Self {
+        let (events_mean, events_stddev) = spread(shares.iter().map(|share| share.events as f64));
+        let (seconds_mean, seconds_stddev) =
+            spread(shares.iter().map(|share| seconds(share.busy_ns)));
+        Self { events_mean, events_stddev, seconds_mean, seconds_stddev }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn spread(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.len().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    (mean, (values.map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt())
+}
+
+/// One interval as it is told while the run goes on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Progress {
+    /// End of the interval, s since the load began.
+    pub at_s: f64,
+    /// What it was part of.
+    pub phase: Phase,
+    connections: usize,
+    events: u64,
+    queries: u64,
+    reads: u64,
+    writes: u64,
+    others: u64,
+    errors: u64,
+    reconnects: u64,
+    seconds: f64,
+    latency_ms: BTreeMap<String, f64>,
+}
+
+impl Progress {
+    /// What `interval` tells, with these percentiles of the event latency.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "an hour in ns is below 2^52")]
+    pub fn of(interval: &Interval, connections: usize, percentiles: &[f64]) -> Self {
+        let latency_ms = percentiles.iter().map(|percentile| {
+            let latency_ns = interval.event.quantile(percentile / 100.0);
+            (percentile.to_string(), latency_ns as f64 / 1e6)
+        });
+        Self {
+            at_s: seconds(interval.slice.end_ns),
+            phase: interval.slice.phase,
+            connections,
+            events: interval.events,
+            queries: interval.queries(),
+            reads: interval.reads,
+            writes: interval.writes,
+            others: interval.others,
+            errors: interval.errors.values().sum(),
+            reconnects: 0,
+            seconds: seconds(interval.slice.end_ns - interval.slice.start_ns),
+            latency_ms: latency_ms.collect(),
+        }
+    }
+}
+
+/// Reads a histogram of a record back.
+#[must_use]
+pub fn decoded(record: &IntervalRecord, name: &str) -> Option<Histogram> {
+    let bytes = STANDARD.decode(record.histograms.get(name)?).ok()?;
+    Histogram::decode(&bytes).ok()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a run is far below 2^52 ns")]
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Timetable;
+
+    #[test]
+    fn an_interval_keeps_its_counts_and_histograms() {
+        let mut interval = Interval::new(0, Timetable::new(0, 2_000_000_000, 0).slice_from(0));
+        (1..=100).for_each(|ms: u64| interval.event.record(ms * 1_000_000));
+        interval.events = 100;
+        interval.errors.insert(1213, 2);
+        let record = IntervalRecord::from(&interval);
+        let json = serde_json::to_value(&record).unwrap();
+        assert_eq!(json["phase"], "measured");
+        assert_eq!(json["errors"]["1213"], 2);
+        assert_eq!(json["end_s"], 2.0);
+        assert_eq!(json["histograms"].as_object().unwrap().len(), 1);
+        assert_eq!(decoded(&record, "event").unwrap().count(), 100);
+        let told = Progress::of(&interval, 4, &[50.0, 99.9]);
+        assert!((told.latency_ms["50"] - 50.0).abs() < 0.1);
+        assert!((told.latency_ms["99.9"] - 100.0).abs() < 0.2);
+    }
+
+    #[test]
+    fn fairness_uses_the_population_deviation() {
+        let share = |events, busy_ns| Share { events, busy_ns };
+        let fairness = Fairness::of(&[share(1, 1_000_000_000), share(3, 1_000_000_000)]);
+        assert_eq!(
+            fairness,
+            Fairness {
+                events_mean: 2.0,
+                events_stddev: 1.0,
+                seconds_mean: 1.0,
+                seconds_stddev: 0.0
+            }
+        );
+        assert_eq!(Fairness::of(&[]), Fairness::default());
+    }
+}

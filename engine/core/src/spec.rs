@@ -1,0 +1,263 @@
+//! What a run is asked to do; refuses nonsense, all mistakes at once.
+
+use crate::dial::{Endpoint, Login};
+use crate::random::{Distribution, GlibcRandom, Random};
+use crate::reactor::Choice;
+use crate::schedule::Timetable;
+use crate::workload::{self, Workload, WorkloadSpec};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Where the server listens.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub enum EndpointSpec {
+    /// A TCP address.
+    Tcp {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A Unix socket.
+    Unix {
+        /// Path of the socket.
+        socket: String,
+    },
+}
+
+/// Which failed statements begin the event again instead of ending the run.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub enum IgnoredErrors {
+    /// These error codes.
+    Codes(Vec<u16>),
+    /// The word `all`.
+    Word(String),
+}
+
+impl EndpointSpec {
+    /// The address to dial.
+    #[must_use]
+    pub fn endpoint(&self) -> Endpoint {
+        match self {
+            Self::Tcp { host, port } => Endpoint::Tcp { host: host.clone(), port: *port },
+            Self::Unix { socket } => Endpoint::Unix { path: socket.clone() },
+        }
+    }
+}
+
+impl IgnoredErrors {
+    /// Whether an event is begun again after this error.
+    #[must_use]
+    pub fn contains(&self, code: u16) -> bool {
+        match self {
+            Self::Codes(codes) => codes.contains(&code),
+            Self::Word(_) => true,
+        }
+    }
+}
+
+/// How the draws of connections are seeded.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Seeding {
+    /// Independent streams, one for each connection.
+    #[default]
+    Streams,
+    /// As sysbench does it: four values of glibc's `random()` for each thread, in order.
+    Sysbench,
+}
+
+/// A workload and its options, under sysbench's names with underscores.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedWorkload {
+    /// Which one.
+    pub name: String,
+    /// Its options; those not given have sysbench's defaults.
+    #[serde(default)]
+    pub options: Map<String, Value>,
+}
+
+/// Everything one run needs to know.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSpec {
+    /// The server.
+    pub endpoint: EndpointSpec,
+    /// Who logs in.
+    pub user: String,
+    /// With which password; never shown.
+    #[serde(default)]
+    pub password: String,
+    /// Default database.
+    pub database: String,
+    /// Connections, each with one event in flight.
+    pub connections: u32,
+    /// Engine threads; 0 lets the engine choose.
+    #[serde(default)]
+    pub threads: u32,
+    /// Load before the window, s.
+    #[serde(default)]
+    pub warmup_s: f64,
+    /// Measured window, s; 0 for no limit.
+    pub window_s: f64,
+    /// Events after which the run ends; 0 for no limit.
+    #[serde(default)]
+    pub events: u64,
+    /// Length of a recorded interval, s.
+    #[serde(default = "one_second")]
+    pub interval_s: f64,
+    /// How long events in flight may take to come home after the end, s; 0 for no limit.
+    #[serde(default = "drain_limit")]
+    pub drain_s: f64,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// How connections are seeded from it.
+    #[serde(default)]
+    pub seeding: Seeding,
+    /// Which system interface moves the bytes.
+    #[serde(default)]
+    pub reactor: Choice,
+    /// What is run.
+    pub workload: NamedWorkload,
+    /// Which rows are touched.
+    #[serde(default)]
+    pub distribution: Distribution,
+    /// Prepared statements, or text.
+    #[serde(default = "yes")]
+    pub prepared: bool,
+    /// Errors that begin the event again.
+    #[serde(default = "sysbench_ignores")]
+    pub ignore_errors: IgnoredErrors,
+    /// Percentiles of each interval that `on_interval` is told.
+    #[serde(default = "interval_percentiles")]
+    pub percentiles: Vec<f64>,
+}
+
+const fn one_second() -> f64 {
+    1.0
+}
+
+const fn drain_limit() -> f64 {
+    30.0
+}
+
+const fn yes() -> bool {
+    true
+}
+
+fn sysbench_ignores() -> IgnoredErrors {
+    IgnoredErrors::Codes(vec![1213, 1020, 1205])
+}
+
+fn interval_percentiles() -> Vec<f64> {
+    vec![50.0, 95.0, 99.0]
+}
+
+impl fmt::Debug for RunSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunSpec")
+            .field("endpoint", &self.endpoint)
+            .field("connections", &self.connections)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RunSpec {
+    /// All that is wrong with this spec, one sentence each; empty when it can be run.
+    #[must_use]
+    pub fn mistakes(&self) -> Vec<String> {
+        let mut mistakes = Vec::new();
+        let mut check = |holds: bool, sentence: &str| {
+            if !holds {
+                mistakes.push(sentence.to_owned());
+            }
+        };
+        let seconds = |value: f64| value.is_finite() && (0.0..=1e8).contains(&value);
+        check(self.connections >= 1, "connections must be at least 1");
+        check(seconds(self.warmup_s), "warmup_s must be 0 or more seconds");
+        check(seconds(self.window_s), "window_s must be 0 or more seconds");
+        check(seconds(self.drain_s), "drain_s must be 0 or more seconds");
+        check(
+            seconds(self.interval_s) && (self.interval_s == 0.0 || self.interval_s >= 0.01),
+            "interval_s must be 0 (one interval) or at least 0.01 seconds",
+        );
+        check(
+            self.percentiles.iter().all(|p| (0.0..=100.0).contains(p)),
+            "percentiles must lie between 0 and 100",
+        );
+        if let IgnoredErrors::Word(word) = &self.ignore_errors {
+            check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
+        }
+        mistakes
+    }
+
+    /// The workload, ready to be run.
+    ///
+    /// # Errors
+    /// All that is wrong with the spec or the workload's options, one sentence each.
+    pub fn workload(&self) -> Result<Box<dyn Workload>, Vec<String>> {
+        let mut mistakes = self.mistakes();
+        let built = workload::build(&WorkloadSpec {
+            name: self.workload.name.clone(),
+            options: self.workload.options.clone(),
+            distribution: self.distribution,
+            prepared: self.prepared,
+        });
+        match built {
+            Ok(workload) if mistakes.is_empty() => Ok(workload),
+            Ok(_) => Err(mistakes),
+            Err(more) => {
+                mistakes.extend(more);
+                Err(mistakes)
+            }
+        }
+    }
+
+    /// Who logs in, and where to.
+    #[must_use]
+    pub fn login(&self) -> Login {
+        Login {
+            user: self.user.clone(),
+            password: self.password.clone(),
+            database: self.database.clone(),
+        }
+    }
+
+    /// The generators of the connections, in their order.
+    pub fn random_streams(&self) -> impl Iterator<Item = Random> {
+        let (seed, seeding) = (self.seed, self.seeding);
+        let mut glibc = GlibcRandom::new(seed as u32);
+        (0_u64..).map(move |connection| match seeding {
+            Seeding::Streams => Random::for_stream(seed, connection),
+            Seeding::Sysbench => Random::from_glibc(&mut glibc),
+        })
+    }
+
+    /// The run's layout in time.
+    #[must_use]
+    pub fn timetable(&self) -> Timetable {
+        Timetable::new(ns(self.warmup_s), ns(self.window_s), ns(self.interval_s))
+    }
+
+    /// How many engine threads drive the connections.
+    ///
+    /// One, unless the machine is large: a thread drives some hundred thousand statements a second,
+    /// and a generator that spreads over the cores takes them from a server on the same machine.
+    #[must_use]
+    pub fn engine_threads(&self, cores: usize) -> usize {
+        let chosen =
+            if self.threads > 0 { self.threads as usize } else { (cores / 8).clamp(1, 16) };
+        chosen.min(self.connections as usize)
+    }
+}
+
+/// Seconds as whole nanoseconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be ≥ 0")]
+pub(crate) fn ns(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}

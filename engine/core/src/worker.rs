@@ -1,0 +1,263 @@
+//! The loop: one thread, many connections, each with one event in flight.
+//!
+//! wait → a reply arrives → scan it → record → send the next statement, or end the event and begin
+//! the next. Nothing here allocates, logs or locks once the buffers have grown, and the clock is
+//! read once a reply.
+
+use crate::clock::Clock;
+use crate::connection::{Connection, Share};
+use crate::error::Failure;
+use crate::reactor::{Arrival, Reactor, What};
+use crate::record::{Answer, Recorder, WindowCpu};
+use crate::schedule::{Phase, closed_loop_due_ns};
+use crate::spec::IgnoredErrors;
+use crate::workload::Workload;
+use dbdyno_wire::mysql::command;
+use dbdyno_wire::mysql::scanner::{Outcome, ServerError, Summary};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How soon a worker notices a stop or the end of a slice when no reply comes.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How long events in flight may still come home after a stop.
+const STOP_GRACE_NS: u64 = 500_000_000;
+
+/// What all workers of a run share.
+pub struct Control<'a> {
+    /// The user wants it to end.
+    pub stop: &'a AtomicBool,
+    /// A worker failed: all end.
+    pub failed: AtomicBool,
+    /// Events still to be begun after the warm-up; None for no limit.
+    pub budget: Option<AtomicU64>,
+}
+
+impl Control<'_> {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Takes one event out of the budget.
+    fn claim(&self, phase: Phase) -> bool {
+        let Some(budget) = self.budget.as_ref().filter(|_| phase != Phase::Warmup) else {
+            return true;
+        };
+        budget
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+            .is_ok()
+    }
+}
+
+/// What a worker is told about the run.
+#[derive(Clone, Copy)]
+pub struct Orders<'a> {
+    /// What is run.
+    pub workload: &'a dyn Workload,
+    /// Errors that begin the event again.
+    pub ignored: &'a IgnoredErrors,
+    /// The run's clock.
+    pub clock: Clock,
+    /// No event is begun from here on, ns.
+    pub deadline_ns: u64,
+    /// What is still in flight is given up from here on, ns.
+    pub give_up_ns: u64,
+    /// What all workers share.
+    pub control: &'a Control<'a>,
+}
+
+/// What a worker leaves behind.
+pub struct Legacy {
+    /// Why it ended early; None if it did not.
+    pub failure: Option<Failure>,
+    /// Its CPU in the measured window.
+    pub cpu: WindowCpu,
+    /// Each connection's part.
+    pub shares: Vec<Share>,
+}
+
+/// One thread of the engine.
+pub struct Worker<'a, R: Reactor> {
+    reactor: R,
+    connections: Vec<Connection>,
+    recorder: Recorder,
+    orders: Orders<'a>,
+    in_flight: usize,
+    now_ns: u64,
+    leave_ns: u64,
+}
+
+impl<'a, R: Reactor> Worker<'a, R> {
+    /// A worker over connections whose sockets `reactor` holds in the same order.
+    pub fn new(
+        reactor: R,
+        connections: Vec<Connection>,
+        recorder: Recorder,
+        orders: Orders<'a>,
+    ) -> Self {
+        let leave_ns = orders.give_up_ns;
+        Self { reactor, connections, recorder, orders, in_flight: 0, now_ns: 0, leave_ns }
+    }
+
+    /// Loads the server until the run is over.
+    pub fn drive(mut self) -> Legacy {
+        let failure = self.load().err();
+        if failure.is_some() {
+            self.orders.control.failed.store(true, Ordering::Relaxed);
+        }
+        self.say_goodbye();
+        let cpu = self.recorder.finish(self.orders.clock.now_ns());
+        let shares = self.connections.iter().map(|connection| connection.share).collect();
+        Legacy { failure, cpu, shares }
+    }
+
+    fn load(&mut self) -> Result<(), Failure> {
+        self.in_flight = self.connections.len();
+        for slot in 0..self.in_flight {
+            self.now_ns = self.orders.clock.now_ns();
+            self.begin_event(slot)?;
+        }
+        while self.in_flight > 0 && self.now_ns < self.leave_ns {
+            self.reactor.wait(PATIENCE).map_err(|error| broken(&error))?;
+            let mut arrived = false;
+            while let Some(arrival) = self.reactor.next_arrival() {
+                arrived = true;
+                let slot = arrival.slot as usize;
+                let outcome = self.scan(slot, &arrival);
+                self.reactor.give_back(arrival);
+                match outcome? {
+                    None => {}
+                    Some(Outcome::Done(summary)) => self.answered(slot, &summary)?,
+                    Some(Outcome::Failed(error)) => self.refused(slot, &error)?,
+                }
+            }
+            if !arrived {
+                self.idle();
+            }
+            if self.orders.control.is_over() {
+                self.leave_ns = self.leave_ns.min(self.now_ns + STOP_GRACE_NS);
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(&mut self, slot: usize, arrival: &Arrival) -> Result<Option<Outcome>, Failure> {
+        let connection = &mut self.connections[slot];
+        let lost =
+            |why: &str| Err(Failure::connection_lost(connection.statement().kind.name(), why));
+        match arrival.what {
+            What::Bytes => connection.feed(self.reactor.bytes(arrival)).map_err(|error| {
+                Failure::new("run", format!("the server's reply breaks the protocol: {error}"))
+            }),
+            What::Closed => lost("the server closed it"),
+            What::Failed(number) => lost(&io::Error::from_raw_os_error(number).to_string()),
+        }
+    }
+
+    /// A statement was answered: the next one, or the end of the event.
+    #[inline]
+    fn answered(&mut self, slot: usize, summary: &Summary) -> Result<(), Failure> {
+        self.now_ns = self.orders.clock.now_ns();
+        let connection = &mut self.connections[slot];
+        let answer = Answer {
+            columns: summary.columns,
+            affected_rows: summary.affected_rows,
+            bytes: summary.bytes,
+        };
+        let kind = connection.statement().kind;
+        self.recorder.statement(kind, connection.asked_ns, self.now_ns, answer);
+        if connection.advance() {
+            connection.asked_ns = self.now_ns;
+            return self.send(slot);
+        }
+        self.recorder.event(connection.due_ns, connection.sent_ns, self.now_ns);
+        if self.recorder.phase() != Phase::Warmup {
+            connection.completed(self.now_ns.saturating_sub(connection.due_ns));
+        }
+        self.begin_event(slot)
+    }
+
+    /// Begins the connection's next event, unless the run is over.
+    #[inline]
+    fn begin_event(&mut self, slot: usize) -> Result<(), Failure> {
+        let control = self.orders.control;
+        let over = self.now_ns >= self.orders.deadline_ns || control.is_over();
+        if over || !control.claim(self.recorder.phase()) {
+            self.rest(slot);
+            return Ok(());
+        }
+        self.draw_and_send(slot, closed_loop_due_ns(self.now_ns))
+    }
+
+    fn draw_and_send(&mut self, slot: usize, due_ns: u64) -> Result<(), Failure> {
+        let connection = &mut self.connections[slot];
+        connection.draw(self.orders.workload, due_ns);
+        connection.sent_ns = self.orders.clock.now_ns();
+        connection.asked_ns = connection.sent_ns;
+        self.send(slot)
+    }
+
+    #[inline]
+    fn send(&mut self, slot: usize) -> Result<(), Failure> {
+        let packet = self.connections[slot].request();
+        self.recorder.sent(packet.len());
+        self.reactor.send(slot_number(slot), packet).map_err(|error| broken(&error))
+    }
+
+    /// A statement failed: an ignorable error begins the event again, as sysbench does, with new
+    /// draws and without a ROLLBACK, and its latency goes on. Any other error ends the run. Unlike
+    /// sysbench, the time limit is kept even if the error never goes away.
+    #[cold]
+    fn refused(&mut self, slot: usize, error: &ServerError) -> Result<(), Failure> {
+        self.now_ns = self.orders.clock.now_ns();
+        self.recorder.error(error.code, self.now_ns);
+        let connection = &self.connections[slot];
+        if !self.orders.ignored.contains(error.code) {
+            let sqlstate = String::from_utf8_lossy(&error.sqlstate).into_owned();
+            return Err(Failure {
+                code: Some(error.code),
+                sqlstate,
+                statement: connection.statement().kind.name().to_owned(),
+                ..Failure::new("run", &*error.message)
+            });
+        }
+        if self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over() {
+            self.rest(slot);
+            return Ok(());
+        }
+        self.recorder.restart();
+        let due_ns = connection.due_ns;
+        self.draw_and_send(slot, due_ns)
+    }
+
+    fn rest(&mut self, slot: usize) {
+        self.connections[slot].rest();
+        self.in_flight -= 1;
+    }
+
+    fn idle(&mut self) {
+        self.now_ns = self.orders.clock.now_ns();
+        self.recorder.advance(self.now_ns);
+    }
+
+    /// Logs out where nothing is asked, so that the server does not count an aborted client. A
+    /// connection with a request in flight is only closed.
+    fn say_goodbye(&mut self) {
+        let mut packet = Vec::new();
+        command::quit(&mut packet);
+        for (slot, connection) in self.connections.iter().enumerate() {
+            if !connection.is_in_flight() {
+                let _ = self.reactor.send(slot_number(slot), &packet);
+            }
+        }
+        let _ = self.reactor.wait(Duration::from_millis(1));
+    }
+}
+
+fn slot_number(slot: usize) -> u32 {
+    u32::try_from(slot).expect("connections are counted in 32 bits")
+}
+
+fn broken(error: &io::Error) -> Failure {
+    Failure::new("run", format!("the system's network interface failed: {error}"))
+}

@@ -1,0 +1,107 @@
+//! Both reactors owe the worker the same: shown on socket pairs with an echo at the other end.
+
+use dbdyno_core::reactor::{Choice, Epoll, Reactor, Uring, What, io_uring_is_allowed, settle};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Sockets of ours, each with an echo at its other end.
+fn echoes(count: usize) -> (Vec<OwnedFd>, Vec<JoinHandle<()>>) {
+    (0..count)
+        .map(|_| {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let echo = std::thread::spawn(move || {
+                let mut bytes = vec![0; 70_000];
+                while let Ok(length @ 1..) = theirs.read(&mut bytes) {
+                    if theirs.write_all(&bytes[..length]).is_err() {
+                        break;
+                    }
+                }
+            });
+            (OwnedFd::from(ours), echo)
+        })
+        .unzip()
+}
+
+/// Sends a request of `bytes` bytes on every slot and waits for the same back, `rounds` times.
+fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
+    let (sockets, echoes) = echoes(count);
+    let mut reactor = R::open(sockets).unwrap();
+    let request = |slot: usize, round: usize| vec![((slot * 31 + round) % 251) as u8; bytes];
+    for round in 0..rounds {
+        let mut received = vec![Vec::new(); count];
+        for slot in 0..count {
+            reactor.send(u32::try_from(slot).unwrap(), &request(slot, round)).unwrap();
+        }
+        let began = Instant::now();
+        while received.iter().any(|one| one.len() < bytes) {
+            assert!(began.elapsed() < Duration::from_secs(20), "{} lost replies", R::NAME);
+            reactor.wait(Duration::from_millis(100)).unwrap();
+            while let Some(arrival) = reactor.next_arrival() {
+                assert_eq!(arrival.what, What::Bytes);
+                received[arrival.slot as usize].extend_from_slice(reactor.bytes(&arrival));
+                reactor.give_back(arrival);
+            }
+        }
+        for (slot, one) in received.iter().enumerate() {
+            assert_eq!(one, &request(slot, round), "slot {slot} of {}", R::NAME);
+        }
+    }
+    drop(reactor);
+    echoes.into_iter().for_each(|echo| echo.join().unwrap());
+}
+
+fn a_closed_socket_is_told<R: Reactor>() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut reactor = R::open(vec![ours.into()]).unwrap();
+    reactor.wait(Duration::from_millis(1)).unwrap();
+    drop(theirs);
+    let mut seen = None;
+    let began = Instant::now();
+    while seen.is_none() && began.elapsed() < Duration::from_secs(5) {
+        reactor.wait(Duration::from_millis(50)).unwrap();
+        while let Some(arrival) = reactor.next_arrival() {
+            seen = Some(arrival.what);
+            reactor.give_back(arrival);
+        }
+    }
+    assert_eq!(seen, Some(What::Closed), "{}", R::NAME);
+}
+
+fn a_wait_ends_in_time<R: Reactor>() {
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let mut reactor = R::open(vec![ours.into()]).unwrap();
+    let began = Instant::now();
+    reactor.wait(Duration::from_millis(60)).unwrap();
+    assert!(reactor.next_arrival().is_none());
+    assert!(began.elapsed() >= Duration::from_millis(50), "{}", R::NAME);
+    assert!(began.elapsed() < Duration::from_secs(5), "{}", R::NAME);
+}
+
+/// Runs `$check` on each reactor that this kernel allows.
+macro_rules! on_both {
+    ($name:ident, $check:ident $(, $argument:expr)*) => {
+        #[test]
+        fn $name() {
+            $check::<Epoll>($($argument),*);
+            if io_uring_is_allowed() {
+                $check::<Uring>($($argument),*);
+            }
+        }
+    };
+}
+
+on_both!(small_requests_come_back, ping_pong, 5, 200, 40);
+on_both!(more_sockets_than_receive_buffers, ping_pong, 300, 3, 300);
+on_both!(large_requests_come_back_whole, ping_pong, 3, 20, 600_000);
+on_both!(closing_is_an_arrival, a_closed_socket_is_told);
+on_both!(silence_ends_the_wait, a_wait_ends_in_time);
+
+#[test]
+fn auto_takes_io_uring_where_it_is_allowed() {
+    let expected = if io_uring_is_allowed() { Choice::IoUring } else { Choice::Epoll };
+    assert_eq!(settle(Choice::Auto), expected);
+    assert_eq!(settle(Choice::Epoll), Choice::Epoll);
+}

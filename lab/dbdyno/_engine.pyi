@@ -1,0 +1,55 @@
+"""The compiled engine, as Python sees it; written by hand, compared with the module in the tests."""
+
+from collections.abc import Callable
+from typing import final
+
+def version() -> str:
+    """Version of the engine."""
+
+def workloads() -> list[str]:
+    """Names of the built-in workloads."""
+
+@final
+class Histogram:
+    """Counts of latencies in ns by size class (HDR, 3 significant digits)."""
+
+    def __new__(cls) -> Histogram: ...
+    @staticmethod
+    def decode(blob: bytes) -> Histogram:
+        """Reads an HDR V2 (plain or deflated) blob; ValueError if it is none."""
+    def encode(self) -> bytes:
+        """The histogram as a deflated HDR V2 blob."""
+    def record(self, value_ns: int) -> None:
+        """Adds one value; values beyond the range count at its end."""
+    def add(self, other: Histogram) -> None:
+        """Adds the other's counts to this one."""
+    def quantile(self, fraction: float) -> int:
+        """The value in ns at or below which `fraction` of the counts lie; 0 when empty."""
+    def count(self) -> int:
+        """How many values were recorded."""
+    def max(self) -> int: ...
+    def min(self) -> int: ...
+
+@final
+class Stop:
+    """A flag that ends a run or a load from another thread."""
+
+    def __new__(cls) -> Stop: ...
+    def set(self) -> None: ...
+    def is_set(self) -> bool: ...
+
+def run(spec: str, on_interval: Callable[[str], None] | None, stop: Stop) -> str:
+    """Drives a load as the JSON `spec` says and returns the record as JSON.
+
+    The GIL is released while running. `on_interval` gets each finished interval as JSON.
+
+    Raises:
+        ValueError: the spec is nonsense; one line per mistake.
+        RuntimeError: the load could not be begun; the text is JSON with code and message.
+    """
+
+def prepare(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) -> str:
+    """Creates and fills the tables of a dataset spec (JSON); returns a JSON report."""
+
+def cleanup(spec: str) -> str:
+    """Drops the tables of a dataset spec (JSON)."""

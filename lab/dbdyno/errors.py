@@ -1,0 +1,118 @@
+"""Every error dbdyno raises on purpose; one leaf file, so no room imports another for its errors.
+
+    DbdynoError                       exit 1
+    ├── UsageError                    exit 2   what was typed cannot be done
+    │   ├── UnknownSystemError                 no such product or version; lists those known
+    │   └── PlanError                          a plan's mistakes, all at once, with lines
+    ├── ProvisionError                exit 1   a server could not be got (client, library, digest)
+    ├── ServerError                   exit 1   a server did not start, obey, answer or live
+    ├── LoadError                     exit 1   the engine could not load or drive a server
+    ├── StoreError                    exit 1   the workspace cannot be read or written
+    ├── Interrupted                   exit 1   the user stopped it; what was measured is kept
+    └── GateError                     exit 3   a gate asked for did not hold
+
+A message says what was wanted, what was found and what to try; the three parts are kept apart so
+that a person, a log and a test read the same words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class DbdynoError(Exception):
+    """Something the user can understand and act on.
+
+    Args:
+        message: what went wrong, one sentence.
+        wanted: what was asked for or needed.
+        found: what was there instead.
+        hint: what to try next, a command where there is one.
+    """
+
+    exit_status: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        wanted: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.wanted = wanted
+        self.found = found
+        self.hint = hint
+
+    def __str__(self) -> str:
+        parts = (("wanted", self.wanted), ("found", self.found), ("hint", self.hint))
+        return "\n".join([self.message, *(f"  {name}: {text}" for name, text in parts if text)])
+
+
+class UsageError(DbdynoError):
+    """What was typed cannot be done, whatever the machine's state."""
+
+    exit_status = 2
+
+
+class UnknownSystemError(UsageError):
+    """A product or version that the catalog does not have."""
+
+
+@dataclass(frozen=True)
+class PlanMistake:
+    """One mistake of a plan: where it stands and what is wrong.
+
+    Attributes:
+        place: the key's path in the plan, such as ``systems[1].settings``.
+        message: what is wrong and what would be right.
+        line: line in the plan file, counted from 1; None when it came from the command line.
+    """
+
+    place: str
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line is not None else ""
+        return f"{where}{self.place}: {self.message}"
+
+
+class PlanError(UsageError):
+    """All mistakes of a plan at once, in the order of their lines."""
+
+    def __init__(self, source: str, mistakes: list[PlanMistake]) -> None:
+        self.source = source
+        self.mistakes = sorted(mistakes, key=lambda m: (m.line or 0, m.place))
+        count = len(mistakes)
+        lines = "\n".join(f"  {mistake}" for mistake in self.mistakes)
+        super().__init__(f"{source}: {count} mistake{'s' if count != 1 else ''}\n{lines}")
+
+
+class ProvisionError(DbdynoError):
+    """A server could not be got: a client or library is missing, a digest is wrong."""
+
+
+class ServerError(DbdynoError):
+    """A server did not start, did not take its settings, did not answer, or died."""
+
+
+class LoadError(DbdynoError):
+    """The engine could not log in, load rows or go on driving a server."""
+
+
+class StoreError(DbdynoError):
+    """The workspace's store cannot be read or written."""
+
+
+class Interrupted(DbdynoError):  # noqa: N818 - an interruption is not a mistake
+    """The user stopped the work; every finished trial is stored."""
+
+
+class GateError(DbdynoError):
+    """A condition that the caller made a gate of does not hold."""
+
+    exit_status = 3

@@ -1,0 +1,283 @@
+"""The noun in the middle: what one trial was, where it ran and what it saw.
+
+The rooms that make measurements (servers, bench, intake) and those that judge them (judge, report)
+meet only here and in the store. So a verdict can be made again years later from stored trials,
+and an imported log is judged by the same rules as our own run.
+
+Every value is frozen and validates itself, because it may come back from a store that an older
+dbdyno wrote. Histograms are HDR V2 blobs; they travel beside the JSON, not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dbdyno._engine import Histogram
+from dbdyno.metric import Merge, Metric
+
+EVENT = "event"
+"""Name of the histogram of event latency from the intended start."""
+SERVICE = "event_service"
+"""Name of the histogram of event latency from the actual start."""
+
+
+class Noun(BaseModel):
+    """A frozen value that refuses keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Cell(Noun):
+    """One combination that is compared: workload × load level × setting.
+
+    Attributes:
+        workload: the workload's label in the plan.
+        threads: load level, connections in a closed loop.
+        setting: name of the settings bundle; ``default`` where the plan has no axis of settings.
+    """
+
+    workload: str
+    threads: int
+    setting: str = "default"
+
+    @property
+    def key(self) -> str:
+        """Stable text that names the cell in stores and reports."""
+        return f"{self.workload}/threads={self.threads}/{self.setting}"
+
+    @property
+    def title(self) -> str:
+        """The words of a heading."""
+        setting = "" if self.setting == "default" else f", {self.setting}"
+        return f"{self.workload}, {self.threads} thread{'s' if self.threads != 1 else ''}{setting}"
+
+
+class Trial(Noun):
+    """One trial's place in the design, known before it runs.
+
+    Attributes:
+        sequence: position in the whole run, from 0; with run_id it names the trial.
+        block: block number, from 0.
+        position: place of this system's arm within the block, from 0.
+        system: label of the system.
+        cell: what is run.
+        seed: seed of the request stream; the same for every system of a block (common draws).
+    """
+
+    run_id: str
+    sequence: int
+    block: int
+    position: int
+    system: str
+    cell: Cell
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Stable text that names the trial in its run."""
+        return f"{self.block}/{self.system}/{self.cell.key}"
+
+
+class Phase(StrEnum):
+    """What an interval is part of; only MEASURED enters rates and percentiles."""
+
+    WARMUP = "warmup"
+    MEASURED = "measured"
+    DRAIN = "drain"
+
+
+class Interval(Noun):
+    """What the engine saw in one second (or what was left of it).
+
+    Attributes:
+        start_s, end_s: seconds since the load began.
+        events: events completed; reads, writes, others: statements by what they did.
+        errors: failed statements by error code.
+        restarts: events begun again after an ignorable error.
+        latency_ns_sum, latency_ns_min, latency_ns_max: exact, of completed events.
+        histograms: HDR V2 blobs by name (EVENT, SERVICE, a statement kind).
+    """
+
+    phase: Phase
+    start_s: float
+    end_s: float
+    events: int
+    reads: int
+    writes: int
+    others: int
+    errors: dict[str, int] = {}
+    restarts: int = 0
+    reconnects: int = 0
+    bytes_received: int = 0
+    bytes_sent: int = 0
+    latency_ns_sum: int = 0
+    latency_ns_min: int = 0
+    latency_ns_max: int = 0
+    histograms: Annotated[dict[str, bytes], Field(exclude=True, repr=False)] = {}
+
+    @property
+    def queries(self) -> int:
+        """Statements that got a reply without error."""
+        return self.reads + self.writes + self.others
+
+
+class EngineFacts(Noun):
+    """What drove the load, and how hard it had to work.
+
+    Attributes:
+        cpu_s: user + system seconds of the whole generator process within the measured window.
+        cpu_share_max: the busiest engine thread's CPU seconds per second of the window (0 to 1).
+    """
+
+    version: str
+    reactor: str
+    threads: int
+    cpu_s: float
+    cpu_share_max: float
+    distribution: str
+    prepared_statements: bool
+
+
+class ServerFacts(Noun):
+    """The server as it really was, read back from itself.
+
+    Attributes:
+        version: as the server says it.
+        settings: all effective global variables.
+        status: global status counters at the end of the window minus those at its beginning.
+        cpu_s: server process CPU seconds within the measured window.
+        pid: process id; started_at: its start; both tell a restart from the same server.
+    """
+
+    version: str
+    settings: Annotated[dict[str, str], Field(repr=False)]
+    status: Annotated[dict[str, float], Field(repr=False)]
+    cpu_s: float
+    pid: int | None = None
+
+
+class WatchSample(Noun):
+    """Host and server, one second: shares are of one second of one core unless said otherwise."""
+
+    at_s: float
+    host_cpu_user: float
+    host_cpu_system: float
+    host_cpu_iowait: float
+    host_cpu_steal: float
+    host_cpu_idle: float
+    memory_available_bytes: int
+    disk_read_bytes_per_s: float
+    disk_written_bytes_per_s: float
+    disk_writes_per_s: float
+    server_cpu: float
+    server_rss_bytes: int
+    generator_cpu: float
+
+
+class Measurement(Noun):
+    """What one trial saw. A trial that could not be finished is a measurement too, with `failure`.
+
+    Attributes:
+        started_at: ISO 8601 time with offset.
+        window_s: length of the measured window as it really was.
+        intervals: one a second from the load's first moment, warm-up included.
+        failure: why the trial did not end as planned; None if it did.
+    """
+
+    trial: Trial
+    started_at: str
+    warmup_s: float
+    window_s: float
+    engine: EngineFacts
+    server: ServerFacts
+    intervals: tuple[Interval, ...]
+    watch: tuple[WatchSample, ...] = ()
+    failure: str | None = None
+
+    @cached_property
+    def measured(self) -> tuple[Interval, ...]:
+        """The intervals of the measured window."""
+        return tuple(i for i in self.intervals if i.phase is Phase.MEASURED)
+
+    @property
+    def events(self) -> int:
+        """Events completed in the window."""
+        return sum(i.events for i in self.measured)
+
+    @property
+    def queries(self) -> int:
+        """Statements answered without error in the window."""
+        return sum(i.queries for i in self.measured)
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Failed statements of the window by error code."""
+        total: dict[str, int] = {}
+        for interval in self.measured:
+            for code, count in interval.errors.items():
+                total[code] = total.get(code, 0) + count
+        return total
+
+    @property
+    def latency_ms_avg(self) -> float | None:
+        """Mean event latency of the window in ms; None without events."""
+        if self.events == 0:
+            return None
+        return sum(i.latency_ns_sum for i in self.measured) / self.events / 1e6
+
+    def histogram(self, name: str = EVENT) -> Histogram:
+        """Latency of the whole window in ns: the intervals' counts added up."""
+        return merge_histograms(i.histograms[name] for i in self.measured if name in i.histograms)
+
+    def value(self, metric: Metric) -> float | None:
+        """Reads one metric off this measurement; None where it was not seen or too few requests."""
+        return value_of([self], metric)
+
+
+def merge_histograms(blobs: Iterable[bytes]) -> Histogram:
+    """Adds the counts of HDR V2 blobs; an empty histogram for none."""
+    merged = Histogram()
+    for blob in blobs:
+        merged.add(Histogram.decode(blob))
+    return merged
+
+
+def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
+    """The value of `metric` over several measurements, merged as the metric says.
+
+    Returns None where nothing was seen, or a quantile has too few requests beyond it.
+    """
+    measurements = list(parts)
+    events = sum(m.events for m in measurements)
+    if not measurements or events < metric.requests_needed():
+        return None
+    if metric.quantile is not None:
+        merged = merge_histograms(m.histogram().encode() for m in measurements)
+        return merged.quantile(metric.quantile) / 1e6
+    if metric.merge is Merge.MAXIMUM:
+        return max(i.latency_ns_max for m in measurements for i in m.measured) / 1e6
+    numerator, denominator = _SIDES[metric.name](measurements)
+    return numerator / denominator if denominator > 0 else None
+
+
+def _window_s(parts: list[Measurement]) -> float:
+    return sum(m.window_s for m in parts)
+
+
+_SIDES: Mapping[str, Callable[[list[Measurement]], tuple[float, float]]] = {
+    "transactions_per_s": lambda parts: (sum(m.events for m in parts), _window_s(parts)),
+    "queries_per_s": lambda parts: (sum(m.queries for m in parts), _window_s(parts)),
+    "latency_ms_avg": lambda parts: (
+        sum(i.latency_ns_sum for m in parts for i in m.measured) / 1e6,
+        sum(m.events for m in parts),
+    ),
+    "server_cpu_us_per_query": lambda parts: (
+        sum(m.server.cpu_s for m in parts) * 1e6,
+        sum(m.queries for m in parts),
+    ),
+}

@@ -1,0 +1,160 @@
+"""The experiment as it was asked for: systems × workloads × load × settings, and how to run them.
+
+A plan comes from a file (`plan_file.read`) or from a command line (`compare`); both give this
+value, so both are checked by the same rules. A plan is stored whole with its run; its hash names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from dbdyno.measurement import Cell, Noun
+
+OptionValue = bool | int | float | str
+Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$")]
+
+
+class SystemPlan(Noun):
+    """A server product and version with settings, under a label.
+
+    Attributes:
+        label: how the system is called in reports.
+        reference: where it comes from, such as ``mysql:8.0.15``.
+        settings: verbatim my.cnf keys, laid over dbdyno's common settings.
+    """
+
+    label: Label
+    reference: Annotated[str, Field(min_length=1)]
+    settings: dict[str, OptionValue] = {}
+
+
+class WorkloadPlan(Noun):
+    """A workload and its sysbench options (names with underscores), under a label."""
+
+    name: str
+    label: str = ""
+    options: dict[str, OptionValue] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _label_is_the_name(cls, value: object) -> object:
+        if isinstance(value, str):
+            value = {"name": value}
+        if isinstance(value, dict) and not value.get("label"):
+            return {**value, "label": value.get("name", "")}
+        return value
+
+
+class DatasetPlan(Noun):
+    """What is loaded before anything is measured."""
+
+    tables: Annotated[int, Field(ge=1, le=100_000)] = 4
+    rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
+
+
+class LoadPlan(Noun):
+    """The load levels: connections of a closed loop."""
+
+    threads: Annotated[tuple[Annotated[int, Field(ge=1, le=100_000)], ...], Field(min_length=1)] = (
+        1,
+        8,
+    )
+
+    @field_validator("threads")
+    @classmethod
+    def _no_level_twice(cls, threads: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(threads)) != len(threads):
+            raise ValueError(f"each level once, found {list(threads)}")
+        return threads
+
+
+class TrialPlan(Noun):
+    """One trial's times in seconds."""
+
+    warmup_s: Annotated[float, Field(ge=0)] = 15
+    window_s: Annotated[float, Field(ge=1)] = 60
+
+
+class DesignPlan(Noun):
+    """How the comparison is laid out.
+
+    Attributes:
+        blocks: how often every system runs the whole ladder; 3 is the least that allows a verdict.
+        margin: ratio difference that matters to the user, 0.02 = 2 %.
+    """
+
+    blocks: Annotated[int, Field(ge=1, le=1000)] = 5
+    margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
+
+
+class DistributionPlan(Noun):
+    """Which rows are touched: sysbench's distributions; `uniform` unless said otherwise."""
+
+    name: Literal["uniform", "gaussian", "special", "pareto", "zipfian"] = "uniform"
+
+
+class ProcedurePlan(Noun):
+    """What is done anew before trials.
+
+    Attributes:
+        restart: a freshly started server on a restored dataset for each arm of a block (its ladder
+            runs on it in an order drawn per block), or for every cell.
+        prepared_statements: whether the load uses prepared statements.
+        pin: keep the generator on its own cores, given as core numbers.
+    """
+
+    restart: Literal["block", "cell"] = "block"
+    prepared_statements: bool = True
+    pin: tuple[int, ...] = ()
+
+
+class Plan(Noun):
+    """A whole experiment."""
+
+    title: str = ""
+    systems: Annotated[tuple[SystemPlan, ...], Field(min_length=1)]
+    workloads: Annotated[tuple[WorkloadPlan, ...], Field(min_length=1)]
+    dataset: DatasetPlan = DatasetPlan()
+    load: LoadPlan = LoadPlan()
+    trial: TrialPlan = TrialPlan()
+    design: DesignPlan = DesignPlan()
+    distribution: DistributionPlan = DistributionPlan()
+    procedure: ProcedurePlan = ProcedurePlan()
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+
+    @model_validator(mode="after")
+    def _labels_are_unique(self) -> Plan:
+        for kind, labels in (
+            ("systems", [s.label for s in self.systems]),
+            ("workloads", [w.label for w in self.workloads]),
+        ):
+            twice = sorted({label for label in labels if labels.count(label) > 1})
+            if twice:
+                raise ValueError(f"{kind}: label used twice: {', '.join(twice)}")
+        return self
+
+    def hash(self) -> str:
+        """SHA-256 of the plan's canonical JSON: two runs with one hash asked for the same thing."""
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def system(self, label: str) -> SystemPlan:
+        """The system of that label; KeyError if there is none."""
+        return {system.label: system for system in self.systems}[label]
+
+    def workload(self, label: str) -> WorkloadPlan:
+        """The workload of that label; KeyError if there is none."""
+        return {workload.label: workload for workload in self.workloads}[label]
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """Every cell of the plan: workloads in their order, load levels rising."""
+    return [
+        Cell(workload=workload.label, threads=threads)
+        for workload in plan.workloads
+        for threads in sorted(plan.load.threads)
+    ]

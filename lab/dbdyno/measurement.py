@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from functools import cached_property
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -199,7 +198,7 @@ class Measurement(Noun):
     watch: tuple[WatchSample, ...] = ()
     failure: str | None = None
 
-    @cached_property
+    @property
     def measured(self) -> tuple[Interval, ...]:
         """The intervals of the measured window."""
         return tuple(i for i in self.intervals if i.phase is Phase.MEASURED)

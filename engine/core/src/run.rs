@@ -105,7 +105,8 @@ type Team = (Vec<OwnedFd>, Vec<Connection>);
 /// Deals the connections out to the workers, and seeds each by its place among all.
 fn teams(spec: &RunSpec, opened: Vec<Opened>, threads: usize) -> Vec<Team> {
     let mut teams: Vec<Team> = (0..threads).map(|_| Team::default()).collect();
-    for ((index, one), random) in opened.into_iter().enumerate().zip(spec.random_streams()) {
+    let streams = spec.seeding.streams(spec.seed);
+    for ((index, one), random) in opened.into_iter().enumerate().zip(streams) {
         let (sockets, connections) = &mut teams[index % threads];
         sockets.push(one.socket);
         connections.push(Connection::new(one.deprecate_eof, one.statement_ids, random));

@@ -1,7 +1,7 @@
 //! What a run is asked to do; refuses nonsense, all mistakes at once.
 
 use crate::dial::{Endpoint, Login};
-use crate::random::{Distribution, GlibcRandom, Random};
+use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
 use crate::schedule::Timetable;
 use crate::workload::{self, Workload, WorkloadSpec};
@@ -57,17 +57,6 @@ impl IgnoredErrors {
             Self::Word(_) => true,
         }
     }
-}
-
-/// How the draws of connections are seeded.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum Seeding {
-    /// Independent streams, one for each connection.
-    #[default]
-    Streams,
-    /// As sysbench does it: four values of glibc's `random()` for each thread, in order.
-    Sysbench,
 }
 
 /// A workload and its options, under sysbench's names with underscores.
@@ -226,16 +215,6 @@ impl RunSpec {
             password: self.password.clone(),
             database: self.database.clone(),
         }
-    }
-
-    /// The generators of the connections, in their order.
-    pub fn random_streams(&self) -> impl Iterator<Item = Random> {
-        let (seed, seeding) = (self.seed, self.seeding);
-        let mut glibc = GlibcRandom::new(seed as u32);
-        (0_u64..).map(move |connection| match seeding {
-            Seeding::Streams => Random::for_stream(seed, connection),
-            Seeding::Sysbench => Random::from_glibc(&mut glibc),
-        })
     }
 
     /// The run's layout in time.

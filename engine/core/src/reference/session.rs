@@ -196,7 +196,7 @@ impl Session<'_> {
         }
         let number = self.shared.failable.fetch_add(1, Ordering::SeqCst) + 1;
         let (code, sqlstate, message) = (fail.code, fail.sqlstate, fail.message.clone());
-        (number % fail.every_nth_statement.max(1) == 0).then_some(ServerError {
+        number.is_multiple_of(fail.every_nth_statement.max(1)).then_some(ServerError {
             code,
             sqlstate,
             message,

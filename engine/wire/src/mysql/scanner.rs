@@ -200,12 +200,12 @@ impl Scanner {
     }
 
     fn take_packet(&mut self, rest: &mut &[u8]) -> Result<Option<Outcome>, ScanError> {
-        if !self.cut.is_open() {
-            if let Some((header, payload, later)) = whole_packet(rest) {
-                *rest = later;
-                self.check(header)?;
-                return self.progress.take(payload, payload.len());
-            }
+        if !self.cut.is_open()
+            && let Some((header, payload, later)) = whole_packet(rest)
+        {
+            *rest = later;
+            self.check(header)?;
+            return self.progress.take(payload, payload.len());
         }
         if self.cut.header_filled < HEADER_LENGTH {
             let Some(header) = self.cut.take_header(rest) else { return Ok(None) };

@@ -1,0 +1,240 @@
+//! Whole runs against the reference server, whose behaviour is known: counts, latency, errors, stops.
+
+use dbdyno_core::reactor::io_uring_is_allowed;
+use dbdyno_core::reference::{Fail, Malformed, Reference, Script, Stall};
+use dbdyno_core::run::run;
+use dbdyno_core::run_record::{RunRecord, decoded};
+use dbdyno_core::spec::RunSpec;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
+    let mut whole = json!({
+        "endpoint": {"host": "127.0.0.1", "port": server.port},
+        "user": server.login().user,
+        "password": server.login().password,
+        "database": "sbtest",
+        "connections": 2,
+        "window_s": 0.5,
+        "interval_s": 0.1,
+        "seed": 7,
+        "workload": {"name": workload, "options": {"tables": 2, "table_size": 1000}},
+    });
+    let changes = changes.as_object().unwrap().clone();
+    whole.as_object_mut().unwrap().extend(changes);
+    serde_json::from_value(whole).unwrap()
+}
+
+fn go(server: &Reference, workload: &str, changes: &Value) -> RunRecord {
+    run(&spec(server, workload, changes), &AtomicBool::new(false), &mut |_| {}).unwrap()
+}
+
+fn total(record: &RunRecord, name: &str) -> u64 {
+    let intervals = serde_json::to_value(&record.intervals).unwrap();
+    intervals.as_array().unwrap().iter().map(|interval| interval[name].as_u64().unwrap()).sum()
+}
+
+/// The reactors that this kernel allows.
+fn reactors() -> Vec<&'static str> {
+    if io_uring_is_allowed() { vec!["io_uring", "epoll"] } else { vec!["epoll"] }
+}
+
+fn server(script: Script) -> Reference {
+    Reference::start(script).unwrap()
+}
+
+#[test]
+fn a_known_service_time_is_the_latency_and_gives_the_throughput() {
+    let server = server(Script { service_time: Duration::from_millis(5), ..Script::default() });
+    for reactor in reactors() {
+        let record = go(
+            &server,
+            "oltp_point_select",
+            &json!({"connections": 4, "window_s": 1, "reactor": reactor}),
+        );
+        let events = total(&record, "events");
+        // X = N / S: 4 connections, 5 ms; sleeping takes a little longer than asked.
+        assert!((640..=800).contains(&events), "{events} events with {reactor}");
+        let mean_ms = total(&record, "latency_ns_sum") as f64 / events as f64 / 1e6;
+        assert!((5.0..6.2).contains(&mean_ms), "{mean_ms} ms with {reactor}");
+        // N = X · R: each connection is always in an event.
+        let in_flight = total(&record, "latency_ns_sum") as f64 / 1e9;
+        assert!((3.9..=4.1).contains(&in_flight), "{in_flight} in flight with {reactor}");
+    }
+}
+
+#[test]
+fn many_connections_share_few_threads() {
+    let server = server(Script::default());
+    for threads in [1, 3] {
+        let changes = json!({"connections": 50, "threads": threads, "events": 1000, "window_s": 0});
+        let record = go(&server, "oltp_read_only", &changes);
+        assert_eq!((record.threads, record.connections), (threads, 50));
+        assert_eq!(total(&record, "events"), 1000);
+        assert_eq!(total(&record, "reads"), 14_000);
+        assert_eq!(total(&record, "others"), 2_000);
+        assert_eq!(record.stopped_by, "events");
+        let counted: u64 = record
+            .intervals
+            .iter()
+            .filter_map(|interval| decoded(interval, "simple_ranges"))
+            .map(|counts| counts.count())
+            .sum();
+        assert_eq!(counted, 1000);
+    }
+}
+
+#[test]
+fn a_deadlock_begins_the_event_again_and_is_counted() {
+    let fail = Fail {
+        every_nth_statement: 50,
+        code: 1213,
+        sqlstate: *b"40001",
+        message: "Deadlock found".into(),
+        only_containing: Some("UPDATE".into()),
+    };
+    let server = server(Script { fail: Some(fail), ..Script::default() });
+    let record = go(&server, "oltp_write_only", &json!({}));
+    assert!(record.failure.is_none());
+    let restarts = total(&record, "restarts");
+    assert!(restarts > 0);
+    let intervals = serde_json::to_value(&record.intervals).unwrap();
+    let errors: u64 = intervals
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|interval| interval["errors"]["1213"].as_u64().unwrap_or(0))
+        .sum();
+    // An error at the very end abandons its event instead of beginning it again.
+    assert!((restarts..=restarts + 2).contains(&errors), "{errors} errors, {restarts} restarts");
+}
+
+#[test]
+fn an_error_that_never_goes_away_does_not_outlast_the_window() {
+    let fail = Fail {
+        every_nth_statement: 1,
+        code: 1213,
+        sqlstate: *b"40001",
+        message: "Deadlock found".into(),
+        only_containing: Some("SELECT".into()),
+    };
+    let server = server(Script { fail: Some(fail), ..Script::default() });
+    let began = Instant::now();
+    let record = go(&server, "oltp_point_select", &json!({}));
+    assert!(began.elapsed() < Duration::from_secs(3));
+    assert_eq!(total(&record, "events"), 0);
+    assert_eq!(record.stopped_by, "time");
+}
+
+#[test]
+fn any_other_error_ends_the_run_and_keeps_what_was_measured() {
+    let fail = Fail {
+        every_nth_statement: 200,
+        code: 1062,
+        sqlstate: *b"23000",
+        message: "Duplicate entry".into(),
+        only_containing: None,
+    };
+    let server = server(Script { fail: Some(fail), ..Script::default() });
+    let record = go(&server, "oltp_point_select", &json!({"window_s": 30}));
+    let failure = record.failure.clone().unwrap();
+    assert_eq!((failure.stage, failure.code), ("run", Some(1062)));
+    assert_eq!((failure.sqlstate.as_str(), record.stopped_by), ("23000", "error"));
+    assert!(total(&record, "events") > 50);
+}
+
+#[test]
+fn a_server_that_dies_is_a_lost_connection() {
+    for reactor in reactors() {
+        let server = server(Script { die_after_statements: Some(300), ..Script::default() });
+        let record = go(&server, "oltp_read_only", &json!({"window_s": 30, "reactor": reactor}));
+        assert_eq!(record.failure.clone().unwrap().code, Some(2013), "{reactor}");
+        assert!(total(&record, "reads") > 100, "{reactor}");
+    }
+}
+
+#[test]
+fn a_server_that_breaks_the_protocol_is_an_error_not_a_count() {
+    for malformed in [Malformed::BadSequence, Malformed::Truncated, Malformed::HugeLength] {
+        let server = server(Script { malformed: Some(malformed), ..Script::default() });
+        let spec = spec(
+            &server,
+            "oltp_point_select",
+            &json!({"prepared": false, "drain_s": 0.2, "window_s": 0.3}),
+        );
+        match run(&spec, &AtomicBool::new(false), &mut |_| {}) {
+            Ok(record) => {
+                assert_eq!(total(&record, "events"), 0, "{malformed:?} was counted");
+            }
+            Err(failure) => assert!(!failure.message.is_empty()),
+        }
+    }
+}
+
+#[test]
+fn stopping_takes_less_than_a_second_even_if_the_server_stalls() {
+    let stall = Stall { after: Duration::from_millis(100), lasting: Duration::from_secs(20) };
+    let server = server(Script { stall: Some(stall), ..Script::default() });
+    let spec = spec(&server, "oltp_point_select", &json!({"window_s": 60}));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(&spec, &stop, &mut |_| {}));
+        std::thread::sleep(Duration::from_millis(400));
+        stop.store(true, Ordering::Relaxed);
+        let began = Instant::now();
+        let record = running.join().unwrap().unwrap();
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+        assert_eq!(record.stopped_by, "stop");
+        assert!(total(&record, "events") > 0);
+    });
+}
+
+#[test]
+fn a_stall_shows_in_the_largest_latency() {
+    let stall = Stall { after: Duration::from_millis(200), lasting: Duration::from_millis(400) };
+    let server = server(Script { stall: Some(stall), ..Script::default() });
+    let record = go(&server, "oltp_point_select", &json!({"window_s": 1, "connections": 1}));
+    let intervals = serde_json::to_value(&record.intervals).unwrap();
+    let longest = intervals
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|interval| interval["latency_ns_max"].as_u64().unwrap())
+        .max();
+    let longest_ms = longest.unwrap() / 1_000_000;
+    assert!((350..600).contains(&longest_ms), "{longest_ms} ms");
+}
+
+#[test]
+fn one_seed_gives_the_same_statements_every_time() {
+    let texts = |seed: u64| {
+        let server = server(Script { log_statements: true, ..Script::default() });
+        let changes = json!({
+            "connections": 1, "events": 20, "window_s": 0, "seed": seed, "prepared": false,
+        });
+        go(&server, "oltp_read_write", &changes);
+        server.log().into_iter().map(|statement| statement.text).collect::<Vec<_>>()
+    };
+    let first = texts(1);
+    assert!(first.len() >= 400, "{}", first.len());
+    assert_eq!(first, texts(1));
+    assert_ne!(first, texts(2));
+}
+
+#[test]
+fn all_that_is_wrong_with_a_spec_is_said_at_once() {
+    let server = server(Script::default());
+    let changes = json!({
+        "connections": 0,
+        "interval_s": 0.001,
+        "workload": {"name": "oltp_point_select", "options": {"tabels": 3}},
+    });
+    let spec = spec(&server, "oltp_point_select", &changes);
+    let failure = run(&spec, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+    assert_eq!(failure.stage, "spec");
+    for part in ["connections", "interval_s", "tabels"] {
+        assert!(failure.message.contains(part), "{}", failure.message);
+    }
+    assert_eq!(server.sessions(), 0);
+}

@@ -1,0 +1,153 @@
+"""The list of checks, and the only door from measurements to estimates.
+
+`audit` looks at every measurement with every check and hands on those without a void finding as
+`Sound`. Estimates take `Sound` only, and nothing else can make one, so a void measurement cannot
+reach a verdict by accident of a later change (design.md, invariant 3).
+
+A failed attempt that was repeated stays in the list with its finding; the complete attempt counts.
+Should a trial be complete twice, the first one counts, whatever it says: nobody may draw again.
+
+To add a check: one function in a `checks_*` file named for what it looks at, one line here, one
+measurement that trips it and one that does not in the file's twin under tests/judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
+
+from dbdyno.judge import checks_count, checks_course, checks_design, checks_machine, checks_settings
+from dbdyno.judge.finding import Finding, Level
+from dbdyno.measurement import EVENT, Measurement, Phase, Trial
+from dbdyno.metric import Metric
+from dbdyno.plan import Plan
+
+TrialCheck = Callable[[Measurement, Plan], Finding | None]
+"""Looks at one trial."""
+RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
+"""Looks at all trials together, failed attempts included."""
+
+GATES: Final[tuple[TrialCheck, ...]] = (checks_course.trial_failed, checks_count.no_events)
+"""Once one of these is void there is nothing left to look at."""
+
+TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
+    checks_course.server_restarted,
+    checks_course.stall,
+    checks_course.drift,
+    checks_count.errors,
+    checks_count.little_law,
+    checks_count.statements_of_event,
+    checks_count.commits_at_server,
+    checks_machine.client_bound,
+    checks_machine.steal,
+    checks_machine.other_processes,
+    checks_machine.shared_machine,
+)
+
+RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
+    checks_design.unequal_load,
+    checks_design.repeated_trial,
+    checks_design.incomplete_run,
+    checks_design.few_blocks,
+    checks_design.short_window,
+    checks_design.no_control,
+    checks_settings.unequal_settings,
+    checks_settings.changed_versions,
+)
+
+CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS)
+"""Every check, in the order in which a trial meets them."""
+
+_TOKEN: Final = object()
+
+
+@final
+class Sound:
+    """A measurement that `audit` found usable; made there and nowhere else."""
+
+    def __init__(self, measurement: Measurement, token: object) -> None:
+        if token is not _TOKEN:
+            raise TypeError("only judge.audit.audit makes a Sound")
+        self._measurement = measurement
+        self._values: dict[str, float | None] = {}
+
+    @property
+    def measurement(self) -> Measurement:
+        """The measurement as it was stored."""
+        return self._measurement
+
+    @property
+    def trial(self) -> Trial:
+        """Which trial it is."""
+        return self._measurement.trial
+
+    def value(self, metric: Metric) -> float | None:
+        """`Measurement.value`, read once: one value enters both the system's and the ratio's."""
+        if metric.name not in self._values:
+            self._values[metric.name] = self.condensed.value(metric)
+        return self._values[metric.name]
+
+    @cached_property
+    def condensed(self) -> Measurement:
+        """The same measurement with its window's event histograms added up into one.
+
+        Adding counts is exact, so every metric reads the same; it is done once here because each
+        metric and each merged value would otherwise decode every second's histogram again. Made
+        anew from its fields, as a model_copy would keep the old intervals in `measured`'s cache.
+        """
+        whole = {EVENT: self._measurement.histogram().encode()}
+        intervals = []
+        for interval in self._measurement.intervals:
+            blobs = whole if interval.phase is Phase.MEASURED else {}
+            whole = {} if blobs else whole
+            intervals.append(interval.model_copy(update={"histograms": blobs}))
+        fields = {name: getattr(self._measurement, name) for name in Measurement.model_fields}
+        return Measurement.model_construct(**{**fields, "intervals": tuple(intervals)})
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit gives: every finding on all measurements, and the measurements still usable."""
+
+    findings: tuple[Finding, ...]
+    sound: tuple[Sound, ...]
+
+
+def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
+    """Looks at all measurements with every check; findings in the order of trials, then the run."""
+    attempts = list(measurements)
+    of_run = [finding for check in RUN_CHECKS for finding in check(attempts, plan)]
+    of_trials: list[Finding] = []
+    sound: list[Sound] = []
+    complete: set[str] = set()
+    for measurement in attempts:
+        found = examine(measurement, plan)
+        of_trials.extend(found)
+        first = measurement.failure is None and measurement.trial.key not in complete
+        if measurement.failure is None:
+            complete.add(measurement.trial.key)
+        void = any(finding.level is Level.VOID for finding in found)
+        if first and not void and not any(_voids(finding, measurement) for finding in of_run):
+            sound.append(Sound(measurement, _TOKEN))
+    return Audit((*of_trials, *of_run), tuple(sound))
+
+
+def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
+    """What the checks say on one trial; only the first gate that is shut, if one is."""
+    for gate in GATES:
+        if finding := gate(measurement, plan):
+            return [finding]
+    found = (check(measurement, plan) for check in TRIAL_CHECKS)
+    return [finding for finding in found if finding is not None]
+
+
+def _voids(finding: Finding, measurement: Measurement) -> bool:
+    """Whether a finding on the run takes this trial away: by its key, or as one of many."""
+    trial = measurement.trial
+    if finding.level is not Level.VOID:
+        return False
+    if finding.trial is not None:
+        return finding.trial == trial.key
+    return finding.concerns(trial.cell, trial.system)

@@ -1,0 +1,119 @@
+"""Did the trial run its course: to its end, on one server, warm and without standing still?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from scipy import stats
+
+from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.measurement import Interval, Measurement
+from dbdyno.plan import Plan
+
+UPTIME_SHORT_S: Final = 2.0
+"""The counter has whole seconds, at both readings."""
+UPTIME_LONG_S: Final = 5.0
+STALL_EVENTS_MIN: Final = 10
+"""A second is said to stand still only if that many events were to be expected in it."""
+DRIFT_SHARE_MAX: Final = 0.02
+DRIFT_P_MAX: Final = 0.01
+"""The method's gate has p < .05, where a false alarm costs a minute; here it would be printed
+beside a verdict, with dozens of trials in a run."""
+BATCH_S: Final = 10
+BATCH_S_MIN: Final = 2
+BATCHES_MIN: Final = 6
+
+
+def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: the trial did not end as planned."""
+    if measurement.failure is None:
+        return None
+    return on_trial(
+        measurement,
+        "trial-failed",
+        Level.VOID,
+        f"after {measurement.window_s:.1f} s of the window: {measurement.failure}",
+        "look at the server's log, then resume the run; the trial stays in the store as it is",
+    )
+
+
+def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: the server's uptime grew by less than the window; doubtful: by much more.
+
+    More means that the counters cover another span than the window, so that they prove nothing.
+    """
+    uptime_s = measurement.server.status.get("Uptime")
+    if uptime_s is None:
+        return None
+    least_s = measurement.window_s - UPTIME_SHORT_S
+    most_s = measurement.window_s + measurement.warmup_s + UPTIME_LONG_S
+    if least_s <= uptime_s <= most_s:
+        return None
+    return on_trial(
+        measurement,
+        "server-restarted",
+        Level.VOID if uptime_s < least_s else Level.DOUBTFUL,
+        f"the server's uptime grew by {uptime_s:.0f} s over a window of "
+        f"{measurement.window_s:.1f} s ({least_s:.0f} to {most_s:.0f} s expected)",
+        "look for a crash or a restart in the server's log"
+        if uptime_s < least_s
+        else "the counters were read late; is the machine overloaded?",
+    )
+
+
+def stall(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: a measured second without one event."""
+    rate_per_s = measurement.events / measurement.window_s
+    still = [
+        interval
+        for interval in measurement.measured
+        if interval.events == 0
+        and rate_per_s * (interval.end_s - interval.start_s) >= STALL_EVENTS_MIN
+    ]
+    if not still:
+        return None
+    seconds = ", ".join(f"{interval.start_s:.0f}" for interval in still[:10])
+    return on_trial(
+        measurement,
+        "stall",
+        Level.DOUBTFUL,
+        f"no event in {len(still)} of {len(measurement.measured)} measured seconds, at "
+        f"{rate_per_s:.1f} events/s on average; seconds since the load began: {seconds}"
+        + (", …" if len(still) > 10 else ""),
+        "compare with the server's log (checkpoint, flush); a stall that belongs to the system "
+        "needs windows that hold several of them",
+    )
+
+
+def drift(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: the rate still rose or fell over the window (method.md 1.a.3, gate iii).
+
+    A line is fitted to the rates of 10-s batches: single seconds are too alike their neighbours.
+    Windows below a minute are cut into six batches, which are the least for a line; they cry
+    wolf a little more often. The difference of the window's halves is said beside it.
+    """
+    rates = np.array([i.events / (i.end_s - i.start_s) for i in _whole_seconds(measurement)])
+    batch_s = min(BATCH_S, len(rates) // BATCHES_MIN)
+    if batch_s < BATCH_S_MIN:
+        return None
+    batches = len(rates) // batch_s
+    means = rates[: batches * batch_s].reshape(batches, batch_s).mean(axis=1)
+    fit = stats.linregress(np.arange(batches), means)
+    change = float(fit.slope) * batches / float(means.mean())
+    if abs(change) <= DRIFT_SHARE_MAX or float(fit.pvalue) >= DRIFT_P_MAX:
+        return None
+    halves = means[-(batches // 2) :].mean() / means[: batches // 2].mean() - 1
+    return on_trial(
+        measurement,
+        "drift",
+        Level.DOUBTFUL,
+        f"events/s changed by {change:+.1%} over the window (line through {batches} means of "
+        f"{batch_s} s, p = {fit.pvalue:.4f}; limit {DRIFT_SHARE_MAX:.0%}), second half against "
+        f"first {halves:+.1%}",
+        "warm up for longer; if it falls, look for growing data or a filling log",
+    )
+
+
+def _whole_seconds(measurement: Measurement) -> list[Interval]:
+    return [i for i in measurement.measured if 0.5 < i.end_s - i.start_s < 1.5]

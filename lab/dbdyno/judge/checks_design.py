@@ -1,0 +1,145 @@
+"""What only shows when all trials are laid side by side: is it the experiment that was planned?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.measurement import Cell, Measurement
+from dbdyno.plan import Plan, cells
+
+WINDOW_S_MIN: Final = 60.0
+"""Method.md 1.a.6: below a minute the noise within a trial shows beside that of restarts."""
+BLOCKS_MIN: Final = 3
+"""Method.md 1.b: the least for any verdict; below it there is a number but no interval."""
+BLOCKS_FEW: Final = 5
+"""Method.md 1.b: below that many blocks print "few blocks"."""
+NAMED_MAX: Final = 5
+"""How many trials a finding names before it stops."""
+
+
+def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Void: systems of one block were given different requests (method.md 1.g, same work).
+
+    One seed, one distribution of rows and one way of sending statements make the streams equal.
+    All trials of such a group are void: nobody can say which of them is the right one.
+    """
+
+    def place(measurement: Measurement) -> tuple[int, str]:
+        return measurement.trial.block, measurement.trial.cell.key
+
+    complete = sorted((m for m in measurements if m.failure is None), key=place)
+    for _, members in groupby(complete, key=place):
+        group = list(members)
+        loads = {measurement.trial.system: _load(measurement) for measurement in group}
+        if len(set(loads.values())) == 1:
+            continue
+        seen = "; ".join(f"{system}: {load}" for system, load in loads.items())
+        for measurement in group:
+            yield on_trial(
+                measurement,
+                "unequal-load",
+                Level.VOID,
+                f"the systems of block {measurement.trial.block} got different requests: {seen}",
+                "run the block again with one plan and one version of dbdyno",
+            )
+
+
+def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: a failed attempt was repeated; doubtful: a trial is there complete more than once."""
+    attempts: dict[str, list[Measurement]] = {}
+    for measurement in measurements:
+        attempts.setdefault(measurement.trial.key, []).append(measurement)
+    for key, tries in attempts.items():
+        complete = sum(attempt.failure is None for attempt in tries)
+        if complete == 0 or len(tries) == 1:
+            continue
+        failed = len(tries) - complete
+        yield on_trial(
+            tries[-1],
+            "repeated-trial",
+            Level.DOUBTFUL if complete > 1 else Level.NOTE,
+            f"{key} has {complete} complete attempt{_s(complete)} and {failed} failed; "
+            "the first complete one counts",
+            "keep the first: choosing among complete attempts would bias the result"
+            if complete > 1
+            else "look why the attempt failed; only a trial without a complete attempt is lost",
+        )
+
+
+def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful: trials that the plan asks for are missing, so that the end was not the plan's."""
+    done = {_place(m) for m in measurements if m.failure is None}
+    planned = [
+        (block, system.label, cell)
+        for block in range(plan.design.blocks)
+        for system in plan.systems
+        for cell in cells(plan)
+    ]
+    missing = [place for place in planned if place not in done]
+    if not missing:
+        return
+    named = ", ".join(f"{block}/{label}/{cell.key}" for block, label, cell in missing[:NAMED_MAX])
+    yield Finding(
+        check="incomplete-run",
+        level=Level.DOUBTFUL,
+        evidence=f"{len(missing)} of {len(planned)} planned trials are missing: {named}"
+        + (", …" if len(missing) > NAMED_MAX else ""),
+        advice="resume the run; stopping where the numbers please makes intervals too narrow",
+    )
+
+
+def few_blocks(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: fewer than five blocks make wide intervals."""
+    blocks = {m.trial.block for m in measurements if m.failure is None}
+    if measurements and len(blocks) < BLOCKS_FEW:
+        yield Finding(
+            check="few-blocks",
+            level=Level.NOTE,
+            evidence=f"few blocks: {len(blocks)} "
+            f"({BLOCKS_FEW} or more are good, {BLOCKS_MIN} the least for a verdict)",
+            advice=f"plan more blocks: design.blocks of {BLOCKS_FEW} or more",
+        )
+
+
+def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: windows below a minute."""
+    windows = [m.window_s for m in measurements if m.failure is None]
+    short = [window for window in windows if window < WINDOW_S_MIN]
+    if short:
+        yield Finding(
+            check="short-window",
+            level=Level.NOTE,
+            evidence=f"short window: {len(short)} of {len(windows)} trials measured less than "
+            f"{WINDOW_S_MIN:.0f} s, the shortest {min(short):.1f} s",
+            advice="use trial.window_s of 60 or more; checkpoints and flushes do not fit in less",
+        )
+
+
+def no_control(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: no two systems are the same, so the run does not show its own error (method.md 1.b)."""
+    kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
+    if len(plan.systems) > 1 and len(kinds) == len(plan.systems):
+        yield Finding(
+            check="no-control",
+            level=Level.NOTE,
+            evidence=f"no A/A control: all {len(plan.systems)} systems differ",
+            advice="add the baseline once more under another label; the two should be equivalent",
+        )
+
+
+def _load(measurement: Measurement) -> str:
+    engine = measurement.engine
+    prepared = "prepared" if engine.prepared_statements else "plain"
+    return f"seed {measurement.trial.seed}, {engine.distribution}, {prepared} statements"
+
+
+def _place(measurement: Measurement) -> tuple[int, str, Cell]:
+    trial = measurement.trial
+    return trial.block, trial.system, trial.cell
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

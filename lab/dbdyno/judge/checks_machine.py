@@ -1,0 +1,111 @@
+"""Did the machine and the generator leave the server alone? (method.md 1.g)"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.measurement import Measurement, WatchSample
+from dbdyno.plan import Plan
+
+GENERATOR_CPU_MAX: Final = 0.70
+STEAL_SHARE_MAX: Final = 0.005
+OTHER_SHARE_NOTE: Final = 0.02
+OTHER_SHARE_DOUBTFUL: Final = 0.10
+"""Above the method's 2 % a note: kernel work done for the server counts as another's too."""
+IDLE_SHARE_MIN: Final = 0.05
+
+
+def client_bound(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: a generator thread was so busy that it may have been what was measured."""
+    share = measurement.engine.cpu_share_max
+    if share <= GENERATOR_CPU_MAX:
+        return None
+    return on_trial(
+        measurement,
+        "client-bound",
+        Level.VOID,
+        f"the busiest generator thread used {share:.0%} of a core "
+        f"(limit {GENERATOR_CPU_MAX:.0%}, {measurement.engine.threads} threads)",
+        "give the generator more threads or cores of its own, or lower the load",
+    )
+
+
+def steal(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: the hypervisor gave this machine's time to others."""
+    samples = window_samples(measurement)
+    total = sum(map(_host_cpu, samples))
+    if total <= 0:
+        return None
+    share = sum(s.host_cpu_steal for s in samples) / total
+    if share <= STEAL_SHARE_MAX:
+        return None
+    return on_trial(
+        measurement,
+        "steal",
+        Level.DOUBTFUL,
+        f"{share:.2%} of the host's CPU was stolen in the window (limit {STEAL_SHARE_MAX:.1%})",
+        "use a machine that is not shared, or repeat at a quieter time",
+    )
+
+
+def other_processes(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Note or doubtful: the host was busier than server and generator together."""
+    samples = window_samples(measurement)
+    total = sum(map(_host_cpu, samples))
+    if total <= 0:
+        return None
+    busy = sum(s.host_cpu_user + s.host_cpu_system for s in samples)
+    own = sum(s.server_cpu + s.generator_cpu for s in samples)
+    share = (busy - own) / total
+    if share <= OTHER_SHARE_NOTE:
+        return None
+    cores = total / len(samples)
+    return on_trial(
+        measurement,
+        "other-processes",
+        Level.DOUBTFUL if share > OTHER_SHARE_DOUBTFUL else Level.NOTE,
+        f"processes besides server and generator used {share:.1%} of the host's CPU "
+        f"({share * cores:.2f} of {cores:.1f} cores; limit {OTHER_SHARE_NOTE:.0%})",
+        "stop what else runs on this machine",
+    )
+
+
+def shared_machine(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Note: server and generator together left no core idle, so each slowed the other down."""
+    samples = window_samples(measurement)
+    total = sum(map(_host_cpu, samples))
+    if total <= 0:
+        return None
+    idle = sum(s.host_cpu_idle + s.host_cpu_iowait for s in samples) / total
+    generator = sum(s.generator_cpu for s in samples) / total
+    if idle >= IDLE_SHARE_MIN or generator <= 0:
+        return None
+    return on_trial(
+        measurement,
+        "shared-machine",
+        Level.NOTE,
+        f"generator and server share the machine: {idle:.1%} of the host's CPU was idle "
+        f"(limit {IDLE_SHARE_MIN:.0%}), the generator used {generator:.1%}",
+        "the ratio of two systems still stands, the absolute rate is this machine's; pin the "
+        "generator to cores of its own or load from another host",
+    )
+
+
+def window_samples(measurement: Measurement) -> list[WatchSample]:
+    """The watch samples taken within the measured window."""
+    measured = measurement.measured
+    if not measured:
+        return []
+    start_s, end_s = measured[0].start_s, measured[-1].end_s
+    return [s for s in measurement.watch if start_s <= s.at_s <= end_s]
+
+
+def _host_cpu(sample: WatchSample) -> float:
+    return (
+        sample.host_cpu_user
+        + sample.host_cpu_system
+        + sample.host_cpu_iowait
+        + sample.host_cpu_steal
+        + sample.host_cpu_idle
+    )

@@ -1,0 +1,59 @@
+"""A doubt about a measurement as a value, not as a line in a log.
+
+A report can sort findings, a verdict can quote them, and a test can name the one it expects.
+A check never raises and never drops a trial: it says what it saw and what would help.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from dbdyno.measurement import Cell, Measurement, Noun
+
+
+class Level(StrEnum):
+    """How much a finding weighs."""
+
+    NOTE = "note"  # worth knowing, changes nothing
+    DOUBTFUL = "doubtful"  # the numbers may be off; shown beside every verdict they touch
+    VOID = "void"  # the trial's numbers cannot be used
+
+
+class Finding(Noun):
+    """One doubt.
+
+    Attributes:
+        check: name of the check, its function's name with hyphens.
+        evidence: what was seen, with numbers and units.
+        advice: what to do about it.
+        system, cell: what it is about; None where it is about all of them.
+        trial: key of the trial it is about; None where it is about the run.
+    """
+
+    check: str
+    level: Level
+    evidence: str
+    advice: str
+    system: str | None = None
+    cell: Cell | None = None
+    trial: str | None = None
+
+    def concerns(self, cell: Cell, *systems: str) -> bool:
+        """Whether this touches that cell of one of those systems."""
+        return self.cell in (None, cell) and (self.system is None or self.system in systems)
+
+
+def on_trial(
+    measurement: Measurement, check: str, level: Level, evidence: str, advice: str
+) -> Finding:
+    """A finding about one trial."""
+    trial = measurement.trial
+    return Finding(
+        check=check,
+        level=level,
+        evidence=evidence,
+        advice=advice,
+        system=trial.system,
+        cell=trial.cell,
+        trial=trial.key,
+    )

@@ -1,0 +1,114 @@
+"""The only door from measurements to estimates: what passes it and what does not."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from tests import making
+from tests.making import A, B
+
+from dbdyno.judge import audit as audit_module
+from dbdyno.judge.audit import CHECKS, GATES, Sound, audit
+from dbdyno.judge.finding import Finding, Level
+from dbdyno.metric import TABLE
+
+PLAN = making.plan()
+
+
+def test_honest_trials_are_all_sound():
+    trials = making.pairs((1.0,) * 5)
+    audited = audit(trials, PLAN)
+    assert [one.measurement for one in audited.sound] == trials
+    assert {finding.level for finding in audited.findings} == {Level.NOTE}
+
+
+def test_only_audit_makes_a_sound():
+    with pytest.raises(TypeError, match=r"only judge\.audit\.audit makes a Sound"):
+        Sound(making.measurement(), object())
+
+
+@pytest.mark.parametrize(
+    ("broken", "check"),
+    [
+        ({"failure": "the server died"}, "trial-failed"),
+        ({"tps": 0, "latency_ms": 1}, "no-events"),
+        ({"errors": {"1205": 5000}}, "errors"),
+        ({"latency_ms": 4.0}, "little-law"),
+        ({"statements": (10, 4, 2)}, "statements-of-event"),
+        ({"cpu_share_max": 0.9}, "client-bound"),
+        ({"status": {"Uptime": 3}}, "server-restarted"),
+    ],
+)
+def test_void_trial_is_not_sound(broken, check):
+    trials = [making.measurement(A), making.measurement(B, **broken)]
+    audited = audit(trials, PLAN)
+    assert [one.trial.system for one in audited.sound] == [A]
+    void = [finding for finding in audited.findings if finding.level is Level.VOID]
+    assert [(f.check, f.system, f.cell) for f in void] == [(check, B, trials[1].trial.cell)]
+    assert all(finding.advice for finding in void)
+
+
+def test_doubtful_trial_stays_sound():
+    audited = audit([making.measurement(steal=1.0)], PLAN)
+    assert len(audited.sound) == 1
+    assert "steal" in {f.check for f in audited.findings if f.level is Level.DOUBTFUL}
+
+
+def test_failed_attempt_is_listed_and_the_complete_one_counts():
+    failed = making.measurement(A, failure="lab stopped", tps=10)
+    audited = audit([failed, making.measurement(A)], PLAN)
+    assert [one.measurement.failure for one in audited.sound] == [None]
+    assert {f.check for f in audited.findings} >= {"trial-failed", "repeated-trial"}
+
+
+def test_second_complete_attempt_never_counts_even_if_the_first_is_void():
+    void, good = making.measurement(A, latency_ms=4.0), making.measurement(A)
+    assert audit([void, good], PLAN).sound == ()
+    assert [one.measurement for one in audit([good, void], PLAN).sound] == [good]
+
+
+def test_finding_on_the_run_voids_the_trials_it_names():
+    trials = making.pairs((1.0,) * 3)
+    odd = trials[1].trial.model_copy(update={"seed": 99})
+    trials[1] = trials[1].model_copy(update={"trial": odd})
+    assert {one.trial.block for one in audit(trials, PLAN).sound} == {1, 2}
+
+
+def test_void_finding_without_a_trial_voids_all_that_it_concerns(monkeypatch):
+    whole = Finding(check="x", level=Level.VOID, evidence="e", advice="a", system=B)
+    monkeypatch.setattr(audit_module, "RUN_CHECKS", (lambda measurements, plan: [whole],))
+    audited = audit(making.pairs((1.0,) * 3), PLAN)
+    assert {one.trial.system for one in audited.sound} == {A}
+
+
+def test_shut_gate_says_the_one_thing_that_matters():
+    found = audit_module.examine(
+        making.measurement(failure="died", latency_ms=1, cpu_share_max=1.0), PLAN
+    )
+    assert [finding.check for finding in found] == ["trial-failed"]
+
+
+def test_checks_are_listed_once():
+    names = [check.__name__ for check in CHECKS]
+    assert len(set(names)) == len(names) == 21
+    assert CHECKS[: len(GATES)] == GATES
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_finding_is_called_as_its_check(check):
+    source = inspect.getsource(inspect.getmodule(check))
+    assert f'"{check.__name__.replace("_", "-")}"' in source
+    assert check.__doc__.split(":")[0].split(" ")[0] in ("Void", "Doubtful", "Note")
+
+
+def test_condensed_measurement_reads_as_the_whole_one():
+    (one,) = audit([making.measurement(tps=3000)], PLAN).sound
+    for metric in TABLE:
+        assert one.value(metric) == one.measurement.value(metric)
+
+
+def test_audit_of_nothing_finds_only_that_it_is_nothing():
+    audited = audit([], PLAN)
+    assert audited.sound == ()
+    assert {finding.check for finding in audited.findings} == {"incomplete-run", "no-control"}

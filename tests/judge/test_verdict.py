@@ -1,0 +1,207 @@
+"""The decision table row by row, its symmetry, and the sentences a person reads."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.making import A, B
+
+from dbdyno.judge.estimate import Estimate, estimate_of
+from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.verdict import Verdict, Word, blocks_needed, sentence, verdict_of, word_of
+from dbdyno.measurement import Cell
+from dbdyno.metric import BY_NAME, PRIMARY
+
+CELL = Cell(workload="oltp_read_write", threads=8)
+MIRROR = {Word.BETTER: Word.WORSE, Word.WORSE: Word.BETTER}
+
+
+def estimate(ratio, low, high, blocks=8, log_sd=0.02, metric=PRIMARY.name) -> Estimate:
+    return Estimate(
+        cell=CELL,
+        metric=metric,
+        baseline=A,
+        system=B,
+        ratio=ratio,
+        low=low,
+        high=high,
+        blocks=blocks,
+        log_sd=log_sd,
+    )
+
+
+def finding(check: str, level: Level = Level.VOID, trial: str | None = "0/b/c") -> Finding:
+    return Finding(check=check, level=level, evidence="e", advice="a", system=B, trial=trial)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word", "material"),
+    [
+        (1.02, 1.05, Word.BETTER, True),
+        (1.0199, 1.05, Word.BETTER, False),
+        (1.001, 1.02, Word.BETTER, False),
+        (1.001, 1.0199, Word.EQUIVALENT, False),
+        (0.981, 1.019, Word.EQUIVALENT, False),
+        (0.981, 0.999, Word.EQUIVALENT, False),
+        (0.97, 0.999, Word.WORSE, False),
+        (1 / 1.02, 0.999, Word.WORSE, False),
+        (0.95, 0.9804, Word.WORSE, False),
+        (0.95, 1 / 1.02, Word.WORSE, True),
+        (0.75, 0.79, Word.WORSE, True),
+        (0.97, 1.01, Word.UNDECIDED, False),
+        (0.99, 1.03, Word.UNDECIDED, False),
+        (0.5, 2.0, Word.UNDECIDED, False),
+        (1.0, 1.03, Word.UNDECIDED, False),
+    ],
+)
+def test_decision_table(low, high, word, material):
+    assert word_of(low, high, 0.02) == (word, material)
+
+
+@given(st.floats(-0.2, 0.2), st.floats(1e-6, 0.2), st.floats(0.001, 0.5))
+def test_swapping_the_systems_mirrors_the_word(middle, half, margin):
+    # in logs, where mirroring is exact but for the last digit, which a shift of 1e-9 steps over
+    there = word_of(math.exp(middle - half), math.exp(middle + half), margin)
+    back = word_of(math.exp(-middle - half), math.exp(-middle + half), margin)
+    edges = (0.0, math.log1p(margin), -math.log1p(margin))
+    if all(abs(end - edge) > 1e-9 for end in (middle - half, middle + half) for edge in edges):
+        assert back == (MIRROR.get(there[0], there[0]), there[1])
+
+
+def test_lower_latency_is_better():
+    lower = estimate(0.8, 0.75, 0.85, metric="latency_ms_avg")
+    assert (verdict_of(lower, 0.02).word, verdict_of(lower, 0.02).material) == (Word.BETTER, True)
+    higher = estimate(1.2, 1.15, 1.25, metric="latency_ms_avg")
+    assert verdict_of(higher, 0.02).word is Word.WORSE
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2])
+def test_below_three_blocks_there_is_no_verdict(blocks):
+    few = estimate_of([0.1] * blocks, CELL, PRIMARY, A, B)
+    verdict = verdict_of(few, 0.02)
+    assert (verdict.word, verdict.material, verdict.blocks_needed) == (Word.NO_VERDICT, False, None)
+    assert verdict.reasons[0].endswith("3 are the least for a verdict")
+
+
+def test_below_three_blocks_because_of_void_trials_is_void():
+    two = estimate_of([0.1, 0.1], CELL, PRIMARY, A, B)
+    found = [
+        finding("client-bound", trial="1/b/c"),
+        finding("errors", trial="2/b/c"),
+        finding("client-bound", trial="2/b/c"),
+    ]
+    verdict = verdict_of(two, 0.02, found)
+    assert verdict.word is Word.VOID
+    assert verdict.reasons == (
+        "2 sound blocks; 3 are the least for a verdict",
+        "2 void trials left out: client-bound (2×), errors",
+    )
+
+
+def test_verdict_stands_when_enough_blocks_are_left():
+    verdict = verdict_of(estimate(0.8, 0.75, 0.85, blocks=4), 0.02, [finding("errors")])
+    assert (verdict.word, verdict.material) == (Word.WORSE, True)
+    assert verdict.reasons == (
+        "few blocks: 4 (5 or more are good)",
+        "1 void trial left out: errors",
+    )
+
+
+def test_reasons_name_doubts_and_an_open_size_but_no_notes():
+    found = [finding("steal", Level.DOUBTFUL), finding("short-window", Level.NOTE)]
+    verdict = verdict_of(estimate(1.02, 1.005, 1.035), 0.02, found)
+    assert verdict.reasons == (
+        "whether by more than the margin of 2 % is undecided",
+        "doubtful: steal",
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "blocks", "log_sd", "needed"),
+    [
+        # t(0.975, 10) · 0.03 / √11 = 0.02015 > h = ln 1.02 = 0.01980; one block more: 0.01906
+        (1.0, 5, 0.03, 12),
+        # a difference of twice the margin is shown by leaving 1 outside: h = 0.04 (n = 5: 0.0372)
+        (math.exp(0.04), 4, 0.03, 5),
+        (1.0, 40, 0.03, 41),  # by luck not yet decided: one block more at least
+        (1.0, 3, 1.0, None),  # beyond 1000
+    ],
+)
+def test_blocks_needed(ratio, blocks, log_sd, needed):
+    assert blocks_needed(estimate(ratio, 0.9, 1.1, blocks, log_sd), 0.02) == needed
+
+
+@given(st.floats(-0.06, 0.06), st.floats(0.005, 0.06), st.integers(3, 8))
+def test_blocks_needed_decide_if_the_next_ones_are_alike(mean, log_sd, blocks):
+    def alike(n: int) -> Estimate:
+        """An estimate over n blocks of just that mean and spread."""
+        shape = np.arange(n) - (n - 1) / 2
+        return estimate_of(list(mean + shape * (log_sd / shape.std(ddof=1))), CELL, PRIMARY, A, B)
+
+    needed = blocks_needed(alike(blocks), 0.02)
+    assert needed is not None
+    assert needed > blocks
+    assert verdict_of(alike(needed), 0.02).word is not Word.UNDECIDED
+    if needed > blocks + 1:
+        assert verdict_of(alike(needed - 1), 0.02).word is Word.UNDECIDED
+
+
+def decided(*facts, findings=(), **named) -> Verdict:
+    return verdict_of(estimate(*facts, **named), 0.02, findings)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [
+        (
+            decided(0.769, 0.75, 0.788, blocks=3),
+            f"{B} is worse than {A}: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)",
+        ),
+        (
+            decided(1.05, 1.04, 1.0604),
+            f"{B} is better than {A}: TPS +5.0 % [+4.0, +6.0], 8 blocks",
+        ),
+        (
+            decided(1.0002, 0.995, 1.0054, blocks=12),
+            f"{B} and {A} are equivalent within 2 %: TPS 0.0 % [−0.5, +0.5], 12 blocks",
+        ),
+        (
+            decided(1.0, 0.98, 1.02, blocks=5, log_sd=0.03),
+            f"{B} against {A} is undecided: TPS 0.0 % [−2.0, +2.0], 5 blocks, "
+            "about 12 would be needed",
+        ),
+        (
+            decided(1.0, 0.1, 10.0, blocks=4, log_sd=1.5),
+            f"{B} against {A} is undecided: TPS 0.0 % [−90.0, +900.0], 4 blocks (few), "
+            "more than 1000 would be needed",
+        ),
+        (
+            decided(0.98, None, None, blocks=2),
+            f"{B} against {A} has no verdict: TPS −2.0 %, "
+            "2 sound blocks; 3 are the least for a verdict",
+        ),
+        (
+            decided(None, None, None, blocks=0, log_sd=None),
+            f"{B} against {A} has no verdict: 0 sound blocks; 3 are the least for a verdict",
+        ),
+        (
+            decided(0.98, None, None, blocks=1, findings=[finding("little-law")]),
+            f"{B} against {A} is void: 1 sound block; 3 are the least for a verdict, "
+            "1 void trial left out: little-law",
+        ),
+        (
+            decided(1.25, 1.2, 1.3, metric="latency_ms_avg"),
+            f"{B} is worse than {A}: avg +25.0 % [+20.0, +30.0], 8 blocks",
+        ),
+    ],
+)
+def test_sentence(verdict, text):
+    assert sentence(verdict) == text
+
+
+def test_sentence_uses_the_label_of_the_table():
+    assert BY_NAME[PRIMARY.name].label in sentence(decided(1.05, 1.04, 1.06))

@@ -9,7 +9,7 @@ use crate::reactor::{Choice, Epoll, Reactor, Uring, settle};
 use crate::record::{Interval, Recorder, WindowCpu};
 use crate::run_record::{Fairness, IntervalRecord, MeasuredCpu, Progress, RunRecord};
 use crate::spec::{RunSpec, ns};
-use crate::worker::{Control, Legacy, Orders, Worker};
+use crate::worker::{Control, Legacy, Orders, PATIENCE, Worker};
 use crate::workload::Workload;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -140,7 +140,7 @@ fn work<R: Reactor>(
     control: &Control,
 ) -> Result<Legacy, String> {
     // A ring belongs to the thread that opens it.
-    let reactor = R::open(sockets);
+    let reactor = R::open(sockets, PATIENCE);
     let clock = start.wait();
     let reactor = reactor.map_err(|error| {
         control.failed.store(true, Ordering::Relaxed);

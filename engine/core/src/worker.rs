@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How soon a worker notices a stop or the end of a slice when no reply comes.
-const PATIENCE: Duration = Duration::from_millis(50);
+pub const PATIENCE: Duration = Duration::from_millis(50);
 /// How long events in flight may still come home after a stop.
 const STOP_GRACE_NS: u64 = 500_000_000;
 
@@ -118,7 +118,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.begin_event(slot)?;
         }
         while self.in_flight > 0 && self.now_ns < self.leave_ns {
-            self.reactor.wait(PATIENCE).map_err(|error| broken(&error))?;
+            self.reactor.wait().map_err(|error| broken(&error))?;
             let mut arrived = false;
             while let Some(arrival) = self.reactor.next_arrival() {
                 arrived = true;
@@ -250,7 +250,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
                 let _ = self.reactor.send(slot_number(slot), &packet);
             }
         }
-        let _ = self.reactor.wait(Duration::from_millis(1));
+        let _ = self.reactor.flush();
     }
 }
 

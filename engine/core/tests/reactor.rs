@@ -7,6 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+const PATIENCE: Duration = Duration::from_millis(60);
+
 /// Sockets of ours, each with an echo at its other end.
 fn echoes(count: usize) -> (Vec<OwnedFd>, Vec<JoinHandle<()>>) {
     (0..count)
@@ -28,7 +30,7 @@ fn echoes(count: usize) -> (Vec<OwnedFd>, Vec<JoinHandle<()>>) {
 /// Sends a request of `bytes` bytes on every slot and waits for the same back, `rounds` times.
 fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
     let (sockets, echoes) = echoes(count);
-    let mut reactor = R::open(sockets).unwrap();
+    let mut reactor = R::open(sockets, PATIENCE).unwrap();
     let request = |slot: usize, round: usize| vec![((slot * 31 + round) % 251) as u8; bytes];
     for round in 0..rounds {
         let mut received = vec![Vec::new(); count];
@@ -38,7 +40,7 @@ fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
         let began = Instant::now();
         while received.iter().any(|one| one.len() < bytes) {
             assert!(began.elapsed() < Duration::from_secs(20), "{} lost replies", R::NAME);
-            reactor.wait(Duration::from_millis(100)).unwrap();
+            reactor.wait().unwrap();
             while let Some(arrival) = reactor.next_arrival() {
                 assert_eq!(arrival.what, What::Bytes);
                 received[arrival.slot as usize].extend_from_slice(reactor.bytes(&arrival));
@@ -55,13 +57,13 @@ fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
 
 fn a_closed_socket_is_told<R: Reactor>() {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    let mut reactor = R::open(vec![ours.into()]).unwrap();
-    reactor.wait(Duration::from_millis(1)).unwrap();
+    let mut reactor = R::open(vec![ours.into()], PATIENCE).unwrap();
+    reactor.flush().unwrap();
     drop(theirs);
     let mut seen = None;
     let began = Instant::now();
     while seen.is_none() && began.elapsed() < Duration::from_secs(5) {
-        reactor.wait(Duration::from_millis(50)).unwrap();
+        reactor.wait().unwrap();
         while let Some(arrival) = reactor.next_arrival() {
             seen = Some(arrival.what);
             reactor.give_back(arrival);
@@ -72,9 +74,9 @@ fn a_closed_socket_is_told<R: Reactor>() {
 
 fn a_wait_ends_in_time<R: Reactor>() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
-    let mut reactor = R::open(vec![ours.into()]).unwrap();
+    let mut reactor = R::open(vec![ours.into()], PATIENCE).unwrap();
     let began = Instant::now();
-    reactor.wait(Duration::from_millis(60)).unwrap();
+    reactor.wait().unwrap();
     assert!(reactor.next_arrival().is_none());
     assert!(began.elapsed() >= Duration::from_millis(50), "{}", R::NAME);
     assert!(began.elapsed() < Duration::from_secs(5), "{}", R::NAME);

@@ -11,10 +11,13 @@ use std::time::Duration;
 
 const RECEIVE_BYTES: usize = 256 * 1024;
 const EVENTS_AT_ONCE: usize = 512;
+/// Stands for the timer where slots stand for sockets.
+const TICK: u64 = u64::MAX;
 
 /// The `epoll` reactor.
 pub struct Epoll {
     queue: OwnedFd,
+    timer: OwnedFd,
     sockets: Vec<OwnedFd>,
     unsent: Vec<Vec<u8>>,
     ready: Vec<libc::epoll_event>,
@@ -26,7 +29,7 @@ pub struct Epoll {
 impl Reactor for Epoll {
     const NAME: &'static str = "epoll";
 
-    fn open(sockets: Vec<OwnedFd>) -> io::Result<Self> {
+    fn open(sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self> {
         // SAFETY: no memory is handed over; the number returned is checked and owned by us.
         let queue = unsafe {
             let number = libc::epoll_create1(libc::EPOLL_CLOEXEC);
@@ -35,6 +38,7 @@ impl Reactor for Epoll {
         let unsent = vec![Vec::new(); sockets.len()];
         let reactor = Self {
             queue,
+            timer: ticking(patience)?,
             sockets,
             unsent,
             ready: Vec::with_capacity(EVENTS_AT_ONCE),
@@ -45,6 +49,7 @@ impl Reactor for Epoll {
         for slot in 0..reactor.sockets.len() {
             reactor.watch(slot, libc::EPOLL_CTL_ADD, libc::EPOLLIN)?;
         }
+        control(&reactor.queue, &reactor.timer, TICK, libc::EPOLL_CTL_ADD, libc::EPOLLIN)?;
         Ok(reactor)
     }
 
@@ -66,15 +71,10 @@ impl Reactor for Epoll {
         }
     }
 
-    fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+    fn wait(&mut self) -> io::Result<()> {
         self.next = 0;
         self.ready.clear();
-        let milliseconds = if self.failed.is_empty() {
-            // Rounded up: a wait of 0 would spin until the moment comes.
-            i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
-        } else {
-            0
-        };
+        let milliseconds = if self.failed.is_empty() { -1 } else { 0 };
         let room = i32::try_from(EVENTS_AT_ONCE).expect("a small constant");
         // SAFETY: `ready` has room for EVENTS_AT_ONCE events, and exactly as many as the kernel
         // says it wrote are taken as initialised.
@@ -89,12 +89,20 @@ impl Reactor for Epoll {
         Ok(())
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn next_arrival(&mut self) -> Option<Arrival> {
         if let Some((slot, number)) = self.failed.pop() {
             return Some(Arrival { slot, what: What::Failed(number), buffer: 0, length: 0 });
         }
         while let Some(event) = self.ready.get(self.next).copied() {
             self.next += 1;
+            if event.u64 == TICK {
+                self.take_tick();
+                continue;
+            }
             let slot = u32::try_from(event.u64).expect("slots are 32 bits");
             if event.events & flag(libc::EPOLLOUT) != 0 {
                 self.send_rest(slot);
@@ -122,10 +130,13 @@ impl Reactor for Epoll {
 
 impl Epoll {
     fn watch(&self, slot: usize, operation: i32, interest: i32) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: flag(interest), u64: slot as u64 };
-        let (queue, socket) = (self.queue.as_raw_fd(), self.sockets[slot].as_raw_fd());
-        // SAFETY: `event` lives through the call; the kernel copies it.
-        checked(unsafe { libc::epoll_ctl(queue, operation, socket, &raw mut event) }).map(|_| ())
+        control(&self.queue, &self.sockets[slot], slot as u64, operation, interest)
+    }
+
+    fn take_tick(&self) {
+        let mut expirations = [0_u8; 8];
+        // SAFETY: the kernel writes at most 8 bytes into an array of 8.
+        unsafe { libc::read(self.timer.as_raw_fd(), expirations.as_mut_ptr().cast(), 8) };
     }
 
     fn receive(&mut self, slot: u32) -> Option<Arrival> {
@@ -157,6 +168,37 @@ impl Epoll {
             }
             Err(number) => self.failed.push((slot, number)),
         }
+    }
+}
+
+fn control(
+    queue: &OwnedFd,
+    file: &OwnedFd,
+    name: u64,
+    operation: i32,
+    interest: i32,
+) -> io::Result<()> {
+    let mut event = libc::epoll_event { events: flag(interest), u64: name };
+    let (queue, file) = (queue.as_raw_fd(), file.as_raw_fd());
+    // SAFETY: `event` lives through the call; the kernel copies it.
+    checked(unsafe { libc::epoll_ctl(queue, operation, file, &raw mut event) }).map(|_| ())
+}
+
+/// A timer that becomes readable every `period`.
+fn ticking(period: Duration) -> io::Result<OwnedFd> {
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(period.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: period.subsec_nanos().into(),
+    };
+    let setting = libc::itimerspec { it_interval: time, it_value: time };
+    // SAFETY: no memory is handed over by the first call, and the number it returns is checked and
+    // owned by us; `setting` lives through the second.
+    unsafe {
+        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+        let number = checked(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?;
+        let timer = OwnedFd::from_raw_fd(number);
+        checked(libc::timerfd_settime(number, 0, &raw const setting, std::ptr::null_mut()))?;
+        Ok(timer)
     }
 }
 

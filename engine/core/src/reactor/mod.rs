@@ -58,24 +58,34 @@ pub trait Reactor: Sized {
     /// The name that records carry.
     const NAME: &'static str;
 
-    /// Takes over connected stream sockets; slot i is the i-th of them.
+    /// Takes over connected stream sockets; slot i is the i-th of them. A wait takes about
+    /// `patience` at most.
+    ///
+    /// The patience belongs to the reactor, not to a wait: one timer that ticks on costs nothing,
+    /// where a timeout for each wait is set and taken back with every reply.
     ///
     /// # Errors
     /// When the kernel refuses the interface or its resources.
-    fn open(sockets: Vec<OwnedFd>) -> io::Result<Self>;
+    fn open(sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self>;
 
     /// Queues a whole request. The bytes are copied, so the caller keeps its buffer. They leave
-    /// at the latest when `wait` is called.
+    /// at the latest with the next `wait` or `flush`.
     ///
     /// # Errors
     /// When the last request of this slot has not left yet (a reply came before its request).
     fn send(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()>;
 
-    /// Sends what is queued, then waits until something arrives or `timeout` is over.
+    /// Sends what is queued, then waits until something arrives or the patience is over.
     ///
     /// # Errors
     /// When the interface itself fails; trouble with one socket is an [`Arrival`].
-    fn wait(&mut self, timeout: Duration) -> io::Result<()>;
+    fn wait(&mut self) -> io::Result<()>;
+
+    /// Sends what is queued, without waiting.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    fn flush(&mut self) -> io::Result<()>;
 
     /// The next thing that arrived; None when a new `wait` is due.
     fn next_arrival(&mut self) -> Option<Arrival>;
@@ -90,7 +100,7 @@ pub trait Reactor: Sized {
 /// Whether this kernel lets us use `io_uring` as we need it; asked by opening one.
 #[must_use]
 pub fn io_uring_is_allowed() -> bool {
-    Uring::open(Vec::new()).is_ok()
+    Uring::open(Vec::new(), Duration::from_secs(1)).is_ok()
 }
 
 /// Settles `Auto`.

@@ -21,6 +21,7 @@ const BUFFER_GROUP: u16 = 0;
 const SLOT_MASK: u64 = u32::MAX as u64;
 const RECEIVE: u64 = 1 << 32;
 const SEND_LARGE: u64 = 1 << 33;
+const TICK: u64 = 1 << 34;
 const SUBMISSION_ENTRIES: u32 = 1024;
 const SMALL_BYTES: usize = 512;
 
@@ -40,12 +41,14 @@ pub struct Uring {
     large: Vec<LargeRequest>,
     buffers: BufferRing,
     unarmed: Vec<u32>,
+    patience: Box<types::Timespec>,
+    ticking: bool,
 }
 
 impl Reactor for Uring {
     const NAME: &'static str = "io_uring";
 
-    fn open(sockets: Vec<OwnedFd>) -> io::Result<Self> {
+    fn open(sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self> {
         let count = sockets.len();
         let ring = build_ring(count)?;
         let pool = count.next_power_of_two().clamp(8, 256);
@@ -66,7 +69,8 @@ impl Reactor for Uring {
         let small = vec![0; count * SMALL_BYTES];
         let large = (0..count).map(|_| LargeRequest::default()).collect();
         let unarmed = (0..u32::try_from(count).map_err(io::Error::other)?).collect();
-        Ok(Self { ring, sockets, small, large, buffers, unarmed })
+        let patience = Box::new(types::Timespec::from(patience));
+        Ok(Self { ring, sockets, small, large, buffers, unarmed, patience, ticking: false })
     }
 
     #[inline]
@@ -82,20 +86,23 @@ impl Reactor for Uring {
         self.push(&entry)
     }
 
-    fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+    fn wait(&mut self) -> io::Result<()> {
         while let Some(slot) = self.unarmed.pop() {
             let entry = opcode::RecvMulti::new(types::Fixed(slot), BUFFER_GROUP)
                 .build()
                 .user_data(u64::from(slot) | RECEIVE);
             self.push(&entry)?;
         }
-        let time = types::Timespec::from(timeout);
-        let arguments = types::SubmitArgs::new().timespec(&time);
-        match self.ring.submitter().submit_with_args(1, &arguments) {
-            Ok(_) => Ok(()),
-            Err(error) if is_passing(&error) => Ok(()),
-            Err(error) => Err(error),
+        if !self.ticking {
+            self.ticking = true;
+            let patience: *const types::Timespec = &raw const *self.patience;
+            self.push(&opcode::Timeout::new(patience).build().user_data(TICK))?;
         }
+        passing(self.ring.submit_and_wait(1))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        passing(self.ring.submit())
     }
 
     fn next_arrival(&mut self) -> Option<Arrival> {
@@ -121,7 +128,8 @@ impl Reactor for Uring {
 impl Uring {
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: a send points at its slot of the arena or at a large request that is kept until
-        // its completion; a receive writes only into the registered buffers.
+        // its completion; a receive writes only into the registered buffers; the timer's timespec
+        // is boxed and outlives the ring.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.ring.submit()?;
         }
@@ -129,6 +137,10 @@ impl Uring {
     }
 
     fn translate(&mut self, completion: &cqueue::Entry) -> Option<Arrival> {
+        if completion.user_data() & TICK != 0 {
+            self.ticking = false;
+            return None;
+        }
         let slot = u32::try_from(completion.user_data() & SLOT_MASK).expect("masked to 32 bits");
         if completion.user_data() & RECEIVE == 0 {
             let large = completion.user_data() & SEND_LARGE != 0;
@@ -198,7 +210,10 @@ fn build_ring(sockets: usize) -> io::Result<IoUring> {
         .build(SUBMISSION_ENTRIES)
 }
 
-/// Timeouts and interruptions are no errors of a wait.
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
+/// An interruption is no error of a wait.
+fn passing(result: io::Result<usize>) -> io::Result<()> {
+    match result.map_err(|error| (error.raw_os_error(), error)) {
+        Ok(_) | Err((Some(libc::EINTR | libc::EBUSY | libc::EAGAIN), _)) => Ok(()),
+        Err((_, error)) => Err(error),
+    }
 }

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use dbdyno_wire::mysql::login::{Credentials, Login as Exchange, Step};
-use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
+use dbdyno_wire::mysql::packet::{begin_packet, end_packet, packets_in};
 use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
 use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
@@ -221,7 +221,7 @@ impl Session {
     /// Sends the request and follows its reply to the end.
     fn exchange(&mut self, shape: ReplyShape) -> Result<Summary, Problem> {
         self.socket.write_all(&self.request)?;
-        self.scanner.begin(shape);
+        self.scanner.begin_at(shape, packets_in(self.request.len()));
         let mut buffer = [0; READ_LENGTH];
         loop {
             let length = self.socket.read(&mut buffer)?;
@@ -239,7 +239,7 @@ impl Session {
     /// Sends the request and keeps the rows of its reply, of all its results.
     fn read_rows(&mut self) -> Result<Vec<Vec<Option<String>>>, Problem> {
         self.socket.write_all(&self.request)?;
-        let (mut rows, mut sequence) = (Vec::new(), 1);
+        let (mut rows, mut sequence) = (Vec::new(), packets_in(self.request.len()));
         loop {
             self.next_payload(&mut sequence)?;
             let status = match self.payload.first() {
@@ -266,12 +266,13 @@ impl Session {
         }
         loop {
             self.next_payload(sequence)?;
-            let end = self.payload.first() == Some(&response::EOF);
-            if end && self.deprecate_eof {
-                return Ok(response::Ok::parse(&self.payload)?.status);
-            }
-            if end {
-                return Ok(response::parse_eof(&self.payload)?);
+            let first = self.payload.first().copied().unwrap_or_default();
+            if response::ends_rows(first, self.payload.len(), self.deprecate_eof) {
+                return Ok(if self.deprecate_eof {
+                    response::Ok::parse(&self.payload)?.status
+                } else {
+                    response::parse_eof(&self.payload)?
+                });
             }
             let row = result_set::parse_text_row(&self.payload, columns as usize)?;
             let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();

@@ -146,7 +146,9 @@ impl DialError {
 
 fn advice_for_code(code: u16) -> Option<&'static str> {
     Some(match code {
-        1045 | 1698 => "another user or password, or grant this host access",
+        1045 | 1698 => {
+            "another user or password, granting this host access, or lifting REQUIRE SSL"
+        }
         1044 => "granting the user this database",
         1049 => "creating the database first",
         1040 | 1203 | 1226 => "fewer connections, or raise max_connections",

@@ -4,11 +4,12 @@
 //! from top to bottom. Sessions that are to be loaded are then handed over by [`Session::into_stream`]:
 //! bytes are never read ahead, so nothing of the session stays behind here.
 
+mod endpoint;
 mod error;
 pub(crate) mod frame;
 pub(crate) mod socket;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
 use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
 
+pub use self::endpoint::{Endpoint, Login};
 pub use self::error::DialError;
 use self::error::Problem;
 use self::socket::Socket;
@@ -25,53 +27,6 @@ use self::socket::Socket;
 /// How long a server may take to accept a session, when nothing else is asked for.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_LENGTH: usize = 16 * 1024;
-
-/// Where a server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Endpoint {
-    /// TCP.
-    Tcp {
-        /// Name or address.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// A Unix socket.
-    Unix {
-        /// The socket's file.
-        path: String,
-    },
-}
-
-impl std::fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
-            Self::Unix { path } => f.write_str(path),
-        }
-    }
-}
-
-/// Who logs in; shown without the password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Login {
-    /// The user's name.
-    pub user: String,
-    /// The password; empty for none.
-    pub password: String,
-    /// The database to begin in; empty for none.
-    pub database: String,
-}
-
-impl std::fmt::Debug for Login {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Login")
-            .field("user", &self.user)
-            .field("database", &self.database)
-            .finish_non_exhaustive()
-    }
-}
 
 /// An open session.
 #[derive(Debug)]
@@ -132,15 +87,18 @@ impl Session {
             match exchange.take(&self.payload)? {
                 Step::Done => return Ok(()),
                 Step::Wait => {}
-                Step::Send(payload) => {
-                    let mut packet = Vec::new();
-                    let start = begin_packet(&mut packet, sequence);
-                    packet.extend_from_slice(&payload);
-                    sequence = end_packet(&mut packet, start);
-                    self.socket.write_all(&packet)?;
-                }
+                Step::Send(payload) => sequence = self.send_payload(&payload, sequence)?,
             }
         }
+    }
+
+    fn send_payload(&mut self, payload: &[u8], sequence: u8) -> io::Result<u8> {
+        self.request.clear();
+        let start = begin_packet(&mut self.request, sequence);
+        self.request.extend_from_slice(payload);
+        let next = end_packet(&mut self.request, start);
+        self.socket.write_all(&self.request)?;
+        Ok(next)
     }
 
     /// The server's version, as the server spells it.

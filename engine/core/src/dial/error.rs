@@ -129,9 +129,10 @@ impl DialError {
         }
         match &*self.problem {
             Problem::Unreachable(error) => Some(advice_for_kind(error.kind())),
-            Problem::Login(LoginError::UnknownPlugin(_)) => {
-                Some("an account with mysql_native_password or caching_sha2_password")
-            }
+            Problem::Login(LoginError::UnknownPlugin(_)) => Some(
+                "an account with mysql_native_password or caching_sha2_password, or check the \
+                 user's name: MySQL hides by this which users exist",
+            ),
             Problem::Login(LoginError::Key) => {
                 Some("the server's Unix socket, or renew its RSA key pair")
             }

@@ -4,20 +4,22 @@
 //! from top to bottom. Sessions that are to be loaded are then handed over by [`Session::into_stream`]:
 //! bytes are never read ahead, so nothing of the session stays behind here.
 
+mod endpoint;
 mod error;
 pub(crate) mod frame;
 pub(crate) mod socket;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use dbdyno_wire::mysql::login::{Credentials, Login as Exchange, Step};
-use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
+use dbdyno_wire::mysql::packet::{begin_packet, end_packet, packets_in};
 use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
 use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
 
+pub use self::endpoint::{Endpoint, Login};
 pub use self::error::DialError;
 use self::error::Problem;
 use self::socket::Socket;
@@ -25,53 +27,6 @@ use self::socket::Socket;
 /// How long a server may take to accept a session, when nothing else is asked for.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_LENGTH: usize = 16 * 1024;
-
-/// Where a server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Endpoint {
-    /// TCP.
-    Tcp {
-        /// Name or address.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// A Unix socket.
-    Unix {
-        /// The socket's file.
-        path: String,
-    },
-}
-
-impl std::fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
-            Self::Unix { path } => f.write_str(path),
-        }
-    }
-}
-
-/// Who logs in; shown without the password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Login {
-    /// The user's name.
-    pub user: String,
-    /// The password; empty for none.
-    pub password: String,
-    /// The database to begin in; empty for none.
-    pub database: String,
-}
-
-impl std::fmt::Debug for Login {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Login")
-            .field("user", &self.user)
-            .field("database", &self.database)
-            .finish_non_exhaustive()
-    }
-}
 
 /// An open session.
 #[derive(Debug)]
@@ -132,15 +87,18 @@ impl Session {
             match exchange.take(&self.payload)? {
                 Step::Done => return Ok(()),
                 Step::Wait => {}
-                Step::Send(payload) => {
-                    let mut packet = Vec::new();
-                    let start = begin_packet(&mut packet, sequence);
-                    packet.extend_from_slice(&payload);
-                    sequence = end_packet(&mut packet, start);
-                    self.socket.write_all(&packet)?;
-                }
+                Step::Send(payload) => sequence = self.send_payload(&payload, sequence)?,
             }
         }
+    }
+
+    fn send_payload(&mut self, payload: &[u8], sequence: u8) -> io::Result<u8> {
+        self.request.clear();
+        let start = begin_packet(&mut self.request, sequence);
+        self.request.extend_from_slice(payload);
+        let next = end_packet(&mut self.request, start);
+        self.socket.write_all(&self.request)?;
+        Ok(next)
     }
 
     /// The server's version, as the server spells it.
@@ -221,7 +179,7 @@ impl Session {
     /// Sends the request and follows its reply to the end.
     fn exchange(&mut self, shape: ReplyShape) -> Result<Summary, Problem> {
         self.socket.write_all(&self.request)?;
-        self.scanner.begin(shape);
+        self.scanner.begin_at(shape, packets_in(self.request.len()));
         let mut buffer = [0; READ_LENGTH];
         loop {
             let length = self.socket.read(&mut buffer)?;
@@ -239,7 +197,7 @@ impl Session {
     /// Sends the request and keeps the rows of its reply, of all its results.
     fn read_rows(&mut self) -> Result<Vec<Vec<Option<String>>>, Problem> {
         self.socket.write_all(&self.request)?;
-        let (mut rows, mut sequence) = (Vec::new(), 1);
+        let (mut rows, mut sequence) = (Vec::new(), packets_in(self.request.len()));
         loop {
             self.next_payload(&mut sequence)?;
             let status = match self.payload.first() {
@@ -266,12 +224,13 @@ impl Session {
         }
         loop {
             self.next_payload(sequence)?;
-            let end = self.payload.first() == Some(&response::EOF);
-            if end && self.deprecate_eof {
-                return Ok(response::Ok::parse(&self.payload)?.status);
-            }
-            if end {
-                return Ok(response::parse_eof(&self.payload)?);
+            let first = self.payload.first().copied().unwrap_or_default();
+            if response::ends_rows(first, self.payload.len(), self.deprecate_eof) {
+                return Ok(if self.deprecate_eof {
+                    response::Ok::parse(&self.payload)?.status
+                } else {
+                    response::parse_eof(&self.payload)?
+                });
             }
             let row = result_set::parse_text_row(&self.payload, columns as usize)?;
             let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();

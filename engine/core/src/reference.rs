@@ -6,6 +6,7 @@
 //! [`RANGE_ROWS`] rows of [`ROW_LENGTH`] bytes, any other `SELECT` one row, everything else OK.
 
 mod answer;
+mod login;
 mod script;
 mod session;
 

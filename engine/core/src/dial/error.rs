@@ -129,9 +129,10 @@ impl DialError {
         }
         match &*self.problem {
             Problem::Unreachable(error) => Some(advice_for_kind(error.kind())),
-            Problem::Login(LoginError::UnknownPlugin(_)) => {
-                Some("an account with mysql_native_password or caching_sha2_password")
-            }
+            Problem::Login(LoginError::UnknownPlugin(_)) => Some(
+                "an account with mysql_native_password or caching_sha2_password, or check the \
+                 user's name: MySQL hides by this which users exist",
+            ),
             Problem::Login(LoginError::Key) => {
                 Some("the server's Unix socket, or renew its RSA key pair")
             }
@@ -146,7 +147,9 @@ impl DialError {
 
 fn advice_for_code(code: u16) -> Option<&'static str> {
     Some(match code {
-        1045 | 1698 => "another user or password, or grant this host access",
+        1045 | 1698 => {
+            "another user or password, granting this host access, or lifting REQUIRE SSL"
+        }
         1044 => "granting the user this database",
         1049 => "creating the database first",
         1040 | 1203 | 1226 => "fewer connections, or raise max_connections",

@@ -6,20 +6,17 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dbdyno_wire::mysql::auth::Plugin;
 use dbdyno_wire::mysql::capability;
 use dbdyno_wire::mysql::command::Command;
-use dbdyno_wire::mysql::handshake::{AuthSwitch, Handshake, HandshakeResponse, NONCE_LENGTH};
 use dbdyno_wire::mysql::parameter::{self, TypeCode};
-use dbdyno_wire::mysql::response::{self, STATUS_AUTOCOMMIT, ServerError};
+use dbdyno_wire::mysql::response::ServerError;
 
 use super::answer::Answers;
 use super::script::Malformed;
-use super::{Shared, Statement, locked};
+use super::{Shared, Statement, locked, login};
 use crate::dial::frame;
 use crate::dial::socket::Socket;
 
-const UTF8MB4_GENERAL_CI: u8 = 45;
 /// Bytes after which endless rows are sent off.
 const ENDLESS_PART: usize = 64 * 1024;
 
@@ -43,68 +40,13 @@ struct Session<'a> {
 pub(super) fn serve(shared: &Shared, connection_id: u32, socket: Socket) -> io::Result<()> {
     let mut writer = socket.try_clone()?;
     let mut reader = BufReader::new(socket);
-    let Some(agreed) = log_in(shared, connection_id, &mut reader, &mut writer)? else {
+    let Some(agreed) = login::accept(&shared.script, connection_id, &mut reader, &mut writer)?
+    else {
         return Ok(());
     };
     let answers = Answers::new(agreed & capability::DEPRECATE_EOF != 0);
     let prepared = HashMap::new();
     Session { shared, connection_id, reader, writer, answers, prepared, prepared_count: 0 }.run()
-}
-
-/// Opens the session; gives the agreed capabilities, or `None` when the client was refused.
-fn log_in(
-    shared: &Shared,
-    connection_id: u32,
-    reader: &mut BufReader<Socket>,
-    writer: &mut Socket,
-) -> io::Result<Option<u32>> {
-    let script = &shared.script;
-    let hidden = if script.deprecate_eof { 0 } else { capability::DEPRECATE_EOF };
-    let offered = capability::SERVER & !hidden;
-    let nonce = nonce_of(connection_id);
-    let native = Plugin::NativePassword;
-    let (mut out, mut sequence, mut payload) = (Vec::new(), 0, Vec::new());
-    Handshake {
-        server_version: script.server_version.clone(),
-        connection_id,
-        nonce: nonce.to_vec(),
-        capabilities: offered,
-        collation: UTF8MB4_GENERAL_CI,
-        status: STATUS_AUTOCOMMIT,
-        plugin: native.name().into(),
-    }
-    .write(&mut out, &mut sequence);
-    writer.write_all(&out)?;
-    frame::read_payload(reader, &mut sequence, &mut payload)?;
-    let response = HandshakeResponse::parse(&payload).map_err(io::Error::other)?;
-    let agreed = response.capabilities & offered;
-    let known = response.user == script.user.as_bytes();
-    let mut answer = response.answer.to_vec();
-    if !response.plugin.is_empty() && response.plugin != native.name().as_bytes() {
-        out.clear();
-        AuthSwitch { plugin: native.name().as_bytes(), nonce: &nonce }
-            .write(&mut out, &mut sequence);
-        writer.write_all(&out)?;
-        frame::read_payload(reader, &mut sequence, &mut answer)?;
-    }
-    out.clear();
-    let accepted = known && answer == native.answer(script.password.as_bytes(), &nonce);
-    if accepted {
-        let ok = response::Ok { status: STATUS_AUTOCOMMIT, ..response::Ok::default() };
-        ok.write(&mut out, &mut sequence);
-    } else {
-        let message = "Access denied: the reference server knows one user and one password";
-        ServerError { code: 1045, sqlstate: *b"28000", message: message.into() }
-            .write(&mut out, &mut sequence);
-    }
-    writer.write_all(&out)?;
-    Ok(accepted.then_some(agreed))
-}
-
-/// Known bytes, since nothing here needs to be kept secret.
-fn nonce_of(connection_id: u32) -> [u8; NONCE_LENGTH] {
-    let digits = format!("{connection_id:0NONCE_LENGTH$}");
-    std::array::from_fn(|index| digits.as_bytes()[index])
 }
 
 impl Session<'_> {

@@ -71,6 +71,13 @@ fn split_payload(out: &mut Vec<u8>, payload: &[u8], mut sequence: u8) -> u8 {
     }
 }
 
+/// The number of packets in a request of `length` bytes, headers included, modulo 256: its reply begins
+/// with this sequence number.
+#[must_use]
+pub const fn packets_in(length: usize) -> u8 {
+    (length / (HEADER_LENGTH + PAYLOAD_LENGTH_MAX) + 1) as u8
+}
+
 fn length_bytes(length: usize) -> [u8; 3] {
     let [low, middle, high, ..] = length.to_le_bytes();
     [low, middle, high]
@@ -107,6 +114,7 @@ mod tests {
         let (bytes, next) = framed(&vec![7; PAYLOAD_LENGTH_MAX + 2], 0);
         assert_eq!(bytes[HEADER_LENGTH + PAYLOAD_LENGTH_MAX..], [2, 0, 0, 1, 7, 7]);
         assert_eq!(next, 2);
+        assert_eq!((packets_in(bytes.len()), packets_in(HEADER_LENGTH + 1)), (2, 1));
     }
 
     #[test]

@@ -13,8 +13,6 @@ pub(super) const ERROR_LENGTH_MAX: usize = 4096;
 const NOT_ROW_LENGTH_MAX: usize = 1 << 20;
 /// Columns of a result; MySQL's own limit is 4096.
 const COLUMNS_MAX: u64 = 0xffff;
-/// An EOF is shorter than this, a row that begins with the same byte is longer.
-const EOF_LENGTH_LIMIT: usize = 9;
 /// Every column definition begins with the catalogue "def", preceded by its length.
 const DEFINITION_FIRST: u8 = 3;
 
@@ -187,10 +185,10 @@ impl Progress {
         head: &[u8],
         total: usize,
     ) -> Result<Option<Outcome>, ScanError> {
-        if first == EOF && self.deprecate_eof && total < PAYLOAD_LENGTH_MAX {
-            return self.take_ok(first, head);
-        }
-        if first == EOF && !self.deprecate_eof && total < EOF_LENGTH_LIMIT {
+        if response::ends_rows(first, total, self.deprecate_eof) {
+            if self.deprecate_eof {
+                return self.take_ok(first, head);
+            }
             let status = response::parse_eof(head).map_err(|_| self.unfit(first))?;
             return Ok(self.end_result(status));
         }

@@ -2,7 +2,7 @@
 //!
 //! Writers append a whole packet numbered `*sequence` and advance the number.
 
-use super::packet::{begin_packet, end_packet};
+use super::packet::{PAYLOAD_LENGTH_MAX, begin_packet, end_packet};
 use super::{Malformed, cursor::Cursor, lenenc};
 
 /// First byte of OK.
@@ -15,6 +15,7 @@ pub const ERR: u8 = 0xff;
 pub const STATUS_MORE_RESULTS: u16 = 0x0008;
 /// Status flag: each statement commits by itself.
 pub const STATUS_AUTOCOMMIT: u16 = 0x0002;
+const EOF_LENGTH_LIMIT: usize = 9;
 const SQLSTATE_UNKNOWN: [u8; 5] = *b"HY000";
 
 /// What a server says when it did what was asked.
@@ -71,6 +72,14 @@ impl Ok {
         out.extend_from_slice(&self.warnings.to_le_bytes());
         *sequence = end_packet(out, start);
     }
+}
+
+/// Whether a payload of `length` bytes ends the rows. A row whose first value is longer than 16 MiB
+/// begins with the same byte, so the length decides.
+#[must_use]
+pub const fn ends_rows(first: u8, length: usize, deprecate_eof: bool) -> bool {
+    let limit = if deprecate_eof { PAYLOAD_LENGTH_MAX } else { EOF_LENGTH_LIMIT };
+    first == EOF && length < limit
 }
 
 /// Reads EOF and gives its status flags.
@@ -226,6 +235,14 @@ mod tests {
     fn the_ok_of_a_prepare_is_read_as_it_was_written() {
         let ok = PrepareOk { statement_id: 9, columns: 1, parameters: 2 };
         assert_eq!(PrepareOk::parse(&payload(|out, number| ok.write(out, number))), Ok(ok));
+    }
+
+    #[test]
+    fn only_a_short_payload_ends_the_rows() {
+        assert!(ends_rows(EOF, 5, false) && ends_rows(EOF, 7, true));
+        assert!(!ends_rows(EOF, 9, false) && ends_rows(EOF, 9, true));
+        assert!(!ends_rows(EOF, PAYLOAD_LENGTH_MAX, true));
+        assert!(!ends_rows(OK, 5, false));
     }
 
     #[test]

@@ -136,8 +136,13 @@ impl Scanner {
 
     /// Awaits the reply of a command just sent in one packet. Whatever was before is forgotten.
     pub fn begin(&mut self, shape: ReplyShape) {
+        self.begin_at(shape, 1);
+    }
+
+    /// Awaits the reply of a command that was sent in `sequence` packets.
+    pub fn begin_at(&mut self, shape: ReplyShape, sequence: u8) {
         self.progress.begin(shape);
-        self.sequence = 1;
+        self.sequence = sequence;
         self.cut.forget();
     }
 

@@ -1,0 +1,114 @@
+"""What a server owes the lab, whatever its product: the few values and methods bench builds on.
+
+An `Instance` is files (programs, data directory, snapshot) and may outlive many starts; a `Server`
+is one running process of it. The two are kept apart so that "restore the data" cannot be asked of
+a process that has the files open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from dbdyno.plan import OptionValue
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a server listens: always loopback, and a unix socket where the product has one."""
+
+    host: str
+    port: int
+    socket: Path | None
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """A user of one server; the password is random and never printed."""
+
+    user: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class ServerSpec:
+    """What to run: a label for messages, a reference such as ``mysql:8.0.15``, the user's settings.
+
+    Attributes:
+        settings: verbatim configuration keys, laid over the common settings of a fair comparison.
+    """
+
+    label: str
+    reference: str
+    settings: Mapping[str, OptionValue] = field(default_factory=dict)
+
+
+class Server(Protocol):
+    """One running process of an instance, ready for logins when it is handed out."""
+
+    @property
+    def label(self) -> str:
+        """The system's label, for messages."""
+
+    @property
+    def pid(self) -> int:
+        """The process that was started; counters are read from it."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it listens."""
+
+    @property
+    def credentials(self) -> Credentials:
+        """The load user, who may do everything in the server."""
+
+    @property
+    def database(self) -> str:
+        """The database in which the load's tables live."""
+
+    def version(self) -> str:
+        """What the server says of itself, as by ``SELECT VERSION()``; ServerError if it is gone."""
+
+    def settings(self) -> dict[str, str]:
+        """Every effective global variable, by name; ServerError if it is gone."""
+
+    def status(self) -> dict[str, float]:
+        """Every numeric global status counter, by name; ServerError if it is gone."""
+
+    def alive(self) -> bool:
+        """Whether the started process still runs."""
+
+    def last_words(self) -> str:
+        """The end of its error log, for messages; empty if there is none."""
+
+    def stop(self) -> None:
+        """Ask it to end, wait, kill it at last; ServerError when it did not exit cleanly."""
+
+
+class Instance(Protocol):
+    """A system's files: programs, data directory, snapshot. No process unless started."""
+
+    @property
+    def spec(self) -> ServerSpec:
+        """What this instance was made for."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+
+    def start(self) -> Server:
+        """Start it and wait until its settings are proven; ServerError if that fails."""
+
+    def snapshot(self) -> None:
+        """Copy the stopped server's data aside; ServerError if it runs or the disk is short."""
+
+    def has_snapshot(self) -> bool:
+        """Whether a complete snapshot exists of this reference and format-deciding settings."""
+
+    def restore(self) -> None:
+        """Make the data directory the snapshot again; ServerError if there is none or it runs."""
+
+    def close(self) -> None:
+        """Stop the server if it runs and remove the working data; a snapshot stays."""

@@ -1,0 +1,140 @@
+"""Copies a stopped server's data directory, so that every block begins with the same bytes on disk.
+
+Shares the blocks where the file system can (reflink), else lets the kernel copy. What a file does
+not occupy stays unoccupied, and what it occupies stays so: a redo log full of zeros must not become
+a hole, or the first writes of a trial would pay for finding space. Everything is flushed before the
+copy counts, since writing it back later would disturb the measurement.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ServerError
+from dbdyno.servers.process import ServerUser
+
+FICLONE: Final = 0x40049409  # ioctl request: share all blocks of another file
+RESERVE_BYTES: Final = 64 * 1024**2  # left free beside the copy
+CHUNK_BYTES: Final = 1 << 30
+NO_REFLINK: Final = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS}
+
+
+def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
+    """Copy folder `source` to the new folder `target`, flushed to disk, as `owner`'s own.
+
+    Raises:
+        ServerError: the disk is too small, the source holds more than files and folders, or the
+            copy failed; a half-made target is removed.
+    """
+    check_space(source, target.parent)
+    try:
+        _copy_folder(source, target, owner)
+        _flush(target.parent)
+    except OSError as error:
+        shutil.rmtree(target, ignore_errors=True)
+        raise ServerError(f"{source} cannot be copied to {target}: {error.strerror}") from error
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+
+
+def check_space(source: Path, target: Path) -> None:
+    """There is room for a copy of `source` below `target`; ServerError says needed and free."""
+    needed = occupied_bytes(source) + RESERVE_BYTES
+    free = shutil.disk_usage(target).free
+    if free < needed:
+        raise ServerError(
+            f"the disk is too full for a copy of {source}",
+            wanted=f"{needed} bytes free at {target}",
+            found=f"{free} bytes free",
+            hint="make room, use fewer rows, or a workspace on another disk",
+        )
+
+
+def occupied_bytes(folder: Path) -> int:
+    """Disk space that the files of a folder take."""
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+
+
+def _copy_folder(source: Path, target: Path, owner: ServerUser | None) -> None:
+    target.mkdir(mode=0o700)
+    for item in sorted(source.iterdir()):
+        kind = item.lstat().st_mode
+        if stat.S_ISDIR(kind):
+            _copy_folder(item, target / item.name, owner)
+        elif stat.S_ISREG(kind):
+            copy_file(item, target / item.name, owner)
+        elif not stat.S_ISSOCK(kind):
+            raise ServerError(f"{item} is neither a file nor a folder, so it is not copied")
+    if owner is not None:
+        os.chown(target, owner.uid, owner.gid)
+    _flush(target)
+
+
+def copy_file(source: Path, target: Path, owner: ServerUser | None) -> None:
+    """Copy one file with its holes and its allocated zeros, and flush it."""
+    with open(source, "rb", opener=_unlinked) as read, target.open("xb") as written:
+        if not _share_blocks(read.fileno(), written.fileno()):
+            facts = os.fstat(read.fileno())
+            size = facts.st_size
+            os.truncate(written.fileno(), size)
+            if 0 < size <= facts.st_blocks * 512:  # space reserved but unwritten reads as a hole
+                os.posix_fallocate(written.fileno(), 0, size)
+            for start, end in _occupied(read.fileno(), size):
+                _copy_range(read.fileno(), written.fileno(), start, end)
+        os.fchmod(written.fileno(), 0o640)
+        if owner is not None:
+            os.fchown(written.fileno(), owner.uid, owner.gid)
+        os.fsync(written.fileno())
+
+
+def _unlinked(path: str, flags: int) -> int:
+    """Opens the file itself, never what a link of that name points to."""
+    return os.open(path, flags | os.O_NOFOLLOW)
+
+
+def _share_blocks(read: int, written: int) -> bool:
+    try:
+        fcntl.ioctl(written, FICLONE, read)
+    except OSError as error:
+        if error.errno in NO_REFLINK:
+            return False
+        raise
+    return True
+
+
+def _occupied(read: int, size: int) -> Iterator[tuple[int, int]]:
+    """The parts of a file that are not holes, as (start, end)."""
+    at = 0
+    while at < size:
+        try:
+            start = os.lseek(read, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # only a hole is left
+                return
+            raise
+        at = os.lseek(read, start, os.SEEK_HOLE)
+        yield start, at
+
+
+def _copy_range(read: int, written: int, start: int, end: int) -> None:
+    while start < end:
+        count = os.copy_file_range(read, written, min(CHUNK_BYTES, end - start), start, start)
+        if count == 0:
+            raise OSError(errno.EIO, "the file became shorter while it was copied")
+        start += count
+
+
+def _flush(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

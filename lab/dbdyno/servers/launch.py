@@ -1,0 +1,55 @@
+"""Becomes a server: gives up root, ties the process's life to the lab's, then runs the program.
+
+Run by path as a plain script (``python -I -S launch.py PARENT UID GID PROGRAM ARG…``) and imports
+nothing of dbdyno, so it costs some 20 ms and works whatever the lab's environment is.
+
+The order matters: the kernel forgets the death signal when a process changes its user, so it is
+asked for afterwards; and the lab may have died before it was asked for, so the parent is compared
+last of all. The program is run in this very process: the pid the lab knows is the server's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NO_NEW_PRIVS = 38
+KEEP = -1  # this user or group stays as it is
+LAB_IS_GONE = 111
+
+
+def main(arguments: list[str]) -> None:
+    """Never returns: becomes the program, or exits with 111 if the lab has already died."""
+    parent, uid, gid = (int(text) for text in arguments[:3])
+    program = arguments[3:]
+    _raise_file_limit()
+    if uid != KEEP:
+        os.setgroups([])
+        os.setgid(gid)
+        os.setuid(uid)
+    _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(LAB_IS_GONE)
+    os.umask(0o027)
+    os.execv(program[0], program)  # noqa: S606 - no shell is the point
+
+
+def _raise_file_limit() -> None:
+    """As many open files as allowed: a server trims its connections to fit the limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _prctl(option: int, value: int) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

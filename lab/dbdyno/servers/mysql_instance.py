@@ -1,0 +1,148 @@
+"""A MySQL system's files: its data directory, a snapshot of it, and the one process that may run.
+
+Below the instance's folder, ``server`` belongs to the user the server runs as; ``snapshot`` stays
+the lab's own, so a server that goes wrong cannot spoil what later blocks begin with. A snapshot
+counts once its marker is written, last of all; the marker names the jar and the settings that
+decided the bytes, so a snapshot of another version or page size is never taken for ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ServerError
+from dbdyno.servers import copying, places, process, settings, starting
+from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.mysql import MysqlServer, Site
+from dbdyno.servers.pristine import pristine
+
+MARKER: Final = "snapshot.json"
+
+
+class MysqlInstance:
+    """Made by `servers.instance`; not shared between labs."""
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        entry: CatalogEntry,
+        home: Path,
+        folder: Path,
+        report: Callable[[str], None],
+    ) -> None:
+        self.spec = spec
+        user = process.server_user()
+        asked = settings.effective(entry, spec.settings)
+        self.folder = places.instance_folder(folder, user)
+        self._site = Site(spec.label, entry, home, self.folder / "server", user, asked)
+        self._report = report
+        self._server: MysqlServer | None = None
+        self._untouched = True  # no server has run on the data since it was laid out
+        self._clear()  # a lab that died may have left its own
+        if not self.has_snapshot():
+            self._lay_pristine()
+
+    def start(self) -> MysqlServer:
+        """Start it; ServerError if it runs already or its settings are not in force then."""
+        self._must_be_stopped("started")
+        if not self._data.is_dir():
+            self.restore() if self.has_snapshot() else self._lay_pristine()
+        self._server, self._untouched = None, False
+        self._server = starting.start(self._site)
+        return self._server
+
+    def snapshot(self) -> None:
+        """Copy the stopped server's data aside, flushed; an older snapshot is replaced.
+
+        Raises:
+            ServerError: it runs, did not stop cleanly, or the disk is short.
+        """
+        self._must_be_stopped("copied")
+        if not self._untouched and not (self._server and self._server.stopped_cleanly):
+            raise ServerError(
+                f"{self.spec.label}: no snapshot of a server that did not stop cleanly",
+                hint="restore the older snapshot, or load the rows again",
+            )
+        self._report(f"{self.spec.label}: keeping a copy of the loaded data")
+        shutil.rmtree(self._copy, ignore_errors=True)
+        self._copy.mkdir(mode=0o700)
+        copying.copy_tree(self._data, self._copy / "data", owner=None)
+        with (self._copy / MARKER).open("w") as marker:
+            json.dump(self._identity(), marker)
+            marker.flush()
+            os.fsync(marker.fileno())
+
+    def has_snapshot(self) -> bool:
+        """Whether a complete snapshot of this very server and format exists."""
+        try:
+            return bool(json.loads((self._copy / MARKER).read_text()) == self._identity())
+        except (OSError, ValueError):
+            return False
+
+    def restore(self) -> None:
+        """The data directory becomes the snapshot again; ServerError if there is none."""
+        self._must_be_stopped("restored")
+        if not self.has_snapshot():
+            raise ServerError(f"{self.spec.label}: there is no snapshot to restore")
+        self._clear()
+        self._make_work()
+        copying.copy_tree(self._copy / "data", self._data, self._site.user)
+
+    def close(self) -> None:
+        """Stop the server if it runs and remove the working data; a snapshot stays.
+
+        Raises:
+            ServerError: the server did not stop cleanly; its data is removed all the same.
+        """
+        try:
+            if self._server is not None and self._server.alive():
+                self._server.stop()
+        finally:
+            self._clear()
+
+    @property
+    def _data(self) -> Path:
+        return self._site.work / "data"
+
+    @property
+    def _copy(self) -> Path:
+        return self.folder / "snapshot"
+
+    def _identity(self) -> dict[str, object]:
+        return {
+            "reference": self.spec.reference,
+            "jar_sha256": self._site.entry.sha256,
+            "format": settings.format_deciding(self._site.asked),
+        }
+
+    def _must_be_stopped(self, what: str) -> None:
+        if self._server is not None and self._server.alive():
+            raise ServerError(
+                f"{self.spec.label}: a running server cannot be {what}",
+                found=f"pid {self._server.pid}",
+                hint="stop it first",
+            )
+
+    def _lay_pristine(self) -> None:
+        site = self._site
+        source = pristine(site.entry, site.home, site.asked, site.user, self._report)
+        self._clear()
+        self._make_work()
+        copying.copy_tree(source, self._data, site.user)
+
+    def _make_work(self) -> None:
+        work = self._site.work
+        for folder in (work, work / "tmp"):
+            folder.mkdir()
+        for folder in (work / "tmp", work):  # nothing is changed below what is given away
+            process.give_to(folder, self._site.user, 0o700)
+
+    def _clear(self) -> None:
+        shutil.rmtree(self._site.work, ignore_errors=True)
+        self._server, self._untouched = None, True

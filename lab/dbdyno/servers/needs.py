@@ -1,0 +1,96 @@
+"""Finds every tool and library a server will want, before anything is downloaded.
+
+All that is missing is said in one error with one command, so that a user installs once and not
+four times. A library counts as present when the loader itself can open it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ProvisionError
+from dbdyno.servers.catalog import CatalogEntry, Library
+
+MAVEN: Final = "mvn"
+RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04
+
+
+def check(entry: CatalogEntry, *, download: bool) -> None:
+    """Everything `entry` needs to be fetched (when `download`) and run is here.
+
+    Raises:
+        ProvisionError: names all that is missing and the command that installs it.
+    """
+    _check_machine(entry)
+    tools = [MAVEN] if download and shutil.which(MAVEN) is None else []
+    libraries = [library for library in entry.libraries if not loadable(library.soname)]
+    if not tools and not libraries:
+        return
+    missing = [*tools, *(library.soname for library in libraries)]
+    raise ProvisionError(
+        f"{entry.reference} cannot be {'fetched and run' if download else 'run'} here: "
+        f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing",
+        wanted=", ".join(
+            [*([MAVEN] if download else []), *(lib.soname for lib in entry.libraries)]
+        ),
+        found=f"without {', '.join(missing)}",
+        hint=_command(tools, libraries),
+    )
+
+
+def loadable(soname: str) -> bool:
+    """Whether the system's loader finds and opens a shared library."""
+    try:
+        ctypes.CDLL(soname)
+    except OSError:
+        return False
+    return True
+
+
+def check_program(program: Path, entry: CatalogEntry) -> None:
+    """The unpacked program finds all its libraries, its own private ones included.
+
+    Raises:
+        ProvisionError: the loader says "not found" for some.
+    """
+    ldd = shutil.which("ldd")
+    if ldd is None:
+        return
+    done = subprocess.run([ldd, str(program)], capture_output=True, text=True, check=False)
+    lost = [line.split()[0] for line in done.stdout.splitlines() if "not found" in line]
+    if lost:
+        known = [library for library in entry.libraries if library.soname in lost]
+        raise ProvisionError(
+            f"{entry.reference} was fetched but cannot be run: {', '.join(lost)} not found",
+            hint=_command([], known) if known else "install the packages that hold these libraries",
+        )
+
+
+def _check_machine(entry: CatalogEntry) -> None:
+    system, machine = platform.system(), platform.machine()
+    if (system, machine) != ("Linux", "x86_64"):
+        raise ProvisionError(
+            f"{entry.reference} is built for another machine",
+            wanted="Linux x86_64",
+            found=f"{system} {machine}",
+            hint="run the lab on a Linux x86_64 machine",
+        )
+
+
+def _command(tools: Iterable[str], libraries: Iterable[Library]) -> str:
+    """What to type, with the newer package names where Debian changed them."""
+    packages = ["maven" for _ in tools] + [library.package for library in libraries]
+    command = f"apt-get install -y {' '.join(packages)}"
+    notes = [
+        f"Debian 13 calls {old} {RENAMED[old]}; if its library is named {old_name}t64, make a link "
+        f"{old_name} to it in a folder of LD_LIBRARY_PATH"
+        for old, old_name in ((lib.package, lib.soname) for lib in libraries)
+        if old in RENAMED
+    ]
+    return "; ".join([command, *notes])

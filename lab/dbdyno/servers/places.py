@@ -1,0 +1,109 @@
+"""Where fetched servers and their pristine data are kept, and whether a server's user can go there.
+
+Root's home is closed to everyone else, and as root the servers run as another user: then the cache
+is under /var/cache, and an instance asked for in a closed folder works in the cache instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ProvisionError
+from dbdyno.servers.process import ServerUser
+
+CACHE_FOR_ROOT: Final = Path("/var/cache/dbdyno")
+STANDS_FOR: Final = "stands-for"
+
+
+def cache_folder() -> Path:
+    """The cache: ``$DBDYNO_CACHE``, else /var/cache/dbdyno for root, else the user's own cache."""
+    chosen = os.environ.get("DBDYNO_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    if os.geteuid() == 0:
+        return CACHE_FOR_ROOT
+    own = os.environ.get("XDG_CACHE_HOME")
+    return (Path(own) if own else Path.home() / ".cache") / "dbdyno"
+
+
+def make_cache_folder(*parts: str) -> Path:
+    """A folder inside the cache, made if need be, that nobody else can write to.
+
+    Raises:
+        ProvisionError: the folder cannot be made, or belongs to or is open to somebody else: what
+            lies there is run as a program.
+    """
+    cache = cache_folder()
+    folder = cache.joinpath(*parts)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+        facts = cache.stat()
+    except OSError as error:
+        raise ProvisionError(
+            f"the cache folder {folder} cannot be used: {error.strerror}",
+            hint="name another one with DBDYNO_CACHE",
+        ) from error
+    if facts.st_uid != os.geteuid() or facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ProvisionError(
+            f"the cache folder {cache}, from which programs run, can be changed by others",
+            wanted=f"owner {os.geteuid()}, not writable by group or others",
+            found=f"owner {facts.st_uid}, mode {stat.filemode(facts.st_mode)}",
+            hint=f"chmod go-w {cache}, or name another folder with DBDYNO_CACHE",
+        )
+    return folder
+
+
+def reachable(folder: Path, user: ServerUser | None) -> bool:
+    """Whether the server's user may walk down to a folder; True when servers run as ourselves."""
+    if user is None:
+        return True
+    present = [place for place in (folder, *folder.parents) if place.exists()]
+    return all(_may_enter(place.stat(), user) for place in present)
+
+
+def instance_folder(folder: Path, user: ServerUser | None) -> Path:
+    """Make the folder an instance works in: the one asked for, or one in the cache if it is closed.
+
+    Raises:
+        ProvisionError: the folder cannot be made, or the user cannot reach the cache either.
+    """
+    asked = folder.absolute()
+    try:
+        asked.mkdir(parents=True, exist_ok=True)
+        if user is not None:
+            asked.chmod(asked.stat().st_mode | 0o011)
+    except OSError as error:
+        raise ProvisionError(f"{asked} cannot be made: {error.strerror}") from error
+    if user is None or reachable(asked, user):
+        return asked.resolve()
+    return _instead_of(asked, user)
+
+
+def _instead_of(asked: Path, user: ServerUser) -> Path:
+    """A folder in the cache that stands for a closed one; those of vanished ones are removed."""
+    root = make_cache_folder("instances")
+    for note in root.glob(f"*/{STANDS_FOR}"):
+        if not Path(note.read_text()).exists():
+            shutil.rmtree(note.parent, ignore_errors=True)
+    instead = root / hashlib.sha256(str(asked).encode()).hexdigest()[:16]
+    instead.mkdir(mode=0o755, exist_ok=True)
+    (instead / STANDS_FOR).write_text(str(asked))
+    if not reachable(instead, user):
+        raise ProvisionError(
+            f"the servers' user {user.name} can reach neither {asked} nor {instead}",
+            hint="name a folder that others may enter with DBDYNO_CACHE",
+        )
+    return instead.resolve()
+
+
+def _may_enter(facts: os.stat_result, user: ServerUser) -> bool:
+    if facts.st_uid == user.uid:
+        return bool(facts.st_mode & stat.S_IXUSR)
+    if facts.st_gid == user.gid:
+        return bool(facts.st_mode & stat.S_IXGRP)
+    return bool(facts.st_mode & stat.S_IXOTH)

@@ -1,0 +1,111 @@
+"""A version's freshly initialised data directory, made once and copied to every instance.
+
+Initialising takes seconds and writes the same bytes each time; it is kept in the cache under the
+version and those settings that cannot be changed later. It holds a root without password, so it is
+closed to everybody but the lab, and a server never runs on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ProvisionError, ServerError
+from dbdyno.servers import copying, places, process, provision, settings
+from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.process import ServerUser
+from dbdyno.servers.words import error_lines, printed_log
+
+INITIALISE_S_MAX: Final = 300
+MARKER: Final = "identity.json"
+QUIET: Final = {"log_bin": "OFF", "performance_schema": "OFF", "ssl": "OFF"}
+
+
+def pristine(
+    entry: CatalogEntry,
+    home: Path,
+    asked: Mapping[str, str],
+    user: ServerUser | None,
+    report: Callable[[str], None],
+) -> Path:
+    """The pristine data directory for these settings, made first if need be; only to be copied.
+
+    Raises:
+        ServerError: the server could not initialise it; quotes its log.
+        ProvisionError: the cache cannot be used.
+    """
+    deciding = settings.at_initialisation(asked)
+    identity = json.dumps({"jar": entry.sha256, "settings": deciding}, sort_keys=True)
+    root = places.make_cache_folder("pristine")
+    if not places.reachable(root, user):
+        raise ProvisionError(
+            f"the servers' user {user.name if user else ''} cannot reach the cache {root}",
+            hint="name a folder that others may enter with DBDYNO_CACHE",
+        )
+    place = root / f"{entry.folder_name}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+    with provision.locked(root / f"{place.name}.lock", report):
+        if not (place / MARKER).is_file():
+            report(f"{entry.reference}: initialising a data directory")
+            shutil.rmtree(place, ignore_errors=True)
+            _make(entry, home, deciding, user, place, identity)
+    return place / "data"
+
+
+def _make(
+    entry: CatalogEntry,
+    home: Path,
+    deciding: Mapping[str, str],
+    user: ServerUser | None,
+    place: Path,
+    identity: str,
+) -> None:
+    with tempfile.TemporaryDirectory(prefix=".making-", dir=place.parent) as made:
+        outer = Path(made)
+        outer.chmod(0o711)
+        work = outer / "server"
+        for folder in (work, work / "tmp"):
+            folder.mkdir()
+        for folder in (work / "tmp", work):  # nothing is changed below what is given away
+            process.give_to(folder, user, 0o700)
+        _initialise(entry, home, deciding, user, work)
+        fresh = outer / "fresh"
+        fresh.mkdir(mode=0o700)
+        copying.copy_tree(work / "data", fresh / "data", owner=None)  # flushed, and the lab's own
+        (fresh / "data" / "auto.cnf").unlink(missing_ok=True)  # its copies get ids of their own
+        (fresh / MARKER).write_text(identity)
+        fresh.rename(place)
+
+
+def _initialise(
+    entry: CatalogEntry,
+    home: Path,
+    deciding: Mapping[str, str],
+    user: ServerUser | None,
+    work: Path,
+) -> None:
+    where = settings.places_of(entry, home, work, work / "my.sock")
+    config = work.parent / "my.cnf"  # holds no secret; the server only reads it
+    config.write_text(settings.render({**QUIET, **deciding, **where}))
+    config.chmod(0o644)
+    command = [str(home / provision.PROGRAM), f"--defaults-file={config}", "--initialize-insecure"]
+    running = process.spawn(command, work, user, printed_log(work))
+    try:
+        code: int | None = running.wait(INITIALISE_S_MAX)
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        running.kill()
+        running.wait()
+    if code != 0:
+        ending = "took too long" if code is None else f"exit code {code}"
+        raise ServerError(
+            f"{entry.reference}: the server could not initialise a data directory ({ending})",
+            wanted=", ".join(f"{name} = {text}" for name, text in deciding.items()) or None,
+            found=error_lines(work),
+        )

@@ -1,0 +1,135 @@
+"""Starts a server's process so that it cannot outlive the lab, and never as root.
+
+The kernel kills the server when the *thread* that started it ends, not only when the process does.
+Servers are therefore started from the main thread alone; from another one it is an error, because
+a server would vanish in the middle of a trial when that thread returned.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from dbdyno.errors import ServerError
+from dbdyno.servers import launch
+
+LOOPBACK: Final = "127.0.0.1"
+PASSED_ON: Final = ("PATH", "TZ", "LD_LIBRARY_PATH")
+
+
+@dataclass(frozen=True)
+class ServerUser:
+    """The unprivileged user that servers run as when the lab is root."""
+
+    name: str
+    uid: int
+    gid: int
+
+
+def server_user() -> ServerUser | None:
+    """Who servers run as: None = as ourselves; as root ``$DBDYNO_SERVER_USER``, else nobody.
+
+    Raises:
+        ServerError: there is no such user, or it is root.
+    """
+    if os.geteuid() != 0:
+        return None
+    name = os.environ.get("DBDYNO_SERVER_USER", "nobody")
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError as error:
+        raise ServerError(
+            f"there is no user {name!r} to run servers as",
+            hint="make one, or name another with DBDYNO_SERVER_USER",
+        ) from error
+    if found.pw_uid == 0:
+        raise ServerError("servers do not run as root", hint="name a user with DBDYNO_SERVER_USER")
+    return ServerUser(name, found.pw_uid, found.pw_gid)
+
+
+def spawn(
+    command: Sequence[str], folder: Path, user: ServerUser | None, output: Path
+) -> subprocess.Popen[bytes]:
+    """Start `command` as the server's user in `folder`; it dies with the lab.
+
+    Args:
+        output: file that receives what the program prints.
+
+    Raises:
+        ServerError: called from a thread that is not the main one, or the fork failed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise ServerError(
+            "a server must be started from the main thread",
+            found=threading.current_thread().name,
+            hint="the kernel ends a server together with the thread that started it",
+        )
+    uid, gid = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
+    launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(uid), str(gid)]
+    try:
+        with output.open("ab") as printed:
+            return subprocess.Popen(
+                [*launcher, *command],
+                cwd=folder,
+                env=_environment(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is the lab's to handle, not the server's
+            )
+    except OSError as error:
+        raise ServerError(f"{command[0]} cannot be started: {error.strerror}") from error
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**kept, "HOME": str(folder), "LC_ALL": "C"}
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago; another program may take it before us."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def port_is_free(port: int) -> bool:
+    """Whether a server could listen on this loopback port now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+        return True
+
+
+def holder(port: int) -> str:
+    """Who listens on a port, for messages: program and pid where we may see them."""
+    try:
+        for connection in psutil.net_connections("tcp"):
+            if connection.status != psutil.CONN_LISTEN or connection.laddr[1:] != (port,):
+                continue
+            if connection.pid is None:
+                break
+            return f"{psutil.Process(connection.pid).name()} (pid {connection.pid})"
+    except psutil.Error:
+        pass
+    return "another program"
+
+
+def give_to(path: Path, user: ServerUser | None, mode: int) -> None:
+    """Make a file or folder the server's own."""
+    if user is not None:
+        os.chown(path, user.uid, user.gid)
+    path.chmod(mode)

@@ -1,0 +1,212 @@
+"""Real servers: got, started with proven settings, stopped, copied, and never left behind."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pymysql
+import pytest
+
+from dbdyno import servers
+from dbdyno.errors import ServerError
+from dbdyno.servers.reference import find
+
+pytestmark = pytest.mark.live
+REFERENCES = ["mysql:5.7.22", "mysql:8.0.15"]
+SMALL = {"innodb_log_file_size": "48M", "innodb_buffer_pool_size": "128M"}
+
+
+def quiet(text: str) -> None:
+    assert text
+
+
+@pytest.fixture
+def folder():
+    """A folder that the servers' user may enter (pytest's own are closed)."""
+    made = Path(tempfile.mkdtemp(prefix="dbdyno-live-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(params=REFERENCES)
+def spec(request):
+    return servers.ServerSpec("fast", request.param, SMALL)
+
+
+@pytest.fixture
+def instance(spec, folder):
+    made = servers.instance(spec, folder, quiet)
+    yield made
+    made.close()
+
+
+def ask(server, sql, password=None):
+    """Rows answered to the load user over TCP, as the engine would ask."""
+    connection = pymysql.connect(
+        host=server.endpoint.host,
+        port=server.endpoint.port,
+        user=server.credentials.user,
+        password=server.credentials.password if password is None else password,
+        database=server.database,
+        autocommit=True,
+    )
+    try:
+        with connection.cursor() as cursor:
+            for statement in sql.split(";"):
+                cursor.execute(statement)
+            return cursor.fetchall()
+    finally:
+        connection.close()
+
+
+def fill(server):
+    doublings = "; INSERT INTO t (pad) SELECT pad FROM t" * 12
+    ask(
+        server,
+        "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, pad VARCHAR(200))"
+        "; INSERT INTO t (pad) VALUES (REPEAT('x', 200))" + doublings,
+    )
+    return ask(server, "CHECKSUM TABLE t")
+
+
+def test_a_started_server_is_the_one_asked_for_with_its_settings_in_force(instance, spec):
+    server = instance.start()
+    settings = server.settings()
+    assert server.version() == find(spec.reference).version
+    assert server.alive()
+    assert psutil.Process(server.pid).name() == "mysqld"
+    assert settings["innodb_buffer_pool_size"] == str(128 * 1024**2)
+    assert settings["log_bin"] == "OFF"
+    assert settings["performance_schema"] == "OFF"
+    assert settings["port"] == str(server.endpoint.port)
+    assert server.status()["Uptime"] >= 0
+    assert ask(server, "SELECT DATABASE(), CURRENT_USER()") == (("sbtest", "dbdyno@%"),)
+
+
+def test_it_does_not_run_as_root_nor_show_a_password(instance):
+    server = instance.start()
+    process = psutil.Process(server.pid)
+    mine = pwd.getpwuid(os.geteuid()).pw_name
+    assert process.username() == (mine if mine != "root" else "nobody")
+    secret = server.credentials.password
+    told = [path.read_text() for path in (instance.folder / "server").glob("*.*") if path.is_file()]
+    assert secret not in " ".join([*process.cmdline(), *told, repr(server.credentials)])
+    listening = {c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN}
+    assert listening == {"127.0.0.1"}
+
+
+def test_a_wrong_password_is_refused(instance):
+    with pytest.raises(pymysql.err.OperationalError, match="Access denied"):
+        ask(instance.start(), "SELECT 1", password="wrong")
+
+
+def test_stopping_keeps_the_data_and_makes_new_passwords(instance):
+    server = instance.start()
+    before, password = fill(server), server.credentials.password
+    server.stop()
+    assert not server.alive()
+    again = instance.start()
+    assert ask(again, "CHECKSUM TABLE t") == before
+    assert again.credentials.password != password
+
+
+def test_a_snapshot_brings_the_data_back(instance, spec, folder):
+    server = instance.start()
+    before = fill(server)
+    with pytest.raises(ServerError, match="running server cannot be copied"):
+        instance.snapshot()
+    server.stop()
+    assert not instance.has_snapshot()
+    instance.snapshot()
+    server = instance.start()
+    ask(server, "DELETE FROM t WHERE id < 1000; CREATE TABLE other (id INT)")
+    server.stop()
+    instance.restore()
+    server = instance.start()
+    assert ask(server, "CHECKSUM TABLE t") == before
+    assert ask(server, "SHOW TABLES") == (("t",),)
+    instance.close()
+    other = servers.ServerSpec("fast", spec.reference, {**SMALL, "innodb_file_per_table": False})
+    later = servers.instance(spec, folder, quiet)
+    assert later.has_snapshot()  # a lab that resumes finds it
+    later.close()
+    different = servers.instance(other, folder, quiet)
+    assert not different.has_snapshot()  # but not for another format
+    different.close()
+
+
+def test_an_unknown_setting_is_quoted_from_the_servers_log(spec, folder):
+    wrong = servers.ServerSpec("odd", spec.reference, {**SMALL, "innodb_wonder": 1})
+    made = servers.instance(wrong, folder, quiet)
+    with pytest.raises(ServerError, match="odd: the server did not start") as caught:
+        made.start()
+    assert "unknown variable 'innodb_wonder=1'" in (caught.value.found or "")
+    made.close()
+
+
+def test_a_rounded_setting_is_an_error_with_both_values(spec, folder):
+    rounded = servers.ServerSpec("odd", spec.reference, {"innodb_buffer_pool_size": "300M"})
+    made = servers.instance(rounded, folder, quiet)
+    with pytest.raises(ServerError, match="did not take innodb_buffer_pool_size") as caught:
+        made.start()
+    assert caught.value.wanted == "innodb_buffer_pool_size = 300M"
+    assert caught.value.found == "innodb_buffer_pool_size = '402653184'"
+    assert not [p for p in psutil.process_iter(["cmdline"]) if str(folder) in str(p.info)]
+    made.close()
+
+
+def test_a_server_that_was_killed_says_so_and_gives_no_snapshot(instance):
+    server = instance.start()
+    os.kill(server.pid, signal.SIGKILL)
+    limit = time.monotonic() + 10
+    while server.alive() and time.monotonic() < limit:
+        time.sleep(0.01)
+    with pytest.raises(ServerError, match=r"had ended before it was stopped \(SIGKILL\)"):
+        server.stop()
+    with pytest.raises(ServerError, match="did not stop cleanly"):
+        instance.snapshot()
+
+
+def test_the_newest_takes_the_common_settings_under_their_new_names(folder):
+    made = servers.instance(servers.ServerSpec("new", "mysql:8.0.31", {}), folder, quiet)
+    server = made.start()
+    assert server.version() == "8.0.31"
+    assert server.settings()["innodb_redo_log_capacity"] == str(512 * 1024**2)
+    assert ask(server, "SELECT 1") == ((1,),)
+    server.stop()
+    made.close()
+
+
+def test_no_server_outlives_a_lab_that_is_killed(spec, folder):
+    lab = textwrap.dedent(
+        f"""
+        import sys, time
+        from pathlib import Path
+        from dbdyno import servers
+        spec = servers.ServerSpec("fast", {spec.reference!r}, {SMALL!r})
+        server = servers.instance(spec, Path({str(folder)!r}), lambda text: None).start()
+        print(server.pid, flush=True)
+        time.sleep(600)
+        """
+    )
+    root = str(Path(servers.__file__).parents[2])
+    with subprocess.Popen(
+        [sys.executable, "-c", lab], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root}
+    ) as running:
+        assert running.stdout is not None
+        pid = int(running.stdout.readline())
+        assert psutil.Process(pid).name() == "mysqld"
+        running.kill()
+    limit = time.monotonic() + 2
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < limit, "the server outlived its lab"
+        time.sleep(0.02)

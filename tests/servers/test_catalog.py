@@ -1,0 +1,23 @@
+import re
+
+import pytest
+
+from dbdyno.servers.catalog import CATALOG
+
+
+@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.reference)
+def test_every_row_is_complete_and_well_formed(entry):
+    assert re.fullmatch(r"[0-9a-f]{64}", entry.sha256)
+    assert re.fullmatch(r"[\w.-]+:[\w.-]+:[\w.-]+", entry.artifact)
+    assert entry.jar_name.endswith(".jar")
+    assert entry.download_bytes > 1_000_000
+    assert {"libaio.so.1", "libnuma.so.1"} <= {library.soname for library in entry.libraries}
+
+
+def test_no_reference_and_no_digest_stands_twice():
+    assert len({entry.reference for entry in CATALOG}) == len(CATALOG)
+    assert len({entry.sha256 for entry in CATALOG}) == len(CATALOG)
+
+
+def test_versions_compare_as_numbers():
+    assert [entry.version_numbers for entry in CATALOG] == [(5, 7, 22), (8, 0, 15), (8, 0, 31)]

@@ -1,0 +1,43 @@
+import os
+import subprocess
+import sys
+
+from dbdyno.servers import launch
+
+
+def run(*arguments, parent=None):
+    start = [sys.executable, "-I", "-S", launch.__file__, str(parent or os.getpid())]
+    return subprocess.run(
+        [*start, *arguments], capture_output=True, text=True, check=False, timeout=30
+    )
+
+
+def test_the_program_takes_over_the_process_with_its_death_tied_to_ours():
+    ask = (
+        "import ctypes, os; s = ctypes.c_int();"
+        "ctypes.CDLL(None).prctl(2, ctypes.byref(s), 0, 0, 0);"
+        "print(s.value, os.getppid(), open('/proc/self/status').read().count('NoNewPrivs:\\t1'))"
+    )
+    done = run("-1", "-1", sys.executable, "-I", "-c", ask)
+    assert done.stdout.split() == ["9", str(os.getpid()), "1"], done.stderr
+
+
+def test_a_lab_that_is_already_gone_starts_nothing(tmp_path):
+    done = run("-1", "-1", "/bin/touch", str(tmp_path / "ran"), parent=1)
+    assert done.returncode == launch.LAB_IS_GONE
+    assert not (tmp_path / "ran").exists()
+
+
+def test_as_root_the_user_and_all_groups_are_given_up():
+    if os.geteuid() != 0:
+        done = run(str(os.geteuid()), str(os.getegid()), "/usr/bin/id", "-G")
+        assert done.returncode != 0  # only root may change its groups, and says so
+        return
+    done = run("65534", "65534", "/usr/bin/id", "-G")
+    assert done.stdout.split() == ["65534"]
+
+
+def test_open_files_are_raised_to_what_is_allowed():
+    done = run("-1", "-1", "/bin/sh", "-c", "ulimit -Sn; ulimit -Hn")
+    soft, hard = done.stdout.split()
+    assert soft == hard

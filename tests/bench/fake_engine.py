@@ -1,0 +1,150 @@
+"""Speaks the engine child's protocol without an engine; time runs as fast as its test wants.
+
+Run as a program with options as JSON in its one argument:
+  tick_s        real seconds that an interval of one second takes
+  fail          {"run" | "prepare" | "cleanup": the error to answer with}
+  kill_server   path: at the second measured interval, if the path is not there, it is made and the
+                server is killed (its pid stands in the endpoint's port)
+  die           true: the child kills itself after two intervals
+  deaf          true: "stop" is not heard
+  log           path: each request is appended to it, without its password
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+OPTIONS = {"tick_s": 0.01, "fail": {}, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
+EVENT = "event"
+
+
+def tell(kind, value):
+    sys.stdout.write(json.dumps({kind: value}) + "\n")
+    sys.stdout.flush()
+
+
+def interval(phase, second, blob):
+    return {
+        "phase": phase,
+        "start_s": float(second),
+        "end_s": second + 1.0,
+        "events": 100,
+        "reads": 1400,
+        "writes": 400,
+        "others": 200,
+        "errors": {},
+        "restarts": 0,
+        "reconnects": 0,
+        "bytes_received": 1000,
+        "bytes_sent": 500,
+        "latency_ns_sum": 100 * 80_000_000,
+        "latency_ns_min": 80_000_000,
+        "latency_ns_max": 80_000_000,
+        "histograms": {EVENT: blob},
+    }
+
+
+def told(one):
+    return {
+        "at_s": one["end_s"],
+        "phase": one["phase"],
+        "connections": 8,
+        "events": one["events"],
+        "queries": 2000,
+        "reads": one["reads"],
+        "writes": one["writes"],
+        "others": one["others"],
+        "errors": 0,
+        "reconnects": 0,
+        "seconds": one["end_s"] - one["start_s"],
+        "latency_ms": {"50": 80.0, "95": 80.0, "99": 80.0},
+    }
+
+
+def run(spec, stop):
+    blob = OPTIONS.get("blob", "")
+    warmup, window = int(spec["warmup_s"]), int(spec["window_s"])
+    intervals, failure = [], None
+    for second in range(warmup + window):
+        if stop.wait(OPTIONS["tick_s"]):
+            break
+        one = interval("warmup" if second < warmup else "measured", second, blob)
+        intervals.append(one)
+        tell("interval", told(one))
+        if OPTIONS.get("die") and second == 1:
+            sys.stderr.write("thread panicked: index out of bounds\n")
+            sys.stderr.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if second == warmup + 1 and kills(OPTIONS.get("kill_server")):
+            os.kill(spec["endpoint"]["port"], signal.SIGKILL)
+            failure = {"code": 2013, "sqlstate": None, "message": "Lost connection", "stage": "run"}
+            break
+    by = "error" if failure else "stop" if stop.is_set() else "time"
+    tell(
+        "record",
+        {
+            "engine_version": "fake",
+            "reactor": "epoll",
+            "threads": 1,
+            "connections": spec["connections"],
+            "server_version": "8.0.15",
+            "distribution": spec["distribution"],
+            "prepared": spec["prepared"],
+            "intervals": intervals,
+            "measured": {"cpu_s": 0.5, "cpu_share_max": 0.25},
+            "fairness": {},
+            "stopped_by": by,
+            "failure": failure,
+        },
+    )
+
+
+def kills(path):
+    if not path or Path(path).exists():
+        return False
+    Path(path).touch()
+    return True
+
+
+def prepare(spec):
+    total = spec["tables"] * spec["table_size"]
+    for table in range(1, spec["tables"] + 1):
+        done = table * spec["table_size"]
+        tell(
+            "progress",
+            {"table": table, "rows_done": done, "rows_total": total, "stage": "insert"},
+        )
+    tell("report", {"tables": spec["tables"], "rows": total, "seconds": 0.1})
+
+
+def wait_for_stop(stop):
+    sys.stdin.readline()
+    if not OPTIONS.get("deaf"):
+        stop.set()
+
+
+def main():
+    request = json.loads(sys.stdin.readline())
+    do, spec = request["do"], request["spec"]
+    if "log" in OPTIONS:
+        with Path(OPTIONS["log"]).open("a") as log:
+            log.write(json.dumps({"do": do, **spec, "password": None}) + "\n")
+    stop = threading.Event()
+    threading.Thread(target=wait_for_stop, args=(stop,), daemon=True).start()
+    if do in OPTIONS["fail"]:
+        tell("error", OPTIONS["fail"][do])
+    elif do == "run":
+        run(spec, stop)
+    elif do == "prepare":
+        prepare(spec)
+    else:
+        tell("report", {})
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

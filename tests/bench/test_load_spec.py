@@ -1,0 +1,89 @@
+"""What the engine is asked for follows from the plan alone, but for the login."""
+
+import pytest
+from tests import making
+
+from dbdyno.bench.load_spec import cleanup_spec, dataset_hash, prepare_spec, run_spec
+from dbdyno.bench.order import trials_of
+from dbdyno.errors import UsageError
+from dbdyno.plan import DatasetPlan, DistributionPlan, WorkloadPlan
+from dbdyno.servers.base import Credentials, Endpoint
+
+
+class Server:
+    endpoint = Endpoint("127.0.0.1", 3307, None)
+    credentials = Credentials("load", "p")
+    database = "sbtest"
+
+
+def plan(**changes):
+    return making.plan(options={"range_size": 50}).model_copy(
+        update={"dataset": DatasetPlan(tables=3, rows=1000), **changes}
+    )
+
+
+def test_a_run_is_the_cell_on_the_dataset_with_the_trials_seed():
+    trial = trials_of(plan(), "r")[0]
+    assert run_spec(plan(), trial, Server()) == {
+        "endpoint": {"host": "127.0.0.1", "port": 3307},
+        "user": "load",
+        "password": "p",
+        "database": "sbtest",
+        "connections": 8,
+        "threads": 0,
+        "warmup_s": 2.0,
+        "window_s": 10.0,
+        "events": 0,
+        "interval_s": 1.0,
+        "drain_s": 30.0,
+        "seed": trial.seed,
+        "seeding": "streams",
+        "reactor": "auto",
+        "prepared": True,
+        "workload": {
+            "name": "oltp_read_write",
+            "options": {"tables": 3, "table_size": 1000, "range_size": 50},
+        },
+        "distribution": {"name": "uniform"},
+        "ignore_errors": [1213, 1020, 1205],
+        "percentiles": [50, 95, 99],
+    }
+
+
+def test_a_server_without_a_port_is_met_at_its_socket(tmp_path):
+    server = Server()
+    server.endpoint = Endpoint("127.0.0.1", 0, tmp_path / "s")
+    assert cleanup_spec(plan(), server)["endpoint"] == {"socket": str(tmp_path / "s")}
+
+
+def test_the_dataset_is_loaded_in_four_streams_from_the_plans_seed():
+    spec = prepare_spec(plan(), Server())
+    assert (spec["tables"], spec["table_size"], spec["threads"]) == (3, 1000, 4)
+    assert spec["seed"] == plan().seed
+    assert "auto_inc" not in spec
+
+
+def workloads(**values):
+    return tuple(
+        WorkloadPlan(name="oltp_read_write", label=label, options={"secondary": value})
+        for label, value in values.items()
+    )
+
+
+def test_table_options_of_the_workloads_make_the_dataset():
+    assert prepare_spec(plan(workloads=workloads(a=True, b=True)), Server())["secondary"] is True
+    with pytest.raises(UsageError, match="different datasets") as caught:
+        prepare_spec(plan(workloads=workloads(a=True, b=False)), Server())
+    assert caught.value.found == "a: True, b: False"
+
+
+def test_a_datasets_name_changes_with_all_that_makes_its_rows_and_nothing_else():
+    base = dataset_hash(plan())
+    others = [
+        plan(dataset=DatasetPlan(tables=3, rows=1001)),
+        plan(distribution=DistributionPlan(name="pareto")),
+        plan(seed=2),
+        plan(workloads=workloads(a=True)),
+    ]
+    assert len({base, *map(dataset_hash, others)}) == 5
+    assert dataset_hash(plan(title="other words")) == base

@@ -1,0 +1,86 @@
+"""Everything a report rests on as one JSON value, for programs and for those who check us.
+
+Numbers are the judgement's own, unrounded; what is not finite becomes null, since JSON has no word
+for it. Histograms stay in the store.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dbdyno.judge import Judgement
+from dbdyno.measurement import Measurement
+from dbdyno.metric import TABLE
+from dbdyno.plan import Plan
+from dbdyno.report.facts import RunFacts
+from dbdyno.report.settings import compare, effective
+from dbdyno.report.trials import Attempt, attempts, systems_of
+
+FORMAT: Final = 1
+"""Raised when a key changes its meaning or goes."""
+
+
+def document(
+    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
+) -> dict[str, Any]:
+    """The report as JSON values."""
+    systems = systems_of(plan, measurements)
+    found = compare(measurements, systems)
+    made: dict[str, Any] = {
+        "format": FORMAT,
+        "run": run.model_dump(mode="json"),
+        "plan": plan.model_dump(mode="json"),
+        **of_judgement(judgement),
+        "trials": [_trial(attempt) for attempt in attempts(measurements, judgement)],
+        "settings": {system: effective(measurements, system) for system in systems},
+        "settings_differing": [row[0] for row in found.differing],
+        "settings_partial": [row[0] for row in found.partial],
+        "settings_ignored": list(found.ignored),
+    }
+    return {name: finite(value) for name, value in made.items()}
+
+
+def of_judgement(judgement: Judgement) -> dict[str, Any]:
+    """Verdicts, estimates, values and findings under their names."""
+    dumped = judgement.model_dump(mode="json")
+    return {name: dumped[name] for name in ("verdicts", "estimates", "values", "findings")}
+
+
+def text(value: Mapping[str, Any]) -> str:
+    """JSON text; the same value always gives the same text."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def finite(value: object) -> object:
+    """The same value with null for every number that JSON cannot hold."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(inner) for inner in value]
+    return value
+
+
+def _trial(attempt: Attempt) -> dict[str, Any]:
+    measurement = attempt.measurement
+    return {
+        "trial": measurement.trial.model_dump(mode="json"),
+        "key": measurement.trial.key,
+        "state": attempt.state.value,
+        "why": attempt.why,
+        "started_at": measurement.started_at,
+        "warmup_s": measurement.warmup_s,
+        "window_s": measurement.window_s,
+        "events": measurement.events,
+        "queries": measurement.queries,
+        "errors": measurement.errors,
+        "restarts": sum(interval.restarts for interval in measurement.measured),
+        "server_version": measurement.server.version,
+        "server_cpu_s": measurement.server.cpu_s,
+        "engine": measurement.engine.model_dump(mode="json"),
+        "values": {metric.name: measurement.value(metric) for metric in TABLE},
+    }

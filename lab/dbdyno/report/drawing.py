@@ -1,0 +1,48 @@
+"""From a chart's specification to SVG and PNG, without a browser and without the network."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from xml.sax.saxutils import escape
+
+import altair
+import vl_convert
+
+from dbdyno.report.parts import Figure
+
+VEGA_LITE: Final = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+PIXELS_PER_UNIT: Final = 2.0
+OPENING: Final = re.compile(r"<svg\b[^>]*>")
+SPACE: Final = re.compile(r'\sxmlns(?::xlink)?="[^"]*"')
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as files: SVG text and PNG bytes."""
+
+    figure: Figure
+    svg: str
+    png: bytes
+
+    @property
+    def inline(self) -> str:
+        """The SVG to be put into a page: named, scalable, its ids unlike any other chart's."""
+        name = self.figure.name
+        svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", self.svg)
+        box = re.search(r'viewBox="[^"]*"', svg)
+        opening = (
+            f'<svg class="chart" role="img" aria-labelledby="{name}-title {name}-desc" '
+            f"{box.group() if box else ''}>"
+            f'<title id="{name}-title">{escape(self.figure.title)}</title>'
+            f'<desc id="{name}-desc">{escape(self.figure.description)}</desc>'
+        )
+        return SPACE.sub("", OPENING.sub(lambda _: opening, svg, count=1))
+
+
+def draw(figure: Figure) -> Drawing:
+    """Draws a figure; the PNG is made from the SVG, so the two cannot differ."""
+    svg = vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=VEGA_LITE)
+    png = vl_convert.svg_to_png(svg, scale=PIXELS_PER_UNIT)
+    return Drawing(figure, svg, bytes(png))

@@ -1,0 +1,87 @@
+"""A story as GitHub Markdown: for an issue, a wiki or a terminal.
+
+Text from outside (labels, settings, the environment) is escaped so that it cannot end a table's
+cell, become a tag or a link, or start emphasis.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dbdyno.report.parts import (
+    Code,
+    Entries,
+    Figure,
+    Items,
+    Paragraph,
+    Part,
+    Section,
+    Story,
+    Table,
+)
+
+SPECIAL = re.compile(r"[\\`*|]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[])|^(?=[#>+-] )")
+CHARTS = "charts"
+"""The folder of the charts, beside the page."""
+
+
+def render(story: Story) -> str:
+    """The whole report as Markdown; charts are images in `charts/`."""
+    lines = [f"# {text(story.title)}", "", f"*{text(story.byline)}*", ""]
+    lines += [f"**{text(story.conclusion)}**", ""]
+    for section in story.sections:
+        lines += _section(section)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield from (f"## {text(section.heading)}", "")
+    for part in section.parts:
+        yield from _part(part)
+        yield ""
+
+
+def _part(part: Part) -> Iterator[str]:
+    match part:
+        case Paragraph():
+            yield text(part.text)
+        case Items():
+            yield from (f"- {text(item)}" for item in part.items)
+        case Table():
+            yield from _folded(part) if part.folded else table(part)
+        case Entries():
+            for entry in part.entries:
+                yield f"- **{text(entry.mark)}**, {text(entry.heading)}: {text(entry.text)}"
+                yield from (f"  - {text(line)}" for line in entry.lines)
+        case Figure():
+            yield f"![{text(part.title)}]({CHARTS}/{part.name}.png)"
+        case Code():
+            yield from ("```sh", part.text.replace("```", "'''"), "```")
+
+
+def table(part: Table) -> Iterator[str]:
+    """A GitHub table under its caption."""
+    yield from (f"**{text(part.caption)}**", "")
+    yield _row(column.heading for column in part.columns)
+    yield "|" + "|".join(" ---: " if column.numeric else " --- " for column in part.columns) + "|"
+    for row in part.rows:
+        yield _row(row)
+
+
+def _folded(part: Table) -> Iterator[str]:
+    yield f"<details><summary>{text(part.caption)} ({len(part.rows)} rows)</summary>"
+    yield ""
+    yield from table(part)
+    yield from ("", "</details>")
+
+
+def _row(cells: Iterator[str] | tuple[str, ...]) -> str:
+    return "| " + " | ".join(text(cell) for cell in cells) + " |"
+
+
+def text(plain: str) -> str:
+    """Plain text in which nothing is markup, on one line."""
+    line = " ".join(plain.split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return SPECIAL.sub(lambda found: f"\\{found.group()}", line)

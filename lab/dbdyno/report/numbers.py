@@ -1,0 +1,92 @@
+"""How numbers are printed: one place, so that tables, sentences and charts agree on every digit.
+
+Four significant digits are what a benchmark can carry; more would pretend. Thousands are parted by
+a narrow no-break space, which no locale mistakes for a decimal point. A ratio is printed as the
+change it means (0.769 → −23.1 %), with a true minus sign, as `judge.verdict.sentence` does.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from dbdyno.judge import Estimate, SystemValue
+from dbdyno.metric import Metric
+
+THIN: Final = "\u202f"
+"""Narrow no-break space between groups of three digits."""
+NONE: Final = "—"
+"""There is no such number."""
+TOO_FEW: Final = "not enough requests"
+"""A percentile with fewer than 100 requests beyond it (method.md 1.f.2)."""
+SIGNIFICANT_DIGITS: Final = 4
+DECIMALS_BELOW_ONE: Final = 3
+MULTIPLE_FROM: Final = 10.0
+"""From that ratio on, a multiple (×12) says more than a percentage."""
+
+
+def number(value: float | None, decimals_max: int = 2) -> str:
+    """Four significant digits, thousands parted; whole numbers keep all their digits."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(value)))
+    most = decimals_max if abs(value) >= 1 else max(decimals_max, DECIMALS_BELOW_ONE)
+    decimals = min(max(SIGNIFICANT_DIGITS - 1 - exponent, 0), most)
+    return f"{value:,.{decimals}f}".replace(",", THIN).replace("-", "−")
+
+
+def count(value: int, what: str) -> str:
+    """A whole number with its noun: "1 block", "1 200 blocks"."""
+    return f"{value:,} {what}{'' if value == 1 else 's'}".replace(",", THIN)
+
+
+def metric_value(value: SystemValue | None, metric: Metric) -> str:
+    """A table's cell for one system: a number, "not enough requests", or a dash if unseen."""
+    if value is None:
+        return NONE
+    if value.value is None:
+        return TOO_FEW if metric.quantile is not None else NONE
+    return number(value.value, metric.decimals)
+
+
+def change(ratio: float | None, sign: bool = True) -> str:
+    """A ratio as a change: 0.769 → "−23.1 %", 12.3 → "×12.3"."""
+    if ratio is None or not math.isfinite(ratio):
+        return NONE
+    return _change(ratio, sign) + ("" if ratio >= MULTIPLE_FROM else " %")
+
+
+def change_with_interval(estimate: Estimate | None) -> str:
+    """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; a dash without a ratio."""
+    if estimate is None or estimate.ratio is None:
+        return NONE
+    if estimate.low is None or estimate.high is None:
+        return change(estimate.ratio)
+    return f"{change(estimate.ratio)} [{_change(estimate.low)}, {_change(estimate.high)}]"
+
+
+def _change(ratio: float, sign: bool = True) -> str:
+    if ratio >= MULTIPLE_FROM:
+        return f"×{number(ratio)}"
+    text = f"{(ratio - 1) * 100:+.1f}"
+    if text in ("+0.0", "-0.0"):
+        return "0.0"
+    return text.replace("-", "−") if sign else text.lstrip("+-")
+
+
+def seconds(value: float) -> str:
+    """A duration: "15 s", "0.5 s"."""
+    return f"{value:g} s"
+
+
+def share(value: float) -> str:
+    """A share as a percentage without sign: 0.02 → "2 %"."""
+    return f"{value * 100:g} %"
+
+
+def mebibytes(size: float) -> str:
+    """A size in MiB, or in GiB from 10 GiB on."""
+    mib = size / 2**20
+    return f"{number(mib / 1024, 1)} GiB" if mib >= 10 * 1024 else f"{number(mib, 0)} MiB"

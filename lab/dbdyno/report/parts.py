@@ -1,0 +1,131 @@
+"""What a report is made of, before anybody decides how it looks.
+
+`story.tell` gives these values, `markdown` and `html` draw them. So both pages say the same words,
+and what a report says can be tested without looking at markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Plain text, no markup."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of plain sentences."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A table's column; numbers are set to the right."""
+
+    heading: str
+    numeric: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of plain text under a caption.
+
+    Attributes:
+        folded: a long table that a reader opens when it is wanted.
+    """
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A statement with a mark, such as a verdict or a finding.
+
+    Attributes:
+        mark: one word that can be coloured: a verdict's word or a finding's level.
+        heading: what it is about.
+        text: the statement.
+        lines: what supports it or follows from it, a sentence each.
+    """
+
+    mark: str
+    heading: str
+    text: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Statements one below the other, the weightiest first."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart as a Vega-Lite specification.
+
+    Attributes:
+        name: its file's name without extension.
+        description: what it shows in words, for those who cannot see it.
+        spec: Vega-Lite with all data inside.
+    """
+
+    name: str
+    title: str
+    description: str
+    spec: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text to be copied as it stands."""
+
+    text: str
+
+
+Part = Paragraph | Items | Table | Entries | Figure | Code
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands below it."""
+
+    heading: str
+    parts: tuple[Part, ...]
+
+    @property
+    def anchor(self) -> str:
+        """The heading as an address within the page."""
+        return re.sub(r"[^a-z0-9]+", "-", self.heading.lower()).strip("-")
+
+
+@dataclass(frozen=True)
+class Story:
+    """A whole report: the conclusion first, then what it rests on.
+
+    Attributes:
+        byline: which run, when, by which dbdyno.
+    """
+
+    title: str
+    byline: str
+    conclusion: str
+    sections: tuple[Section, ...]
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All charts in the order in which they appear."""
+        parts = (part for section in self.sections for part in section.parts)
+        return tuple(part for part in parts if isinstance(part, Figure))

@@ -1,0 +1,57 @@
+"""The report's table of contents: which sections there are and in which order. Pure.
+
+The conclusion comes first, because a manager reads no further; then the numbers it rests on, the
+doubts, and all that an expert needs to repeat the run or take it apart. To add a section: one
+function here or in a `sections_*` file, one line in `tell`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.judge import Judgement
+from dbdyno.measurement import Measurement
+from dbdyno.plan import Plan
+from dbdyno.report import charts, sections_method, sections_results, sections_settings
+from dbdyno.report.conclusion import paragraph
+from dbdyno.report.facts import RunFacts
+from dbdyno.report.parts import Paragraph, Section, Story
+from dbdyno.report.trials import attempts
+
+
+def tell(
+    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
+) -> Story:
+    """The whole report as values; sections with nothing to say say so or are left out."""
+    made = attempts(measurements, judgement)
+    sections = (
+        sections_results.verdicts(judgement),
+        sections_results.numbers(plan, measurements, judgement),
+        _charts(plan, measurements, judgement),
+        sections_results.server_cpu(plan, made),
+        sections_results.findings(judgement),
+        sections_method.how_measured(plan, measurements),
+        sections_settings.settings(plan, measurements),
+        sections_settings.environment(run),
+        sections_method.trial_order(made),
+        sections_method.limitations(plan, measurements, judgement, run),
+        sections_method.repeat(plan, run),
+    )
+    return Story(
+        title=title(plan),
+        byline=f"Run {run.run_id}, begun {run.created_at}, dbdyno {run.dbdyno_version}, "
+        f"plan {run.plan_hash[:12]}",
+        conclusion=paragraph(plan, judgement, run, made),
+        sections=tuple(section for section in sections if section.parts),
+    )
+
+
+def title(plan: Plan) -> str:
+    """The plan's title, or the systems' names."""
+    return plan.title or " against ".join(system.label for system in plan.systems)
+
+
+def _charts(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:
+    figures = charts.figures(plan, measurements, judgement)
+    nothing = (Paragraph("There is nothing to draw: no trial has been measured."),)
+    return Section("Charts", figures or nothing)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+from tests import making
+from tests.report.made_run import Run, run
+
+from dbdyno.judge import Word
+from dbdyno.report.conclusion import meaning, paragraph, tally
+from dbdyno.report.trials import attempts
+
+RATIOS = {
+    (0.77, 0.76, 0.78): (Word.WORSE, "a reason against mysql:8.0.15"),
+    (1.10, 1.11, 1.12): (Word.BETTER, "a reason for mysql:8.0.15"),
+    (1.02, 1.021, 1.022): (Word.BETTER, "as small as the margin of 2 % or smaller"),
+    (1.0, 1.001, 0.999): (Word.EQUIVALENT, "other grounds"),
+    (1.005, 1.0051, 1.0049): (Word.EQUIVALENT, "A difference exists"),
+    (0.9, 1.1, 1.05): (Word.UNDECIDED, "Undecided is not equal"),
+    (1.1, 1.1): (Word.NO_VERDICT, "too few sound blocks"),
+}
+
+
+@pytest.mark.parametrize("ratios", RATIOS, ids=str)
+def test_each_word_has_its_meaning(ratios: tuple[float, ...]) -> None:
+    made = run(making.plan(), making.pairs(ratios))
+    (verdict,) = made.judgement.verdicts
+    word, says = RATIOS[ratios]
+    assert verdict.word is word
+    assert says in meaning(verdict)
+
+
+def test_void_trials_allow_no_decision() -> None:
+    made = run(making.plan(), making.pairs((0.5, 0.5, 0.5), cpu_share_max=0.99))
+    (verdict,) = made.judgement.verdicts
+    assert verdict.word is Word.VOID
+    assert "no decision" in meaning(verdict)
+    assert _concluded(made).startswith("No trial is usable")
+
+
+def test_several_cells_are_counted_with_the_range_of_their_changes(made: Run) -> None:
+    assert tally(made.judgement.verdicts, making.B) == (
+        "mysql:8.0.15 against mysql:5.7.22 in 2 cells: worse in 1, equivalent in 1. "
+        "Estimated changes of TPS range from −22.8 % to 0.0 %. "
+        "The 95 % interval lies wholly beyond the margin of 2 % in 1 of 2."
+    )
+    assert _concluded(made).endswith("Not counted of 21 attempts: 1 void, 1 failed.")
+
+
+def test_one_cell_is_told_by_its_sentence_and_meaning() -> None:
+    made = run(making.plan(), making.pairs((0.77, 0.76, 0.78)), complete=False)
+    told = _concluded(made)
+    assert told.startswith("oltp_read_write, 8 threads: mysql:8.0.15 is worse than mysql:5.7.22")
+    assert "The run is not complete: 6 of 20 trials are done." in told
+    assert "doubtful finding" in told
+
+
+def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
+    assert _concluded(empty).startswith("Nothing has been measured yet")
+    alone = run(making.plan(systems=(making.A,)), [making.measurement()])
+    assert "compares it with nothing" in _concluded(alone)
+    assert tally([], making.B) == "There is no verdict on mysql:8.0.15."
+
+
+def _concluded(made: Run) -> str:
+    listed = attempts(made.measurements, made.judgement)
+    return paragraph(made.plan, made.judgement, made.facts, listed)

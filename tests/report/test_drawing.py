@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from dbdyno.report.drawing import Drawing, draw
+from dbdyno.report.parts import Figure
+
+HOSTILE = "<script>alert('x')</script>"
+
+
+@pytest.fixture(scope="module")
+def drawing() -> Drawing:
+    encoding = {"x": {"field": "a", "type": "nominal"}, "y": {"field": "b", "type": "quantitative"}}
+    spec = {
+        "data": {"values": [{"a": HOSTILE, "b": 2}]},
+        "mark": {"type": "bar", "clip": True},
+        "encoding": encoding,
+    }
+    return draw(Figure("made", f"Title {HOSTILE}", "One bar & its height", spec))
+
+
+def test_a_figure_becomes_svg_and_png(drawing: Drawing) -> None:
+    assert drawing.png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert ElementTree.fromstring(drawing.svg).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_inline_it_has_a_text_alternative_and_names_no_address(drawing: Drawing) -> None:
+    inline = drawing.inline
+    root = ElementTree.fromstring(inline)
+    assert root.attrib["role"] == "img"
+    assert root.findtext("title") == f"Title {HOSTILE}"
+    assert root.findtext("desc") == "One bar & its height"
+    assert "http" not in inline
+    assert "<script" not in inline
+
+
+def test_inline_its_ids_are_its_own_and_all_there(drawing: Drawing) -> None:
+    ids = re.findall(r'\bid="([^"]*)"', drawing.inline)
+    assert ids
+    assert all(name.startswith("made-") for name in ids)
+    assert set(re.findall(r"url\(#([^)]*)\)", drawing.inline)) <= set(ids)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from tests import making
+
+from dbdyno.judge import Estimate, SystemValue
+from dbdyno.metric import BY_NAME, PRIMARY
+from dbdyno.plan import cells
+from dbdyno.report import numbers
+
+CELL = cells(making.plan())[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.12345, "0.123"),
+        (9.999, "10.00"),
+        (87.314, "87.31"),
+        (769.04, "769.0"),
+        (1234.56, "1\u202f235"),
+        (1234567.0, "1\u202f234\u202f567"),
+        (-3.5, "−3.50"),
+        (None, "—"),
+        (math.nan, "—"),
+        (math.inf, "—"),
+    ],
+)
+def test_four_significant_digits_with_thousands_parted(value: float | None, text: str) -> None:
+    assert numbers.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.769, "−23.1 %"),
+        (1.05, "+5.0 %"),
+        (1.0001, "0.0 %"),
+        (0.9999, "0.0 %"),
+        (12.34, "×12.34"),
+        (None, "—"),
+    ],
+)
+def test_a_ratio_is_printed_as_the_change_it_means(ratio: float | None, text: str) -> None:
+    assert numbers.change(ratio) == text
+
+
+def estimate(ratio: float | None, low: float | None, high: float | None) -> Estimate:
+    return Estimate(
+        cell=CELL,
+        metric=PRIMARY.name,
+        baseline=making.A,
+        system=making.B,
+        ratio=ratio,
+        low=low,
+        high=high,
+        blocks=3,
+        log_sd=0.01,
+    )
+
+
+def test_an_interval_stands_in_brackets_and_only_if_there_is_one() -> None:
+    whole = numbers.change_with_interval(estimate(0.769, 0.75, 0.788))
+    assert whole == "−23.1 % [−25.0, −21.2]"
+    assert numbers.change_with_interval(estimate(0.769, None, None)) == "−23.1 %"
+    assert numbers.change_with_interval(estimate(1.5, 0.2, 40.0)) == "+50.0 % [−80.0, ×40.00]"
+    assert numbers.change_with_interval(estimate(None, None, None)) == "—"
+    assert numbers.change_with_interval(None) == "—"
+
+
+def system_value(metric: str, value: float | None) -> SystemValue:
+    return SystemValue(
+        cell=CELL, system=making.A, metric=metric, value=value, low=None, high=None, blocks=1
+    )
+
+
+def test_a_percentile_without_enough_requests_says_so() -> None:
+    p99 = BY_NAME["latency_ms_p99"]
+    assert numbers.metric_value(system_value(p99.name, None), p99) == "not enough requests"
+    assert numbers.metric_value(system_value(PRIMARY.name, None), PRIMARY) == "—"
+    assert numbers.metric_value(None, p99) == "—"
+    cpu = BY_NAME["server_cpu_us_per_query"]
+    assert numbers.metric_value(system_value(cpu.name, 39.96), cpu) == "40.0"
+
+
+def test_counts_sizes_shares_and_durations() -> None:
+    assert numbers.count(1, "block") == "1 block"
+    assert numbers.count(1200, "block") == "1\u202f200 blocks"
+    assert numbers.mebibytes(256 * 2**20) == "256 MiB"
+    assert numbers.mebibytes(20 * 2**30) == "20.0 GiB"
+    assert numbers.share(0.02) == "2 %"
+    assert numbers.seconds(0.5) == "0.5 s"

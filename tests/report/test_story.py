@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from tests import making
+from tests.report.made_run import Run, run
+
+from dbdyno.report.story import tell, title
+
+HEADINGS = (
+    "Verdicts",
+    "Numbers",
+    "Charts",
+    "Server CPU",
+    "Findings",
+    "How it was measured",
+    "Settings that differ",
+    "Environment",
+    "Order of trials",
+    "Limitations",
+    "How to repeat it",
+)
+
+
+def headings(made: Run) -> tuple[str, ...]:
+    story = tell(made.plan, made.measurements, made.judgement, made.facts)
+    return tuple(section.heading for section in story.sections)
+
+
+def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> None:
+    story = tell(made.plan, made.measurements, made.judgement, made.facts)
+    assert headings(made) == HEADINGS
+    assert story.title == "made"
+    assert "20261121-060000-made" in story.byline
+    assert len(story.figures) == 3
+
+
+def test_an_empty_run_still_tells_what_was_asked_and_that_nothing_is_known(empty: Run) -> None:
+    story = tell(empty.plan, [], empty.judgement, empty.facts)
+    assert story.conclusion.startswith("Nothing has been measured yet")
+    assert story.figures == ()
+    assert {"Numbers", "Charts", "How it was measured", "Limitations"} <= set(headings(empty))
+    assert "Server CPU" not in headings(empty)
+
+
+def test_one_system_has_numbers_and_no_verdicts() -> None:
+    alone = run(making.plan(systems=(making.A,)), [making.measurement(block=b) for b in range(3)])
+    assert "Verdicts" not in headings(alone)
+    assert "Settings that differ" not in headings(alone)
+    assert "Numbers" in headings(alone)
+
+
+def test_a_plan_without_a_title_is_called_by_its_systems() -> None:
+    plan = making.plan().model_copy(update={"title": ""})
+    assert title(plan) == "mysql:5.7.22 against mysql:8.0.15"

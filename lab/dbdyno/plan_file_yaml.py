@@ -1,0 +1,162 @@
+"""YAML text to plain values, with the line of each of them; nothing of YAML's that surprises.
+
+Nodes are converted here and no YAML object is ever constructed: tags cannot run code, a date stays
+the text that was typed, and what aliases multiply is counted while it is copied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from dbdyno.errors import PlanMistake
+
+Path = tuple[str | int, ...]
+
+DEPTH_MAX = 12
+VALUES_MAX = 20_000
+
+_TAG = "tag:yaml.org,2002:"
+_BASES = {"0o": 8, "0x": 16, "0b": 2}
+
+
+@dataclass
+class Document:
+    """What a YAML text says.
+
+    Attributes:
+        value: plain dicts, lists and scalars; None when the text cannot be read.
+        lines: the line, counted from 1, of every key and entry.
+        mistakes: what could not be taken; duplicate keys, for one.
+    """
+
+    value: Any = None
+    lines: dict[Path, int] = field(default_factory=dict)
+    mistakes: list[PlanMistake] = field(default_factory=list)
+
+    def line(self, path: Path) -> int | None:
+        """The line of the path, or of the nearest thing around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path)
+
+
+def parse(text: str) -> Document:
+    """Reads one YAML document; mistakes are in what is returned, nothing is raised."""
+    document = Document()
+    try:
+        node = YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark is not None else None
+        problem = " ".join(filter(None, (error.context, error.problem)))
+        document.mistakes.append(PlanMistake("YAML", problem or "cannot be read", line))
+    except (YAMLError, ValueError) as error:
+        problem = str(error).splitlines()[0] if str(error) else "cannot be read"
+        document.mistakes.append(PlanMistake("YAML", problem))
+    except RecursionError:
+        document.mistakes.append(PlanMistake("YAML", "is nested too deeply"))
+    else:
+        _Converter(document).begin(node)
+    return document
+
+
+def place(path: Path) -> str:
+    """A path as people write it: ``systems[1].settings``; the whole plan is ``plan``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "plan"
+
+
+class _TooBig(Exception):  # noqa: N818 - ends the conversion, never leaves this file
+    pass
+
+
+class _Converter:
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._count = 0
+
+    def begin(self, node: Node | None) -> None:
+        if node is None:
+            self._document.mistakes.append(PlanMistake("plan", "is empty"))
+            return
+        try:
+            self._document.value = self._value(node, ())
+        except _TooBig:
+            self._document.value = None
+            message = f"is nested deeper than {DEPTH_MAX} or has more than {VALUES_MAX} values"
+            self._document.mistakes.append(PlanMistake("YAML", message))
+
+    def _value(self, node: Node, path: Path) -> object:
+        self._count += 1
+        if len(path) > DEPTH_MAX or self._count > VALUES_MAX:
+            raise _TooBig
+        self._document.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, SequenceNode):
+            return [self._value(entry, (*path, i)) for i, entry in enumerate(node.value)]
+        assert isinstance(node, ScalarNode)
+        return self._scalar(node, path)
+
+    def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, ScalarNode):
+                self._mistake(path, "a key must be a single word", line)
+                continue
+            key = str(key_node.value)
+            if key in values:
+                first = self._document.lines[(*path, key)]
+                self._mistake((*path, key), f"stands twice, first in line {first}", line)
+                continue
+            self._document.lines[(*path, key)] = line
+            values[key] = self._value(value_node, (*path, key))
+        return values
+
+    def _scalar(self, node: ScalarNode, path: Path) -> object:
+        kind, text = str(node.tag).removeprefix(_TAG), str(node.value)
+        line = node.start_mark.line + 1
+        if kind not in _READERS:
+            self._mistake(path, f"the tag {node.tag} is not used in plans", line)
+            return text
+        try:
+            return _READERS[kind](text)
+        except ValueError:
+            self._mistake(path, f"is no number that can be used: {text[:40]}", line)
+            return text
+
+    def _mistake(self, path: Path, message: str, line: int) -> None:
+        self._document.mistakes.append(PlanMistake(place(path), message, line))
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "")
+    sign = -1 if digits.startswith("-") else 1
+    digits = digits.lstrip("+-")
+    return sign * int(digits, _BASES.get(digits[:2].lower(), 10))
+
+
+def _real(text: str) -> float:
+    number = float(text.replace("_", ""))  # YAML's .inf and .nan are no numbers to float
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "null": lambda _: None,
+    "bool": lambda text: text.lower() == "true",
+    "int": _integer,
+    "float": _real,
+    **dict.fromkeys(("str", "timestamp", "merge", "value"), str),
+}

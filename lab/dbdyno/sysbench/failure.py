@@ -1,0 +1,81 @@
+"""What the engine could not do, as the FATAL lines that sysbench prints and scripts look for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+_STATEMENT_SHOWN = 300
+_CANNOT_CONNECT_SOCKET = 2002
+_CANNOT_CONNECT_TCP = 2003
+
+THREAD_INIT = "`thread_init' function failed"
+COMMAND = "`sysbench.cmdline.call_command' function failed"
+
+
+def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
+    """The engine's description of a failure, from the exception it raises.
+
+    A ValueError (a spec's mistakes, one a line) has no JSON and becomes a failure of stage `spec`.
+    """
+    if isinstance(error, RuntimeError):
+        try:
+            described = json.loads(str(error))
+        except ValueError:
+            described = None
+        if isinstance(described, dict):
+            return described
+    return {"stage": "spec", "message": str(error)}
+
+
+def begin_lines(failure: Mapping[str, Any], where: str, function: str) -> list[str]:
+    """Why a run, load or clean-up could not be begun or finished.
+
+    Args:
+        failure: {"code", "sqlstate", "message", "statement", "stage"}.
+        where: the server's address as in messages.
+        function: what sysbench says failed, `THREAD_INIT` or `COMMAND`.
+    """
+    message, stage = str(failure["message"]), failure.get("stage")
+    if stage == "spec":
+        return message.splitlines()
+    if stage == "connect":
+        lines = [
+            f"unable to connect to MySQL server on {where}, aborting...",
+            f"error {failure.get('code') or _connect_code(where)}: {message}",
+            f"{function}: connection creation failed",
+        ]
+    elif stage == "prepare":
+        lines = [
+            "mysql_stmt_prepare() failed",
+            f'MySQL error: {failure.get("code")} "{message}"',
+            f"{function}: SQL API error",
+        ]
+    else:
+        lines = [_returned("mysql_drv_query()", failure), f"{function}: {_sql_error(failure)}"]
+    return [*lines, "Thread initialization failed!"] if function == THREAD_INIT else lines
+
+
+def run_lines(failure: Mapping[str, Any], *, prepared: bool) -> list[str]:
+    """Why a run that had begun ended early."""
+    call = "mysql_stmt_execute()" if prepared else "mysql_drv_query()"
+    return [_returned(call, failure), f"`thread_run' function failed: {_sql_error(failure)}"]
+
+
+def _returned(call: str, failure: Mapping[str, Any]) -> str:
+    statement = str(failure.get("statement") or "")
+    if len(statement) > _STATEMENT_SHOWN:
+        statement = statement[:_STATEMENT_SHOWN] + "..."
+    code, message = failure.get("code") or 0, failure["message"]
+    return f"{call} returned error {code} ({message}) for query '{statement}'"
+
+
+def _sql_error(failure: Mapping[str, Any]) -> str:
+    code, state = failure.get("code") or 0, failure.get("sqlstate") or ""
+    return f"SQL error, errno = {code}, state = '{state}': {failure['message']}"
+
+
+def _connect_code(where: str) -> int:
+    is_socket = where.startswith("socket") or "'localhost'" in where
+    return _CANNOT_CONNECT_SOCKET if is_socket else _CANNOT_CONNECT_TCP

@@ -1,0 +1,201 @@
+"""dbdyno in the place of sysbench, and sysbench in the place of dbdyno, on one real server.
+
+Each must be able to use the tables of the other, do the same statements for an event, and print
+the same lines: numbers are all that may differ.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from dbdyno import servers
+from dbdyno.servers.base import Server, ServerSpec
+
+pytestmark = pytest.mark.live
+Tool = Callable[..., str]
+ROWS = 2000
+TABLES = 2
+TABLES_OPTIONS = (f"--table-size={ROWS}", f"--tables={TABLES}")
+COUNTERS = tuple(f"Com_{what}" for what in ("select", "update", "delete", "insert", "commit"))
+ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    spec = ServerSpec(label="sysbench", reference=request.param, settings={})
+    # Not below pytest's own folder: another pytest closes that to the user the server runs as.
+    with TemporaryDirectory(prefix="dbdyno-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        instance = servers.instance(spec, folder, lambda text: None)
+        try:
+            yield instance.start()
+        finally:
+            instance.close()
+
+
+def options(server: Server) -> list[str]:
+    place = server.endpoint
+    return [
+        f"--mysql-host={place.host}",
+        f"--mysql-port={place.port}",
+        f"--mysql-user={server.credentials.user}",
+        f"--mysql-db={server.database}",
+    ]
+
+
+def done(command: list[str], environment: dict[str, str] | None = None) -> str:
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=120, env=environment
+    )
+    assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def environment(server: Server) -> dict[str, str]:
+    lab = str(Path(servers.__file__).parents[2])
+    return {**os.environ, "MYSQL_PWD": server.credentials.password, "PYTHONPATH": lab}
+
+
+@pytest.fixture
+def dbdyno(server: Server) -> Tool:
+    def call(*words: str) -> str:
+        command = [sys.executable, "-c", ENTRY, *options(server), *words]
+        return done(command, environment(server))
+
+    return call
+
+
+@pytest.fixture
+def sysbench(server: Server, tmp_path: Path) -> Tool:
+    program = shutil.which("sysbench", path="/usr/bin:/usr/local/bin")
+    if program is None:
+        pytest.skip("sysbench is not installed: apt-get install sysbench")
+    secret = tmp_path / "sysbench.cnf"  # sysbench has no other way than this file or argv
+    secret.touch(mode=0o600)
+    secret.write_text(f"mysql-password={server.credentials.password}\n")
+
+    def call(*words: str) -> str:
+        return done([program, f"--config-file={secret}", *options(server), *words])
+
+    return call
+
+
+@pytest.fixture(params=["dbdyno prepares", "sysbench prepares"])
+def tables(request: pytest.FixtureRequest, dbdyno: Tool, sysbench: Tool) -> Iterator[str]:
+    """Tables made by one of the two; dropped by the other."""
+    tools = {"dbdyno prepares": (dbdyno, sysbench), "sysbench prepares": (sysbench, dbdyno)}
+    prepare, cleanup = tools[request.param]
+    told = prepare("oltp_read_write", *TABLES_OPTIONS, "--threads=2", "prepare")
+    try:
+        yield told
+    finally:
+        cleanup("oltp_read_write", *TABLES_OPTIONS, "cleanup")
+
+
+def skeleton(output: str) -> list[str]:
+    """The lines without the banner, every number and the blanks around it replaced by N.
+
+    Of the interval lines one is left: sysbench may be a moment too late for its last.
+    """
+    lines = [re.sub(r" *[0-9]+(\.[0-9]+)? *", " N ", line) for line in output.splitlines()[1:]]
+    return [line for at, line in enumerate(lines) if "thds:" not in line or line != lines[at - 1]]
+
+
+def counted(server: Server, run: Callable[[], str]) -> tuple[dict[str, float], str]:
+    """By how much the server's counters of statements rose, and what was printed."""
+    before = server.status()
+    output = run()
+    after = server.status()
+    return {name: after[name] - before[name] for name in COUNTERS}, output
+
+
+def events_of(output: str) -> int:
+    found = re.search(r"total number of events: +([0-9]+)", output)
+    assert found is not None
+    return int(found[1])
+
+
+def test_both_print_the_same_lines(tables, dbdyno, sysbench):
+    line = ("oltp_read_write", *TABLES_OPTIONS, "--threads=2", "--time=2", "--rand-seed=3")
+    ours = dbdyno(*line, "--report-interval=1", "run")
+    theirs = sysbench(*line, "--report-interval=1", "run")
+    assert skeleton(ours) == skeleton(theirs)
+    assert len(re.findall(r"^\[ [12]s \] thds: 2 tps: ", ours, re.MULTILINE)) == 2
+    assert events_of(ours) > 10
+
+
+@pytest.mark.parametrize("mode", ["auto", "disable"])
+@pytest.mark.parametrize(
+    "workload", ["oltp_read_write", "oltp_read_only", "oltp_write_only", "oltp_point_select"]
+)
+def test_both_do_the_same_statements(server, tables, dbdyno, sysbench, workload, mode):
+    line = (workload, *TABLES_OPTIONS, "--events=60", "--time=0", f"--db-ps-mode={mode}")
+    ours, our_output = counted(server, lambda: dbdyno(*line, "run"))
+    theirs, their_output = counted(server, lambda: sysbench(*line, "run"))
+    assert ours == theirs
+    assert events_of(our_output) == events_of(their_output) == 60
+    queries = re.compile(r"(read|write|other|total): +([0-9]+)")
+    assert queries.findall(our_output) == queries.findall(their_output)
+
+
+def test_both_tell_the_same_of_a_load(dbdyno, sysbench):
+    told = {}
+    for name, tool in (("dbdyno", dbdyno), ("sysbench", sysbench)):
+        output = tool("oltp_read_write", *TABLES_OPTIONS, "prepare")
+        # The order is free: a load may work on several tables at a time.
+        told[name] = sorted(output.splitlines()[1:])
+        tool("oltp_read_write", *TABLES_OPTIONS, "cleanup")
+    assert told["dbdyno"] == told["sysbench"]
+
+
+def test_one_thread_draws_what_sysbench_draws(server, tables, dbdyno, sysbench):
+    """With a seed, one thread and no writes, both read the very same rows."""
+    line = ("oltp_read_only", *TABLES_OPTIONS, "--events=200", "--time=0", "--rand-seed=11")
+    rows = []
+    for tool in (dbdyno, sysbench):
+        before = server.status()
+        tool(*line, "run")
+        after = server.status()
+        names = ("Innodb_rows_read", "Sort_rows")
+        rows.append([after[name] - before[name] for name in names])
+    assert rows[0] == rows[1]
+
+
+def test_a_second_prepare_fails_in_sysbench_s_words(server, tables):
+    command = [sys.executable, "-c", ENTRY, *options(server), "oltp_read_write", "prepare"]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment(server)
+    )
+    assert ended.returncode == 1
+    assert "FATAL: mysql_drv_query() returned error 1050 (" in ended.stdout
+    assert server.credentials.password not in ended.stdout + ended.stderr
+
+
+def test_an_interrupted_run_reports_what_it_saw(server, tables):
+    words = ["oltp_read_only", *TABLES_OPTIONS, "--time=0", "--events=0", "--report-interval=1"]
+    command = [sys.executable, "-c", ENTRY, *options(server), *words, "run"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment(server), bufsize=1
+    ) as child:
+        assert child.stdout is not None
+        while not child.stdout.readline().startswith("[ 1s ]"):
+            assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        output = child.stdout.read()
+        assert child.wait(timeout=30) == 128 + signal.SIGINT
+    assert time.monotonic() - begin < 10
+    assert "SQL statistics:" in output
+    assert "Threads fairness:" in output

@@ -1,0 +1,151 @@
+"""An engine that answers at once with a made record; only what the persona asks it for."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dbdyno import _engine
+from dbdyno._engine import Histogram
+from dbdyno.sysbench import main
+
+MS = 1_000_000
+
+
+class FakeStop:
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+
+def interval(start_s: float, end_s: float, latencies_ms: list[int], phase: str) -> dict[str, Any]:
+    histogram = Histogram()
+    for latency_ms in latencies_ms:
+        histogram.record(latency_ms * MS)
+    events = len(latencies_ms)
+    return {
+        "phase": phase,
+        "start_s": start_s,
+        "end_s": end_s,
+        "events": events,
+        "reads": 14 * events,
+        "writes": 4 * events,
+        "others": 2 * events,
+        "errors": {"1213": 1} if phase == "measured" else {},
+        "restarts": 1,
+        "reconnects": 0,
+        "bytes_received": 1,
+        "bytes_sent": 1,
+        "latency_ns_sum": sum(latencies_ms) * MS,
+        "latency_ns_min": min(latencies_ms, default=0) * MS,
+        "latency_ns_max": max(latencies_ms, default=0) * MS,
+        "histograms": {"event": b64encode(histogram.encode()).decode()} if events else {},
+    }
+
+
+def news(interval: dict[str, Any], connections: int, percentiles: list[int]) -> dict[str, Any]:
+    counts = ("phase", "events", "reads", "writes", "others", "reconnects")
+    return {
+        **{name: interval[name] for name in counts},
+        "at_s": interval["end_s"],
+        "connections": connections,
+        "queries": interval["reads"] + interval["writes"] + interval["others"],
+        "errors": sum(interval["errors"].values()),
+        "seconds": interval["end_s"] - interval["start_s"],
+        "latency_ms": {str(p): interval["latency_ns_max"] / MS for p in percentiles},
+    }
+
+
+class FakeEngine:
+    """Keeps the specs it is given; `before_end` runs in the middle of a run, `raises` ends it."""
+
+    def __init__(self) -> None:
+        self.specs: list[dict[str, Any]] = []
+        self.intervals = [
+            interval(0.0, 1.0, [1, 2, 3, 4], "measured"),
+            interval(1.0, 2.0, [2, 2, 2, 10], "measured"),
+            interval(2.0, 2.0125, [3], "drain"),
+        ]
+        self.failure: dict[str, Any] | None = None
+        self.raises: Exception | None = None
+        self.before_end: Callable[[FakeStop], None] = lambda stop: None
+
+    def _take(self, spec: str) -> dict[str, Any]:
+        self.specs.append(json.loads(spec))
+        if self.raises:
+            raise self.raises
+        return self.specs[-1]
+
+    def run(self, spec: str, on_interval: Callable[[str], None], stop: FakeStop) -> str:
+        asked = self._take(spec)
+        for one in self.intervals:
+            on_interval(json.dumps(news(one, asked["connections"], asked["percentiles"])))
+        self.before_end(stop)
+        return json.dumps(
+            {
+                "intervals": self.intervals,
+                "fairness": {
+                    "events_mean": 4.5,
+                    "events_stddev": 0.5,
+                    "seconds_mean": 0.0145,
+                    "seconds_stddev": 0.0,
+                },
+                "stopped_by": "stop" if stop.is_set() else "time",
+                "failure": self.failure,
+            }
+        )
+
+    def prepare(self, spec: str, on_progress: Callable[[str], None], stop: FakeStop) -> str:
+        asked = self._take(spec)
+        rows = asked["table_size"] * asked["tables"]
+        stages = ["create", *(["insert", "insert"] if rows else []), "index"]
+        for table in range(1, asked["tables"] + 1):
+            for stage in stages:
+                progress = {"table": table, "rows_done": 0, "rows_total": rows, "stage": stage}
+                on_progress(json.dumps(progress))
+        return json.dumps({"tables": asked["tables"], "rows": rows, "seconds": 1.0})
+
+    def cleanup(self, spec: str) -> str:
+        self._take(spec)
+        return "{}"
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    fake = FakeEngine()
+    workloads = ["oltp_read_write", "oltp_read_only", "oltp_write_only", "oltp_point_select"]
+    workloads += ["oltp_insert"]
+    monkeypatch.setattr(_engine, "workloads", lambda: workloads, raising=False)
+    monkeypatch.setattr(_engine, "Stop", FakeStop, raising=False)
+    for name in ("run", "prepare", "cleanup"):
+        monkeypatch.setattr(_engine, name, getattr(fake, name), raising=False)
+    monkeypatch.delenv("MYSQL_PWD", raising=False)
+    monkeypatch.delenv("MYSQL_UNIX_PORT", raising=False)
+    return fake
+
+
+class Command:
+    """Calls main and keeps what was printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.stdout = self.stderr = ""
+
+    def __call__(self, line: str) -> int:
+        status = main(line.split())
+        self.stdout, self.stderr = self._capsys.readouterr()
+        return status
+
+
+@pytest.fixture
+def sysbench(engine: FakeEngine, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)

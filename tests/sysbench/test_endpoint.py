@@ -1,0 +1,53 @@
+"""Which address the options name; localhost is a socket, as in MySQL's client libraries."""
+
+import pytest
+
+from dbdyno.sysbench import endpoint
+from dbdyno.sysbench.endpoint import Address, address
+from dbdyno.sysbench.options import GLOBAL_TABLE
+from dbdyno.sysbench.refusal import Refusal
+from dbdyno.sysbench.values import Values
+
+
+def of(**typed):
+    options = {name.replace("_", "-"): value for name, value in typed.items()}
+    return address(Values(GLOBAL_TABLE, options))
+
+
+def test_a_host_is_reached_by_tcp():
+    assert of(mysql_host="127.0.0.1") == Address(
+        {"host": "127.0.0.1", "port": 3306}, "host '127.0.0.1', port 3306"
+    )
+
+
+def test_a_socket_wins_over_host_and_port():
+    named = of(mysql_host="db", mysql_port="3307", mysql_socket="/s.sock")
+    assert named == Address({"socket": "/s.sock"}, "socket '/s.sock'")
+
+
+def test_localhost_is_the_environment_s_socket(monkeypatch):
+    monkeypatch.setenv("MYSQL_UNIX_PORT", "/somewhere/mysqld.sock")
+    assert of(mysql_port="3307") == Address(
+        {"socket": "/somewhere/mysqld.sock"}, "host 'localhost', port 3307"
+    )
+
+
+def test_localhost_is_else_the_first_socket_that_is_there(monkeypatch, tmp_path):
+    monkeypatch.delenv("MYSQL_UNIX_PORT", raising=False)
+    there = tmp_path / "2.sock"
+    monkeypatch.setattr(endpoint, "DEFAULT_SOCKETS", ("/no/1.sock", str(there)))
+    assert endpoint.default_socket() == "/no/1.sock"
+    there.touch()
+    assert endpoint.default_socket() == str(there)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "x", "-1", "1e3", "\u0663"])
+def test_a_port_that_is_none(port):
+    with pytest.raises(Refusal, match="It must be from 1 to 65535"):
+        of(mysql_host="h", mysql_port=port)
+
+
+@pytest.mark.parametrize("name", ["mysql_host", "mysql_port", "mysql_socket"])
+def test_several_servers_are_not_driven_yet(name):
+    with pytest.raises(Refusal, match="spreading connections over several servers"):
+        of(**{"mysql_host": "h", name: "1,2"})

@@ -1,0 +1,100 @@
+"""What is refused, in which words, on which stream; help, version and grammar."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+ON_STDERR = {
+    "oltp_read_write run x": "Unrecognized command line argument: x\n",
+    "oltp_read_write --tabel_size=5 run": (
+        "invalid option: --tabel_size=5\n  hint: did you mean --table-size?\n"
+    ),
+    "oltp_read_write --qqq run": "invalid option: --qqq\n",
+    "oltp_read_write --skip_trx=maybe run": (
+        "invalid option: --skip_trx=maybe\n  hint: it takes on or off\n"
+    ),
+    "oltp_read_write --threads=1K run": "Invalid value for the 'threads' option: '1K'\n",
+    "oltp_read_write --percentile=99.9 run": (
+        "Invalid value for the 'percentile' option: '99.9'\n"
+    ),
+    "oltp_read_write --verbosity=6 run": "Invalid value for verbosity: 6\n",
+    "oltp_read_write walk": "Unknown command: walk\n",
+}
+
+
+@pytest.mark.parametrize("line", ON_STDERR)
+def test_argument_errors_go_to_stderr(sysbench, engine, line):
+    assert sysbench(line) == 1
+    assert sysbench.stderr == ON_STDERR[line]
+    assert engine.specs == []
+
+
+FATAL = {
+    "oltp_read_write --threads=0 run": "Invalid value for --threads: 0. It must be 1 or more.",
+    "oltp_read_write --time=-1 run": "Invalid value for --time: -1. It must be 0 or more.",
+    "oltp_read_write --events=-1 run": "Invalid value for --events: -1. It must be 0 or more.",
+    "oltp_read_write --percentile=101 run": (
+        "Invalid value for --percentile: 101. It must be from 0 to 100."
+    ),
+    "oltp_read_write --thread-stack-size=0 run": "Invalid value for thread-stack-size: 0.",
+    "oltp_read_write --rand-type=zip run": "Invalid random numbers distribution: zip.",
+    "oltp_read_write --rand-type=zipfian --rand-zipfian-exp=-1 run": (
+        "Invalid value for the zipfian distribution's exponent: -1.0."
+    ),
+    "oltp_reed_write run": (
+        "Cannot find benchmark 'oltp_reed_write': no such built-in test, file or module"
+    ),
+    "oltp_read_write": ("Command is required. Supported commands: prepare, run, cleanup, help"),
+    "oltp_read_write --db-ps-mode=zip run": "Invalid value for db-ps-mode: zip",
+    "oltp_read_write --db-driver=oracle run": "invalid database driver name: 'oracle'",
+    "oltp_read_write --mysql-host=h --mysql-port=0 run": (
+        "Invalid value for --mysql-port: '0'. It must be from 1 to 65535."
+    ),
+    "oltp_read_write --mysql-ignore-errors=deadlock run": (
+        "Invalid value for --mysql-ignore-errors: 'deadlock'. It is no error code."
+    ),
+    "oltp_read_write --table-size=1M prepare": (
+        "Invalid value for --table_size: '1M'. It must be a whole number; the numbers of a test"
+        " take no suffix K, M or G"
+    ),
+    "oltp_read_write --tables=1.5 cleanup": (
+        "Invalid value for --tables: '1.5'. It must be a whole number; the numbers of a test"
+        " take no suffix K, M or G"
+    ),
+}
+
+
+@pytest.mark.parametrize("line", FATAL)
+def test_fatal_errors_go_to_stdout(sysbench, engine, line):
+    assert sysbench(line) == 1
+    assert sysbench.stdout.splitlines()[-1] == f"FATAL: {FATAL[line]}"
+    assert engine.specs == []
+
+
+def test_general_options_are_checked_before_the_banner_and_own_ones_after(sysbench):
+    sysbench("oltp_read_write --threads=0 run")
+    assert not sysbench.stdout.startswith("sysbench")
+    sysbench("oltp_read_write --nonsense run")
+    assert sysbench.stdout.startswith("sysbench 1.0.20 (using dbdyno ")
+
+
+def test_starting_needs_no_heavy_library():
+    code = (
+        "import sys, dbdyno.sysbench as s; s.main(['oltp_read_write', '--threads=0', 'run']);"
+        "heavy = {'pydantic', 'typer', 'rich', 'numpy', 'scipy', 'altair', 'argparse', 'difflib'};"
+        "sys.exit(','.join(heavy & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_that_goes_away_ends_it_quietly():
+    code = "import sys, dbdyno.sysbench as s; sys.exit(s.main(['--version']))"
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")

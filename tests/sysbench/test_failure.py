@@ -1,0 +1,97 @@
+"""Failures of the engine, in the lines that scripts around sysbench look for."""
+
+import json
+
+import pytest
+
+DEAD_LOCK = {
+    "stage": "run",
+    "code": 1062,
+    "sqlstate": "23000",
+    "message": "Duplicate entry '5' for key 'PRIMARY'",
+    "statement": "INSERT INTO sbtest1 (id, k, c, pad) VALUES (?, ?, ?, ?)",
+}
+REFUSED = {"stage": "connect", "code": 1045, "sqlstate": "28000", "statement": ""}
+REFUSED["message"] = "Access denied for user 'sbtest'@'localhost'"
+
+
+def refusing(engine, failure):
+    engine.raises = RuntimeError(json.dumps(failure))
+
+
+def test_a_login_that_is_refused(sysbench, engine):
+    refusing(engine, REFUSED)
+    assert sysbench("oltp_read_write --mysql-host=127.0.0.1 --mysql-port=3307 run") == 1
+    assert sysbench.stdout.endswith(
+        "Initializing worker threads...\n\n"
+        "FATAL: unable to connect to MySQL server on host '127.0.0.1', port 3307, aborting...\n"
+        "FATAL: error 1045: Access denied for user 'sbtest'@'localhost'\n"
+        "FATAL: `thread_init' function failed: connection creation failed\n"
+        "FATAL: Thread initialization failed!\n"
+    )
+    assert "Threads started!" not in sysbench.stdout
+
+
+def test_a_socket_that_is_not_there(sysbench, engine):
+    refusing(engine, {**REFUSED, "code": None, "message": "no such file"})
+    assert sysbench("oltp_read_write --mysql-socket=/nix prepare") == 1
+    assert "on socket '/nix', aborting...\nFATAL: error 2002: no such file\n" in sysbench.stdout
+    assert "`sysbench.cmdline.call_command' function failed" in sysbench.stdout
+    assert "Thread initialization" not in sysbench.stdout
+
+
+def test_a_port_where_nobody_listens(sysbench, engine):
+    refusing(engine, {**REFUSED, "code": None, "message": "connection refused"})
+    assert sysbench("oltp_read_write --mysql-host=127.0.0.1 run") == 1
+    assert "FATAL: error 2003: connection refused\n" in sysbench.stdout
+
+
+def test_a_missing_table(sysbench, engine):
+    missing = {"code": 1146, "message": "Table 'sbtest.sbtest1' doesn't exist"}
+    refusing(engine, {**REFUSED, **missing, "stage": "prepare"})
+    assert sysbench("oltp_read_write run") == 1
+    assert (
+        "FATAL: mysql_stmt_prepare() failed\n"
+        "FATAL: MySQL error: 1146 \"Table 'sbtest.sbtest1' doesn't exist\"\n"
+    ) in sysbench.stdout
+
+
+def test_an_error_that_ends_a_run_leaves_no_report(sysbench, engine):
+    engine.failure = DEAD_LOCK
+    assert sysbench("oltp_read_write run") == 1
+    assert sysbench.stdout.endswith(
+        "Threads started!\n\n"
+        "FATAL: mysql_stmt_execute() returned error 1062 (Duplicate entry '5' for key 'PRIMARY')"
+        " for query 'INSERT INTO sbtest1 (id, k, c, pad) VALUES (?, ?, ?, ?)'\n"
+        "FATAL: `thread_run' function failed: SQL error, errno = 1062, state = '23000':"
+        " Duplicate entry '5' for key 'PRIMARY'\n"
+    )
+
+
+def test_text_statements_are_named_as_such_and_cut(sysbench, engine):
+    engine.failure = {**DEAD_LOCK, "statement": "INSERT " + "x" * 5000}
+    assert sysbench("oltp_read_write --db-ps-mode=disable run") == 1
+    assert "FATAL: mysql_drv_query() returned error 1062 " in sysbench.stdout
+    assert "x...'\n" in sysbench.stdout
+    assert "x" * 400 not in sysbench.stdout
+
+
+def test_a_table_that_is_there_already(sysbench, engine):
+    there = {"stage": "load", "code": 1050, "sqlstate": "42S01", "statement": "CREATE TABLE"}
+    refusing(engine, {**there, "message": "Table 'sbtest1' already exists"})
+    assert sysbench("oltp_read_write --threads=4 --tables=4 prepare") == 1
+    assert "FATAL: mysql_drv_query() returned error 1050 (Table" in sysbench.stdout
+
+
+def test_the_engines_own_words_about_options(sysbench, engine):
+    engine.raises = ValueError("option tables must be a whole number\noption x must not be")
+    assert sysbench("oltp_read_write --tables=0 run") == 1
+    assert sysbench.stdout.endswith(
+        "FATAL: option tables must be a whole number\nFATAL: option x must not be\n"
+    )
+
+
+def test_a_mistake_of_the_program_is_not_hidden(sysbench, engine):
+    engine.raises = KeyError("a bug")
+    with pytest.raises(KeyError, match="a bug"):
+        sysbench("oltp_read_write run")

@@ -1,0 +1,47 @@
+"""What sysbench has and dbdyno has not: refused by name, unless it would do nothing anyway."""
+
+import pytest
+
+from dbdyno.sysbench.not_yet import OPTIONS, driven
+from dbdyno.sysbench.options import GLOBAL_TABLE, WORKLOAD_TABLE
+
+NOT_YET = {
+    "oltp_read_write --rate=100 run": "--rate: ",
+    "oltp_read_write --histogram run": "--histogram: ",
+    "oltp_read_write --warmup-time=5 run": "--warmup-time: ",
+    "oltp_read_write --num-threads=5 run": "--num-threads: ",
+    "oltp_read_write --pgsql-host=h run": "--pgsql-host: ",
+    "oltp_read_write --db-driver=pgsql run": "--db-driver=pgsql: ",
+    "oltp_read_write --mysql-ssl=on run": "--mysql-ssl: ",
+    "oltp_read_write --mysql-host=a,b run": "--mysql-host=a,b: ",
+    "oltp_read_write prewarm": "prewarm: ",
+    "fileio run": "fileio: ",
+    "": "no test: ",
+}
+
+
+@pytest.mark.parametrize("line", NOT_YET)
+def test_what_is_not_driven_yet_is_said_by_name(sysbench, engine, line):
+    assert sysbench(line) == 1
+    expected = NOT_YET[line] + "this version of dbdyno does not do this yet: "
+    assert sysbench.stderr.startswith(expected)
+    assert sysbench.stderr.count("\n") == 1
+    assert engine.specs == []
+
+
+def test_a_script_is_told_from_a_name_that_is_nothing(sysbench, tmp_path):
+    script = tmp_path / "my.lua"
+    script.write_text("function event() end")
+    assert sysbench(f"{script} run") == 1
+    assert "does not do this yet: Lua scripts" in sysbench.stderr
+
+
+def test_an_option_is_driven_or_not_yet_but_never_both():
+    names = [option.name for option in OPTIONS]
+    assert len(names) == len(set(names))
+    assert not set(names) & {*GLOBAL_TABLE, *WORKLOAD_TABLE}
+
+
+def test_what_does_nothing_is_dropped_and_the_rest_kept():
+    typed = {"rate": "0", "mysql-ssl": "off", "threads": "8", "unheard-of": None}
+    assert driven(typed) == {"threads": "8", "unheard-of": None}

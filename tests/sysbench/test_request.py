@@ -1,0 +1,150 @@
+"""Command lines as people publish them, and the engine's specs they stand for."""
+
+import json
+
+import pytest
+
+SPECIAL = {"name": "special", "iterations": 12, "percent": 1, "result": 75}
+
+
+def spec_of(sysbench, engine, line):
+    status = sysbench(line)
+    assert status == 0, sysbench.stdout + sysbench.stderr
+    return engine.specs[-1]
+
+
+def test_the_defaults_are_those_of_sysbench(sysbench, engine):
+    spec = spec_of(sysbench, engine, "oltp_read_write --mysql-host=127.0.0.1 run")
+    seed = spec.pop("seed")
+    assert 0 <= seed < 2**63
+    assert spec == {
+        "endpoint": {"host": "127.0.0.1", "port": 3306},
+        "user": "sbtest",
+        "password": "",
+        "database": "sbtest",
+        "connections": 1,
+        "window_s": 10,
+        "events": 0,
+        "interval_s": 1.0,
+        "drain_s": 0,
+        "seeding": "streams",
+        "prepared": True,
+        "workload": {
+            "name": "oltp_read_write",
+            "options": {
+                "auto_inc": True,
+                "create_secondary": True,
+                "delete_inserts": 1,
+                "distinct_ranges": 1,
+                "index_updates": 1,
+                "mysql_storage_engine": "innodb",
+                "non_index_updates": 1,
+                "order_ranges": 1,
+                "point_selects": 10,
+                "range_selects": True,
+                "range_size": 100,
+                "secondary": False,
+                "simple_ranges": 1,
+                "skip_trx": False,
+                "sum_ranges": 1,
+                "table_size": 10000,
+                "tables": 1,
+            },
+        },
+        "distribution": SPECIAL,
+        "ignore_errors": [1213, 1020, 1205],
+        "percentiles": [95],
+    }
+
+
+PUBLISHED = {
+    # A blog about MySQL 5.7 and 8.0: options in any order, hyphens for underscores.
+    "oltp_read_write --threads=16 --events=0 --time=300 --mysql-user=sysbench"
+    " --mysql-password=password --mysql-port=3306 --mysql-host=127.0.0.1 --tables=10"
+    " --table-size=1000000 --range_size=100 --db-ps-mode=disable --report-interval=1 run": {
+        "connections": 16,
+        "window_s": 300,
+        "user": "sysbench",
+        "password": "password",
+        "prepared": False,
+    },
+    "--db-driver=mysql --mysql-socket=/tmp/s.sock --mysql-db=sbt oltp_read_only"
+    " --rand-type=uniform --skip-trx=on --range-selects=off --percentile=99 run": {
+        "endpoint": {"socket": "/tmp/s.sock"},
+        "database": "sbt",
+        "distribution": {"name": "uniform"},
+        "percentiles": [99],
+    },
+    "oltp_point_select --mysql-ignore-errors=all --rand-type=pareto --rand-seed=42"
+    " --histogram=off --rate=0 --mysql-ssl=off --forced-shutdown=off run": {
+        "ignore_errors": "all",
+        "distribution": {"name": "pareto", "h": 0.2},
+        "seed": 42,
+        "seeding": "sysbench",
+    },
+    "oltp_write_only --mysql-ignore-errors=1062,1213 --rand-type=zipfian"
+    " --rand-zipfian-exp=0.99 --percentile=0 --threads=4 --threads=8 run": {
+        "ignore_errors": [1062, 1213],
+        "distribution": {"name": "zipfian", "exponent": 0.99},
+        "percentiles": [],
+        "connections": 8,
+    },
+}
+
+
+@pytest.mark.parametrize("line", PUBLISHED)
+def test_published_command_lines(sysbench, engine, line):
+    spec = spec_of(sysbench, engine, line)
+    expected = PUBLISHED[line]
+    assert {name: spec[name] for name in expected} == expected
+
+
+def test_options_of_the_test_reach_the_engine_as_numbers_and_flags(sysbench, engine):
+    line = "oltp_read_write --table_size=1e6 --tables=0x10 --skip-trx --secondary=1 run"
+    options = spec_of(sysbench, engine, line)["workload"]["options"]
+    assert (options["table_size"], options["tables"]) == (1_000_000, 16)
+    assert (options["skip_trx"], options["secondary"]) == (True, True)
+
+
+def test_a_prepare_has_the_tables_options(sysbench, engine):
+    line = (
+        "oltp_read_write --mysql-host=db --auto-inc=off --secondary --create_secondary=off"
+        " --mysql-storage-engine=myisam --tables=3 --table-size=7 --threads=2 --rand-seed=9 prepare"
+    )
+    assert spec_of(sysbench, engine, line) == {
+        "endpoint": {"host": "db", "port": 3306},
+        "user": "sbtest",
+        "password": "",
+        "database": "sbtest",
+        "tables": 3,
+        "table_size": 7,
+        "distribution": SPECIAL,
+        "seed": 1,
+        "threads": 2,
+        "auto_inc": False,
+        "secondary": True,
+        "create_secondary": False,
+        "engine": "myisam",
+    }
+
+
+def test_the_password_comes_from_the_environment_unless_typed(sysbench, engine, monkeypatch):
+    monkeypatch.setenv("MYSQL_PWD", "from the environment")
+    assert spec_of(sysbench, engine, "oltp_read_only run")["password"] == "from the environment"
+    line = "oltp_read_only --mysql-password=typed run"
+    assert spec_of(sysbench, engine, line)["password"] == "typed"
+    assert "typed" not in sysbench.stdout
+
+
+def test_a_long_silent_run_keeps_few_intervals(sysbench, engine):
+    assert spec_of(sysbench, engine, "oltp_read_only --time=36000 run")["interval_s"] == 60
+    spec = spec_of(sysbench, engine, "oltp_read_only --time=36000 --report-interval=10 run")
+    assert spec["interval_s"] == 10
+
+
+def test_a_negative_seed_is_sysbench_s_unsigned_one(sysbench, engine):
+    assert spec_of(sysbench, engine, "oltp_read_only --rand-seed=-1 run")["seed"] == 2**32 - 1
+
+
+def test_specs_are_json(sysbench, engine):
+    assert json.loads(json.dumps(spec_of(sysbench, engine, "oltp_read_only run")))

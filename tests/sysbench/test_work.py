@@ -1,0 +1,78 @@
+"""Whole commands against a fake engine: what is printed, to the blank."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from dbdyno import __version__
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def golden(name):
+    return (GOLDEN / name).read_text().replace("VERSION", __version__)
+
+
+def test_a_whole_run_prints_what_sysbench_prints(sysbench):
+    line = "oltp_read_write --threads=2 --time=2 --report-interval=1 --rand-seed=7 run"
+    assert sysbench(line) == 0
+    assert sysbench.stdout == golden("sysbench_run.txt")
+    assert sysbench.stderr == ""
+
+
+def test_without_percentile_and_report_interval(sysbench):
+    line = "oltp_read_write --threads=2 --time=2 --percentile=0 --validate --rand-seed=7 run"
+    assert sysbench(line) == 0
+    assert sysbench.stdout == golden("sysbench_run_bare.txt")
+
+
+def test_an_interval_cut_short_has_no_line(sysbench, engine):
+    engine.intervals[1]["end_s"] = 1.5
+    assert sysbench("oltp_read_only --time=2 --report-interval=1 run") == 0
+    assert sysbench.stdout.count(" thds: ") == 1
+
+
+def test_prepare_tells_each_step_once(sysbench, engine):
+    assert sysbench("oltp_read_write --tables=2 --table_size=500 --threads=2 prepare") == 0
+    assert sysbench.stdout == golden("sysbench_prepare.txt")
+    assert engine.specs[0]["seed"] == 1
+
+
+def test_a_script_of_empty_tables_tells_of_no_rows(sysbench, engine):
+    assert sysbench("oltp_insert --auto_inc=off --tables=1 prepare") == 0
+    assert engine.specs[0]["table_size"] == 0
+    assert "Inserting" not in sysbench.stdout
+
+
+def test_cleanup_names_each_table(sysbench, engine):
+    assert sysbench("oltp_read_write --tables=2 cleanup") == 0
+    banner, told = sysbench.stdout.split("\n\n")
+    assert banner.startswith("sysbench 1.0.20 (using dbdyno ")
+    assert told == "Dropping table 'sbtest1'...\nDropping table 'sbtest2'...\n"
+    assert engine.specs[0]["tables"] == 2
+
+
+def test_verbosity_zero_prints_nothing(sysbench):
+    assert sysbench("oltp_read_write --verbosity=0 --report-interval=1 run") == 0
+    assert sysbench.stdout == ""
+
+
+def test_an_endless_run_is_warned_of(sysbench):
+    sysbench("oltp_read_write --time=0 run")
+    warning = "WARNING: Both event and time limits are disabled, running an endless test\n"
+    assert warning in sysbench.stdout
+
+
+def test_a_signal_ends_the_run_with_its_report(sysbench, engine):
+    def ask(stop):
+        os.kill(os.getpid(), signal.SIGTERM)
+        deadline = time.monotonic() + 20
+        while not stop.is_set() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    engine.before_end = ask
+    before = signal.getsignal(signal.SIGTERM)
+    assert sysbench("oltp_read_write --time=0 --events=0 run") == 128 + signal.SIGTERM
+    assert "    transactions:                        9      (4.47 per sec.)" in sysbench.stdout
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -1,0 +1,230 @@
+"""Plan files: short ways of writing, mistakes with their lines, and no text that breaks it."""
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from dbdyno import plan_file
+from dbdyno.errors import PlanError, UnknownSystemError
+from dbdyno.plan import Plan
+from dbdyno.plan_file_mistakes import TABLE_OPTIONS, WORKLOAD_OPTIONS
+from dbdyno.sysbench.options import WORKLOAD
+
+ROOT = Path(__file__).parent.parent
+GOLDEN = ROOT / "tests" / "golden"
+WORKLOADS = ("oltp_read_write", "oltp_read_only", "oltp_point_select")
+SYSTEMS = ("mysql:5.7.22", "mysql:8.0.15")
+LEAST = "systems: [mysql:8.0.15]\nworkloads: [oltp_read_only]\n"
+
+
+def check(reference):
+    if reference not in SYSTEMS:
+        hint = "did you mean mysql:8.0.15?"
+        raise UnknownSystemError(f"there is no system {reference!r}", hint=hint)
+
+
+def read(text) -> Plan:
+    return plan_file.read_text(text, "plan.yaml", WORKLOADS, check)
+
+
+def mistakes(text) -> list[str]:
+    with pytest.raises(PlanError) as caught:
+        read(text)
+    return [str(mistake) for mistake in caught.value.mistakes]
+
+
+def test_the_least_plan_has_every_default():
+    plan = read(LEAST)
+    assert [system.label for system in plan.systems] == ["mysql:8.0.15"]
+    assert [workload.label for workload in plan.workloads] == ["oltp_read_only"]
+    assert plan == Plan.model_validate(
+        {
+            "systems": [{"label": "mysql:8.0.15", "reference": "mysql:8.0.15"}],
+            "workloads": ["oltp_read_only"],
+        }
+    )
+
+
+def test_the_docstring_s_plan_is_a_plan():
+    assert plan_file.__doc__ is not None
+    lines = plan_file.__doc__.split("::\n\n", 1)[1].split("\n\nYAML is", 1)[0]
+    plan = read("\n".join(line[4:] for line in lines.splitlines()))
+    assert plan.title == "MySQL 5.7 against 8.0"
+    assert plan.system("tuned").settings == {"innodb_flush_log_at_trx_commit": 2}
+    assert plan.workload("no-ranges").options == {"range_selects": False}
+    assert (plan.trial.warmup_s, plan.trial.window_s) == (15, 120)
+    assert (plan.design.blocks, plan.design.margin) == (5, 0.02)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "plans").glob("*.yaml")), ids=lambda p: p.name)
+def test_the_shipped_plans_are_plans(path):
+    assert plan_file.read(path, WORKLOADS, check).systems
+
+
+def test_the_small_plan_is_what_it_says():
+    plan = plan_file.read(ROOT / "plans" / "mysql57-vs-80-small.yaml", WORKLOADS, check)
+    assert [system.reference for system in plan.systems] == list(SYSTEMS)
+    assert (plan.load.threads, plan.design.blocks) == ((1, 8), 3)
+
+
+def test_all_mistakes_at_once_in_order_of_their_lines():
+    with pytest.raises(PlanError) as caught:
+        plan_file.read(GOLDEN / "plan_file_mistakes.yaml", WORKLOADS, check)
+    told = str(caught.value).replace(f"{GOLDEN}/", "")
+    assert told + "\n" == (GOLDEN / "plan_file_mistakes.txt").read_text()
+
+
+SHORT_WAYS = {
+    "load: {threads: 8}": "load: {threads: [8]}",
+    "trial: {warmup: 500ms, window: 1h}": "trial: {warmup_s: 0.5, window_s: 3600}",
+    "trial: {warmup_s: 2m, window: 30}": "trial: {warmup_s: 120, window_s: 30}",
+    "design: {margin: 1.5 %}": "design: {margin: 0.015}",
+    "distribution: pareto": "distribution: {name: pareto}",
+    "seed: 0x10": "seed: 16",
+    "title: 2026-11-21": 'title: "2026-11-21"',
+}
+
+
+@pytest.mark.parametrize("short", SHORT_WAYS)
+def test_a_short_way_is_the_long_one(short):
+    assert read(LEAST + short) == read(LEAST + SHORT_WAYS[short])
+
+
+def test_values_of_settings_and_options_keep_their_types():
+    plan = read(
+        "systems: [{label: a, reference: mysql:8.0.15, settings: {x: 1G, y: 2, z: 0.5, w: on}}]\n"
+        "workloads: [{name: oltp_read_only, options: {skip_trx: true, range_size: 10}}]\n"
+    )
+    assert plan.systems[0].settings == {"x": "1G", "y": 2, "z": 0.5, "w": "on"}
+    assert plan.workloads[0].options == {"skip_trx": True, "range_size": 10}
+
+
+ONE_MISTAKE = {
+    LEAST + "seed: [1\n": "line 4: YAML: while parsing a flow sequence",
+    LEAST + "seed: *s\n": "line 3: YAML: found undefined alias",
+    LEAST + "seed: 1\nseed: 2\n": "line 4: seed: stands twice, first in line 3",
+    LEAST + "seed: '1'\n": "line 3: seed: must be a whole number, found '1'",
+    LEAST + "seed: true\n": "line 3: seed: must be a whole number, found True",
+    LEAST + "trial: {window: .inf, window_s: 9}": "line 3: trial.window: is no number",
+    LEAST + "trial: {window: 5, window_s: 9}": "line 3: trial.window: stands beside window_s",
+    LEAST + "title: !!python/name:os.system x": "line 3: title: the tag ",
+    LEAST + "? [1, 2]\n: 3\n": "line 3: plan: a key must be a single word",
+    LEAST + "load: {threads: []}": "line 3: load.threads: needs at least one entry, found []",
+    LEAST + "load: null": "line 3: load: must be keys with values, found None",
+    "workloads: [oltp_read_only]\n": "line 1: systems: is missing",
+    "- systems": "line 1: plan: must be keys with values, found ['systems']",
+    "": "plan: is empty",
+    "null": "plan: is empty",
+    "---\na: 1\n---\nb: 2\n": "line 3: YAML: expected a single document",
+}
+
+
+@pytest.mark.parametrize("text", ONE_MISTAKE)
+def test_a_mistake_says_where_and_what(text):
+    assert mistakes(text)[0].startswith(ONE_MISTAKE[text])
+
+
+def test_a_workload_that_is_there_twice_needs_a_label():
+    text = "systems: [mysql:8.0.15]\nworkloads:\n- oltp_read_only\n- oltp_read_only\n"
+    (mistake,) = mistakes(text)
+    assert mistake.startswith("line 4: workloads[1].label: the label 'oltp_read_only' is that of")
+
+
+def test_aliases_that_multiply_are_refused():
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    assert mistakes("\n".join(levels)) == [
+        "YAML: is nested deeper than 12 or has more than 20000 values"
+    ]
+
+
+def test_an_alias_of_itself_is_refused():
+    assert mistakes("a: &a [*a]")[0].startswith("YAML: ")
+
+
+def test_deep_nesting_is_refused():
+    assert mistakes("[" * 2_000)[0].startswith(("YAML: ", "line 1: YAML: "))
+
+
+def test_a_file_too_large_or_not_text_or_not_there(tmp_path):
+    large, binary = tmp_path / "large.yaml", tmp_path / "binary.yaml"
+    large.write_text(LEAST + "#" * plan_file.BYTES_MAX)
+    binary.write_bytes(b"title: \xff")
+    for path, message in (
+        (large, "file: is larger than 1000000 bytes"),
+        (binary, "file: is not UTF-8: byte 7 cannot be read"),
+        (tmp_path / "none.yaml", "file: cannot be read: No such file or directory"),
+        (tmp_path, "file: cannot be read: Is a directory"),
+    ):
+        with pytest.raises(PlanError) as caught:
+            plan_file.read(path, WORKLOADS, check)
+        assert [str(mistake) for mistake in caught.value.mistakes] == [message]
+
+
+def test_the_options_of_a_workload_are_sysbench_s():
+    of_postgres = {"pgsql_variant"}
+    names = {option.name for option in WORKLOAD} - of_postgres
+    assert names == WORKLOAD_OPTIONS | set(TABLE_OPTIONS)
+
+
+def test_the_schema_names_every_key_and_the_short_ways():
+    schema = plan_file.schema()
+    assert set(schema["properties"]) == set(Plan.model_fields)
+    trial = schema["$defs"]["TrialPlan"]["properties"]
+    assert set(trial) == {"warmup_s", "window_s", "warmup", "window"}
+    assert {"type": "string"} in schema["properties"]["systems"]["items"]["anyOf"]
+    assert schema["$defs"]["SystemPlan"]["required"] == ["reference"]
+    assert schema["required"] == ["systems", "workloads"]
+
+
+def plan_or_mistakes(text):
+    """Fails when reading raises anything but a PlanError, or one that says nothing."""
+    try:
+        plan, told = read(text), []
+    except PlanError as error:
+        plan, told = None, error.mistakes
+    assert isinstance(plan, Plan) or told
+    assert all(mistake.message and mistake.place for mistake in told)
+
+
+KEYS = st.sampled_from(
+    [
+        *Plan.model_fields,
+        *("label", "reference", "settings", "name", "options", "threads", "warmup", "window_s"),
+        *("margin", "blocks", "tables", "rows", "pin", "<<"),
+    ]
+)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(["mysql:8.0.15", "oltp_read_only", "2%", "60s", "uniform", "oltp_reed"]),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=5)),
+    max_leaves=15,
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=8))
+def test_anything_shaped_like_a_plan_gives_a_plan_or_mistakes(value):
+    stream = io.StringIO()
+    YAML(typ="safe", pure=True).dump(value, stream)
+    plan_or_mistakes(stream.getvalue())
+
+
+@given(st.text(max_size=200))
+def test_any_text_gives_a_plan_or_mistakes(text):
+    plan_or_mistakes(text)
+
+
+@given(st.text(alphabet="ab:-? []{},&*!|>'\"#%\n~.0e_<", max_size=80))
+def test_any_text_of_yaml_s_own_signs_gives_a_plan_or_mistakes(text):
+    plan_or_mistakes(text)

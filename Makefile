@@ -1,0 +1,73 @@
+# The only list of commands. `make` alone prints it.
+#
+# Everything lives in .venv and target: nothing outside the project is touched, but for packages
+# that tools/requirements.sh installs with apt when it runs as root, and the servers' cache.
+# Set-up is quick the second time: packages are installed again when pyproject.toml changes, the
+# engine is built again when Rust changes.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; \
+	done || true)
+VENV := .venv
+PY := $(VENV)/bin/python
+PACKAGES := $(VENV)/.packages
+ENGINE := lab/dbdyno/_engine.abi3.so
+RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name Cargo.toml)
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.PHONY: help setup demo test check live bench docs clean requirements requirements-of-tests
+
+help: ## print this list
+	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+setup: $(ENGINE) ## what is missing, .venv, the engine in release mode
+
+demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five minutes
+	$(VENV)/bin/dbdyno compare mysql:5.7.22 mysql:8.0.15 --workload oltp_read_write --threads 1,8 \
+		--blocks 3 --tables 4 --table-size 50000 --warmup 3 --window 8
+
+test: requirements-of-tests setup ## set-up, then every test
+	cargo test --quiet --locked --workspace --exclude dbdyno-binding
+	$(PY) -m pytest -q
+
+check: setup ## what every change must pass: format, lint, types, then test
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	cargo fmt --check
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	$(MAKE) --no-print-directory test
+
+live: requirements-of-tests setup ## only the tests on real servers
+	$(PY) -m pytest -q -m live
+
+bench: requirements-of-tests setup ## client CPU per query beside sysbench's
+	$(PY) -m bench.client_cpu
+
+docs: setup ## check that the docs name what exists
+	$(PY) -m pytest -q tests/test_docs.py
+
+clean: ## remove what was built; measurements in dbdyno-runs stay
+	rm -rf $(VENV) target $(ENGINE) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find lab tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+requirements:
+	@tools/requirements.sh run "$(PYTHON)"
+
+requirements-of-tests:
+	@tools/requirements.sh test "$(PYTHON)"
+
+$(PACKAGES): pyproject.toml tools/dependencies.py | requirements
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) tools/dependencies.py > $(VENV)/requirements.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	touch $@
+
+$(ENGINE): $(PACKAGES) $(RUST) | requirements
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --release --locked --quiet > /dev/null
+	touch $@

@@ -1,0 +1,250 @@
+"""Client CPU per query: `dbdyno sysbench` beside Debian's sysbench, same server, same options.
+
+A load generator on the database's machine takes from the database what it uses itself, and one on
+a machine of its own decides how many such machines are needed. So its cost is what is compared:
+user + system CPU of the whole process, start-up included, per query that its own report counts.
+
+The two programs take turns in an order drawn for each cell and repetition, on one freshly prepared
+MySQL server. A cell's figure is the median over repetitions of the ratio of neighbours.
+
+    .venv/bin/python -m bench.client_cpu                 # the full table, about ten minutes
+    .venv/bin/python -m bench.client_cpu --seconds 1 --repeats 1 --connections 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from math import exp, log
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from dbdyno import servers
+from dbdyno.servers.base import Server, ServerSpec
+
+QUERIES = re.compile(r"^ +queries: +(\d+)", re.MULTILINE)
+TARGET = 0.6
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One run of one program."""
+
+    program: str
+    workload: str
+    connections: int
+    repeat: int
+    cpu_s: float
+    queries: int
+    queries_per_s: float
+
+    @property
+    def cpu_us_per_query(self) -> float:
+        """Whole-process CPU for each query, µs."""
+        return self.cpu_s / self.queries * 1e6
+
+
+def main() -> int:
+    """Runs all cells and prints the table; exit status 1 when the target is missed."""
+    options = _options()
+    programs = {"sysbench": ["sysbench"], "dbdyno": [_dbdyno(), "sysbench"]}
+    if shutil.which("sysbench") is None:
+        sys.exit("sysbench is wanted to compare with, and not installed: apt-get install sysbench")
+    with (
+        tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as folder,
+        _server(folder, options) as server,
+    ):
+        _run(programs["dbdyno"], server, options, "oltp_read_only", "prepare", 4)
+        samples = list(_samples(programs, server, options))
+    rows = _rows(samples)
+    print(_table(rows, options))
+    if options.json:
+        content = {"rows": rows, "samples": [asdict(sample) for sample in samples]}
+        Path(options.json).write_text(json.dumps(content, indent=1))
+    return 0 if _overall(rows) <= options.target else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--system", default="mysql:8.0.15")
+    parser.add_argument("--workloads", default="oltp_point_select,oltp_read_only")
+    parser.add_argument("--connections", default="1,8,64")
+    parser.add_argument("--seconds", type=int, default=6)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--tables", type=int, default=4)
+    parser.add_argument("--table-size", type=int, default=20_000)
+    parser.add_argument("--socket", action="store_true", help="Unix socket instead of TCP")
+    parser.add_argument("--target", type=float, default=TARGET)
+    parser.add_argument("--json", help="write all samples to this file")
+    return parser.parse_args()
+
+
+def _dbdyno() -> str:
+    return str(Path(sysconfig.get_path("scripts")) / "dbdyno")
+
+
+@contextmanager
+def _server(folder: str, options: argparse.Namespace) -> Iterator[Server]:
+    # The server runs as another user: the folder must let it through.
+    Path(folder).chmod(0o755)
+    spec = ServerSpec(label="bench", reference=options.system, settings={})
+    instance = servers.instance(spec, Path(folder) / "server", lambda text: None)
+    try:
+        yield instance.start()
+    finally:
+        instance.close()
+
+
+def _run(
+    program: list[str],
+    server: Server,
+    options: argparse.Namespace,
+    workload: str,
+    command: str,
+    connections: int,
+) -> tuple[float, str]:
+    """Runs one command to its end; its CPU seconds and what it printed."""
+    endpoint = server.endpoint
+    place = (
+        [f"--mysql-socket={endpoint.socket}"]
+        if options.socket
+        else [f"--mysql-host={endpoint.host}", f"--mysql-port={endpoint.port}"]
+    )
+    arguments = [
+        workload,
+        *place,
+        f"--mysql-user={server.credentials.user}",
+        f"--mysql-db={server.database}",
+        f"--tables={options.tables}",
+        f"--table-size={options.table_size}",
+        f"--threads={connections}",
+        f"--time={options.seconds}",
+        "--rand-type=uniform",
+        command,
+    ]
+    with (
+        tempfile.TemporaryFile() as output,
+        tempfile.NamedTemporaryFile("w", suffix=".conf") as secret,
+    ):
+        secret.write(f"mysql-password={server.credentials.password}\n")
+        secret.flush()
+        # Neither shows the password to others: sysbench reads a file, dbdyno the environment.
+        hidden = [f"--config-file={secret.name}"] if program[0] == "sysbench" else []
+        process = subprocess.Popen(
+            [*program, *hidden, *arguments],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "MYSQL_PWD": server.credentials.password},
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read().decode()
+    if process.returncode != 0:
+        sys.exit(f"{program[0]} {workload} {command} failed:\n{text}")
+    return usage.ru_utime + usage.ru_stime, text
+
+
+def _samples(
+    programs: dict[str, list[str]], server: Server, options: argparse.Namespace
+) -> Iterator[Sample]:
+    order = random.Random(1)
+    for repeat in range(options.repeats):
+        for workload in options.workloads.split(","):
+            for connections in map(int, options.connections.split(",")):
+                for name in order.sample(sorted(programs), len(programs)):
+                    cpu_s, text = _run(
+                        programs[name], server, options, workload, "run", connections
+                    )
+                    found = QUERIES.search(text)
+                    if found is None:
+                        sys.exit(f"{name} printed no count of queries:\n{text}")
+                    queries = int(found[1])
+                    rate = queries / options.seconds
+                    sample = Sample(name, workload, connections, repeat, cpu_s, queries, rate)
+                    print(_line(sample), file=sys.stderr, flush=True)
+                    yield sample
+
+
+def _line(sample: Sample) -> str:
+    return (
+        f"{sample.workload} {sample.connections} connections, repeat {sample.repeat}, "
+        f"{sample.program}: {sample.cpu_us_per_query:.2f} µs/query, "
+        f"{sample.queries_per_s:.0f} queries/s"
+    )
+
+
+def _rows(samples: list[Sample]) -> list[dict[str, Any]]:
+    """One row a cell: both medians, and the median of the ratios of neighbours."""
+    rows = []
+    for workload, connections in dict.fromkeys((s.workload, s.connections) for s in samples):
+        cell = [s for s in samples if (s.workload, s.connections) == (workload, connections)]
+        by = {
+            name: {s.repeat: s for s in cell if s.program == name}
+            for name in ("sysbench", "dbdyno")
+        }
+        cpu = [
+            by["dbdyno"][repeat].cpu_us_per_query / by["sysbench"][repeat].cpu_us_per_query
+            for repeat in by["sysbench"]
+        ]
+        rate = [
+            by["dbdyno"][repeat].queries_per_s / by["sysbench"][repeat].queries_per_s
+            for repeat in by["sysbench"]
+        ]
+        rows.append(
+            {
+                "workload": workload,
+                "connections": connections,
+                "sysbench_cpu_us_per_query": median(
+                    s.cpu_us_per_query for s in by["sysbench"].values()
+                ),
+                "dbdyno_cpu_us_per_query": median(
+                    s.cpu_us_per_query for s in by["dbdyno"].values()
+                ),
+                "cpu_ratio": median(cpu),
+                "cpu_ratio_min": min(cpu),
+                "cpu_ratio_max": max(cpu),
+                "throughput_ratio": median(rate),
+            }
+        )
+    return rows
+
+
+def _overall(rows: list[dict[str, Any]]) -> float:
+    return exp(sum(log(row["cpu_ratio"]) for row in rows) / len(rows))
+
+
+def _table(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
+    lines = [
+        f"Client CPU per query, {options.system}, {'Unix socket' if options.socket else 'TCP'}, "
+        f"{options.repeats} repeats of {options.seconds} s; ratio = dbdyno / sysbench",
+        "",
+        "| workload | connections | sysbench µs | dbdyno µs | CPU ratio (range) | throughput |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        lines.append(
+            f"| {row['workload']} | {row['connections']} | {row['sysbench_cpu_us_per_query']:.2f} "
+            f"| {row['dbdyno_cpu_us_per_query']:.2f} | {row['cpu_ratio']:.2f} "
+            f"({row['cpu_ratio_min']:.2f}-{row['cpu_ratio_max']:.2f}) "
+            f"| {row['throughput_ratio']:.2f} |"
+        )
+    verdict = "met" if _overall(rows) <= options.target else "missed"
+    lines += ["", f"geometric mean {_overall(rows):.3f}, target {options.target}: {verdict}"]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

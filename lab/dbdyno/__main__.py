@@ -1,0 +1,66 @@
+"""Where the program begins: chooses between the lab and sysbench's persona, and ends the process.
+
+Called as `sysbench`, or with `sysbench` as its first argument, it must start as quickly as the tool
+it stands in for, so nothing of the lab is imported before that is settled. Commands raise; this
+file alone turns errors into text on stderr and an exit status.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from dbdyno.errors import DbdynoError
+
+INTERRUPTED: Final = 130
+"""What typer makes of a KeyboardInterrupt before anybody else can see it."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line (without the program's name) and returns the exit status.
+
+    0 done, 1 failed or interrupted, 2 usage, 3 a gate did not hold.
+    """
+    if argv is None:
+        argv = sys.argv[1:]
+        if Path(sys.argv[0]).name == "sysbench":
+            argv = ["sysbench", *argv]
+    try:
+        if argv and argv[0] == "sysbench":
+            from dbdyno import sysbench
+
+            return sysbench.main(argv[1:])
+        return _lab(argv)
+    except DbdynoError as error:
+        sys.stderr.write(f"dbdyno: {error}\n")
+        return error.exit_status
+    except KeyboardInterrupt:
+        sys.stderr.write("dbdyno: interrupted\n")
+        return 1
+
+
+def _lab(argv: Sequence[str]) -> int:
+    from dbdyno.cli import app
+
+    for signum in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, _as_interrupt)
+    try:
+        app(args=list(argv), prog_name="dbdyno")
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            raise KeyboardInterrupt from None
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def _as_interrupt(signum: int, frame: FrameType | None) -> None:
+    """A polite end asked for by the system is the same to the lab as Ctrl-C: stop, keep, report."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""The command line: each command reads what was typed, calls one function and prints.
+
+Commands are thin on purpose. What a command line means as a plan is in `cli_compare`, what is done
+with a plan is in `cli_flow`. stdout carries data only; progress and notes go to stderr.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+import typer
+
+from dbdyno import __version__, _engine, cli_compare, cli_flow, plan_file, servers
+from dbdyno import cli_options as options
+from dbdyno import sysbench as persona
+from dbdyno.cli_flow import Output
+from dbdyno.errors import UsageError
+
+app = typer.Typer(
+    name="dbdyno",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+servers_app = typer.Typer(help="The servers dbdyno can get.", no_args_is_help=True)
+app.add_typer(servers_app, name="servers")
+
+
+@app.callback(invoke_without_command=True)
+def root(version: options.Version = False) -> None:
+    """Put a database on the dyno: real servers, real load, an honest verdict."""
+    if version:
+        sys.stdout.write(f"dbdyno {__version__} (engine {_engine.version()})\n")
+        raise typer.Exit
+
+
+@app.command()
+def compare(
+    context: typer.Context,
+    systems: options.Systems = None,
+    workload: options.Workloads = None,
+    threads: options.Threads = options.THREADS,
+    blocks: options.Blocks = options.BLOCKS,
+    tables: options.Tables = options.TABLES,
+    table_size: options.TableSize = options.TABLE_SIZE,
+    warmup: options.Warmup = options.WARMUP,
+    window: options.Window = options.WINDOW,
+    margin: options.Margin = options.MARGIN,
+    seed: options.Seed = "1",
+    settings: options.Settings = None,
+    restart: options.Restart = "block",
+    prepared: options.Prepared = True,
+    distribution: options.Distribution = "uniform",
+    resume: options.ResumeRun = None,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+) -> None:
+    """Measure systems side by side, a verdict on each cell."""
+    if resume is not None:
+        _refuse_beside_resume(context)
+        return cli_flow.resume(resume, workspace, output)
+    typed = cli_compare.CompareOptions(
+        systems=tuple(systems or ()),
+        workloads=tuple(workload or ("oltp_read_write",)),
+        threads=threads,
+        blocks=blocks,
+        tables=tables,
+        table_size=table_size,
+        warmup=warmup,
+        window=window,
+        margin=margin,
+        seed=seed,
+        settings=tuple(settings or ()),
+        restart=restart,
+        prepared=prepared,
+        distribution=distribution,
+    )
+    plan = cli_compare.read(typed, _engine.workloads(), servers.check)
+    return cli_flow.begin(plan, workspace, _command_line(), output)
+
+
+def _refuse_beside_resume(context: typer.Context) -> None:
+    """A resumed run is what it was: an option that would change it is a mistake."""
+    typed = [
+        name
+        for name in context.params
+        if name not in options.IN_A_RESUME
+        and getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    ]
+    if typed:
+        raise UsageError(
+            "a resumed run keeps its plan",
+            wanted="--resume with --workspace and --output only",
+            found=f"also {', '.join(sorted(typed))}",
+            hint="leave the others out, or begin a new run without --resume",
+        )
+
+
+@app.command()
+def run(
+    plan: options.PlanFile,
+    resume: options.ResumePlan = False,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+) -> None:
+    """Run a plan file."""
+    asked = plan_file.read(plan, _engine.workloads(), servers.check)
+    if resume:
+        return cli_flow.resume_plan(asked, workspace, output)
+    return cli_flow.begin(asked, workspace, _command_line(), output)
+
+
+@app.command()
+def report(
+    run_id: options.Run,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+) -> None:
+    """Judge a stored run again and write its report again."""
+    cli_flow.tell(run_id, workspace, output)
+
+
+@app.command()
+def workloads() -> None:
+    """List the built-in workloads."""
+    sys.stdout.write("".join(f"{name}\n" for name in _engine.workloads()))
+
+
+@servers_app.command("list")
+def servers_list() -> None:
+    """List the products and versions that can be got."""
+    sys.stdout.write("".join(f"{entry.reference}\n" for entry in servers.known()))
+
+
+@servers_app.command("get")
+def servers_get(reference: options.Reference) -> None:
+    """Fetch a server into the cache and print where it is."""
+    servers.check(reference)
+    sys.stdout.write(f"{servers.get(reference, _note)}\n")
+
+
+@app.command(
+    "sysbench",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def sysbench(context: typer.Context) -> None:
+    """Do what sysbench does: prepare, run, cleanup."""
+    raise typer.Exit(persona.main(context.args))
+
+
+def _command_line() -> str:
+    return shlex.join(["dbdyno", *sys.argv[1:]])
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

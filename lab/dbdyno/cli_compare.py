@@ -1,0 +1,144 @@
+"""From the words of `dbdyno compare` to a plan: every mistake is found before anything is fetched.
+
+Options reach this file as they were typed, numbers too, so that three mistakes in one command line
+are three lines of one message. The plan's own rules are applied by the plan; here they are only
+told in the words of the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
+from dbdyno.plan import Plan
+
+SOURCE: Final = "the command line"
+PLACES: Final[Mapping[tuple[str, ...], str]] = {
+    ("dataset", "tables"): "--tables",
+    ("dataset", "rows"): "--table-size",
+    ("load", "threads"): "--threads",
+    ("trial", "warmup_s"): "--warmup",
+    ("trial", "window_s"): "--window",
+    ("design", "blocks"): "--blocks",
+    ("design", "margin"): "--margin",
+    ("distribution", "name"): "--distribution",
+    ("procedure", "restart"): "--restart",
+    ("seed",): "--seed",
+    ("systems",): "SYSTEM",
+    ("workloads",): "--workload",
+}
+"""Which option sets which key of the plan."""
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What was typed, unread: see `dbdyno compare --help` for each."""
+
+    systems: tuple[str, ...]
+    workloads: tuple[str, ...]
+    threads: str
+    blocks: str
+    tables: str
+    table_size: str
+    warmup: str
+    window: str
+    margin: str
+    seed: str
+    settings: tuple[str, ...]
+    restart: str
+    prepared: bool
+    distribution: str
+
+
+def read(
+    options: CompareOptions,
+    known_workloads: Collection[str],
+    check_reference: Callable[[str], None],
+) -> Plan:
+    """The plan that the options ask for.
+
+    Raises:
+        PlanError: all mistakes at once, each under the option it belongs to.
+    """
+    mistakes: list[PlanMistake] = []
+    systems = _systems(options, check_reference, mistakes)
+    _check_workloads(options.workloads, known_workloads, mistakes)
+    asked: dict[str, Any] = {
+        "title": " against ".join(system["label"] for system in systems),
+        "systems": systems,
+        "workloads": [{"name": name} for name in options.workloads],
+        "dataset": {"tables": options.tables, "rows": options.table_size},
+        "load": {"threads": [level.strip() for level in options.threads.split(",")]},
+        "trial": {"warmup_s": options.warmup, "window_s": options.window},
+        "design": {"blocks": options.blocks, "margin": options.margin},
+        "distribution": {"name": options.distribution},
+        "procedure": {"restart": options.restart, "prepared_statements": options.prepared},
+        "seed": options.seed,
+    }
+    try:
+        plan = Plan.model_validate(asked)
+    except ValidationError as error:
+        raise PlanError(SOURCE, [*mistakes, *map(_mistake, error.errors())]) from None
+    if mistakes:
+        raise PlanError(SOURCE, mistakes)
+    return plan
+
+
+def _systems(
+    options: CompareOptions, check: Callable[[str], None], mistakes: list[PlanMistake]
+) -> list[dict[str, Any]]:
+    """Each system's label, reference and settings; `NAME=REFERENCE` gives it a label of its own."""
+    if len(options.systems) < 2:
+        message = f"two or more are compared, found {len(options.systems)}"
+        mistakes.append(PlanMistake("SYSTEM", message))
+    systems: list[dict[str, Any]] = []
+    for text in options.systems:
+        label, _, reference = text.rpartition("=")
+        systems.append({"label": label or reference, "reference": reference, "settings": {}})
+        try:
+            check(reference)
+        except UnknownSystemError as error:
+            message = "; ".join(part for part in (error.message, error.wanted) if part)
+            mistakes.append(PlanMistake(f"SYSTEM {reference}", message))
+    for text in options.settings:
+        _apply_setting(text, systems, mistakes)
+    return systems
+
+
+def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[PlanMistake]) -> None:
+    """Lays `key=value` over all systems, or `LABEL:key=value` over one."""
+    left, equals, value = text.partition("=")
+    label, _, key = left.rpartition(":")
+    chosen = [system for system in systems if label in ("", system["label"])]
+    place = f"--set {text}"
+    if not equals or not key:
+        mistakes.append(PlanMistake(place, "is not key=value or LABEL:key=value"))
+    elif not chosen:
+        labels = ", ".join(system["label"] for system in systems)
+        mistakes.append(PlanMistake(place, f"no system is labelled {label}; there are {labels}"))
+    for system in chosen:
+        system["settings"][key] = value
+
+
+def _check_workloads(
+    names: tuple[str, ...], known: Collection[str], mistakes: list[PlanMistake]
+) -> None:
+    for name in names:
+        if name not in known:
+            message = f"unknown workload {name}; known are {', '.join(sorted(known))}"
+            mistakes.append(PlanMistake("--workload", message))
+
+
+def _mistake(error: ErrorDetails) -> PlanMistake:
+    """One of pydantic's findings in the words of the command line."""
+    message = error["msg"].removeprefix("Value error, ")
+    where = tuple(str(part) for part in error["loc"]) or (message.partition(":")[0],)
+    place = PLACES.get(where[:2]) or PLACES[where[:1]]
+    if isinstance(error["input"], str):
+        message = f"{message[:1].lower()}{message[1:]}, found {error['input']!r}"
+    return PlanMistake(place, message)

@@ -1,0 +1,168 @@
+"""One run from plan to verdict: measure, judge, write the report, say the result.
+
+The steps of the whole lab stand here in their order, and only here: bench measures into the
+store, judge reads what the store holds, report tells it. A run that was stopped or failed half-way
+goes the same way with what it has, and says how to go on.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from dbdyno import bench, progress, report
+from dbdyno.bench import environment
+from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
+from dbdyno.judge import judge
+from dbdyno.plan import Plan
+from dbdyno.report.facts import RunFacts
+from dbdyno.store import Store, StoredRun
+
+LATEST = "latest"
+"""Stands for the newest run of a workspace wherever a run is named."""
+
+
+class Output(StrEnum):
+    """What goes to stdout when a run is told."""
+
+    PLAIN = "plain"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+WORDS_FOR: Final = {
+    Output.PLAIN: report.plain,
+    Output.JSON: report.as_json,
+    Output.MARKDOWN: report.as_markdown,
+}
+
+
+def begin(plan: Plan, workspace: Path, command: str, output: Output) -> None:
+    """Measures a plan from its first trial on, and tells the result."""
+    with Store.open(workspace) as store:
+        planned = len(bench.trials_of(plan, ""))
+        run = store.create_run(plan, command, environment.describe(), planned)
+        _measure_and_tell(store, run, workspace, output)
+
+
+def resume(run_id: str, workspace: Path, output: Output) -> None:
+    """Measures what a run still lacks, and tells the result."""
+    with Store.open(workspace) as store:
+        _measure_and_tell(store, find(store, run_id), workspace, output)
+
+
+def resume_plan(plan: Plan, workspace: Path, output: Output) -> None:
+    """Goes on with the newest unfinished run of the very same plan.
+
+    Raises:
+        UsageError: there is none.
+    """
+    with Store.open(workspace) as store:
+        runs = store.runs()
+        same = [r for r in runs if r.plan.hash() == plan.hash() and not _is_complete(store, r)]
+        if not same:
+            raise UsageError(
+                "there is nothing to resume",
+                wanted="an unfinished run of exactly this plan",
+                found=f"{len(runs)} runs in {workspace}, none of them so",
+                hint="leave --resume out to begin anew",
+            )
+        _measure_and_tell(store, same[0], workspace, output)
+
+
+def tell(run_id: str, workspace: Path, output: Output) -> None:
+    """Judges a stored run again and writes its report again."""
+    with Store.open(workspace) as store:
+        _tell(store, find(store, run_id), workspace, output)
+
+
+def find(store: Store, run_id: str) -> StoredRun:
+    """The run of that id, or the newest for `latest`; StoreError if there is none."""
+    if run_id != LATEST:
+        return store.run(run_id)
+    runs = store.runs()
+    if not runs:
+        raise StoreError("this workspace holds no run yet", hint="dbdyno compare --help")
+    return runs[0]
+
+
+def _measure_and_tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:
+    seconds = progress.duration(bench.seconds_expected(run.plan))
+    _note(f"run {run.run_id}: {run.trials_planned} trials, about {seconds} for all of them")
+    try:
+        with progress.shown(Console(stderr=True), run.plan.design.blocks) as seen:
+            bench.run(run.plan, store, run, workspace, seen)
+    except (KeyboardInterrupt, Interrupted):
+        _tell_what_is_there(store, run, workspace, output)
+        raise Interrupted(
+            "the run was interrupted",
+            found=f"{_progress_of(store, run)}; nothing stored is measured again",
+            hint=f"to go on: {_resume_command(run, workspace)}",
+        ) from None
+    except StoreError:
+        raise
+    except DbdynoError:
+        _tell_what_is_there(store, run, workspace, output)
+        _note(f"{_progress_of(store, run)}; to go on: {_resume_command(run, workspace)}")
+        raise
+    _tell(store, run, workspace, output)
+    _raise_if_incomplete(store, run, workspace)
+
+
+def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
+    """A run whose trials had their turn but failed is told, and is a failure all the same."""
+    if _is_complete(store, run):
+        return
+    done = store.done(run.run_id)
+    failed = [m for m in store.measurements(run.run_id) if m.trial.key not in done]
+    raise LoadError(
+        f"{len({m.trial.key for m in failed})} of {run.trials_planned} trials failed",
+        found=failed[-1].failure if failed else None,
+        hint=f"to measure them again: {_resume_command(run, workspace)}",
+    )
+
+
+def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:
+    if store.done(run.run_id):
+        _tell(store, run, workspace, output)
+
+
+def _is_complete(store: Store, run: StoredRun) -> bool:
+    return len(store.done(run.run_id)) == run.trials_planned
+
+
+def _progress_of(store: Store, run: StoredRun) -> str:
+    return f"{len(store.done(run.run_id))} of {run.trials_planned} trials are stored"
+
+
+def _resume_command(run: StoredRun, workspace: Path) -> str:
+    return shlex.join(["dbdyno", "compare", "--resume", run.run_id, "--workspace", str(workspace)])
+
+
+def _tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:
+    """Judges what is stored of a run, writes the report, prints the result on stdout."""
+    measurements = store.measurements(run.run_id)
+    judgement = judge(measurements, run.plan)
+    facts = RunFacts(
+        run_id=run.run_id,
+        created_at=run.created_at,
+        dbdyno_version=run.dbdyno_version,
+        plan_hash=run.plan.hash(),
+        command=run.command,
+        environment=run.environment,
+        complete=_is_complete(store, run),
+        trials_planned=run.trials_planned,
+    )
+    written = report.write(workspace / run.run_id, run.plan, measurements, judgement, facts)
+    sys.stdout.write(WORDS_FOR[output](run.plan, judgement, facts))
+    paths = f"\nreport: {written.html}\n        {written.markdown}\n"
+    (sys.stdout if output is Output.PLAIN else sys.stderr).write(paths)
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

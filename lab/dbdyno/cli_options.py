@@ -1,0 +1,93 @@
+"""The options of the commands, each with its help: what `--help` prints stands here.
+
+Numbers stay text in this file: the plan's own rules read them, so that every mistake of a command
+line is told at once, in one way, and defaults have one home, the plan.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from dbdyno.cli_flow import Output
+from dbdyno.plan import DatasetPlan, DesignPlan, LoadPlan, TrialPlan
+
+THREADS: Final = ",".join(map(str, LoadPlan().threads))
+BLOCKS: Final = str(DesignPlan().blocks)
+MARGIN: Final = str(DesignPlan().margin)
+TABLES: Final = str(DatasetPlan().tables)
+TABLE_SIZE: Final = str(DatasetPlan().rows)
+WARMUP: Final = str(TrialPlan().warmup_s)
+WINDOW: Final = str(TrialPlan().window_s)
+WORKSPACE: Final = Path("dbdyno-runs")
+IN_A_RESUME: Final = frozenset({"resume", "workspace", "output"})
+"""Options of `compare` that mean something to a run whose plan is stored."""
+
+Systems = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SYSTEM",
+        help="Such as mysql:8.0.15, or NAME=mysql:8.0.15 to choose its label. "
+        "The first is the baseline.",
+    ),
+]
+Workloads = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="May be repeated; oltp_read_write if there is none."),
+]
+Threads = Annotated[
+    str, typer.Option(metavar="N,N…", help="Load levels: connections of a closed loop.")
+]
+Blocks = Annotated[
+    str, typer.Option(metavar="INTEGER", help="Repetitions; a verdict needs 3 at least.")
+]
+Tables = Annotated[str, typer.Option(metavar="INTEGER", help="Tables of the dataset.")]
+TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows in each table.")]
+Warmup = Annotated[str, typer.Option(metavar="SECONDS", help="Load before the measured window.")]
+Window = Annotated[str, typer.Option(metavar="SECONDS", help="Measured window of a trial.")]
+Margin = Annotated[
+    str, typer.Option(metavar="RATIO", help="Difference that matters to you: 0.02 = 2 %.")
+]
+Seed = Annotated[
+    str, typer.Option(metavar="INTEGER", help="Of the order of trials and of the requests.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="[LABEL:]KEY=VALUE",
+        help="Server setting for one system, or for all; may be repeated.",
+    ),
+]
+Restart = Annotated[
+    str,
+    typer.Option(
+        metavar="block|cell",
+        help="Fresh server and dataset for each system of a block, or for each of its cells.",
+    ),
+]
+Prepared = Annotated[bool, typer.Option(help="Use prepared statements.")]
+Distribution = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Rows touched: uniform, special, gaussian, pareto, zipfian."),
+]
+ResumeRun = Annotated[
+    str | None,
+    typer.Option(metavar="RUN", help="Go on with a stored run, or `latest`; its plan is stored."),
+]
+ResumePlan = Annotated[
+    bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
+]
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan file.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
+Reference = Annotated[str, typer.Argument(metavar="REF", help="Such as mysql:8.0.15.")]
+Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]
+Workspace = Annotated[
+    Path,
+    typer.Option(metavar="DIR", help="Folder of the store, the servers' data and the reports."),
+]
+OutputAs = Annotated[
+    Output, typer.Option(metavar="plain|json|markdown", help="What goes to stdout.")
+]

@@ -1,0 +1,163 @@
+"""The engine against real servers: logins, all workloads, both protocols, both reactors.
+
+The server's own counters are the judge: what the engine says it did must be what was done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbdyno import _engine, servers
+from dbdyno.servers.base import Server, ServerSpec
+
+pytestmark = pytest.mark.live
+STATEMENTS = {  # by what sysbench 1.0.20 does in one event: select, update, delete, insert, begin
+    "oltp_point_select": (1, 0, 0, 0, 0),
+    "oltp_read_only": (14, 0, 0, 0, 1),
+    "oltp_read_write": (14, 2, 1, 1, 1),
+    "oltp_write_only": (0, 2, 1, 1, 1),
+}
+
+
+@pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("engine")
+    for parent in (folder, *folder.parents[:2]):
+        parent.chmod(0o755)  # the server runs as another user
+    instance = servers.instance(
+        ServerSpec(label="engine", reference=request.param, settings={}), folder, lambda text: None
+    )
+    try:
+        running = instance.start()
+        prepare(running)
+        yield running
+    finally:
+        instance.close()
+
+
+def login(server: Server, socket: bool = False) -> dict[str, Any]:
+    place = (
+        {"socket": str(server.endpoint.socket)}
+        if socket
+        else {"host": server.endpoint.host, "port": server.endpoint.port}
+    )
+    return {
+        "endpoint": place,
+        "user": server.credentials.user,
+        "password": server.credentials.password,
+        "database": server.database,
+    }
+
+
+def prepare(server: Server, tables: int = 3, rows: int = 2000) -> None:
+    spec = {**login(server), "tables": tables, "table_size": rows, "seed": 3, "threads": 4}
+    report = json.loads(_engine.prepare(json.dumps(spec), None, _engine.Stop()))
+    assert report["rows"] == tables * rows
+
+
+def run(server: Server, workload: str = "oltp_read_write", **changes: Any) -> dict[str, Any]:
+    socket = changes.pop("socket", False)
+    tables = changes.pop("tables", 3)
+    spec = {
+        **login(server, socket),
+        "connections": 4,
+        "warmup_s": 0,
+        "window_s": 1,
+        "interval_s": 0.25,
+        "seed": 5,
+        "workload": {"name": workload, "options": {"tables": tables, "table_size": 2000}},
+        **changes,
+    }
+    return json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+
+
+def total(record: dict[str, Any], name: str) -> int:
+    return sum(interval[name] for interval in record["intervals"])
+
+
+@pytest.mark.parametrize("prepared", [True, False], ids=["prepared", "text"])
+@pytest.mark.parametrize("workload", STATEMENTS)
+def test_the_server_counts_the_same_statements(
+    server: Server, workload: str, prepared: bool
+) -> None:
+    before = server.status()
+    record = run(server, workload, prepared=prepared)
+    after = server.status()
+    assert record["failure"] is None
+    names = ["Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin"]
+    counted = [after[name] - before[name] for name in names]
+    restarts, events = total(record, "restarts"), total(record, "events")
+    assert events > 20
+    for count, each in zip(counted, STATEMENTS[workload], strict=True):
+        # A deadlocked event is begun again: it adds at most one event's statements. Reading the
+        # counters costs a few selects.
+        assert each * events <= count <= each * (events + restarts) + 10
+    queries = sum(total(record, kind) for kind in ("reads", "writes", "others"))
+    per_event = sum(STATEMENTS[workload]) + STATEMENTS[workload][4]
+    assert per_event * events <= queries <= per_event * (events + restarts)
+    assert record["distribution"]["name"] == "special"
+
+
+@pytest.mark.parametrize("reactor", ["io_uring", "epoll"])
+@pytest.mark.parametrize("socket", [True, False], ids=["socket", "tcp"])
+def test_each_reactor_on_each_kind_of_socket(server: Server, reactor: str, socket: bool) -> None:
+    if reactor == "io_uring":
+        allowed = Path("/proc/sys/kernel/io_uring_disabled")
+        if not allowed.exists() or allowed.read_text().strip() == "2":
+            pytest.skip("this kernel does not allow io_uring")
+    record = run(server, "oltp_read_only", reactor=reactor, socket=socket, connections=70)
+    assert record["reactor"] == reactor
+    assert record["failure"] is None
+    assert total(record, "events") > 70
+    assert total(record, "restarts") == 0
+
+
+def test_one_connection_is_not_one_thread(server: Server) -> None:
+    record = run(server, "oltp_point_select", connections=100, threads=1)
+    assert (record["threads"], record["connections"]) == (1, 100)
+    assert record["fairness"]["events_mean"] * 100 == pytest.approx(total(record, "events"))
+
+
+def test_a_wrong_password_is_named(server: Server) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        run(server, password="not the password")
+    failure = json.loads(str(caught.value))
+    assert (failure["stage"], failure["code"], failure["sqlstate"]) == ("connect", 1045, "28000")
+    assert "not the password" not in str(caught.value)
+
+
+def test_missing_tables_are_an_error_before_the_run(server: Server) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        run(server, "oltp_point_select", tables=9)
+    failure = json.loads(str(caught.value))
+    assert (failure["stage"], failure["code"]) == ("prepare", 1146)
+
+
+def test_prepare_refuses_existing_tables_and_cleanup_drops_them(server: Server) -> None:
+    spec = {**login(server), "tables": 1, "table_size": 10, "seed": 1, "threads": 1}
+    with pytest.raises(RuntimeError) as caught:
+        _engine.prepare(json.dumps(spec), None, _engine.Stop())
+    assert json.loads(str(caught.value))["code"] == 1050
+    _engine.cleanup(json.dumps({**login(server), "tables": 3}))
+    prepare(server)
+
+
+def test_the_warm_up_is_not_measured(server: Server) -> None:
+    record = run(server, "oltp_point_select", warmup_s=0.5, window_s=1)
+    phases = [interval["phase"] for interval in record["intervals"]]
+    assert phases[:2] == ["warmup"] * 2
+    assert phases[2:6] == ["measured"] * 4
+    assert set(phases[6:]) <= {"drain"}
+    assert 0 < record["measured"]["cpu_s"] < 3
+    assert 0 < record["measured"]["cpu_share_max"] <= 1
+
+
+def test_a_budget_of_events_is_kept_exactly(server: Server) -> None:
+    record = run(server, "oltp_point_select", window_s=0, events=777)
+    assert total(record, "events") == 777
+    assert record["stopped_by"] == "events"

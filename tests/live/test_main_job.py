@@ -1,0 +1,222 @@
+"""The main job as a user types it: `dbdyno compare` on real servers, and everything that can happen
+to it on the way: Ctrl-C, kill -9 of the lab, kill -9 of a server, mistakes in what was typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+DBDYNO = Path(sysconfig.get_path("scripts")) / "dbdyno"
+TINY = ["--tables", "1", "--table-size", "1000", "--warmup", "0.5", "--window", "2"]
+PAIR = ["compare", "a=mysql:5.7.22", "b=mysql:5.7.22", "--threads", "2", "--blocks", "3", *TINY]
+
+
+@pytest.fixture
+def workspace() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-live-") as folder:
+        Path(folder).chmod(0o755)  # servers run as another user
+        yield Path(folder) / "runs"
+        for process in processes_of(Path(folder)):
+            process.kill()
+
+
+def started(workspace: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [DBDYNO, *arguments, "--workspace", str(workspace)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finished(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    with started(workspace, *arguments) as process:
+        output, errors = process.communicate(timeout=500)
+    return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
+
+
+def stored(workspace: Path) -> list[dict[str, Any]]:
+    """All measurements of the store, in their order, read as anybody with sqlite3 would."""
+    file = workspace / "dbdyno.sqlite"
+    if not file.exists():
+        return []
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+        if "measurements" not in tables:
+            return []
+        return [dict(row) for row in connection.execute("SELECT * FROM measurements")]
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = 90) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{what}: not within {seconds} s")
+
+
+def processes_of(workspace: Path) -> list[psutil.Process]:
+    """Servers and children that work in this workspace."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if str(workspace) in words and str(DBDYNO) not in words:
+            found.append(process)
+    return found
+
+
+def servers_of(workspace: Path) -> list[psutil.Process]:
+    return [p for p in processes_of(workspace) if p.name() == "mysqld"]
+
+
+def in_a_window(workspace: Path, trials: int) -> Callable[[], bool]:
+    """Whether that many trials are stored and the next one's load is running."""
+    return lambda: len(stored(workspace)) >= trials and bool(engines())
+
+
+def engines() -> list[psutil.Process]:
+    mine = os.getpid()
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if "dbdyno.bench.worker" in (process.info["cmdline"] or []):
+            ancestors = [parent.pid for parent in process.parents()]
+            found += [process] if mine in ancestors else []
+    return found
+
+
+def test_a_comparison_ends_with_verdicts_and_a_report_in_three_forms(workspace: Path) -> None:
+    systems = ["mysql:5.7.22", "mysql:8.0.15"]
+    ended = finished(workspace, "compare", *systems, "--threads", "1,4", "--blocks", "3", *TINY)
+    assert ended.returncode == 0, ended.stderr
+    assert (
+        len(re.findall(r"against mysql:5.7.22 is|than mysql:5.7.22|equivalent", ended.stdout)) >= 2
+    )
+    paths = re.findall(r"\S+report\.(?:html|md)", ended.stdout)
+    assert [Path(path).suffix for path in paths] == [".html", ".md"]
+    page = Path(paths[0]).read_text()
+    assert "<script src" not in page
+    assert "uniform" in page
+    for word in ("block 1/3", "block 3/3", "TPS", "QPS", "p95", "left"):
+        assert word in ended.stderr
+    rows = stored(workspace)
+    assert len(rows) == 12
+    assert processes_of(workspace) == []
+    again = finished(workspace, "report", "latest", "--output", "json")
+    document = json.loads(again.stdout)
+    assert again.returncode == 0
+    assert len(document["verdicts"]) == 2
+    for text in (page, Path(paths[1]).read_text(), again.stdout, ended.stdout, ended.stderr):
+        assert not re.search(r"\b[0-9a-f]{48}\b", text), "a password of the lab's form"
+
+
+def test_a_killed_lab_leaves_no_process_and_is_resumed_without_repeating(workspace: Path) -> None:
+    lab = started(workspace, *PAIR)
+    until(in_a_window(workspace, 2), "two trials stored and the third running")
+    before = stored(workspace)
+    os.kill(lab.pid, signal.SIGKILL)
+    lab.communicate()
+    until(lambda: processes_of(workspace) == [], "servers and children gone", 5)
+    run_id = before[0]["run_id"]
+    ended = finished(workspace, "compare", "--resume", run_id)
+    assert ended.returncode == 0, ended.stderr
+    after = stored(workspace)
+    assert after[: len(before)] == before
+    keys = [row["trial_key"] for row in after]
+    assert len(keys) == len(set(keys)) == 6
+    assert processes_of(workspace) == []
+
+
+def test_ctrl_c_stops_within_a_second_and_keeps_what_was_measured(workspace: Path) -> None:
+    lab = started(workspace, *PAIR[:-1], "60")
+    until(engines, "the first trial's load")
+    time.sleep(3)
+    child = engines()[0]
+    began = time.monotonic()
+    os.kill(lab.pid, signal.SIGINT)
+    until(lambda: not child.is_running(), "the engine's end", 10)
+    assert time.monotonic() - began < 1.5
+    output, errors = lab.communicate(timeout=60)
+    assert lab.returncode == 1
+    assert "--resume" in errors
+    assert "Traceback" not in output + errors
+    (row,) = stored(workspace)
+    assert "interrupted" in json.dumps(row, default=str)
+    assert processes_of(workspace) == []
+
+
+def test_a_server_that_dies_in_a_window_costs_that_trial_only(workspace: Path) -> None:
+    lab = started(workspace, *PAIR)
+    until(in_a_window(workspace, 1), "the second trial's load")
+    time.sleep(0.3)
+    servers_of(workspace)[0].kill()
+    output, errors = lab.communicate(timeout=300)
+    assert lab.returncode == 1
+    assert "Traceback" not in output + errors
+    rows = stored(workspace)
+    failed = [row for row in rows if row["failure"]]
+    assert len(rows) == 6
+    assert len(failed) == 1
+    assert processes_of(workspace) == []
+    ended = finished(workspace, "compare", "--resume", rows[0]["run_id"])
+    assert ended.returncode == 0, ended.stderr
+    assert len(stored(workspace)) == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compare", "mysql:5.7.22", "mysql:5.7.99"], ["mysql:5.7.99", "mysql:8.0.15"]),
+        (["compare", "oracle:23", "mysql:8.0.15"], ["oracle:23", "mysql:8.0.15"]),
+        (
+            [
+                "compare",
+                "mysql:5.7.22",
+                "--workload",
+                "oltp_raed",
+                "--threads",
+                "0",
+                "--blocks",
+                "x",
+            ],
+            ["SYSTEM", "oltp_raed", "--threads", "--blocks"],
+        ),
+        (["run", "no-such-plan.yaml"], ["no-such-plan.yaml"]),
+    ],
+    ids=["version", "product", "all at once", "no file"],
+)
+def test_mistakes_are_told_before_anything_is_done(
+    workspace: Path, arguments: list[str], words: list[str]
+) -> None:
+    ended = finished(workspace, *arguments)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    for word in words:
+        assert word in ended.stderr
+    assert stored(workspace) == []
+
+
+def test_a_plan_file_with_mistakes_names_their_lines(workspace: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("systems: [mysql:5.7.22, mysql:9.9.9]\nworkloads: [oltp_x]\nlaod: {}\n")
+    ended = finished(workspace, "run", str(plan))
+    assert ended.returncode == 2
+    for words in ("line 1", "line 2", "line 3", "mysql:9.9.9", "oltp_x", "laod"):
+        assert words in ended.stderr

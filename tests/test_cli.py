@@ -1,0 +1,179 @@
+"""The program as it is typed: help, exit status, what goes to stdout and what to stderr."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import making
+from dbdyno import __main__, __version__, _engine, bench, cli, cli_flow
+from dbdyno.errors import GateError, ServerError
+from source import ROOT
+
+COMMANDS = ["compare", "run", "report", "workloads", "servers", "sysbench"]
+
+
+def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    handlers = {s: signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        status = __main__.main(arguments)
+    finally:
+        for signum, handler in handlers.items():
+            signal.signal(signum, handler)
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run("--help", capsys=capsys)
+    assert status == 0
+    assert [name for name in COMMANDS if f"  {name} " not in out] == []
+
+
+def test_the_help_of_compare_is_as_agreed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, _ = run("compare", "--help", capsys=capsys)
+    golden = ROOT / "tests" / "golden" / "compare-help.txt"
+    assert (status, out) == (0, golden.read_text())
+
+
+def test_version_names_both_halves(capsys: pytest.CaptureFixture[str]) -> None:
+    said = f"dbdyno {__version__} (engine {_engine.version()})\n"
+    assert run("--version", capsys=capsys) == (0, said, "")
+
+
+def test_workloads_are_data_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run("workloads", capsys=capsys)
+    assert (status, err) == (0, "")
+    assert "oltp_read_write" in out.splitlines()
+
+
+def test_servers_are_listed_by_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run("servers", "list", capsys=capsys)
+    assert status == 0
+    assert {"mysql:5.7.22", "mysql:8.0.15"} <= set(out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["compare", "mysql:5.7.22"], "SYSTEM: two or more are compared, found 1"),
+        (["compare", "mysql:5.7.22", "mysql:8.0.99"], "mysql:8.0.15"),
+        (["compare", "mysql:5.7.22", "mysql:8.0.15", "--blocks", "x"], "--blocks"),
+        (["compare", "--nonsense"], "--nonsense"),
+        (["compare", "--resume", "latest", "--blocks", "4"], "also blocks"),
+        (["servers", "get", "mysql:8.0.99"], "mysql:8.0.15"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_a_usage_mistake_is_status_2_and_fetches_nothing(
+    typed: list[str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(*typed, capsys=capsys)
+    assert (status, out) == (2, "")
+    assert told in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (ServerError("it died", hint="see its log"), 1, "dbdyno: it died\n  hint: see its log\n"),
+        (GateError("too slow"), 3, "dbdyno: too slow\n"),
+    ],
+)
+def test_an_error_is_text_on_stderr_and_a_status(
+    error: Exception,
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli_flow, "tell", fail)
+    assert run("report", "latest", capsys=capsys) == (status, "", said)
+
+
+def test_an_interrupt_is_status_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+
+    monkeypatch.setattr(cli_flow, "tell", interrupt)
+    status, out, err = run("report", "latest", capsys=capsys)
+    assert (status, out, err.strip()) == (1, "", "dbdyno: interrupted")
+
+
+def test_the_command_line_is_stored_as_it_was_typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    seen: list[str] = []
+
+    def begin(plan: object, workspace: Path, command: str, output: object) -> None:
+        seen.append(command)
+
+    typed = ["compare", making.A, making.B, "--set", "a b=c", "--workspace", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["dbdyno", *typed])
+    monkeypatch.setattr(cli_flow, "begin", begin)
+    assert run(*typed, capsys=capsys)[0] == 0
+    assert seen == [f"dbdyno compare {making.A} {making.B} --set 'a b=c' --workspace {tmp_path}"]
+
+
+def test_a_resumed_run_is_driven_from_the_store(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    called: list[str] = []
+    monkeypatch.setattr(bench, "run", lambda *_: called.append("run"))
+    typed = ["compare", "--resume", "20260101-000000-0000", "--workspace", str(tmp_path)]
+    status, _, err = run(*typed, capsys=capsys)
+    assert (status, called) == (1, [])
+    assert "no run 20260101-000000-0000 in this workspace" in err
+
+
+def test_called_as_sysbench_it_is_sysbench(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dbdyno import sysbench
+
+    seen: list[list[str]] = []
+
+    def persona(argv: list[str]) -> int:
+        seen.append(list(argv))
+        return 7
+
+    monkeypatch.setattr(sysbench, "main", persona)
+    monkeypatch.setattr(sys, "argv", ["/usr/local/bin/sysbench", "oltp_read_only", "run"])
+    assert __main__.main() == 7
+    assert __main__.main(["sysbench", "oltp_read_only", "run"]) == 7
+    assert seen == [["oltp_read_only", "run"]] * 2
+
+
+def test_the_persona_starts_without_the_lab() -> None:
+    code = (
+        "import sys\n"
+        "from dbdyno import __main__\n"
+        "__main__.main(['sysbench', '--version'])\n"
+        "heavy = {'typer', 'altair', 'numpy', 'scipy', 'pymysql', 'dbdyno.cli'}\n"
+        "sys.exit(', '.join(sorted(heavy & sys.modules.keys())) or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_command_says_what_it_is_for() -> None:
+    assert [c for c in cli.app.registered_commands if not (c.callback and c.callback.__doc__)] == []

@@ -1,0 +1,129 @@
+"""What was typed after `dbdyno compare` becomes a plan, or one message with every mistake."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dbdyno.cli_compare import CompareOptions, read
+from dbdyno.errors import PlanError, UnknownSystemError
+from dbdyno.plan import Plan
+
+KNOWN_WORKLOADS = ("oltp_read_write", "oltp_point_select")
+GOOD = CompareOptions(
+    systems=("mysql:5.7.22", "mysql:8.0.15"),
+    workloads=("oltp_read_write",),
+    threads="1, 8",
+    blocks="3",
+    tables="4",
+    table_size="50000",
+    warmup="3",
+    window="8.5",
+    margin="0.02",
+    seed="7",
+    settings=(),
+    restart="block",
+    prepared=True,
+    distribution="uniform",
+)
+
+
+def check_reference(reference: str) -> None:
+    if not reference.startswith("mysql:"):
+        raise UnknownSystemError(f"unknown system {reference}", wanted="one of mysql:5.7.22")
+
+
+def plan_of(**changed: object) -> Plan:
+    return read(replace(GOOD, **changed), KNOWN_WORKLOADS, check_reference)
+
+
+def mistakes_of(**changed: object) -> list[str]:
+    with pytest.raises(PlanError) as caught:
+        plan_of(**changed)
+    return [str(mistake) for mistake in caught.value.mistakes]
+
+
+def test_every_option_reaches_the_plan() -> None:
+    plan = plan_of()
+    assert plan.title == "mysql:5.7.22 against mysql:8.0.15"
+    assert [system.label for system in plan.systems] == ["mysql:5.7.22", "mysql:8.0.15"]
+    assert (plan.dataset.tables, plan.dataset.rows) == (4, 50_000)
+    assert plan.load.threads == (1, 8)
+    assert (plan.trial.warmup_s, plan.trial.window_s) == (3, 8.5)
+    assert (plan.design.blocks, plan.design.margin) == (3, 0.02)
+    assert (plan.seed, plan.distribution.name) == (7, "uniform")
+    assert plan.procedure.prepared_statements is True
+
+
+def test_one_version_is_compared_with_itself_under_two_labels() -> None:
+    plan = plan_of(
+        systems=("durable=mysql:8.0.15", "fast=mysql:8.0.15"),
+        settings=("innodb_buffer_pool_size=256M", "fast:sync_binlog=0"),
+    )
+    assert [(system.label, system.reference) for system in plan.systems] == [
+        ("durable", "mysql:8.0.15"),
+        ("fast", "mysql:8.0.15"),
+    ]
+    assert plan.system("durable").settings == {"innodb_buffer_pool_size": "256M"}
+    assert plan.system("fast").settings == {"innodb_buffer_pool_size": "256M", "sync_binlog": "0"}
+
+
+def test_a_label_with_a_colon_takes_its_own_setting() -> None:
+    plan = plan_of(settings=("mysql:8.0.15:optimizer_switch=mrr=on",))
+    assert plan.system("mysql:8.0.15").settings == {"optimizer_switch": "mrr=on"}
+    assert plan.system("mysql:5.7.22").settings == {}
+
+
+def test_all_mistakes_are_told_at_once_under_their_options() -> None:
+    assert mistakes_of(
+        systems=("mysql:5.7.22", "oracle:23"),
+        workloads=("oltp_wrote",),
+        threads="1,many",
+        blocks="0",
+        margin="2",
+        settings=("mysql:9:x=1", "nonsense"),
+        seed="-1",
+    ) == [
+        "--blocks: input should be greater than or equal to 1, found '0'",
+        "--margin: input should be less than 1, found '2'",
+        "--seed: input should be greater than or equal to 0, found '-1'",
+        "--set mysql:9:x=1: no system is labelled mysql:9; there are mysql:5.7.22, oracle:23",
+        "--set nonsense: is not key=value or LABEL:key=value",
+        "--threads: input should be a valid integer, unable to parse string as an integer, "
+        "found 'many'",
+        "--workload: unknown workload oltp_wrote; known are oltp_point_select, oltp_read_write",
+        "SYSTEM oracle:23: unknown system oracle:23; one of mysql:5.7.22",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"systems": ("mysql:5.7.22",)}, ["SYSTEM: two or more are compared, found 1"]),
+        (
+            {"systems": ("mysql:8.0.15", "mysql:8.0.15")},
+            ["SYSTEM: systems: label used twice: mysql:8.0.15"],
+        ),
+        (
+            {"workloads": ("oltp_read_write", "oltp_read_write")},
+            ["--workload: workloads: label used twice: oltp_read_write"],
+        ),
+        ({"threads": "8,8"}, ["--threads: each level once, found [8, 8]"]),
+        (
+            {"restart": "never"},
+            ["--restart: input should be 'block' or 'cell', found 'never'"],
+        ),
+    ],
+)
+def test_a_mistake_is_told_in_the_words_of_the_command_line(
+    changed: dict[str, object], told: list[str]
+) -> None:
+    assert mistakes_of(**changed) == told
+
+
+def test_a_mistake_is_a_usage_error() -> None:
+    with pytest.raises(PlanError) as caught:
+        plan_of(blocks="none", window="0")
+    assert caught.value.exit_status == 2
+    assert str(caught.value).splitlines()[0] == "the command line: 2 mistakes"

@@ -1,0 +1,158 @@
+"""From a plan to a told verdict, with a bench that makes its measurements up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import making
+from dbdyno import bench, cli_flow
+from dbdyno.bench.progress import Progress
+from dbdyno.cli_flow import Output
+from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
+from dbdyno.plan import Plan
+from dbdyno.store import Store, StoredRun
+
+Bench = Callable[[Plan, Store, StoredRun, Path, Progress], None]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return tmp_path / "dbdyno-runs"
+
+
+@pytest.fixture(autouse=True)
+def _known_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_flow.environment, "describe", lambda: {"cpu": "made"})
+
+
+def made_bench(
+    stop_after: int | None = None, error: BaseException | None = None, failing: int | None = None
+) -> Bench:
+    """A bench whose trials are made.
+
+    Args:
+        stop_after, error: it ends with `error` after so many trials.
+        failing: number of a trial that is stored as failed.
+    """
+
+    def run(plan: Plan, store: Store, run: StoredRun, folder: Path, progress: Progress) -> None:
+        done = store.done(run.run_id)
+        left = [t for t in bench.trials_of(plan, run.run_id) if t.key not in done]
+        for number, trial in enumerate(left):
+            if number == stop_after and error is not None:
+                raise error
+            made = making.measurement(
+                trial.system,
+                threads=trial.cell.threads,
+                tps=(1000.0 if trial.system == making.A else 700.0) + trial.block,
+            )
+            failure = "the server died in the window" if number == failing else None
+            store.append(made.model_copy(update={"trial": trial, "failure": failure}))
+        store.finish(run.run_id)
+
+    return run
+
+
+def begin(workspace: Path, output: Output = Output.PLAIN, blocks: int = 3) -> None:
+    cli_flow.begin(making.plan(blocks=blocks), workspace, "dbdyno compare a b", output)
+
+
+def runs(workspace: Path) -> list[StoredRun]:
+    with Store.open(workspace) as store:
+        return store.runs()
+
+
+def test_a_run_ends_with_the_verdict_and_where_the_report_is(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench())
+    begin(workspace)
+    said = capsys.readouterr()
+    (run,) = runs(workspace)
+    assert "worse" in said.out
+    assert said.out.splitlines()[-2].startswith("report: ")
+    for line in said.out.splitlines()[-2:]:
+        assert Path(line.removeprefix("report:").strip()).is_file()
+    assert said.err.startswith(f"run {run.run_id}: 6 trials, about ")
+
+
+def test_json_and_markdown_are_all_of_stdout(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench())
+    begin(workspace, Output.JSON)
+    assert isinstance(json.loads(capsys.readouterr().out), dict)
+    cli_flow.tell("latest", workspace, Output.MARKDOWN)
+    assert "| Cell | System | Verdict |" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_is_told_and_says_how_to_go_on(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench(4, KeyboardInterrupt()))
+    with pytest.raises(Interrupted) as caught:
+        begin(workspace)
+    (run,) = runs(workspace)
+    assert caught.value.found == "4 of 6 trials are stored; nothing stored is measured again"
+    resume = f"dbdyno compare --resume {run.run_id} --workspace {workspace}"
+    assert caught.value.hint == f"to go on: {resume}"
+    assert "report: " in capsys.readouterr().out
+    monkeypatch.setattr(bench, "run", made_bench())
+    cli_flow.resume(run.run_id, workspace, Output.PLAIN)
+    with Store.open(workspace) as store:
+        assert len(store.measurements(run.run_id)) == 6
+
+
+def test_a_run_stopped_before_its_first_trial_has_no_report(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench(0, KeyboardInterrupt()))
+    with pytest.raises(Interrupted, match="interrupted"):
+        begin(workspace)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_failure_keeps_its_own_words_and_its_exit_status(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench(2, ServerError("mysql:8.0.15 did not start")))
+    with pytest.raises(ServerError, match="did not start"):
+        begin(workspace)
+    assert "2 of 6 trials are stored; to go on: dbdyno compare --resume" in capsys.readouterr().err
+
+
+def test_a_run_with_failed_trials_is_told_and_is_a_failure(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench(failing=2))
+    with pytest.raises(LoadError, match="1 of 6 trials failed") as caught:
+        begin(workspace)
+    assert caught.value.found == "the server died in the window"
+    assert "report: " in capsys.readouterr().out
+    monkeypatch.setattr(bench, "run", made_bench())
+    cli_flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+    assert len(runs(workspace)) == 1
+
+
+def test_a_plan_is_resumed_only_if_it_is_the_very_same(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench(1, KeyboardInterrupt()))
+    with pytest.raises(Interrupted):
+        begin(workspace)
+    monkeypatch.setattr(bench, "run", made_bench())
+    with pytest.raises(UsageError, match="nothing to resume"):
+        cli_flow.resume_plan(making.plan(blocks=4), workspace, Output.PLAIN)
+    cli_flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+    assert len(runs(workspace)) == 1
+    with pytest.raises(UsageError, match="nothing to resume"):
+        cli_flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+
+
+def test_an_empty_workspace_has_no_latest_run(workspace: Path) -> None:
+    with pytest.raises(StoreError, match="holds no run yet"):
+        cli_flow.tell("latest", workspace, Output.PLAIN)

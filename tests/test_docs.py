@@ -1,0 +1,131 @@
+"""The docs name what exists: commands, options, targets, files, the plan file that is shown."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import test_tidy
+from dbdyno import _engine, plan_file, servers
+from dbdyno.cli import app
+from dbdyno.judge import audit
+from dbdyno.sysbench.options import GLOBAL_TABLE, WORKLOAD_TABLE
+from dbdyno.sysbench.values import canonical
+from source import ROOT, named, with_suffix
+
+PAGES = [page for page in with_suffix(".md") if "tests" not in page.relative_to(ROOT).parts]
+COMMAND_LINE = re.compile(r"^(?:\.venv/bin/)?dbdyno(?:\s|$)")
+
+
+def code(page: Path) -> list[str]:
+    """Every line of code of a page, continued lines joined, and every inline piece."""
+    text = page.read_text()
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [line.strip() for line in [*lines, *re.findall(r"`([^`]+)`", prose)]]
+
+
+def dbdyno_lines(page: Path) -> list[list[str]]:
+    """The words after `dbdyno` of every command line on a page; ends at a redirection."""
+    lines = [line for line in code(page) if COMMAND_LINE.match(line)]
+    words = [shlex.split(line.replace("…", "").split(">")[0], comments=True) for line in lines]
+    return [line[1:] for line in words]
+
+
+def options_of(*path: str) -> set[str]:
+    """The options of a command; fails if there is no such command."""
+    command = get_command(app)
+    for name in path:
+        command = command.commands[name]  # type: ignore[attr-defined]
+    return {opt for p in command.params for opt in (*p.opts, *p.secondary_opts)} | {"--help"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_command_line_can_be_typed(page: Path) -> None:
+    for words in dbdyno_lines(page):
+        if words[:1] == ["sysbench"]:
+            _check_sysbench(words[1:])
+            continue
+        path = words[:2] if words[:1] == ["servers"] and len(words) > 1 else words[:1]
+        typed = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert typed <= options_of(*[p for p in path if not p.startswith("--")]), words
+
+
+def _check_sysbench(words: list[str]) -> None:
+    for word in words:
+        name = canonical(word.removeprefix("--").partition("=")[0])
+        if word.startswith("--"):
+            assert name in GLOBAL_TABLE or name in WORKLOAD_TABLE, word
+        else:
+            assert word in {*_engine.workloads(), "prepare", "run", "cleanup", "help"}, word
+
+
+def test_every_command_is_in_the_docs() -> None:
+    seen = {" ".join(words[:2]) for page in PAGES for words in dbdyno_lines(page)}
+    top = get_command(app).commands  # type: ignore[attr-defined]
+    wanted = {name for name in top if name not in ("servers", "workloads")}
+    wanted |= {f"servers {name}" for name in top["servers"].commands}
+    assert [name for name in wanted if not any(line.startswith(name) for line in seen)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_make_target_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    words = [line.split() for line in code(page)]
+    assert {w[1] for w in words if w[:1] == ["make"] and len(w) > 1} <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        if not target.startswith("https://"):
+            assert (page.parent / target.partition("#")[0]).is_file(), target
+
+
+def test_the_changelog_tells_what_is_not_released_yet() -> None:
+    unreleased = (ROOT / "CHANGELOG.md").read_text().split("## Unreleased")[1]
+    assert re.search(r"^- \S", unreleased, re.MULTILINE)
+
+
+def test_every_check_of_the_audit_is_explained() -> None:
+    page = (ROOT / "docs" / "verdicts.md").read_text()
+    explained = re.findall(r"^\| `([a-z-]+)` \| (?:void|doubtful|note) \|", page, re.MULTILINE)
+    checks = {check.__name__.replace("_", "-") for check in audit.CHECKS}
+    assert set(explained) == checks
+
+
+def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "plan-file.md").read_text()
+    shown = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "shown.yaml"
+    file.write_text(shown[0])
+    plan = plan_file.read(file, _engine.workloads(), servers.check)
+    assert [system.label for system in plan.systems] == ["mysql:5.7.22", "tuned"]
+    assert plan.workload("short-ranges").options == {"range_size": 10}
+
+
+def test_every_ready_plan_is_a_plan() -> None:
+    for file in with_suffix(".yaml"):
+        if file.parent == ROOT / "plans":
+            assert plan_file.read(file, _engine.workloads(), servers.check).systems
+
+
+def test_the_architecture_has_the_arrows_that_are_tested() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text().split("## Arrows")[1].split("## Flow")[0]
+    rows = re.findall(r"^\| `?(\w+)`?[^|]*\| ([^|]+) \|$", page, re.MULTILINE)
+    shown = {room: set(cell.split(", ")) for room, cell in rows if room not in ("room", "cli")}
+    tested = {room: set(names.split()) for room, names in test_tidy.ARROWS.items()}
+    assert shown.pop("_engine") == {"binding → core → wire"}
+    assert shown == {room: tested[room] for room in shown}
+    assert tested.keys() - shown.keys() == {"cli", "errors", "_engine"}
+
+
+def test_the_readme_gives_the_command_that_ci_runs() -> None:
+    ci = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert ci[-1] == "make test"
+    assert any(line.startswith("make test") for line in code(ROOT / "README.md"))

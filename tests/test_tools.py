@@ -1,0 +1,110 @@
+"""Set-up on a machine that lacks things: everything missing is named in one message."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from source import ROOT
+
+SCRIPT = ROOT / "tools" / "requirements.sh"
+BARE = ("bash", "dirname", "sed", "awk", "sort", "head", "id", "grep", "env")
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A PATH with nothing but what every machine has, and without a library."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in BARE:
+        (folder / name).symlink_to(str(shutil.which(name)))
+    _program(folder, "ldconfig", "exit 0")
+    return folder
+
+
+def _program(folder: Path, name: str, does: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/usr/bin/env bash\n{does}\n")
+    path.chmod(0o755)
+
+
+def _asked(wanted: str, python: str, path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SCRIPT, wanted, python],
+        env={"PATH": str(path)},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_all_that_is_missing_is_named_at_once_with_the_command(bare: Path, tmp_path: Path) -> None:
+    done = _asked("test", sys.executable, bare, tmp_path)
+    packages = "gcc libc6-dev maven libaio1 libnuma1 sysbench"
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "dbdyno needs what this machine lacks:",
+        "  Rust 1.88 or newer: see https://rustup.rs, then open a new shell",
+        f"  {packages}",
+        f"  type: sudo apt-get install -y --no-install-recommends {packages}",
+    ]
+
+
+def test_an_old_python_and_an_old_rust_are_said(bare: Path, tmp_path: Path) -> None:
+    _program(bare, "cargo", "echo cargo 1.63.0")
+    _program(bare, "python3", "echo Python 3.9.2")
+    told = _asked("run", "", bare, tmp_path).stderr
+    assert "Python 3.11 or newer (found: Python 3.9.2); name another with PYTHON=…" in told
+    assert "Rust 1.88 or newer (found: 1.63.0): rustup update stable" in told
+    assert "sysbench" not in told
+
+
+def test_nothing_missing_is_silence(bare: Path, tmp_path: Path) -> None:
+    _program(bare, "ldconfig", "echo libaio.so.1; echo libnuma.so.1")
+    _program(bare, "cargo", "echo cargo 1.100.0")
+    for name in ("cc", "mvn", "sysbench"):
+        _program(bare, name, "exit 0")
+    done = _asked("test", sys.executable, bare, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_root_installs_with_apt_what_apt_has(bare: Path, tmp_path: Path) -> None:
+    log = tmp_path / "apt.log"
+    (bare / "id").unlink()
+    _program(bare, "id", "echo 0")
+    _program(bare, "apt-get", f'echo "$DEBIAN_FRONTEND $*" >> {log}')
+    _program(bare, "cargo", "echo cargo 1.88.0")
+    done = _asked("run", sys.executable, bare, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert log.read_text().splitlines() == [
+        "noninteractive update",
+        "noninteractive install -y --no-install-recommends gcc libc6-dev maven libaio1 libnuma1",
+    ]
+
+
+def test_a_failing_apt_is_said_with_its_command(bare: Path, tmp_path: Path) -> None:
+    (bare / "id").unlink()
+    _program(bare, "id", "echo 0")
+    _program(bare, "apt-get", "echo E: no network >&2; exit 100")
+    _program(bare, "cargo", "echo cargo 1.88.0")
+    done = _asked("run", sys.executable, bare, tmp_path)
+    assert done.returncode == 1
+    assert "E: no network" in done.stderr
+    assert "maven libaio1 libnuma1' failed, see above" in done.stderr
+
+
+def test_the_packages_are_those_of_the_project() -> None:
+    printed = subprocess.run(
+        [sys.executable, ROOT / "tools" / "dependencies.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert printed == [*project["dependencies"], *project["optional-dependencies"]["dev"]]

@@ -1,4 +1,4 @@
-"""The compiled engine, as Python sees it; written by hand, compared with the module in the tests."""
+"""The compiled engine as Python sees it; written by hand, compared with the module in a test."""
 
 from collections.abc import Callable
 from typing import final

@@ -255,13 +255,18 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
     events = sum(m.events for m in measurements)
     if not measurements or events < metric.requests_needed():
         return None
+    if metric.merge is Merge.MAXIMUM:
+        return _latency_ns_max(measurements) / 1e6
     if metric.quantile is not None:
         merged = merge_histograms(m.histogram().encode() for m in measurements)
-        return merged.quantile(metric.quantile) / 1e6
-    if metric.merge is Merge.MAXIMUM:
-        return max(i.latency_ns_max for m in measurements for i in m.measured) / 1e6
+        # The upper edge of a size class can lie above the largest latency, which is kept exactly.
+        return min(merged.quantile(metric.quantile), _latency_ns_max(measurements)) / 1e6
     numerator, denominator = _SIDES[metric.name](measurements)
     return numerator / denominator if denominator > 0 else None
+
+
+def _latency_ns_max(parts: list[Measurement]) -> int:
+    return max(interval.latency_ns_max for part in parts for interval in part.measured)
 
 
 def _window_s(parts: list[Measurement]) -> float:

@@ -1,6 +1,7 @@
 //! One run of load against one server: a [`spec`] goes in, a [`run_record`] of what was seen comes out.
 pub mod clock;
 pub mod connection;
+pub mod courtesy;
 pub mod dataset;
 pub mod dial;
 pub mod error;

@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Share};
+use crate::courtesy;
 use crate::error::Failure;
 use crate::merge::Merger;
 use crate::opening::{Opened, open_all};
@@ -139,6 +140,7 @@ fn work<R: Reactor>(
     start: &Start,
     control: &Control,
 ) -> Result<Legacy, String> {
+    courtesy::give_way_to_the_server();
     // A ring belongs to the thread that opens it.
     let reactor = R::open(sockets, PATIENCE);
     let clock = start.wait();

@@ -103,8 +103,7 @@ def _systems(
         try:
             check(reference)
         except UnknownSystemError as error:
-            message = "; ".join(part for part in (error.message, error.wanted) if part)
-            mistakes.append(PlanMistake(f"SYSTEM {reference}", message))
+            mistakes.append(PlanMistake(f"SYSTEM {reference}", error.one_line))
     for text in options.settings:
         _apply_setting(text, systems, mistakes)
     return systems

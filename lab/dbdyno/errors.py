@@ -51,6 +51,11 @@ class DbdynoError(Exception):
         parts = (("wanted", self.wanted), ("found", self.found), ("hint", self.hint))
         return "\n".join([self.message, *(f"  {name}: {text}" for name, text in parts if text)])
 
+    @property
+    def one_line(self) -> str:
+        """The same in one line, for lists of mistakes."""
+        return "; ".join(t for t in (self.message, self.wanted, self.hint) if t)
+
 
 class UsageError(DbdynoError):
     """What was typed cannot be done, whatever the machine's state."""

@@ -167,8 +167,7 @@ def _system_mistakes(
         check(reference)
     except UnknownSystemError as error:
         path = (*path, "reference")
-        message = f"{error.message}; {error.hint}" if error.hint else error.message
-        yield PlanMistake(place(path), message, document.line(path))
+        yield PlanMistake(place(path), error.one_line, document.line(path))
 
 
 def _workload_mistakes(

@@ -1,4 +1,5 @@
 import collections
+import errno
 import os
 import shutil
 import socket
@@ -79,3 +80,13 @@ def test_sockets_are_left_behind(source, tmp_path):
         made.bind(os.path.relpath(source / "sock"))
         copying.copy_tree(source, tmp_path / "target", owner=None)
     assert not (tmp_path / "target" / "sock").exists()
+
+
+def test_a_copy_to_another_file_system_has_the_same_bytes(source, tmp_path, monkeypatch):
+    def other_file_system(*_):
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "copy_file_range", other_file_system)
+    copying.copy_tree(source, tmp_path / "copy", None)
+    for path in (p for p in source.rglob("*") if p.is_file()):
+        assert (tmp_path / "copy" / path.relative_to(source)).read_bytes() == path.read_bytes()

@@ -23,6 +23,7 @@ from dbdyno.servers.process import ServerUser
 FICLONE: Final = 0x40049409  # ioctl request: share all blocks of another file
 RESERVE_BYTES: Final = 64 * 1024**2  # left free beside the copy
 CHUNK_BYTES: Final = 1 << 30
+NO_KERNEL_COPY: Final = {errno.EXDEV, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 NO_REFLINK: Final = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS}
 
 
@@ -126,10 +127,21 @@ def _occupied(read: int, size: int) -> Iterator[tuple[int, int]]:
 
 def _copy_range(read: int, written: int, start: int, end: int) -> None:
     while start < end:
-        count = os.copy_file_range(read, written, min(CHUNK_BYTES, end - start), start, start)
+        count = _copy_some(read, written, start, min(CHUNK_BYTES, end - start))
         if count == 0:
             raise OSError(errno.EIO, "the file became shorter while it was copied")
         start += count
+
+
+def _copy_some(read: int, written: int, at: int, length: int) -> int:
+    """Copies within the kernel; between two file systems some cannot, then page by page."""
+    try:
+        return os.copy_file_range(read, written, length, at, at)
+    except OSError as error:
+        if error.errno not in NO_KERNEL_COPY:
+            raise
+    os.lseek(written, at, os.SEEK_SET)
+    return os.sendfile(written, read, at, length)
 
 
 def _flush(folder: Path) -> None:

@@ -35,7 +35,7 @@ def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> 
 
 def test_an_empty_run_still_tells_what_was_asked_and_that_nothing_is_known(empty: Run) -> None:
     story = tell(empty.plan, [], empty.judgement, empty.facts)
-    assert story.conclusion.startswith("Nothing has been measured yet")
+    assert story.conclusion[0].startswith("Nothing has been measured yet")
     assert story.figures == ()
     assert {"Numbers", "Charts", "How it was measured", "Limitations"} <= set(headings(empty))
     assert "Server CPU" not in headings(empty)

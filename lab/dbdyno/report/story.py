@@ -13,7 +13,7 @@ from dbdyno.judge import Judgement
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report import charts, sections_method, sections_results, sections_settings
-from dbdyno.report.conclusion import paragraph
+from dbdyno.report.conclusion import conclusion
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.parts import Paragraph, Section, Story
 from dbdyno.report.trials import attempts
@@ -41,7 +41,7 @@ def tell(
         title=title(plan),
         byline=f"Run {run.run_id}, begun {run.created_at}, dbdyno {run.dbdyno_version}, "
         f"plan {run.plan_hash[:12]}",
-        conclusion=paragraph(plan, judgement, run, made),
+        conclusion=conclusion(plan, judgement, run, made),
         sections=tuple(section for section in sections if section.parts),
     )
 

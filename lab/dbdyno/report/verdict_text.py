@@ -10,12 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge import Finding, Judgement, Level, Word, sentence
+from dbdyno.judge.verdict import few_blocks
+from dbdyno.judge.wording import THIN
 from dbdyno.measurement import Cell
 from dbdyno.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.plan import Plan, cells
 from dbdyno.report import data, markdown
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import THIN, change_with_interval, count, metric_value
+from dbdyno.report.numbers import change_with_interval, count, metric_value
 from dbdyno.report.parts import Column, Table
 
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
@@ -61,7 +63,8 @@ def _cell(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[str]:
         if verdict.cell == cell:
             told = sentence(verdict)
             yield f"  {told}"
-            yield from (f"    ({reason})" for reason in verdict.reasons if reason not in told)
+            said = f"{told}; {few_blocks(verdict.estimate.blocks)}"
+            yield from (f"    ({reason})" for reason in verdict.reasons if reason not in said)
     labels = [system.label for system in plan.systems]
     width = max(map(len, labels))
     heads = [f"{metric.label} {metric.unit}" for metric in SHOWN]
@@ -115,6 +118,6 @@ def _doubts(judgement: Judgement) -> Iterator[str]:
 
 def _short(level: Level, found: Sequence[Finding]) -> str:
     first = found[0]
-    where = f" {first.trial}" if first.trial else ""
+    where = f", {first.place}" if first.place else ""
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return f"{level.value}: {first.check}{where}: {first.evidence}{more}; {first.advice}"

@@ -29,7 +29,7 @@ class Loop:
 
     Attributes:
         mean_s: mean time of an event that is not begun again.
-        kind: how that time is drawn: "equal", "exponential", or "slow20" (1 in 20 takes four times).
+        kind: how that time is drawn: "equal", "exponential" or "slow20" (1 in 20 is four times it).
         stall_s: from when to when the server stands still.
         restarts: chance that an attempt fails half way and the event begins again.
         idle: time without a request after each event, as a share of the event's.

@@ -17,7 +17,7 @@ def test_generator_above_70_percent_of_a_core_is_void(share, void):
     assert (found is not None) == void
     if found:
         assert found.level is Level.VOID
-        assert "used 71% of a core (limit 70%, 1 threads)" in found.evidence
+        assert "used 71% of a core (limit 70%, threads in all: 1)" in found.evidence
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_many_cells_of_a_word_are_told_by_their_range() -> None:
     assert told == [
         "mysql:8.0.15 against mysql:5.7.22 in 10 cells: worse in 5, undecided in 5.",
         "Worse: 5 cells: TPS −29.0 % to −14.0 % (beyond the margin of 2 %).",
-        "Undecided: 5 cells.",
+        "Undecided, which is not equal: 5 cells.",
     ]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests import making
 from tests.report.made_run import Run, run
 
-from dbdyno.report.story import tell, title
+from dbdyno.report.story import tell
 
 HEADINGS = (
     "Verdicts",
@@ -46,8 +46,3 @@ def test_one_system_has_numbers_and_no_verdicts() -> None:
     assert "Verdicts" not in headings(alone)
     assert "Settings that differ" not in headings(alone)
     assert "Numbers" in headings(alone)
-
-
-def test_a_plan_without_a_title_is_called_by_its_systems() -> None:
-    plan = making.plan().model_copy(update={"title": ""})
-    assert title(plan) == "mysql:5.7.22 against mysql:8.0.15"

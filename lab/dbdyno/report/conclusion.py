@@ -128,7 +128,8 @@ def _of_word(verdicts: Sequence[Verdict]) -> str:
         told = f"{len(verdicts)} cells: {metric} {change(min(ratios))} to {change(max(ratios))}"
     else:
         told = f"{len(verdicts)} cells"
-    return f"{word.value.capitalize()}: {told}{_material(verdicts)}."
+    not_equal = ", which is not equal" if word is Word.UNDECIDED else ""
+    return f"{word.value.capitalize()}{not_equal}: {told}{_material(verdicts)}."
 
 
 def _material(verdicts: Sequence[Verdict]) -> str:

@@ -19,7 +19,10 @@ from dbdyno.report import data, markdown
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.numbers import change_with_interval, count, metric_value
 from dbdyno.report.parts import Column, Table
+from dbdyno.report.trials import OF_FAILED_ATTEMPT, title_of
 
+OF_MADE_GOOD: Final = "repeated-trial"
+"""The check that speaks of a trial with a complete attempt among several."""
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
 
@@ -52,9 +55,8 @@ def as_markdown(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
 
 
 def _head(plan: Plan, run: RunFacts) -> str:
-    title = plan.title or " against ".join(system.label for system in plan.systems)
     state = "" if run.complete else f", incomplete ({count(run.trials_planned, 'trial')} planned)"
-    return f"{title}: run {run.run_id}{state}"
+    return f"{title_of(plan)}: run {run.run_id}{state}"
 
 
 def _cell(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[str]:
@@ -110,8 +112,15 @@ def _counts(judgement: Judgement) -> Iterator[str]:
 
 
 def _doubts(judgement: Judgement) -> Iterator[str]:
+    """What throws doubt on the verdicts; not a failed attempt that a complete one made good."""
+    good = {finding.trial for finding in judgement.findings if finding.check == OF_MADE_GOOD}
     for level in (Level.VOID, Level.DOUBTFUL):
-        found = [finding for finding in judgement.findings if finding.level is level]
+        found = [
+            finding
+            for finding in judgement.findings
+            if finding.level is level
+            and not (finding.check == OF_FAILED_ATTEMPT and finding.trial in good)
+        ]
         for check in dict.fromkeys(finding.check for finding in found):
             yield _short(level, [finding for finding in found if finding.check == check])
 

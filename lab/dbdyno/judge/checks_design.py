@@ -122,14 +122,19 @@ def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
 
 def no_control(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Note: no two systems are the same, so the run does not show its own error (method.md 1.b)."""
-    kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
-    if len(plan.systems) > 1 and len(kinds) == len(plan.systems):
+    if lacks_control(plan):
         yield Finding(
             check="no-control",
             level=Level.NOTE,
             evidence=f"no A/A control: all {len(plan.systems)} systems differ",
             advice="add the baseline once more under another label; the two should be equivalent",
         )
+
+
+def lacks_control(plan: Plan) -> bool:
+    """Whether there are several systems and no two of them are the same."""
+    kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
+    return len(plan.systems) > 1 and len(kinds) == len(plan.systems)
 
 
 def _load(measurement: Measurement) -> str:

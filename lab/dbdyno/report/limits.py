@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge import Judgement, Level
-from dbdyno.judge.checks_design import BLOCKS_FEW, WINDOW_S_MIN
+from dbdyno.judge.checks_design import BLOCKS_FEW, WINDOW_S_MIN, lacks_control
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
@@ -65,8 +65,7 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[str]
             f"{count(blocks, 'block')} only: intervals are wide, "
             "and differences of a few percent cannot be settled."
         )
-    kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
-    if len(plan.systems) > 1 and len(kinds) == len(plan.systems):
+    if lacks_control(plan):
         yield (
             "There is no A/A control: no system ran twice under two labels, "
             "so the run does not measure how often it would err."

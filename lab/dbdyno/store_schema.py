@@ -38,7 +38,8 @@ CREATE TABLE IF NOT EXISTS measurements (
     measurement TEXT NOT NULL,
     UNIQUE (run_id, trial_key, attempt)
 );
-CREATE UNIQUE INDEX IF NOT EXISTS complete_once ON measurements (run_id, trial_key) WHERE failure IS NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS complete_once
+    ON measurements (run_id, trial_key) WHERE failure IS NULL;
 CREATE TABLE IF NOT EXISTS histograms (
     measurement_id INTEGER NOT NULL REFERENCES measurements (id),
     interval INTEGER NOT NULL,

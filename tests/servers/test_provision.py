@@ -201,7 +201,7 @@ def test_a_user_without_a_home_gets_mavens_repository_in_the_cache(lab, monkeypa
 
 def test_the_client_dies_with_a_killed_lab(tmp_path):
     client = tmp_path / "mvn"
-    client.write_text("#!/bin/sh\necho $$ > \"$(dirname $0)/pid\"\nexec sleep 600\n")
+    client.write_text('#!/bin/sh\necho $$ > "$(dirname $0)/pid"\nexec sleep 600\n')
     client.chmod(0o755)
     lab = textwrap.dedent(
         f"""

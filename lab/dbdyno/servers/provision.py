@@ -117,7 +117,7 @@ def fetch(entry: CatalogEntry, work: Path) -> Path:
     command = [
         *(sys.executable, "-I", "-S", launch.__file__, str(os.getpid())),  # it dies with the lab
         *(str(launch.KEEP), str(launch.KEEP), shutil.which(needs.MAVEN) or needs.MAVEN),
-        *( "-B", "-q", "-f", str(project), COPY_GOAL),
+        *("-B", "-q", "-f", str(project), COPY_GOAL),
         *(
             f"-Dartifact={entry.artifact}",
             f"-DoutputDirectory={work}",

@@ -212,3 +212,33 @@ def test_the_persona_starts_without_the_lab() -> None:
 
 def test_every_command_says_what_it_is_for() -> None:
     assert [c for c in cli.app.registered_commands if not (c.callback and c.callback.__doc__)] == []
+
+
+@pytest.mark.parametrize("command", [["workloads"], ["sysbench", "--help"]])
+def test_a_full_disk_behind_stdout_is_told_without_a_traceback(command: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dbdyno", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    said = "dbdyno: the system refuses: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_a_terminal_without_unicode_gets_the_verdict_all_the_same() -> None:
+    code = (
+        "import sys\n"
+        "from dbdyno import __main__, cli_flow\n"
+        "cli_flow.tell = lambda *_: sys.stdout.write('TPS \\u221223.1 %')\n"
+        "sys.exit(__main__.main(['report', 'latest']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"TPS ?23.1 %", b"")

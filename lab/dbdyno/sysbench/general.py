@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.refusal import argument_error, fatal
+from dbdyno.sysbench.refusal import Refusal, fatal
 from dbdyno.sysbench.values import Values
 
 
@@ -35,7 +35,7 @@ class General(NamedTuple):
         """
         verbosity = values.integer("verbosity")
         if not 0 <= verbosity <= 5:
-            raise argument_error(f"Invalid value for verbosity: {verbosity}")
+            raise Refusal(f"Invalid value for verbosity: {verbosity}")
         if values.size("thread-stack-size") <= 0:
             raise fatal("Invalid value for thread-stack-size: 0.")
         return cls(
@@ -81,6 +81,6 @@ def _distribution(values: Values) -> dict[str, Any]:
     if name not in parameters:
         raise fatal(f"Invalid random numbers distribution: {name}.")
     for parameter, value in parameters[name].items():
-        if value < 0:
+        if not 0 <= value < float("inf"):
             raise fatal(f"Invalid value for the {name} distribution's {parameter}: {value}.")
     return {"name": name, **parameters[name]}

@@ -195,7 +195,8 @@ fn rows_without_an_end_do_not_outlast_the_window() {
     let server = server(Script { malformed: Some(Malformed::Endless), ..Script::default() });
     for reactor in reactors() {
         let began = Instant::now();
-        let changes = json!({"window_s": 0.3, "drain_s": 0.2, "connections": 8, "reactor": reactor});
+        let changes =
+            json!({"window_s": 0.3, "drain_s": 0.2, "connections": 8, "reactor": reactor});
         let record = go(&server, "oltp_point_select", &changes);
         assert!(began.elapsed() < Duration::from_secs(3), "{reactor}: {:?}", began.elapsed());
         assert_eq!((total(&record, "events"), record.stopped_by), (0, "time"), "{reactor}");

@@ -6,6 +6,9 @@ The server's own counters are the judge: what the engine says it did must be wha
 from __future__ import annotations
 
 import json
+import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from dbdyno import _engine, servers
 from dbdyno.servers.base import Server, ServerSpec
 
 pytestmark = pytest.mark.live
+COUNTERS = ("Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin")
 STATEMENTS = {  # by what sysbench 1.0.20 does in one event: select, update, delete, insert, begin
     "oltp_point_select": (1, 0, 0, 0, 0),
     "oltp_read_only": (14, 0, 0, 0, 1),
@@ -26,19 +30,17 @@ STATEMENTS = {  # by what sysbench 1.0.20 does in one event: select, update, del
 
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("engine")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)  # the server runs as another user
-    instance = servers.instance(
-        ServerSpec(label="engine", reference=request.param, settings={}), folder, lambda text: None
-    )
-    try:
-        running = instance.start()
-        prepare(running)
-        yield running
-    finally:
-        instance.close()
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    spec = ServerSpec(label="engine", reference=request.param, settings={})
+    with tempfile.TemporaryDirectory(prefix="dbdyno-engine-") as name:
+        Path(name).chmod(0o755)  # the server runs as another user
+        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
+        try:
+            running = instance.start()
+            prepare(running)
+            yield running
+        finally:
+            instance.close()
 
 
 def login(server: Server, socket: bool = False) -> dict[str, Any]:
@@ -62,6 +64,7 @@ def prepare(server: Server, tables: int = 3, rows: int = 2000) -> None:
 
 
 def run(server: Server, workload: str = "oltp_read_write", **changes: Any) -> dict[str, Any]:
+    tell, stop = changes.pop("tell", None), changes.pop("stop", _engine.Stop())
     socket = changes.pop("socket", False)
     tables = changes.pop("tables", 3)
     spec = {
@@ -74,7 +77,7 @@ def run(server: Server, workload: str = "oltp_read_write", **changes: Any) -> di
         "workload": {"name": workload, "options": {"tables": tables, "table_size": 2000}},
         **changes,
     }
-    return json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+    return json.loads(_engine.run(json.dumps(spec), tell, stop))
 
 
 def total(record: dict[str, Any], name: str) -> int:
@@ -89,14 +92,13 @@ def test_the_server_counts_the_same_statements(
     before = settled(server)
     record = run(server, workload, prepared=prepared)
     after = settled(server)
+    counted = [after[name] - before[name] for name in COUNTERS]
     assert record["failure"] is None
-    names = ["Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin"]
-    counted = [after[name] - before[name] for name in names]
     restarts, events = total(record, "restarts"), total(record, "events")
     assert events > 20
     for count, each in zip(counted, STATEMENTS[workload], strict=True):
-        # A deadlocked event is begun again: it adds at most one event's statements. Reading the
-        # counters costs a few selects.
+        # A deadlocked event is begun again: it adds at most one event's statements. The rest is
+        # what reading the counters costs.
         assert each * events <= count <= each * (events + restarts) + 10
     queries = sum(total(record, kind) for kind in ("reads", "writes", "others"))
     per_event = sum(STATEMENTS[workload]) + STATEMENTS[workload][4]
@@ -162,3 +164,41 @@ def test_a_budget_of_events_is_kept_exactly(server: Server) -> None:
     record = run(server, "oltp_point_select", window_s=0, events=777)
     assert total(record, "events") == 777
     assert record["stopped_by"] == "events"
+
+
+def test_a_callback_that_raises_ends_the_run_with_its_exception(server: Server) -> None:
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        raise LookupError("no more, please")
+
+    stop, began = _engine.Stop(), time.monotonic()
+    with pytest.raises(LookupError, match="no more, please"):
+        run(server, "oltp_point_select", window_s=30, tell=tell, stop=stop)
+    assert time.monotonic() - began < 5
+    assert stop.is_set()
+    assert len(told) == 1
+    assert json.loads(told[0])["phase"] == "measured"
+
+
+def test_other_threads_work_while_the_engine_does(server: Server) -> None:
+    stop = _engine.Stop()
+    threading.Timer(0.5, stop.set).start()  # needs the GIL
+    began = time.monotonic()
+    record = run(server, "oltp_point_select", window_s=30, stop=stop)
+    assert time.monotonic() - began < 2
+    assert record["stopped_by"] == "stop"
+    assert total(record, "events") > 0
+
+
+def test_a_spec_that_is_nonsense_is_a_value_error(server: Server) -> None:
+    for changes, words in (
+        ({"conections": 3}, "conections"),
+        ({"window_s": float("nan")}, "expected"),
+        ({"window_s": 1e300, "threads": 5000}, "window_s.*\nthreads|threads.*\nwindow_s"),
+        ({"endpoint": {"socket": "/x", "port": 3}}, "endpoint must be"),
+    ):
+        with pytest.raises(ValueError, match=words) as caught:
+            run(server, **changes)
+        assert server.credentials.password not in str(caught.value)

@@ -81,7 +81,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--system", default="mysql:8.0.15")
     parser.add_argument("--workloads", default="oltp_point_select,oltp_read_only")
     parser.add_argument("--connections", default="1,8,64")
-    parser.add_argument("--seconds", type=int, default=6)
+    parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tables", type=int, default=4)
     parser.add_argument("--table-size", type=int, default=20_000)

@@ -31,23 +31,24 @@ pub fn run(
 ) -> Result<RunRecord, Failure> {
     let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
     let opened = open_all(spec, &*workload, stop)?;
-    let whole = match settle(spec.reactor) {
-        Choice::IoUring => load::<Uring>(spec, &*workload, opened, stop, on_interval),
-        _ => load::<Epoll>(spec, &*workload, opened, stop, on_interval),
+    let server_version = opened.first().map_or_else(String::new, |one| one.server_version.clone());
+    let teams = teams(spec, opened);
+    let sizes: Vec<usize> = teams.iter().map(|(sockets, _)| sockets.len()).collect();
+    let whole = match settle(spec.reactor, &sizes) {
+        Choice::IoUring => load::<Uring>(spec, &*workload, teams, stop, on_interval),
+        _ => load::<Epoll>(spec, &*workload, teams, stop, on_interval),
     };
-    whole.map_err(|error| Failure::new("connect", error))
+    let record = whole.map_err(|error| Failure::new("connect", error))?;
+    Ok(RunRecord { server_version, ..record })
 }
 
 fn load<R: Reactor>(
     spec: &RunSpec,
     workload: &dyn Workload,
-    opened: Vec<Opened>,
+    teams: Vec<Team>,
     stop: &AtomicBool,
     on_interval: &mut dyn FnMut(&Progress),
 ) -> Result<RunRecord, String> {
-    let server_version = opened.first().map_or_else(String::new, |one| one.server_version.clone());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let teams = teams(spec, opened, spec.engine_threads(cores));
     let threads = teams.len();
     let control = Control {
         stop,
@@ -87,7 +88,7 @@ fn load<R: Reactor>(
         reactor: R::NAME,
         threads,
         connections: spec.connections as usize,
-        server_version,
+        server_version: String::new(),
         distribution: spec.distribution,
         prepared: spec.prepared,
         intervals,
@@ -112,7 +113,9 @@ fn stopped_by(failure: Option<&Failure>, control: &Control) -> &'static str {
 type Team = (Vec<OwnedFd>, Vec<Connection>);
 
 /// Deals the connections out to the workers, and seeds each by its place among all.
-fn teams(spec: &RunSpec, opened: Vec<Opened>, threads: usize) -> Vec<Team> {
+fn teams(spec: &RunSpec, opened: Vec<Opened>) -> Vec<Team> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = spec.engine_threads(cores);
     let mut teams: Vec<Team> = (0..threads).map(|_| Team::default()).collect();
     let streams = spec.seeding.streams(spec.seed);
     for ((index, one), random) in opened.into_iter().enumerate().zip(streams) {

@@ -108,6 +108,6 @@ on_both!(silence_ends_the_wait, a_wait_ends_in_time);
 #[test]
 fn auto_takes_io_uring_where_it_is_allowed() {
     let expected = if io_uring_is_allowed() { Choice::IoUring } else { Choice::Epoll };
-    assert_eq!(settle(Choice::Auto), expected);
-    assert_eq!(settle(Choice::Epoll), Choice::Epoll);
+    assert_eq!(settle(Choice::Auto, &[8, 8]), expected);
+    assert_eq!(settle(Choice::Epoll, &[8]), Choice::Epoll);
 }

@@ -100,14 +100,15 @@ pub trait Reactor: Sized {
 /// Whether this kernel lets us use `io_uring` as we need it; asked by opening one.
 #[must_use]
 pub fn io_uring_is_allowed() -> bool {
-    Uring::open(Vec::new(), Duration::from_secs(1)).is_ok()
+    uring::allows(&[1])
 }
 
-/// Settles `Auto`.
+/// Settles `Auto` for workers with these numbers of sockets: a kernel that has `io_uring` may still
+/// refuse the memory that so many of them want.
 #[must_use]
-pub fn settle(choice: Choice) -> Choice {
+pub fn settle(choice: Choice, sockets_of_workers: &[usize]) -> Choice {
     match choice {
-        Choice::Auto if io_uring_is_allowed() => Choice::IoUring,
+        Choice::Auto if uring::allows(sockets_of_workers) => Choice::IoUring,
         Choice::Auto => Choice::Epoll,
         chosen => chosen,
     }

@@ -50,18 +50,7 @@ impl Reactor for Uring {
 
     fn open(sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self> {
         let count = sockets.len();
-        let ring = build_ring(count)?;
-        let pool = count.next_power_of_two().clamp(8, 256);
-        let buffers = BufferRing::new(u16::try_from(pool).expect("at most 256"))?;
-        // SAFETY: the buffer ring lives as long as `ring`, being a field dropped after it.
-        unsafe {
-            ring.submitter().register_buf_ring_with_flags(
-                buffers.address(),
-                buffers.count(),
-                BUFFER_GROUP,
-                0,
-            )?;
-        }
+        let (ring, buffers) = open_ring(count)?;
         if count > 0 {
             let numbers: Vec<RawFd> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
             ring.submitter().register_files(&numbers)?;
@@ -198,6 +187,30 @@ impl Drop for Uring {
             unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
         }
     }
+}
+
+/// Whether rings for workers with these numbers of sockets can be open together: what the kernel
+/// allows, and what memory the user may lock.
+pub(super) fn allows(sockets_of_workers: &[usize]) -> bool {
+    let rings: io::Result<Vec<_>> = sockets_of_workers.iter().map(|&n| open_ring(n)).collect();
+    rings.is_ok()
+}
+
+/// A ring with its buffers. Drop the ring first, as it writes into them.
+fn open_ring(sockets: usize) -> io::Result<(IoUring, BufferRing)> {
+    let ring = build_ring(sockets)?;
+    let pool = sockets.next_power_of_two().clamp(8, 256);
+    let buffers = BufferRing::new(u16::try_from(pool).expect("at most 256"))?;
+    // SAFETY: who takes the pair keeps the buffers until the ring is closed.
+    unsafe {
+        ring.submitter().register_buf_ring_with_flags(
+            buffers.address(),
+            buffers.count(),
+            BUFFER_GROUP,
+            0,
+        )?;
+    }
+    Ok((ring, buffers))
 }
 
 fn build_ring(sockets: usize) -> io::Result<IoUring> {

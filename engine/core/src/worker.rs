@@ -170,31 +170,51 @@ impl<'a, R: Reactor> Worker<'a, R> {
             connection.asked_ns = self.now_ns;
             return self.send(slot);
         }
+        if connection.is_leaving() {
+            self.rest(slot);
+            return Ok(());
+        }
+        self.complete(slot);
+        self.begin_event(slot)
+    }
+
+    #[inline]
+    fn complete(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
         self.recorder.event(connection.due_ns, connection.sent_ns, self.now_ns);
         if self.recorder.phase() != Phase::Warmup {
             connection.completed(self.now_ns.saturating_sub(connection.due_ns));
         }
-        self.begin_event(slot)
     }
 
-    /// Begins the connection's next event, unless the run is over.
+    /// Begins the connection's next event that has something to send, unless the run is over.
     #[inline]
     fn begin_event(&mut self, slot: usize) -> Result<(), Failure> {
-        let control = self.orders.control;
-        let over = self.now_ns >= self.orders.deadline_ns || control.is_over();
-        if over || !control.claim(self.recorder.phase()) {
-            self.rest(slot);
-            return Ok(());
+        loop {
+            let control = self.orders.control;
+            let over = self.now_ns >= self.orders.deadline_ns || control.is_over();
+            if over || !control.claim(self.recorder.phase()) {
+                return self.leave(slot);
+            }
+            if self.draw(slot, closed_loop_due_ns(self.now_ns)) {
+                return self.send(slot);
+            }
+            self.complete(slot);
         }
-        self.draw_and_send(slot, closed_loop_due_ns(self.now_ns))
     }
 
-    fn draw_and_send(&mut self, slot: usize, due_ns: u64) -> Result<(), Failure> {
+    /// Draws an event; false when it has nothing to send and so ends at once.
+    #[inline]
+    fn draw(&mut self, slot: usize, due_ns: u64) -> bool {
         let connection = &mut self.connections[slot];
-        connection.draw(self.orders.workload, due_ns);
+        let has_request = connection.draw(self.orders.workload, due_ns);
         connection.sent_ns = self.orders.clock.now_ns();
         connection.asked_ns = connection.sent_ns;
-        self.send(slot)
+        if !has_request {
+            self.now_ns = connection.sent_ns;
+            self.recorder.advance(self.now_ns);
+        }
+        has_request
     }
 
     #[inline]
@@ -221,13 +241,30 @@ impl<'a, R: Reactor> Worker<'a, R> {
                 ..Failure::new("run", &*error.message)
             });
         }
-        if self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over() {
-            self.rest(slot);
-            return Ok(());
+        let over = self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over();
+        if over || connection.is_leaving() {
+            return self.leave(slot);
         }
         self.recorder.restart();
         let due_ns = connection.due_ns;
-        self.draw_and_send(slot, due_ns)
+        if self.draw(slot, due_ns) {
+            return self.send(slot);
+        }
+        self.complete(slot);
+        self.begin_event(slot)
+    }
+
+    /// The connection's events are over: what its workload kept back is sent, unless the run was
+    /// stopped, and then it rests.
+    fn leave(&mut self, slot: usize) -> Result<(), Failure> {
+        let connection = &mut self.connections[slot];
+        let is_stopped = self.orders.control.is_over();
+        if is_stopped || connection.is_leaving() || !connection.leave(self.orders.workload) {
+            self.rest(slot);
+            return Ok(());
+        }
+        connection.asked_ns = self.orders.clock.now_ns();
+        self.send(slot)
     }
 
     fn rest(&mut self, slot: usize) {

@@ -6,6 +6,8 @@ The server's own counters are the judge: what the engine says it did must be wha
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,7 @@ def prepare(server: Server, tables: int = 3, rows: int = 2000) -> None:
 
 
 def run(server: Server, workload: str = "oltp_read_write", **changes: Any) -> dict[str, Any]:
+    tell, stop = changes.pop("tell", None), changes.pop("stop", _engine.Stop())
     socket = changes.pop("socket", False)
     tables = changes.pop("tables", 3)
     spec = {
@@ -73,7 +76,7 @@ def run(server: Server, workload: str = "oltp_read_write", **changes: Any) -> di
         "workload": {"name": workload, "options": {"tables": tables, "table_size": 2000}},
         **changes,
     }
-    return json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+    return json.loads(_engine.run(json.dumps(spec), tell, stop))
 
 
 def total(record: dict[str, Any], name: str) -> int:
@@ -161,3 +164,41 @@ def test_a_budget_of_events_is_kept_exactly(server: Server) -> None:
     record = run(server, "oltp_point_select", window_s=0, events=777)
     assert total(record, "events") == 777
     assert record["stopped_by"] == "events"
+
+
+def test_a_callback_that_raises_ends_the_run_with_its_exception(server: Server) -> None:
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        raise LookupError("no more, please")
+
+    stop, began = _engine.Stop(), time.monotonic()
+    with pytest.raises(LookupError, match="no more, please"):
+        run(server, "oltp_point_select", window_s=30, tell=tell, stop=stop)
+    assert time.monotonic() - began < 5
+    assert stop.is_set()
+    assert len(told) == 1
+    assert json.loads(told[0])["phase"] == "measured"
+
+
+def test_other_threads_work_while_the_engine_does(server: Server) -> None:
+    stop = _engine.Stop()
+    threading.Timer(0.5, stop.set).start()  # needs the GIL
+    began = time.monotonic()
+    record = run(server, "oltp_point_select", window_s=30, stop=stop)
+    assert time.monotonic() - began < 2
+    assert record["stopped_by"] == "stop"
+    assert total(record, "events") > 0
+
+
+def test_a_spec_that_is_nonsense_is_a_value_error(server: Server) -> None:
+    for changes, words in (
+        ({"conections": 3}, "conections"),
+        ({"window_s": float("nan")}, "expected"),
+        ({"window_s": 1e300, "threads": 5000}, "window_s.*\nthreads|threads.*\nwindow_s"),
+        ({"endpoint": {"socket": "/x", "port": 3}}, "endpoint must be"),
+    ):
+        with pytest.raises(ValueError, match=words) as caught:
+            run(server, **changes)
+        assert server.credentials.password not in str(caught.value)

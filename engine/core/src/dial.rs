@@ -9,11 +9,12 @@ mod error;
 pub(crate) mod frame;
 pub(crate) mod socket;
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use dbdyno_wire::mysql::login::{Credentials, Login as Exchange, Step};
+use dbdyno_wire::mysql::login::{Credentials, Login as Exchange, LoginError, Step};
 use dbdyno_wire::mysql::packet::{begin_packet, end_packet, packets_in};
 use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
@@ -26,10 +27,11 @@ use self::socket::Socket;
 
 /// How long a server may take to accept a session, when nothing else is asked for.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Answers of a server to one login: another plugin, a cold cache, a key and OK are four.
+const LOGIN_TURNS_MAX: usize = 16;
 const READ_LENGTH: usize = 16 * 1024;
 
 /// An open session.
-#[derive(Debug)]
 pub struct Session {
     socket: Socket,
     endpoint: Endpoint,
@@ -38,6 +40,16 @@ pub struct Session {
     scanner: Scanner,
     request: Vec<u8>,
     payload: Vec<u8>,
+}
+
+/// Without the buffers: a login leaves its last answer in one, and that may be the password.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("endpoint", &self.endpoint)
+            .field("server_version", &self.server_version)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Session {
@@ -82,7 +94,7 @@ impl Session {
         self.scanner = Scanner::new(self.deprecate_eof);
         self.socket.write_all(&packet)?;
         sequence = sequence.wrapping_add(1);
-        loop {
+        for _ in 0..LOGIN_TURNS_MAX {
             frame::read_payload(&mut self.socket, &mut sequence, &mut self.payload)?;
             match exchange.take(&self.payload)? {
                 Step::Done => return Ok(()),
@@ -90,6 +102,7 @@ impl Session {
                 Step::Send(payload) => sequence = self.send_payload(&payload, sequence)?,
             }
         }
+        Err(Problem::Login(LoginError::Endless))
     }
 
     fn send_payload(&mut self, payload: &[u8], sequence: u8) -> io::Result<u8> {
@@ -132,20 +145,6 @@ impl Session {
         command::query(&mut self.request, sql);
         let summary = self.exchange(ReplyShape::Text);
         summary.map(|done| done.affected_rows).map_err(|problem| self.failed(sql, problem))
-    }
-
-    /// Sends a ready-made `COM_QUERY` packet and gives the number of rows it changed.
-    ///
-    /// # Errors
-    /// [`DialError`] when the server refuses, or the session broke.
-    pub fn query_packet(&mut self, packet: &[u8]) -> Result<u64, DialError> {
-        self.request.clear();
-        self.request.extend_from_slice(packet);
-        let summary = self.exchange(ReplyShape::Text);
-        summary.map(|done| done.affected_rows).map_err(|problem| {
-            let text = packet.get(5..).unwrap_or_default();
-            self.failed(&String::from_utf8_lossy(&text[..text.len().min(200)]), problem)
-        })
     }
 
     /// Prepares a statement and gives the number to execute it by.
@@ -218,7 +217,7 @@ impl Session {
         rows: &mut Vec<Vec<Option<String>>>,
     ) -> Result<u16, Problem> {
         let columns = result_set::parse_column_count(&self.payload)?;
-        let definitions = columns + u64::from(!self.deprecate_eof);
+        let definitions = columns.saturating_add(u64::from(!self.deprecate_eof));
         for _ in 0..definitions {
             self.next_payload(sequence)?;
         }

@@ -69,11 +69,6 @@ impl Histogram {
         self.counts.add(&other.counts).expect("all histograms have the same bounds");
     }
 
-    /// Forgets all counts, keeps the memory.
-    pub fn clear(&mut self) {
-        self.counts.clear();
-    }
-
     /// How many latencies were recorded.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -157,12 +157,6 @@ impl Recorder {
         }
     }
 
-    /// When the current slice is over.
-    #[must_use]
-    pub const fn slice_ends_ns(&self) -> u64 {
-        self.current.slice.end_ns
-    }
-
     /// What the current slice is part of.
     #[must_use]
     pub const fn phase(&self) -> Phase {

@@ -9,9 +9,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt;
 
+/// More engine threads than any load needs; each is a thread of the system.
+const THREADS_MAX: u32 = 1024;
+
 /// Where the server listens.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "endpoint must be a host and a port, or a socket"
+)]
 pub enum EndpointSpec {
     /// A TCP address.
     Tcp {
@@ -29,7 +36,7 @@ pub enum EndpointSpec {
 
 /// Which failed statements begin the event again instead of ending the run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "ignore_errors must be a list of codes or the word \"all\"")]
 pub enum IgnoredErrors {
     /// These error codes.
     Codes(Vec<u16>),
@@ -93,7 +100,7 @@ pub struct RunSpec {
     pub warmup_s: f64,
     /// Measured window, s; 0 for no limit.
     pub window_s: f64,
-    /// Events after which the run ends; 0 for no limit.
+    /// Events begun after the warm-up until the run ends; 0 for no limit.
     #[serde(default)]
     pub events: u64,
     /// Length of a recorded interval, s.
@@ -168,8 +175,12 @@ impl RunSpec {
         };
         let seconds = |value: f64| value.is_finite() && (0.0..=1e8).contains(&value);
         check(self.connections >= 1, "connections must be at least 1");
+        check(self.threads <= THREADS_MAX, "threads must be at most 1024");
         check(seconds(self.warmup_s), "warmup_s must be 0 or more seconds");
-        check(seconds(self.window_s), "window_s must be 0 or more seconds");
+        check(
+            seconds(self.window_s) && (self.window_s == 0.0 || self.window_s >= 0.001),
+            "window_s must be 0 (no limit) or at least 0.001 seconds",
+        );
         check(seconds(self.drain_s), "drain_s must be 0 or more seconds");
         check(
             seconds(self.interval_s) && (self.interval_s == 0.0 || self.interval_s >= 0.01),

@@ -29,7 +29,8 @@ pub struct Control<'a> {
     pub stop: &'a AtomicBool,
     /// A worker failed: all end.
     pub failed: AtomicBool,
-    /// Events still to be begun after the warm-up; None for no limit.
+    /// Events still to be begun after the warm-up; None for no limit. Those that the end of the
+    /// warm-up finds in flight are not among them.
     pub budget: Option<AtomicU64>,
 }
 
@@ -119,9 +120,8 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
         while self.in_flight > 0 && self.now_ns < self.leave_ns {
             self.reactor.wait().map_err(|error| broken(&error))?;
-            let mut arrived = false;
+            let before_ns = self.now_ns;
             while let Some(arrival) = self.reactor.next_arrival() {
-                arrived = true;
                 let slot = arrival.slot as usize;
                 let outcome = self.scan(slot, &arrival);
                 self.reactor.give_back(arrival);
@@ -131,8 +131,8 @@ impl<'a, R: Reactor> Worker<'a, R> {
                     Some(Outcome::Failed(error)) => self.refused(slot, &error)?,
                 }
             }
-            if !arrived {
-                self.idle();
+            if self.now_ns == before_ns {
+                self.look_at_the_clock();
             }
             if self.orders.control.is_over() {
                 self.leave_ns = self.leave_ns.min(self.now_ns + STOP_GRACE_NS);
@@ -141,8 +141,13 @@ impl<'a, R: Reactor> Worker<'a, R> {
         Ok(())
     }
 
+    /// The outcome of the connection's statement, once its reply is complete. What comes where nothing
+    /// is asked, such as a server's goodbye to a session that rests, concerns no event.
     fn scan(&mut self, slot: usize, arrival: &Arrival) -> Result<Option<Outcome>, Failure> {
         let connection = &mut self.connections[slot];
+        if !connection.is_in_flight() {
+            return Ok(None);
+        }
         let lost =
             |why: &str| Err(Failure::connection_lost(connection.statement().kind.name(), why));
         match arrival.what {
@@ -272,7 +277,8 @@ impl<'a, R: Reactor> Worker<'a, R> {
         self.in_flight -= 1;
     }
 
-    fn idle(&mut self) {
+    /// For rounds in which no reply was completed: silence, and replies that do not end, take time too.
+    fn look_at_the_clock(&mut self) {
         self.now_ns = self.orders.clock.now_ns();
         self.recorder.advance(self.now_ns);
     }

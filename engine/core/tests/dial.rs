@@ -2,11 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 use dbdyno_core::dial::{CONNECT_TIMEOUT, DialError, Endpoint, Login, Session};
 use dbdyno_core::reference::{Fail, RANGE_ROWS, ROW_LENGTH, Reference, Script};
+use dbdyno_wire::mysql::auth::Plugin;
+use dbdyno_wire::mysql::capability;
 use dbdyno_wire::mysql::command::{self, Parameter};
+use dbdyno_wire::mysql::handshake::{Handshake, NONCE_LENGTH};
+use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner};
 
 fn reference(script: Script) -> Reference {
@@ -39,15 +44,6 @@ fn statements_are_answered_over_tcp_and_over_a_socket() {
             session.quit();
         }
     }
-}
-
-#[test]
-fn a_ready_packet_is_sent_as_it_is() {
-    let reference = reference(Script { log_statements: true, ..Script::default() });
-    let mut packet = Vec::new();
-    command::query(&mut packet, "INSERT INTO t VALUES (1)");
-    assert_eq!(session(&reference).query_packet(&packet).expect("OK"), 1);
-    assert_eq!(reference.log()[0].text, "INSERT INTO t VALUES (1)");
 }
 
 #[test]
@@ -155,6 +151,65 @@ fn a_server_that_speaks_something_else_is_told_apart() {
         let text = refused(&impostor(greeting), &login).to_string();
         assert!(text.contains(words), "{text:?} should say {words:?}");
     }
+}
+
+/// Lets one client in over a Unix socket, with `answers` to its login, numbered from 2.
+fn caching_server(name: &str, answers: Vec<&'static [u8]>) -> Endpoint {
+    let path = std::env::temp_dir().join(format!("dbdyno-{name}-{}.sock", std::process::id()));
+    drop(std::fs::remove_file(&path));
+    let listener = UnixListener::bind(&path).expect("a socket");
+    let endpoint = Endpoint::Unix { path: path.to_string_lossy().into_owned() };
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        drop(std::fs::remove_file(path));
+        let (mut out, mut sequence) = (Vec::new(), 0);
+        let greeting = Handshake {
+            server_version: "8.0.33".into(),
+            connection_id: 1,
+            nonce: vec![7; NONCE_LENGTH],
+            capabilities: capability::SERVER,
+            collation: 45,
+            status: 2,
+            plugin: Plugin::CachingSha2.name().into(),
+        };
+        greeting.write(&mut out, &mut sequence);
+        for answer in answers {
+            client.write_all(&out).expect("sent");
+            out.clear();
+            if answer != KEEP_WAITING || sequence < 2 {
+                sequence = sequence.wrapping_add(1);
+                assert!(client.read(&mut [0; 512]).expect("an answer") > 0);
+            }
+            let start = begin_packet(&mut out, sequence);
+            out.extend_from_slice(answer);
+            sequence = end_packet(&mut out, start);
+        }
+        drop(client.write_all(&out));
+        drop(client.read(&mut [0; 512]));
+    });
+    endpoint
+}
+
+const FULL: &[u8] = &[1, 4];
+const KEEP_WAITING: &[u8] = &[1, 3];
+const WELCOME: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+
+#[test]
+fn a_session_is_shown_without_the_password_it_has_just_sent() {
+    let endpoint = caching_server("full", vec![FULL, WELCOME]);
+    let login = Login { user: "u".into(), password: "secret".into(), database: String::new() };
+    let session = Session::connect(&endpoint, &login, CONNECT_TIMEOUT).expect("a session");
+    let shown = format!("{session:?}");
+    assert!(shown.contains("8.0.33"), "{shown}");
+    assert!(!shown.contains("secret") && !shown.contains("115, 101, 99"), "{shown}");
+}
+
+#[test]
+fn a_login_that_never_ends_is_ended() {
+    let endpoint = caching_server("endless", vec![KEEP_WAITING; 100]);
+    let login = Login { user: "u".into(), password: "secret".into(), database: String::new() };
+    let text = refused(&endpoint, &login).to_string();
+    assert!(text.contains("a login that does not come to an end"), "{text}");
 }
 
 #[test]

@@ -70,6 +70,10 @@ fn a_closed_socket_is_told<R: Reactor>() {
         }
     }
     assert_eq!(seen, Some(What::Closed), "{}", R::NAME);
+    let began = Instant::now();
+    reactor.wait().unwrap();
+    assert!(reactor.next_arrival().is_none(), "{} tells it twice", R::NAME);
+    assert!(began.elapsed() >= Duration::from_millis(5), "{} waits busily", R::NAME);
 }
 
 fn a_wait_ends_in_time<R: Reactor>() {

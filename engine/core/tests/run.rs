@@ -191,6 +191,21 @@ fn stopping_takes_less_than_a_second_even_if_the_server_stalls() {
 }
 
 #[test]
+fn rows_without_an_end_do_not_outlast_the_window() {
+    let server = server(Script { malformed: Some(Malformed::Endless), ..Script::default() });
+    for reactor in reactors() {
+        let began = Instant::now();
+        let changes =
+            json!({"window_s": 0.3, "drain_s": 0.2, "connections": 8, "reactor": reactor});
+        let record = go(&server, "oltp_point_select", &changes);
+        assert!(began.elapsed() < Duration::from_secs(3), "{reactor}: {:?}", began.elapsed());
+        assert_eq!((total(&record, "events"), record.stopped_by), (0, "time"), "{reactor}");
+        // Silence is recorded slice by slice.
+        assert!(record.intervals.len() >= 3, "{reactor}: {} intervals", record.intervals.len());
+    }
+}
+
+#[test]
 fn a_stall_shows_in_the_largest_latency() {
     let stall = Stall { after: Duration::from_millis(200), lasting: Duration::from_millis(400) };
     let server = server(Script { stall: Some(stall), ..Script::default() });

@@ -128,7 +128,7 @@ impl DialError {
             return advice_for_code(error.code);
         }
         match &*self.problem {
-            Problem::Unreachable(error) => Some(advice_for_kind(error.kind())),
+            Problem::Unreachable(error) => Some(advice_for(error)),
             Problem::Login(LoginError::UnknownPlugin(_)) => Some(
                 "an account with mysql_native_password or caching_sha2_password, or check the \
                  user's name: MySQL hides by this which users exist",
@@ -162,8 +162,12 @@ fn advice_for_code(code: u16) -> Option<&'static str> {
     })
 }
 
-fn advice_for_kind(kind: io::ErrorKind) -> &'static str {
-    match kind {
+fn advice_for(error: &io::Error) -> &'static str {
+    match error.kind() {
+        _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+            "fewer connections, or raise this system's limit of open files (ulimit -n)"
+        }
+        io::ErrorKind::InvalidInput => "a shorter path for the socket, or TCP",
         io::ErrorKind::ConnectionRefused => "starting the server, or another port or socket",
         io::ErrorKind::NotFound => "starting the server, or the path in its socket setting",
         io::ErrorKind::PermissionDenied => "the rights of the socket's file and folder",
@@ -184,3 +188,16 @@ impl fmt::Display for DialError {
 }
 
 impl std::error::Error for DialError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_open_files_are_not_blamed_on_the_host() {
+        let error = io::Error::from_raw_os_error(libc::EMFILE);
+        assert!(advice_for(&error).contains("ulimit -n"));
+        let refused = io::ErrorKind::ConnectionRefused.into();
+        assert!(advice_for(&refused).contains("starting the server"));
+    }
+}

@@ -146,11 +146,13 @@ impl Uring {
             let large = completion.user_data() & SEND_LARGE != 0;
             return self.request_left(slot, large, completion.result());
         }
-        if !cqueue::more(completion.flags()) {
+        let (result, flags) = (completion.result(), completion.flags());
+        // A dead socket would answer each new receive at once: it is told once and left alone.
+        if !cqueue::more(flags) && (result > 0 || result == -libc::ENOBUFS) {
             self.unarmed.push(slot);
         }
         let arrival = |what, buffer, length| Some(Arrival { slot, what, buffer, length });
-        match (completion.result(), cqueue::buffer_select(completion.flags())) {
+        match (result, cqueue::buffer_select(flags)) {
             (length @ 1.., Some(buffer)) => arrival(What::Bytes, buffer, length.unsigned_abs()),
             (0, _) => arrival(What::Closed, 0, 0),
             // The pool was empty for a moment; the receive is armed again by the next wait.

@@ -27,7 +27,7 @@ pub struct Credentials<'a> {
 }
 
 /// What to do after a payload was taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Step {
     /// Send this payload, then take the server's next one.
     Send(Vec<u8>),
@@ -35,6 +35,17 @@ pub enum Step {
     Wait,
     /// The session is open.
     Done,
+}
+
+/// A payload may be the password itself, so only its length is shown.
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Send(payload) => write!(f, "Send({} bytes)", payload.len()),
+            Self::Wait => f.write_str("Wait"),
+            Self::Done => f.write_str("Done"),
+        }
+    }
 }
 
 /// Why no session was opened.
@@ -50,6 +61,8 @@ pub enum LoginError {
     UnknownPlugin(String),
     /// The server's public key cannot encrypt the password.
     Key,
+    /// The server keeps asking, and neither accepts nor refuses.
+    Endless,
 }
 
 impl From<Malformed> for LoginError {
@@ -67,6 +80,7 @@ impl fmt::Display for LoginError {
             Self::UnknownPlugin(name) => {
                 write!(f, "the account needs the authentication plugin {name:?}")
             }
+            Self::Endless => f.write_str("a login that does not come to an end"),
             Self::Key => f.write_str("the server's public key cannot encrypt the password"),
         }
     }

@@ -1,0 +1,96 @@
+//! The hot path allocates nothing: ten times the events take no more allocations.
+
+use dbdyno_core::clock::Clock;
+use dbdyno_core::connection::Connection;
+use dbdyno_core::opening::open_all;
+use dbdyno_core::random::Seeding;
+use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
+use dbdyno_core::record::Recorder;
+use dbdyno_core::reference::{Reference, Script};
+use dbdyno_core::schedule::Timetable;
+use dbdyno_core::spec::RunSpec;
+use dbdyno_core::worker::{Control, Orders, PATIENCE, Worker};
+use serde_json::json;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts what the calling thread asks for.
+struct Counting;
+
+// SAFETY: all is handed on to the system's allocator; a counter without destructor is added to.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: as our caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as our caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// What a worker in this thread allocates for so many events.
+fn allocations<R: Reactor>(server: &Reference, events: u64, prepared: bool) -> u64 {
+    let spec: RunSpec = serde_json::from_value(json!({
+        "endpoint": {"host": "127.0.0.1", "port": server.port},
+        "user": server.login().user, "password": server.login().password, "database": "sbtest",
+        "connections": 4, "window_s": 0, "interval_s": 0, "seed": 1, "prepared": prepared,
+        "workload": {"name": "oltp_read_write"},
+    }))
+    .unwrap();
+    let workload = spec.workload().unwrap();
+    let stop = AtomicBool::new(false);
+    let opened = open_all(&spec, &*workload, &stop).unwrap();
+    let (sockets, connections) = opened
+        .into_iter()
+        .zip(Seeding::Streams.streams(1))
+        .map(|(one, random)| {
+            (one.socket, Connection::new(one.deprecate_eof, one.statement_ids, random))
+        })
+        .unzip();
+    let (finished, _intervals) = std::sync::mpsc::channel();
+    let budget = Some(AtomicU64::new(events));
+    let control = Control { stop: &stop, failed: AtomicBool::new(false), budget };
+    let orders = Orders {
+        workload: &*workload,
+        ignored: &spec.ignore_errors,
+        clock: Clock::start(),
+        deadline_ns: u64::MAX,
+        give_up_ns: u64::MAX,
+        control: &control,
+    };
+    let reactor = R::open(sockets, PATIENCE).unwrap();
+    let recorder = Recorder::new(Timetable::new(0, 0, 0), 0, finished);
+    let before = ALLOCATIONS.get();
+    let legacy = Worker::new(reactor, connections, recorder, orders).drive();
+    assert_eq!(legacy.failure, None);
+    ALLOCATIONS.get() - before
+}
+
+/// Nine thousand replies more, and at most one longer event that lets a connection's buffers grow.
+fn replies_cost_nothing<R: Reactor>(server: &Reference) {
+    for prepared in [true, false] {
+        let few = allocations::<R>(server, 50, prepared);
+        let many = allocations::<R>(server, 500, prepared);
+        assert!(few > 0 && many <= few + 8, "{}: {few} allocations, then {many}", R::NAME);
+    }
+}
+
+#[test]
+fn a_reply_costs_no_allocation() {
+    let server = Reference::start(Script::default()).unwrap();
+    replies_cost_nothing::<Epoll>(&server);
+    if io_uring_is_allowed() {
+        replies_cost_nothing::<Uring>(&server);
+    }
+}

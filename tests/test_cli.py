@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import making
-from dbdyno import __main__, __version__, _engine, bench, cli, cli_flow
+from dbdyno import __main__, __version__, _engine, bench, cli, cli_flow, servers
 from dbdyno.errors import GateError, ServerError
+from dbdyno.store import Store
 from source import ROOT
 
 COMMANDS = ["compare", "run", "report", "workloads", "servers", "sysbench"]
@@ -55,15 +56,48 @@ def test_workloads_are_data_on_stdout(capsys: pytest.CaptureFixture[str]) -> Non
     assert "oltp_read_write" in out.splitlines()
 
 
-def test_servers_are_listed_by_reference(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run("servers", "list", capsys=capsys)
-    assert status == 0
-    assert {"mysql:5.7.22", "mysql:8.0.15"} <= set(out.splitlines())
+def test_servers_are_listed_in_columns_and_by_reference(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [
+        servers.KnownServer("mysql:5.7.22", "com.example:five:0.1", 9_400_000, True),
+        servers.KnownServer("mysql:8.0.5", "com.example:eight:0.10", 134_000_000, False),
+    ]
+    assert {"mysql:5.7.22", "mysql:8.0.15"} <= {row.reference for row in servers.known()}
+    monkeypatch.setattr(servers, "known", lambda: made)
+    status, out, err = run("servers", "list", capsys=capsys)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "mysql:5.7.22  com.example:five:0.1    9 MB    cached",
+        "mysql:8.0.5   com.example:eight:0.10  134 MB  -",
+    ]
+
+
+@pytest.mark.parametrize("command", [["report", "latest"], ["compare", "--resume", "latest"]])
+def test_a_command_that_only_reads_makes_no_workspace(
+    command: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    missing = tmp_path / "typo"
+    status, out, err = run(*command, "--workspace", str(missing), capsys=capsys)
+    assert (status, out) == (1, "")
+    assert f"found: none in {missing}" in err
+    assert not missing.exists()
+
+
+def test_a_workspace_may_be_given_from_home(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    _, _, err = run("report", "latest", "--workspace=~/runs", capsys=capsys)
+    assert f"found: none in {tmp_path}/runs" in err
+    status, _, err = run("report", "latest", "--workspace=~nobody-here/runs", capsys=capsys)
+    assert (status, "--workspace" in err, "Traceback" in err) == (2, True, False)
 
 
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
+        (["compare"], "1 mistake\n  SYSTEM: two or more are compared, found 0\n"),
         (["compare", "mysql:5.7.22"], "SYSTEM: two or more are compared, found 1"),
         (["compare", "mysql:5.7.22", "mysql:8.0.99"], "mysql:8.0.15"),
         (["compare", "mysql:5.7.22", "mysql:8.0.15", "--blocks", "x"], "--blocks"),
@@ -141,6 +175,7 @@ def test_a_resumed_run_is_driven_from_the_store(
 ) -> None:
     called: list[str] = []
     monkeypatch.setattr(bench, "run", lambda *_: called.append("run"))
+    Store.open(tmp_path).close()
     typed = ["compare", "--resume", "20260101-000000-0000", "--workspace", str(tmp_path)]
     status, _, err = run(*typed, capsys=capsys)
     assert (status, called) == (1, [])
@@ -177,3 +212,33 @@ def test_the_persona_starts_without_the_lab() -> None:
 
 def test_every_command_says_what_it_is_for() -> None:
     assert [c for c in cli.app.registered_commands if not (c.callback and c.callback.__doc__)] == []
+
+
+@pytest.mark.parametrize("command", [["workloads"], ["sysbench", "--help"]])
+def test_a_full_disk_behind_stdout_is_told_without_a_traceback(command: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dbdyno", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    said = "dbdyno: the system refuses: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_a_terminal_without_unicode_gets_the_verdict_all_the_same() -> None:
+    code = (
+        "import sys\n"
+        "from dbdyno import __main__, cli_flow\n"
+        "cli_flow.tell = lambda *_: sys.stdout.write('TPS \\u221223.1 %')\n"
+        "sys.exit(__main__.main(['report', 'latest']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"TPS ?23.1 %", b"")

@@ -74,6 +74,14 @@ def test_a_terminal_keeps_the_finished_trials_and_redraws_the_rest() -> None:
     assert "trial 2/12, block 1/3: mysql:8.0.15, oltp_read_write, 8 threads" in screen.getvalue()
 
 
+def test_a_terminal_that_cannot_redraw_gets_the_lines_of_a_log() -> None:
+    screen = io.StringIO()
+    dumb = Console(file=screen, width=80, force_terminal=True, _environ={"TERM": "dumb"})
+    with progress.shown(dumb, blocks=3) as seen:
+        watch(seen)
+    assert screen.getvalue() == GOLDEN
+
+
 def test_markup_in_a_message_is_printed_as_it_is() -> None:
     log = io.StringIO()
     with progress.shown(Console(file=log), blocks=1) as seen:

@@ -33,19 +33,32 @@ def main(argv: Sequence[str] | None = None) -> int:
             from dbdyno import sysbench
 
             return sysbench.main(argv[1:])
-        return _lab(argv)
+        status = _lab(argv)
+        sys.stdout.flush()
+        return status
     except DbdynoError as error:
         sys.stderr.write(f"dbdyno: {error}\n")
         return error.exit_status
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # the reader went away, as in `| head`
+            sys.stderr.write(f"dbdyno: the system refuses: {error}\n")
+        # What stdout could not take it shall not be given again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("dbdyno: interrupted\n")
         return 1
 
 
 def _lab(argv: Sequence[str]) -> int:
+    import io
     import signal
 
     from dbdyno.cli import app
+
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A verdict with a question mark for its minus is better than none.
+        sys.stdout.reconfigure(errors="replace")
 
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _as_interrupt)

@@ -130,8 +130,20 @@ def workloads() -> None:
 
 @servers_app.command("list")
 def servers_list() -> None:
-    """List the products and versions that can be got."""
-    sys.stdout.write("".join(f"{entry.reference}\n" for entry in servers.known()))
+    """List the servers that can be got: reference, source, size of the download, cached or not."""
+    rows = [
+        (
+            entry.reference,
+            entry.source,
+            f"{entry.download_bytes / 1e6:.0f} MB",
+            "cached" if entry.cached else "-",
+        )
+        for entry in servers.known()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write(f"{line.rstrip()}\n")
 
 
 @servers_app.command("get")

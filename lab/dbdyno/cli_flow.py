@@ -21,7 +21,7 @@ from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, Usage
 from dbdyno.judge import judge
 from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
-from dbdyno.store import Store, StoredRun
+from dbdyno.store import FILE_NAME, Store, StoredRun
 
 LATEST = "latest"
 """Stands for the newest run of a workspace wherever a run is named."""
@@ -52,7 +52,7 @@ def begin(plan: Plan, workspace: Path, command: str, output: Output) -> None:
 
 def resume(run_id: str, workspace: Path, output: Output) -> None:
     """Measures what a run still lacks, and tells the result."""
-    with Store.open(workspace) as store:
+    with _opened(workspace) as store:
         _measure_and_tell(store, find(store, run_id), workspace, output)
 
 
@@ -62,7 +62,7 @@ def resume_plan(plan: Plan, workspace: Path, output: Output) -> None:
     Raises:
         UsageError: there is none.
     """
-    with Store.open(workspace) as store:
+    with _opened(workspace) as store:
         runs = store.runs()
         same = [r for r in runs if r.plan.hash() == plan.hash() and not _is_complete(store, r)]
         if not same:
@@ -77,7 +77,7 @@ def resume_plan(plan: Plan, workspace: Path, output: Output) -> None:
 
 def tell(run_id: str, workspace: Path, output: Output) -> None:
     """Judges a stored run again and writes its report again."""
-    with Store.open(workspace) as store:
+    with _opened(workspace) as store:
         _tell(store, find(store, run_id), workspace, output)
 
 
@@ -89,6 +89,18 @@ def find(store: Store, run_id: str) -> StoredRun:
     if not runs:
         raise StoreError("this workspace holds no run yet", hint="dbdyno compare --help")
     return runs[0]
+
+
+def _opened(workspace: Path) -> Store:
+    """The store of a workspace that is there: a command that only reads makes no folder."""
+    if not (workspace / FILE_NAME).is_file():
+        raise StoreError(
+            "this workspace holds no run yet",
+            wanted=f"a folder with {FILE_NAME}",
+            found=f"none in {workspace}",
+            hint="name the run's folder with --workspace",
+        )
+    return Store.open(workspace)
 
 
 def _measure_and_tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:

@@ -25,6 +25,15 @@ WORKSPACE: Final = Path("dbdyno-runs")
 IN_A_RESUME: Final = frozenset({"resume", "workspace", "output"})
 """Options of `compare` that mean something to a run whose plan is stored."""
 
+
+def at_home(path: Path) -> Path:
+    """The path with ``~`` resolved: in ``--workspace=~/runs`` the shell leaves it as it is."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 Systems = Annotated[
     list[str] | None,
     typer.Argument(
@@ -86,7 +95,11 @@ Reference = Annotated[str, typer.Argument(metavar="REF", help="Such as mysql:8.0
 Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]
 Workspace = Annotated[
     Path,
-    typer.Option(metavar="DIR", help="Folder of the store, the servers' data and the reports."),
+    typer.Option(
+        metavar="DIR",
+        help="Folder of the store, the servers' data and the reports.",
+        callback=at_home,
+    ),
 ]
 OutputAs = Annotated[
     Output, typer.Option(metavar="plain|json|markdown", help="What goes to stdout.")

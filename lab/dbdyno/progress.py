@@ -1,8 +1,8 @@
 """What a person sees on stderr while a run goes on: where it is, how long it takes, how fast it is.
 
-On a terminal one line is redrawn in place under the finished trials; elsewhere (a log, CI) plain
-lines come at most every ten seconds. Both say the same sentences, which are made by pure functions.
-stdout is left to the result.
+On a terminal two lines are redrawn in place under the finished trials; elsewhere (a log, CI, a
+terminal that cannot) plain lines come at most every ten seconds. Both say the same sentences, which
+are made by pure functions. stdout is left to the result.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def shown(console: Console, blocks: int) -> Iterator[PlainProgress | LiveProgres
     Args:
         blocks: how many blocks the plan has, to say "block 2/5".
     """
-    if not console.is_terminal:
+    if not console.is_terminal or console.is_dumb_terminal:
         yield PlainProgress(console, blocks)
         return
     with Live(console=console, refresh_per_second=4, transient=True) as live:

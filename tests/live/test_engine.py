@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from counters import settled
 from dbdyno import _engine, servers
 from dbdyno.servers.base import Server, ServerSpec
 
@@ -88,9 +89,9 @@ def total(record: dict[str, Any], name: str) -> int:
 def test_the_server_counts_the_same_statements(
     server: Server, workload: str, prepared: bool
 ) -> None:
-    before = server.status()
+    before = settled(server)
     record = run(server, workload, prepared=prepared)
-    after = server.status()
+    after = settled(server)
     assert record["failure"] is None
     names = ["Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin"]
     counted = [after[name] - before[name] for name in names]

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from counters import settled
 from dbdyno import servers
 from dbdyno.servers.base import Server, ServerSpec
 
@@ -69,16 +70,14 @@ def environment(server: Server) -> dict[str, str]:
 
 
 @pytest.fixture
-def dbdyno(server: Server) -> Tool:
-    def call(*words: str) -> str:
-        command = [sys.executable, "-c", ENTRY, *options(server), *words]
-        return done(command, environment(server))
-
-    return call
+def ours(server: Server) -> list[str]:
+    """The beginning of dbdyno's command line; it needs `environment`."""
+    return [sys.executable, "-c", ENTRY, *options(server)]
 
 
 @pytest.fixture
-def sysbench(server: Server, tmp_path: Path) -> Tool:
+def theirs(server: Server, tmp_path: Path) -> list[str]:
+    """The beginning of sysbench's command line."""
     program = shutil.which("sysbench", path="/usr/bin:/usr/local/bin")
     if program is None:
         pytest.skip("sysbench is not installed: apt-get install sysbench")
@@ -86,10 +85,17 @@ def sysbench(server: Server, tmp_path: Path) -> Tool:
     secret.touch(mode=0o600)
     secret.write_text(f"mysql-password={server.credentials.password}\n")
 
-    def call(*words: str) -> str:
-        return done([program, f"--config-file={secret}", *options(server), *words])
+    return [program, f"--config-file={secret}", *options(server)]
 
-    return call
+
+@pytest.fixture
+def dbdyno(server: Server, ours: list[str]) -> Tool:
+    return lambda *words: done([*ours, *words], environment(server))
+
+
+@pytest.fixture
+def sysbench(theirs: list[str]) -> Tool:
+    return lambda *words: done([*theirs, *words])
 
 
 @pytest.fixture(params=["dbdyno prepares", "sysbench prepares"])
@@ -115,9 +121,9 @@ def skeleton(output: str) -> list[str]:
 
 def counted(server: Server, run: Callable[[], str]) -> tuple[dict[str, float], str]:
     """By how much the server's counters of statements rose, and what was printed."""
-    before = server.status()
+    before = settled(server)
     output = run()
-    after = server.status()
+    after = settled(server)
     return {name: after[name] - before[name] for name in COUNTERS}, output
 
 
@@ -160,34 +166,93 @@ def test_both_tell_the_same_of_a_load(dbdyno, sysbench):
     assert told["dbdyno"] == told["sysbench"]
 
 
+REFUSED = (
+    "oltp_read_write --mysql-db=nowhere run",
+    "oltp_read_write --mysql-user=nobody --mysql-password=x run",
+    "oltp_read_write --tables=9 run",
+    "oltp_read_write prepare",
+    "oltp_read_write --threads=0 run",
+    "oltp_read_write --threads=1K run",
+    "oltp_read_write --percentile=99.9 run",
+    "oltp_read_write --verbosity=6 run",
+    "oltp_read_write --skip-trx=maybe run",
+    "oltp_read_write --tabel-size=1 run",
+    "oltp_read_write --rand-type=normal run",
+    "oltp_read_write run twice",
+    "oltp_read_write walk",
+    "oltp_reed_write run",
+)
+
+
+def refusal_of(command: list[str], environment: dict[str, str]) -> tuple[int, list[str], list[str]]:
+    """Exit status, what is told on stdout, what on stderr, without what is one program's own."""
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=120, env=environment
+    )
+    text = re.sub(r"/usr/share/sysbench/\w+\.lua:\d+: ", "", ended.stdout)
+    own = ("sysbench 1.0.20 ", "Initializing random", "Creating table", "FATAL: hint: ", "  hint: ")
+    stdout, stderr = (
+        list(dict.fromkeys(line for line in told.splitlines() if line and not line.startswith(own)))
+        for told in (text, ended.stderr)
+    )
+    return ended.returncode, [line.partition(" It must be ")[0] for line in stdout], stderr
+
+
+def test_both_refuse_in_the_same_words(server, tables, ours, theirs):
+    for line in REFUSED:
+        told = refusal_of([*ours, *line.split()], environment(server))
+        assert told == refusal_of([*theirs, *line.split()], dict(os.environ)), line
+        assert told[0] == 1, line
+
+
+def test_the_load_s_begin_is_told_at_once(server, tables, ours):
+    words = ["oltp_read_only", *TABLES_OPTIONS, "--time=4", "--report-interval=3", "run"]
+    with subprocess.Popen(
+        [*ours, *words], stdout=subprocess.PIPE, text=True, env=environment(server)
+    ) as child:
+        assert child.stdout is not None
+        for mark, most_s in (("Threads started!", 2.5), ("[ 3s ]", 4)):
+            begin = time.monotonic()
+            while not child.stdout.readline().startswith(mark):
+                assert child.poll() is None
+            assert time.monotonic() - begin < most_s
+        assert child.stdout.read().count("thds:") == 0, "the last interval was cut short"
+
+
 def test_one_thread_draws_what_sysbench_draws(server, tables, dbdyno, sysbench):
     """With a seed, one thread and no writes, both read the very same rows."""
     line = ("oltp_read_only", *TABLES_OPTIONS, "--events=200", "--time=0", "--rand-seed=11")
     rows = []
     for tool in (dbdyno, sysbench):
-        before = server.status()
+        before = settled(server)
         tool(*line, "run")
-        after = server.status()
+        after = settled(server)
         names = ("Innodb_rows_read", "Sort_rows")
         rows.append([after[name] - before[name] for name in names])
     assert rows[0] == rows[1]
 
 
-def test_a_second_prepare_fails_in_sysbench_s_words(server, tables):
-    command = [sys.executable, "-c", ENTRY, *options(server), "oltp_read_write", "prepare"]
+def test_a_refusal_does_not_show_the_password(server, tables, ours):
     ended = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment(server)
+        [*ours, "oltp_read_write", "prepare"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(server),
     )
     assert ended.returncode == 1
     assert "FATAL: mysql_drv_query() returned error 1050 (" in ended.stdout
     assert server.credentials.password not in ended.stdout + ended.stderr
 
 
-def test_an_interrupted_run_reports_what_it_saw(server, tables):
+def test_an_interrupted_run_reports_what_it_saw(server, tables, ours):
     words = ["oltp_read_only", *TABLES_OPTIONS, "--time=0", "--events=0", "--report-interval=1"]
-    command = [sys.executable, "-c", ENTRY, *options(server), *words, "run"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=environment(server), bufsize=1
+        [*ours, *words, "run"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(server),
+        bufsize=1,
     ) as child:
         assert child.stdout is not None
         while not child.stdout.readline().startswith("[ 1s ]"):

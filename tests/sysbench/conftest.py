@@ -66,7 +66,7 @@ def news(interval: dict[str, Any], connections: int, percentiles: list[int]) -> 
 
 
 class FakeEngine:
-    """Keeps the specs it is given; `before_end` runs in the middle of a run, `raises` ends it."""
+    """Keeps the specs it is given; `before_end` runs in the middle of a work, `raises` ends it."""
 
     def __init__(self) -> None:
         self.specs: list[dict[str, Any]] = []
@@ -105,6 +105,7 @@ class FakeEngine:
         )
 
     def prepare(self, spec: str, on_progress: Callable[[str], None], stop: FakeStop) -> str:
+        self.before_end(stop)
         asked = self._take(spec)
         rows = asked["table_size"] * asked["tables"]
         stages = ["create", *(["insert", "insert"] if rows else []), "index"]

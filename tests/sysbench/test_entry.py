@@ -19,7 +19,6 @@ ON_STDERR = {
     "oltp_read_write --percentile=99.9 run": (
         "Invalid value for the 'percentile' option: '99.9'\n"
     ),
-    "oltp_read_write --verbosity=6 run": "Invalid value for verbosity: 6\n",
     "oltp_read_write walk": "Unknown command: walk\n",
 }
 
@@ -52,6 +51,8 @@ FATAL = {
     "oltp_read_write --mysql-host=h --mysql-port=0 run": (
         "Invalid value for --mysql-port: '0'. It must be from 1 to 65535."
     ),
+    "oltp_read_write --mysql-host= run": "No MySQL hosts specified, aborting",
+    "oltp_read_write --mysql-port= run": "No MySQL ports specified, aborting",
     "oltp_read_write --mysql-ignore-errors=deadlock run": (
         "Invalid value for --mysql-ignore-errors: 'deadlock'. It is no error code."
     ),
@@ -71,6 +72,11 @@ def test_fatal_errors_go_to_stdout(sysbench, engine, line):
     assert sysbench(line) == 1
     assert sysbench.stdout.splitlines()[-1] == f"FATAL: {FATAL[line]}"
     assert engine.specs == []
+
+
+def test_a_wrong_verbosity_is_told_on_stdout(sysbench):
+    assert sysbench("oltp_read_write --verbosity=6 run") == 1
+    assert (sysbench.stdout, sysbench.stderr) == ("Invalid value for verbosity: 6\n", "")
 
 
 def test_general_options_are_checked_before_the_banner_and_own_ones_after(sysbench):

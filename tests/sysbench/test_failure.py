@@ -32,6 +32,28 @@ def test_a_login_that_is_refused(sysbench, engine):
     assert "Threads started!" not in sysbench.stdout
 
 
+def test_the_server_s_own_words_are_repeated_and_what_to_try_is_told_after_them(sysbench, engine):
+    words = "Table 'sbtest1' already exists"
+    there = {"stage": "create", "code": 1050, "sqlstate": "42S01", "server_message": words}
+    told = f'h:1: wanted the answer to "CREATE", found error 1050: {words}; run cleanup first'
+    refusing(engine, {**there, "message": told, "statement": "CREATE TABLE sbtest1("})
+    assert sysbench("oltp_read_write prepare") == 1
+    assert sysbench.stdout.splitlines()[-3:] == [
+        f"FATAL: mysql_drv_query() returned error 1050 ({words}) for query 'CREATE TABLE sbtest1('",
+        "FATAL: `sysbench.cmdline.call_command' function failed: SQL error, errno = 1050,"
+        f" state = '42S01': {words}",
+        "FATAL: hint: run cleanup first",
+    ]
+
+
+def test_a_connection_that_breaks_has_the_client_library_s_number(sysbench, engine):
+    broken = {"stage": "insert", "code": None, "sqlstate": "", "message": "closed"}
+    refusing(engine, {**broken, "statement": "INSERT INTO sbtest1, rows 1 to 9"})
+    assert sysbench("oltp_read_write prepare") == 1
+    assert "returned error 2013 (closed) for query 'INSERT INTO sbtest1" in sysbench.stdout
+    assert "SQL error, errno = 2013, state = 'HY000': closed\n" in sysbench.stdout
+
+
 def test_a_socket_that_is_not_there(sysbench, engine):
     refusing(engine, {**REFUSED, "code": None, "message": "no such file"})
     assert sysbench("oltp_read_write --mysql-socket=/nix prepare") == 1

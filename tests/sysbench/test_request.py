@@ -25,7 +25,8 @@ def test_the_defaults_are_those_of_sysbench(sysbench, engine):
         "connections": 1,
         "window_s": 10,
         "events": 0,
-        "interval_s": 1.0,
+        "interval_s": 60,
+        "tell_begin": True,
         "drain_s": 0,
         "seeding": "streams",
         "prepared": True,
@@ -136,9 +137,10 @@ def test_the_password_comes_from_the_environment_unless_typed(sysbench, engine, 
     assert "typed" not in sysbench.stdout
 
 
-def test_a_long_silent_run_keeps_few_intervals(sysbench, engine):
-    assert spec_of(sysbench, engine, "oltp_read_only --time=36000 run")["interval_s"] == 60
-    spec = spec_of(sysbench, engine, "oltp_read_only --time=36000 --report-interval=10 run")
+@pytest.mark.parametrize("limits", ["--time=36000", "--time=0", "--time=0 --events=9"])
+def test_a_silent_run_keeps_few_intervals(sysbench, engine, limits):
+    assert spec_of(sysbench, engine, f"oltp_read_only {limits} run")["interval_s"] == 60
+    spec = spec_of(sysbench, engine, f"oltp_read_only {limits} --report-interval=10 run")
     assert spec["interval_s"] == 10
 
 

@@ -1,5 +1,6 @@
 """Whole commands against a fake engine: what is printed, to the blank."""
 
+import json
 import os
 import signal
 import time
@@ -8,6 +9,13 @@ from pathlib import Path
 from dbdyno import __version__
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def interrupt(stop):
+    os.kill(os.getpid(), signal.SIGTERM)
+    deadline = time.monotonic() + 20
+    while not stop.is_set() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def golden(name):
@@ -65,14 +73,17 @@ def test_an_endless_run_is_warned_of(sysbench):
 
 
 def test_a_signal_ends_the_run_with_its_report(sysbench, engine):
-    def ask(stop):
-        os.kill(os.getpid(), signal.SIGTERM)
-        deadline = time.monotonic() + 20
-        while not stop.is_set() and time.monotonic() < deadline:
-            time.sleep(0.01)
-
-    engine.before_end = ask
+    engine.before_end = interrupt
     before = signal.getsignal(signal.SIGTERM)
     assert sysbench("oltp_read_write --time=0 --events=0 run") == 128 + signal.SIGTERM
     assert "    transactions:                        9      (4.47 per sec.)" in sysbench.stdout
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_an_interrupted_prepare_says_so_and_how_far_it_came(sysbench, engine):
+    stopped = {"stage": "insert", "code": None, "sqlstate": "", "statement": ""}
+    stopped["message"] = "stopped; 5 of 9 rows were loaded"
+    engine.raises = RuntimeError(json.dumps(stopped))
+    engine.before_end = interrupt
+    assert sysbench("oltp_read_write prepare") == 128 + signal.SIGTERM
+    assert sysbench.stdout.endswith("\n\nFATAL: interrupted: stopped; 5 of 9 rows were loaded\n")

@@ -15,6 +15,8 @@ pub struct Failure {
     pub sqlstate: String,
     /// What happened.
     pub message: String,
+    /// The server's own words in it; empty if the server did not speak.
+    pub server_message: String,
     /// The statement that failed, as far as known.
     pub statement: String,
 }
@@ -31,6 +33,7 @@ impl Failure {
             code: None,
             sqlstate: String::new(),
             message: message.into(),
+            server_message: String::new(),
             statement: String::new(),
         }
     }
@@ -41,6 +44,7 @@ impl Failure {
         Self {
             code: error.server_code(),
             sqlstate: error.sqlstate().unwrap_or_default().to_owned(),
+            server_message: error.server_message().unwrap_or_default().to_owned(),
             statement: statement.to_owned(),
             ..Self::new(stage, error.to_string())
         }

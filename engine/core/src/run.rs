@@ -9,6 +9,7 @@ use crate::opening::{Opened, open_all};
 use crate::reactor::{Choice, Epoll, Reactor, Uring, settle};
 use crate::record::{Interval, Recorder, WindowCpu};
 use crate::run_record::{Fairness, IntervalRecord, MeasuredCpu, Progress, RunRecord};
+use crate::schedule::Slice;
 use crate::spec::{RunSpec, ns};
 use crate::worker::{Control, Legacy, Orders, PATIENCE, Worker};
 use crate::workload::{Client, Workload};
@@ -54,6 +55,13 @@ fn load<R: Reactor>(
         budget: (spec.events > 0).then(|| AtomicU64::new(spec.events)),
     };
     let (finished, arriving) = channel();
+    if spec.tell_begin {
+        tell(
+            spec,
+            &Interval::new(0, Slice { end_ns: 0, ..spec.timetable().slice_from(0) }),
+            on_interval,
+        );
+    }
     let start = Start::new(threads);
     let (intervals, legacies) = std::thread::scope(|scope| {
         let workers: Vec<_> = teams
@@ -174,7 +182,7 @@ fn collect(
     let mut records = Vec::new();
     let mut keep = |interval: Interval| {
         if interval.slice.end_ns > interval.slice.start_ns || !interval.is_empty() {
-            on_interval(&Progress::of(&interval, spec.connections as usize, &spec.percentiles));
+            tell(spec, &interval, on_interval);
             records.push(IntervalRecord::from(&interval));
         }
     };
@@ -183,4 +191,8 @@ fn collect(
     }
     merger.rest().into_iter().for_each(&mut keep);
     records
+}
+
+fn tell(spec: &RunSpec, interval: &Interval, on_interval: &mut dyn FnMut(&Progress)) {
+    on_interval(&Progress::of(interval, spec.connections as usize, &spec.percentiles));
 }

@@ -131,6 +131,9 @@ pub struct RunSpec {
     /// Percentiles of each interval that `on_interval` is told.
     #[serde(default = "interval_percentiles")]
     pub percentiles: Vec<f64>,
+    /// Whether an empty interval at 0 s is told when all connections are open and the load begins.
+    #[serde(default)]
+    pub tell_begin: bool,
 }
 
 const fn one_second() -> f64 {

@@ -253,3 +253,20 @@ fn all_that_is_wrong_with_a_spec_is_said_at_once() {
     }
     assert_eq!(server.sessions(), 0);
 }
+
+#[test]
+fn the_begin_of_the_load_is_told_at_once_if_asked_for() {
+    let server = server(Script::default());
+    for (asked, least) in [(false, 500), (true, 0)] {
+        let changes = json!({"tell_begin": asked, "interval_s": 60, "window_s": 0.5});
+        let mut told = Vec::new();
+        let begin = Instant::now();
+        let stop = AtomicBool::new(false);
+        let record = run(&spec(&server, "oltp_point_select", &changes), &stop, &mut |progress| {
+            told.push((progress.at_s, begin.elapsed().as_millis() as u64));
+        });
+        assert!(told[0].1 >= least && (!asked || told[0].1 < 450), "{told:?}");
+        assert_eq!(told[0].0 == 0.0, asked);
+        assert_eq!(told.len(), record.unwrap().intervals.len() + usize::from(asked));
+    }
+}

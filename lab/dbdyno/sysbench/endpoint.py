@@ -34,11 +34,14 @@ def address(values: Values) -> Address:
     Raises:
         Refusal: a port is none, or there are several addresses to spread the load over.
     """
-    socket = _only(values, "mysql-socket", "")
+    socket = _only(values, "mysql-socket")
     if socket:
         return Address({"socket": socket}, f"socket '{socket}'")
-    host = _only(values, "mysql-host", "localhost")
-    port = _port(_only(values, "mysql-port", "3306"))
+    host, port_text = _only(values, "mysql-host"), _only(values, "mysql-port")
+    for what, text in (("hosts", host), ("ports", port_text)):
+        if not text:
+            raise fatal(f"No MySQL {what} specified, aborting")
+    port = _port(port_text)
     described = f"host '{host}', port {port}"
     if host == "localhost":
         return Address({"socket": default_socket()}, described)
@@ -53,11 +56,11 @@ def default_socket() -> str:
     return next(there, DEFAULT_SOCKETS[0])
 
 
-def _only(values: Values, name: str, default: str) -> str:
+def _only(values: Values, name: str) -> str:
     items = values.items(name)
     if len(items) > 1:
         raise refusal(f"--{name}={','.join(items)}", "spreading connections over several servers")
-    return items[0] if items else default
+    return items[0] if items else ""
 
 
 def _port(text: str) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 _STATEMENT_SHOWN = 300
 _CANNOT_CONNECT_SOCKET = 2002
 _CANNOT_CONNECT_TCP = 2003
+_CONNECTION_LOST = 2013
 
 THREAD_INIT = "`thread_init' function failed"
 COMMAND = "`sysbench.cmdline.call_command' function failed"
@@ -33,11 +34,11 @@ def begin_lines(failure: Mapping[str, Any], where: str, function: str) -> list[s
     """Why a run, load or clean-up could not be begun or finished.
 
     Args:
-        failure: {"code", "sqlstate", "message", "statement", "stage"}.
+        failure: {"code", "sqlstate", "message", "server_message", "statement", "stage"}.
         where: the server's address as in messages.
         function: what sysbench says failed, `THREAD_INIT` or `COMMAND`.
     """
-    message, stage = str(failure["message"]), failure.get("stage")
+    message, stage = _words(failure), failure.get("stage")
     if stage == "spec":
         return message.splitlines()
     if stage == "connect":
@@ -54,7 +55,9 @@ def begin_lines(failure: Mapping[str, Any], where: str, function: str) -> list[s
         ]
     else:
         lines = [_returned("mysql_drv_query()", failure), f"{function}: {_sql_error(failure)}"]
-    return [*lines, "Thread initialization failed!"] if function == THREAD_INIT else lines
+    if function == THREAD_INIT:
+        lines.append("Thread initialization failed!")
+    return [*lines, *_hints(failure)]
 
 
 def run_lines(failure: Mapping[str, Any], *, prepared: bool) -> list[str]:
@@ -67,13 +70,25 @@ def _returned(call: str, failure: Mapping[str, Any]) -> str:
     statement = str(failure.get("statement") or "")
     if len(statement) > _STATEMENT_SHOWN:
         statement = statement[:_STATEMENT_SHOWN] + "..."
-    code, message = failure.get("code") or 0, failure["message"]
-    return f"{call} returned error {code} ({message}) for query '{statement}'"
+    code = failure.get("code") or _CONNECTION_LOST
+    return f"{call} returned error {code} ({_words(failure)}) for query '{statement}'"
 
 
 def _sql_error(failure: Mapping[str, Any]) -> str:
-    code, state = failure.get("code") or 0, failure.get("sqlstate") or ""
-    return f"SQL error, errno = {code}, state = '{state}': {failure['message']}"
+    code, state = failure.get("code") or _CONNECTION_LOST, failure.get("sqlstate") or "HY000"
+    return f"SQL error, errno = {code}, state = '{state}': {_words(failure)}"
+
+
+def _hints(failure: Mapping[str, Any]) -> list[str]:
+    """What the engine says after the server's words: what to try, how far a load came."""
+    words = failure.get("server_message")
+    hint = str(failure["message"]).rpartition(words)[2].lstrip("; ") if words else ""
+    return [f"hint: {hint}"] if hint else []
+
+
+def _words(failure: Mapping[str, Any]) -> str:
+    """The server's own words, as sysbench repeats them, or the engine's if it did not speak."""
+    return str(failure.get("server_message") or failure["message"])
 
 
 def _connect_code(where: str) -> int:

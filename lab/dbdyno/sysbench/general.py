@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.refusal import argument_error, fatal
+from dbdyno.sysbench.refusal import Refusal, fatal
 from dbdyno.sysbench.values import Values
 
 
@@ -35,7 +35,7 @@ class General(NamedTuple):
         """
         verbosity = values.integer("verbosity")
         if not 0 <= verbosity <= 5:
-            raise argument_error(f"Invalid value for verbosity: {verbosity}")
+            raise Refusal(f"Invalid value for verbosity: {verbosity}")
         if values.size("thread-stack-size") <= 0:
             raise fatal("Invalid value for thread-stack-size: 0.")
         return cls(

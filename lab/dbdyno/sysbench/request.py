@@ -16,8 +16,7 @@ PASSWORD_VARIABLE = "MYSQL_PWD"  # noqa: S105 - the variable's name
 PREPARE_SEED = 1
 """sysbench's prepare ignores ``--rand-seed`` and starts where libc's generator starts."""
 
-_SHORTEST_INTERVAL_S = 1.0
-_INTERVALS_UNREPORTED = 600
+_UNREPORTED_INTERVAL_S = 60
 
 
 class Request(NamedTuple):
@@ -45,6 +44,7 @@ class Request(NamedTuple):
             "window_s": general.time_s,
             "events": general.events,
             "interval_s": self.interval_s(),
+            "tell_begin": True,
             "drain_s": 0,
             **self._seeding(),
             "prepared": self._prepared(),
@@ -76,10 +76,9 @@ class Request(NamedTuple):
         """The engine's spec of dropping the tables; Refusal as for `run_spec`."""
         return {**self._login(), "tables": self._options()["tables"]}
 
-    def interval_s(self) -> float:
-        """Length of the recorded intervals; long runs that report nothing keep few of them."""
-        unreported = max(_SHORTEST_INTERVAL_S, self.general.time_s / _INTERVALS_UNREPORTED)
-        return self.general.report_interval_s or unreported
+    def interval_s(self) -> int:
+        """Length of the recorded intervals; what is not reported is recorded in few of them."""
+        return self.general.report_interval_s or _UNREPORTED_INTERVAL_S
 
     def _login(self) -> dict[str, Any]:
         driver = self.values.text("db-driver") or "mysql"

@@ -83,7 +83,7 @@ def cleanup(request: Request, output: Output) -> int:
 
 
 class _IntervalTeller:
-    """Prints a line for each whole interval, and before the first one that the load is on."""
+    """Prints that the load is on the moment it is, and a line for each whole interval."""
 
     def __init__(self, request: Request, output: Output) -> None:
         self._interval_s = request.interval_s()
@@ -99,7 +99,10 @@ class _IntervalTeller:
             self._output.notice("Threads started!\n")
 
     def tell(self, text: str) -> None:
-        """Takes the engine's news of an interval; the last, cut one has no line in sysbench."""
+        """Takes the engine's news: an empty interval at the load's begin, then each as it ends.
+
+        The last one, if it is cut short, has no line in sysbench.
+        """
         self.started()
         if not self._is_asked:
             return
@@ -114,7 +117,10 @@ def _result(outcome: Outcome, request: Request, function: str) -> str:
     error = outcome.error
     if isinstance(error, RuntimeError | ValueError):
         where = request.address().described
-        lines = begin_lines(failure_of(error), where, function)
+        failure = failure_of(error)
+        lines = begin_lines(failure, where, function)
+        if outcome.signal_number is not None and failure.get("code") is None:
+            lines = [f"interrupted: {failure['message']}"]
         raise Refusal(
             *(f"FATAL: {line}" for line in lines), exit_status=_status(outcome) or 1
         ) from error

@@ -123,6 +123,12 @@ impl DialError {
         self.problem.server_error().map(ServerError::sqlstate)
     }
 
+    /// The server's own words, when it sent an error.
+    #[must_use]
+    pub fn server_message(&self) -> Option<&str> {
+        self.problem.server_error().map(|error| error.message.as_str())
+    }
+
     fn advice(&self) -> Option<&'static str> {
         if let Some(error) = self.problem.server_error() {
             return advice_for_code(error.code);

@@ -4,78 +4,22 @@
 //! the next. Nothing here allocates, logs or locks once the buffers have grown, and the clock is
 //! read once a reply.
 
-use crate::clock::Clock;
-use crate::connection::{Connection, Share};
+use crate::connection::Connection;
 use crate::error::Failure;
+pub use crate::orders::{Control, Legacy, Orders};
 use crate::reactor::{Arrival, Reactor, What};
-use crate::record::{Answer, Recorder, WindowCpu};
+use crate::record::{Answer, Recorder};
 use crate::schedule::{Phase, closed_loop_due_ns};
-use crate::spec::IgnoredErrors;
-use crate::workload::Workload;
 use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::{Outcome, ServerError, Summary};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How soon a worker notices a stop or the end of a slice when no reply comes.
 pub const PATIENCE: Duration = Duration::from_millis(50);
 /// How long events in flight may still come home after a stop.
 const STOP_GRACE_NS: u64 = 500_000_000;
-
-/// What all workers of a run share.
-pub struct Control<'a> {
-    /// The user wants it to end.
-    pub stop: &'a AtomicBool,
-    /// A worker failed: all end.
-    pub failed: AtomicBool,
-    /// Events still to be begun after the warm-up; None for no limit. Those that the end of the
-    /// warm-up finds in flight are not among them.
-    pub budget: Option<AtomicU64>,
-}
-
-impl Control<'_> {
-    fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
-    }
-
-    /// Takes one event out of the budget.
-    fn claim(&self, phase: Phase) -> bool {
-        let Some(budget) = self.budget.as_ref().filter(|_| phase != Phase::Warmup) else {
-            return true;
-        };
-        budget
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
-            .is_ok()
-    }
-}
-
-/// What a worker is told about the run.
-#[derive(Clone, Copy)]
-pub struct Orders<'a> {
-    /// What is run.
-    pub workload: &'a dyn Workload,
-    /// Errors that begin the event again.
-    pub ignored: &'a IgnoredErrors,
-    /// The run's clock.
-    pub clock: Clock,
-    /// No event is begun from here on, ns.
-    pub deadline_ns: u64,
-    /// What is still in flight is given up from here on, ns.
-    pub give_up_ns: u64,
-    /// What all workers share.
-    pub control: &'a Control<'a>,
-}
-
-/// What a worker leaves behind.
-pub struct Legacy {
-    /// Why it ended early; None if it did not.
-    pub failure: Option<Failure>,
-    /// Its CPU in the measured window.
-    pub cpu: WindowCpu,
-    /// Each connection's part.
-    pub shares: Vec<Share>,
-}
 
 /// One thread of the engine.
 pub struct Worker<'a, R: Reactor> {

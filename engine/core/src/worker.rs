@@ -139,6 +139,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
     /// Begins the connection's next event that has something to send, unless the run is over.
     #[inline]
     fn begin_event(&mut self, slot: usize) -> Result<(), Failure> {
+        let mut has_sent_nothing = false;
         loop {
             let control = self.orders.control;
             let over = self.now_ns >= self.orders.deadline_ns || control.is_over();
@@ -146,8 +147,11 @@ impl<'a, R: Reactor> Worker<'a, R> {
                 return self.leave(slot);
             }
             if self.draw(slot, closed_loop_due_ns(self.now_ns)) {
-                return self.send(slot);
+                self.send(slot)?;
+                // Many silent events took a while: this request does not wait for more of them.
+                return if has_sent_nothing { self.flush() } else { Ok(()) };
             }
+            has_sent_nothing = true;
             self.complete(slot);
         }
     }
@@ -171,6 +175,11 @@ impl<'a, R: Reactor> Worker<'a, R> {
         let packet = self.connections[slot].request();
         self.recorder.sent(packet.len());
         self.reactor.send(slot_number(slot), packet).map_err(|error| broken(&error))
+    }
+
+    #[cold]
+    fn flush(&mut self) -> Result<(), Failure> {
+        self.reactor.flush().map_err(|error| broken(&error))
     }
 
     /// A statement failed: an ignorable error begins the event again, as sysbench does, with new

@@ -38,8 +38,8 @@ fn oracle_options() -> Value {
 fn golden(name: &str) -> (Vec<String>, Vec<String>) {
     let path = format!("{}/tests/golden/{name}.sql", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("a golden file");
-    // A line break within a statement is written as in Lua.
-    let lines = text.lines().map(|line| line.replace("\\n", "\n"));
+    // Written out: a line break within a statement, a blank at its end.
+    let lines = text.lines().map(|line| line.replace("\\n", "\n").replace("\\s", " "));
     let (prepared, sent): (Vec<String>, _) = lines.partition(|it| it.starts_with("prepare: "));
     (prepared.iter().map(|it| it["prepare: ".len()..].to_owned()).collect(), sent)
 }

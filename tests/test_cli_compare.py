@@ -46,7 +46,7 @@ def mistakes_of(**changed: object) -> list[str]:
 
 def test_every_option_reaches_the_plan() -> None:
     plan = plan_of()
-    assert plan.title == "mysql:5.7.22 against mysql:8.0.15"
+    assert plan.title == "mysql:5.7.22 and mysql:8.0.15"
     assert [system.label for system in plan.systems] == ["mysql:5.7.22", "mysql:8.0.15"]
     assert (plan.dataset.tables, plan.dataset.rows) == (4, 50_000)
     assert plan.load.threads == (1, 8)

@@ -70,6 +70,12 @@ def test_too_many_values_give_no_document():
     assert len(document.mistakes) == 1
 
 
+@pytest.mark.parametrize("text", ["9" * 5000, "0x" + "f" * 5000, "-0b" + "1" * 20_000])
+def test_an_integer_without_end_is_a_mistake(text):
+    (mistake,) = parse(f"a: 1\nseed: {text}\n").mistakes
+    assert (mistake.place, mistake.line) == ("seed", 2)
+
+
 def test_places_are_written_as_people_do():
     assert place(()) == "plan"
     assert place(("systems", 1, "settings", "x")) == "systems[1].settings.x"

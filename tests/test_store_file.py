@@ -1,9 +1,11 @@
 """A store's file is made when it is missing, and left alone when it is not ours."""
 
+import multiprocessing
 import sqlite3
 
 import pytest
 
+from dbdyno import store_file
 from dbdyno.errors import StoreError
 from dbdyno.store import FILE_NAME, Store
 from dbdyno.store_file import open_file
@@ -48,3 +50,36 @@ def test_a_file_that_is_a_folder_is_told(tmp_path):
     with pytest.raises(StoreError, match="unable to open") as caught:
         Store.open(tmp_path)
     assert "readable" in caught.value.hint
+
+
+def open_and_close(folder, ready, answers):
+    ready.wait(30)
+    try:
+        Store.open(folder).close()
+        answers.put("opened")
+    except StoreError as error:
+        answers.put(str(error))
+
+
+def test_labs_that_make_one_store_at_the_same_moment_all_get_it(tmp_path):
+    spawning = multiprocessing.get_context("spawn")
+    ready, answers = spawning.Barrier(4), spawning.Queue()
+    labs = [
+        spawning.Process(target=open_and_close, args=(tmp_path, ready, answers)) for _ in range(4)
+    ]
+    for lab in labs:
+        lab.start()
+    assert [answers.get(timeout=60) for _ in labs] == ["opened"] * 4
+    for lab in labs:
+        lab.join()
+
+
+def test_tables_that_another_lab_made_meanwhile_are_taken(tmp_path, monkeypatch):
+    def slow(connection):
+        monkeypatch.setattr(store_file, "_write_ahead", lambda _: None)
+        open_file(tmp_path / "s").close()  # the other lab, between our look and our making
+
+    monkeypatch.setattr(store_file, "_write_ahead", slow)
+    connection = open_file(tmp_path / "s")
+    assert connection.execute("SELECT count(*) FROM runs").fetchone() == (0,)
+    connection.close()

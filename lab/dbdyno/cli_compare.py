@@ -69,7 +69,7 @@ def read(
     systems = _systems(options, check_reference, mistakes)
     _check_workloads(options.workloads, known_workloads, mistakes)
     asked: dict[str, Any] = {
-        "title": " against ".join(system["label"] for system in systems),
+        "title": " and ".join(system["label"] for system in systems),
         "systems": systems,
         "workloads": [{"name": name} for name in options.workloads],
         "dataset": {"tables": options.tables, "rows": options.table_size},

@@ -150,7 +150,7 @@ class ServerFacts(Noun):
         settings: all effective global variables.
         status: global status counters at the end of the window minus those at its beginning.
         cpu_s: server process CPU seconds within the measured window.
-        pid: process id; started_at: its start; both tell a restart from the same server.
+        pid: process id of the server that was started for this trial's arm.
     """
 
     version: str

@@ -21,6 +21,7 @@ Path = tuple[str | int, ...]
 
 DEPTH_MAX = 12
 VALUES_MAX = 20_000
+_BITS_MAX = 1024
 
 _TAG = "tag:yaml.org,2002:"
 _BASES = {"0o": 8, "0x": 16, "0b": 2}
@@ -143,7 +144,10 @@ def _integer(text: str) -> int:
     digits = text.replace("_", "")
     sign = -1 if digits.startswith("-") else 1
     digits = digits.lstrip("+-")
-    return sign * int(digits, _BASES.get(digits[:2].lower(), 10))
+    number = sign * int(digits, _BASES.get(digits[:2].lower(), 10))
+    if number.bit_length() > _BITS_MAX:  # Python refuses to write long integers that it could read
+        raise ValueError(text)
+    return number
 
 
 def _real(text: str) -> float:

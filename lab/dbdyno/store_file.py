@@ -6,6 +6,7 @@ All that SQLite and pydantic raise about the file becomes a StoreError here, in 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,9 +73,11 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
     """Creates the tables in an empty file; refuses a file that is not ours."""
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("BEGIN")  # one moment's facts, while another lab may make the tables
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    connection.execute("COMMIT")
     if application != APPLICATION_ID and (tables or application):
         raise StoreError(
             f"{path} is not a dbdyno store",
@@ -89,9 +92,22 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             found=f"schema version {version}",
             hint="upgrade dbdyno; this version does not touch the file",
         )
-    connection.execute("PRAGMA journal_mode = WAL")
-    if not tables:
+    _write_ahead(connection)
+    if not tables:  # another lab may have made them meanwhile: each is made if it does not exist
         connection.executescript(
             f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
             f" PRAGMA user_version = {VERSION}; COMMIT;"
         )
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switches to WAL; where another lab does so too, SQLite says "locked" without any wait."""
+    ends = time.monotonic() + WAIT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
+                raise
+        time.sleep(0.02)

@@ -13,7 +13,7 @@ APPLICATION_ID: Final = 0x6462_6479  # "dbdy": tells our file from another progr
 VERSION: Final = 1
 
 SCHEMA: Final = """
-CREATE TABLE runs (
+CREATE TABLE IF NOT EXISTS runs (
     run_id TEXT PRIMARY KEY,
     created_at TEXT NOT NULL,
     finished_at TEXT,
@@ -24,7 +24,7 @@ CREATE TABLE runs (
     environment TEXT NOT NULL,
     trials_planned INTEGER NOT NULL
 );
-CREATE TABLE measurements (
+CREATE TABLE IF NOT EXISTS measurements (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT NOT NULL REFERENCES runs (run_id),
     trial_key TEXT NOT NULL,
@@ -38,25 +38,26 @@ CREATE TABLE measurements (
     measurement TEXT NOT NULL,
     UNIQUE (run_id, trial_key, attempt)
 );
-CREATE UNIQUE INDEX complete_once ON measurements (run_id, trial_key) WHERE failure IS NULL;
-CREATE TABLE histograms (
+CREATE UNIQUE INDEX IF NOT EXISTS complete_once
+    ON measurements (run_id, trial_key) WHERE failure IS NULL;
+CREATE TABLE IF NOT EXISTS histograms (
     measurement_id INTEGER NOT NULL REFERENCES measurements (id),
     interval INTEGER NOT NULL,
     name TEXT NOT NULL,
     hdr_v2 BLOB NOT NULL,
     PRIMARY KEY (measurement_id, interval, name)
 ) WITHOUT ROWID;
-CREATE TRIGGER measurements_stay BEFORE DELETE ON measurements
+CREATE TRIGGER IF NOT EXISTS measurements_stay BEFORE DELETE ON measurements
     BEGIN SELECT RAISE(ABORT, 'a stored measurement is never deleted'); END;
-CREATE TRIGGER measurements_stay_as_they_are BEFORE UPDATE ON measurements
+CREATE TRIGGER IF NOT EXISTS measurements_stay_as_they_are BEFORE UPDATE ON measurements
     BEGIN SELECT RAISE(ABORT, 'a stored measurement is never changed'); END;
-CREATE TRIGGER histograms_stay BEFORE DELETE ON histograms
+CREATE TRIGGER IF NOT EXISTS histograms_stay BEFORE DELETE ON histograms
     BEGIN SELECT RAISE(ABORT, 'a stored histogram is never deleted'); END;
-CREATE TRIGGER histograms_stay_as_they_are BEFORE UPDATE ON histograms
+CREATE TRIGGER IF NOT EXISTS histograms_stay_as_they_are BEFORE UPDATE ON histograms
     BEGIN SELECT RAISE(ABORT, 'a stored histogram is never changed'); END;
-CREATE TRIGGER runs_stay BEFORE DELETE ON runs
+CREATE TRIGGER IF NOT EXISTS runs_stay BEFORE DELETE ON runs
     BEGIN SELECT RAISE(ABORT, 'a stored run is never deleted'); END;
-CREATE TRIGGER runs_stay_as_they_are
+CREATE TRIGGER IF NOT EXISTS runs_stay_as_they_are
     BEFORE UPDATE OF run_id, created_at, plan_hash, plan, command, dbdyno_version, environment,
     trials_planned ON runs
     BEGIN SELECT RAISE(ABORT, 'of a stored run only finished_at changes'); END;

@@ -3,7 +3,7 @@
 Run as a program with options as JSON in its one argument:
   tick_s        real seconds that an interval of one second takes
   fail          {"run" | "prepare" | "cleanup": the error to answer with}
-  kill_server   path: at the second measured interval, if the path is not there, it is made and the
+  kill_server   path: at the first measured interval, if the path is not there, it is made and the
                 server is killed (its pid stands in the endpoint's port)
   die           true: the child kills itself after two intervals
   deaf          true: "stop" is not heard
@@ -78,7 +78,7 @@ def run(spec, stop):
             sys.stderr.write("thread panicked: index out of bounds\n")
             sys.stderr.flush()
             os.kill(os.getpid(), signal.SIGKILL)
-        if second == warmup + 1 and kills(OPTIONS.get("kill_server")):
+        if second == warmup and kills(OPTIONS.get("kill_server")):
             os.kill(spec["endpoint"]["port"], signal.SIGKILL)
             failure = {"code": 2013, "sqlstate": None, "message": "Lost connection", "stage": "run"}
             break

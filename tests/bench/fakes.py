@@ -65,8 +65,9 @@ class FakeServer:
     def last_words(self):
         return "[ERROR] got signal 9"
 
-    def stop(self):
+    def stop(self, patience_s=60.0):
         self.stopped += 1
+        self.patience_s = patience_s
         clean = self.alive()
         self.process.kill()
         self.process.wait()

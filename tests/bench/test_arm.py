@@ -85,3 +85,19 @@ def test_the_server_is_kept_off_the_generators_cores(store, monkeypatch):
     lab, instance, trials = arm_of(store, plan.model_copy(update={"procedure": procedure}), World())
     run_arm(lab, instance, trials)
     assert asked == [(instance.server.pid, cores[1:])]
+
+
+def test_a_server_that_dies_between_two_trials_is_replaced(store):
+    class Killing(Progress):
+        def end(self, trial, measurement, seconds_left):
+            super().end(trial, measurement, seconds_left)
+            instance.server.process.kill()
+            instance.server.process.wait()
+
+    world = World()
+    lab, instance, trials = arm_of(store, small(), world)
+    lab.progress = Killing()
+    run_arm(lab, instance, trials)
+    assert [m.failure for m in store.measurements(trials[0].run_id)] == [None, None]
+    assert [what for what, _ in world.calls] == ["snapshot", *["restore", "start"] * 2]
+    assert any("it had died before" in text for text in lab.progress.stages)

@@ -41,6 +41,20 @@ def test_loading_is_told_in_steps(store):  # noqa: F811
     assert told[:4] == [f"{making.A}: loading table {n}, {25 * n} %" for n in range(1, 5)]
 
 
+def test_a_loaded_server_gets_time_to_write_its_pages_out(store):  # noqa: F811
+    asked = []
+
+    class Watched(World):
+        def open(self, spec, folder, report):
+            instance = super().open(spec, folder, report)
+            take = instance.snapshot
+            instance.snapshot = lambda: (asked.append(instance.server.patience_s), take())
+            return instance
+
+    start(store, small(blocks=1), Watched())
+    assert asked == [dataset.WRITTEN_OUT_S] * 2
+
+
 def test_a_server_that_dies_while_loading_is_a_server_error(store, monkeypatch):  # noqa: F811
     def load_and_die(lab, server):
         os.kill(server.pid, signal.SIGKILL)

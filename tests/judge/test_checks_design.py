@@ -66,11 +66,11 @@ def test_missing_trials_are_counted_and_named():
     (found,) = checks_design.incomplete_run([*trials[:5], failed], plan)
     assert found.level is Level.DOUBTFUL
     assert found.evidence == (
-        f"1 of 6 planned trials are missing: 2/{B}/oltp_read_write/threads=8/default"
+        f"1 of 6 planned trials are missing: block 3, {B}, oltp_read_write, 8 threads"
     )
     (found,) = checks_design.incomplete_run([], plan)
     assert found.evidence.startswith("6 of 6 planned trials are missing")
-    assert found.evidence.endswith(", …")
+    assert found.evidence.endswith("; …")
 
 
 @pytest.mark.parametrize(("blocks", "few"), [(3, True), (4, True), (5, False)])

@@ -17,17 +17,24 @@ def test_generator_above_70_percent_of_a_core_is_void(share, void):
     assert (found is not None) == void
     if found:
         assert found.level is Level.VOID
-        assert "used 71% of a core (limit 70%, 1 threads)" in found.evidence
+        assert "used 71% of a core (limit 70%, threads in all: 1)" in found.evidence
 
 
-@pytest.mark.parametrize(("cores", "doubtful"), [(0.0, False), (0.019, False), (0.03, True)])
-def test_stolen_time_above_half_a_percent_is_doubtful(cores, doubtful):
-    # of four cores: 0.02 are 0.5 %
+@pytest.mark.parametrize(
+    ("cores", "level", "share"),
+    [
+        (0.0, None, ""),
+        (0.019, None, ""),
+        (0.03, Level.NOTE, "0.75%"),
+        (0.079, Level.NOTE, "1.97%"),
+        (0.09, Level.DOUBTFUL, "2.25%"),
+    ],
+)
+def test_stolen_time_is_noted_from_half_a_percent_and_doubtful_from_two(cores, level, share):
+    # of four cores: 0.02 are 0.5 %, 0.08 are 2 %
     found = checks_machine.steal(making.measurement(steal=cores), PLAN)
-    assert (found is not None) == doubtful
-    if found:
-        assert found.level is Level.DOUBTFUL
-        assert found.evidence.startswith("0.75% of the host's CPU was stolen")
+    assert (found and found.level) == level
+    assert found is None or found.evidence.startswith(f"{share} of the host's CPU was stolen")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The decision table row by row, its symmetry, and the sentences a person reads."""
+"""The decision table row by row, and its symmetry."""
 
 from __future__ import annotations
 
@@ -8,34 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.judge.made_estimates import CELL, estimate, finding
 from tests.making import A, B
 
 from dbdyno.judge.estimate import Estimate, estimate_of
-from dbdyno.judge.finding import Finding, Level
-from dbdyno.judge.verdict import Verdict, Word, blocks_needed, sentence, verdict_of, word_of
-from dbdyno.measurement import Cell
-from dbdyno.metric import BY_NAME, PRIMARY
+from dbdyno.judge.finding import Level
+from dbdyno.judge.verdict import Word, blocks_needed, verdict_of, word_of
+from dbdyno.metric import PRIMARY
 
-CELL = Cell(workload="oltp_read_write", threads=8)
 MIRROR = {Word.BETTER: Word.WORSE, Word.WORSE: Word.BETTER}
-
-
-def estimate(ratio, low, high, blocks=8, log_sd=0.02, metric=PRIMARY.name) -> Estimate:
-    return Estimate(
-        cell=CELL,
-        metric=metric,
-        baseline=A,
-        system=B,
-        ratio=ratio,
-        low=low,
-        high=high,
-        blocks=blocks,
-        log_sd=log_sd,
-    )
-
-
-def finding(check: str, level: Level = Level.VOID, trial: str | None = "0/b/c") -> Finding:
-    return Finding(check=check, level=level, evidence="e", advice="a", system=B, trial=trial)
 
 
 @pytest.mark.parametrize(
@@ -148,60 +129,3 @@ def test_blocks_needed_decide_if_the_next_ones_are_alike(mean, log_sd, blocks):
     assert verdict_of(alike(needed), 0.02).word is not Word.UNDECIDED
     if needed > blocks + 1:
         assert verdict_of(alike(needed - 1), 0.02).word is Word.UNDECIDED
-
-
-def decided(*facts, findings=(), **named) -> Verdict:
-    return verdict_of(estimate(*facts, **named), 0.02, findings)
-
-
-@pytest.mark.parametrize(
-    ("verdict", "text"),
-    [
-        (
-            decided(0.769, 0.75, 0.788, blocks=3),
-            f"{B} is worse than {A}: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)",
-        ),
-        (
-            decided(1.05, 1.04, 1.0604),
-            f"{B} is better than {A}: TPS +5.0 % [+4.0, +6.0], 8 blocks",
-        ),
-        (
-            decided(1.0002, 0.995, 1.0054, blocks=12),
-            f"{B} and {A} are equivalent within 2 %: TPS 0.0 % [−0.5, +0.5], 12 blocks",
-        ),
-        (
-            decided(1.0, 0.98, 1.02, blocks=5, log_sd=0.03),
-            f"{B} against {A} is undecided: TPS 0.0 % [−2.0, +2.0], 5 blocks, "
-            "about 12 would be needed",
-        ),
-        (
-            decided(1.0, 0.1, 10.0, blocks=4, log_sd=1.5),
-            f"{B} against {A} is undecided: TPS 0.0 % [−90.0, +900.0], 4 blocks (few), "
-            "more than 1000 would be needed",
-        ),
-        (
-            decided(0.98, None, None, blocks=2),
-            f"{B} against {A} has no verdict: TPS −2.0 %, "
-            "2 sound blocks; 3 are the least for a verdict",
-        ),
-        (
-            decided(None, None, None, blocks=0, log_sd=None),
-            f"{B} against {A} has no verdict: 0 sound blocks; 3 are the least for a verdict",
-        ),
-        (
-            decided(0.98, None, None, blocks=1, findings=[finding("little-law")]),
-            f"{B} against {A} is void: 1 sound block; 3 are the least for a verdict, "
-            "1 void trial left out: little-law",
-        ),
-        (
-            decided(1.25, 1.2, 1.3, metric="latency_ms_avg"),
-            f"{B} is worse than {A}: avg +25.0 % [+20.0, +30.0], 8 blocks",
-        ),
-    ],
-)
-def test_sentence(verdict, text):
-    assert sentence(verdict) == text
-
-
-def test_sentence_uses_the_label_of_the_table():
-    assert BY_NAME[PRIMARY.name].label in sentence(decided(1.05, 1.04, 1.06))

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sysconfig
@@ -183,6 +184,35 @@ def test_a_server_that_dies_in_a_window_costs_that_trial_only(workspace: Path) -
     ended = finished(workspace, "compare", "--resume", rows[0]["run_id"])
     assert ended.returncode == 0, ended.stderr
     assert len(stored(workspace)) == 7
+
+
+def test_a_port_that_is_taken_is_told_with_its_holder(workspace: Path) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        ended = finished(workspace, *PAIR, "--set", f"port={port}")
+    assert ended.returncode == 1
+    assert f"a: its settings want port {port}, which is taken" in ended.stderr
+    assert f"(pid {os.getpid()})" in ended.stderr
+    assert "leave port out" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert processes_of(workspace) == []
+
+
+@pytest.mark.parametrize("moment", ["loading table", "keeping a copy", "restoring the dataset"])
+def test_a_lab_killed_while_it_prepares_is_resumed_as_if_nothing_was(
+    workspace: Path, moment: str
+) -> None:
+    with started(workspace, *PAIR, "--blocks", "1") as lab:
+        assert lab.stderr is not None
+        assert any(moment in line for line in lab.stderr)
+        os.kill(lab.pid, signal.SIGKILL)
+    until(lambda: processes_of(workspace) == [], "servers and children gone", 5)
+    ended = finished(workspace, "compare", "--resume", "latest")
+    assert ended.returncode == 0, ended.stderr
+    assert [row["failure"] for row in stored(workspace)] == [None] * 2
+    assert processes_of(workspace) == []
 
 
 @pytest.mark.parametrize(

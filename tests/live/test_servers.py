@@ -186,6 +186,18 @@ def test_the_newest_takes_the_common_settings_under_their_new_names(folder):
     made.close()
 
 
+@pytest.mark.parametrize("name", ["Meß werte #1 測定's $x", "long-" * 30], ids=["odd", "long"])
+def test_a_folder_may_have_an_odd_or_a_long_name(folder, name):
+    made = servers.instance(servers.ServerSpec("odd", "mysql:5.7.22", SMALL), folder / name, quiet)
+    server = made.start()
+    assert made.folder.is_relative_to(folder)
+    assert ask(server, "SELECT 1") == ((1,),)
+    socket = server.endpoint.socket
+    server.stop()
+    made.close()
+    assert not socket.exists()
+
+
 def test_no_server_outlives_a_lab_that_is_killed(spec, folder):
     lab = textwrap.dedent(
         f"""

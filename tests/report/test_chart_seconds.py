@@ -21,6 +21,7 @@ def test_every_second_of_every_attempt_is_drawn_warm_up_included(made: Run) -> N
     rows = [row for data in figure.spec["datasets"].values() for row in data]
     assert len(rows) == 21 * (10 + 2)
     assert sum(row["phase"] == "warmup" for row in rows) == 21 * 2
+    assert {row["block"] for row in rows} == {1, 2, 3, 4, 5}, "people count from one"
     uncounted = {row["trial"] for row in rows if row["state"] == "does not count"}
     assert len(uncounted) == 2
     assert "Trials drawn: 21." in figure.description

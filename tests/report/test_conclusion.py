@@ -5,7 +5,7 @@ from tests import making
 from tests.report.made_run import Run, run
 
 from dbdyno.judge import Word
-from dbdyno.report.conclusion import meaning, paragraph, tally
+from dbdyno.report.conclusion import conclusion, meaning, tally
 from dbdyno.report.trials import attempts
 
 RATIOS = {
@@ -36,13 +36,38 @@ def test_void_trials_allow_no_decision() -> None:
     assert _concluded(made).startswith("No trial is usable")
 
 
-def test_several_cells_are_counted_with_the_range_of_their_changes(made: Run) -> None:
-    assert tally(made.judgement.verdicts, making.B) == (
-        "mysql:8.0.15 against mysql:5.7.22 in 2 cells: worse in 1, equivalent in 1. "
-        "Estimated changes of TPS range from −22.8 % to 0.0 %. "
-        "The 95 % interval lies wholly beyond the margin of 2 % in 1 of 2."
-    )
+def test_several_cells_are_counted_and_few_of_a_word_are_named(made: Run) -> None:
+    assert tally(made.judgement.verdicts, making.B) == [
+        "mysql:8.0.15 against mysql:5.7.22 in 2 cells: worse in 1, equivalent in 1.",
+        "Worse: oltp_read_write, 8 threads: TPS −22.8 % [−23.8, −21.7] (beyond the margin of 2 %).",
+        "Equivalent: oltp_read_write, 1 thread: TPS 0.0 % [−0.4, +0.4].",
+    ]
     assert _concluded(made).endswith("Not counted of 21 attempts: 1 void, 1 failed.")
+
+
+def test_many_cells_of_a_word_are_told_by_their_range() -> None:
+    trials = []
+    for threads in (1, 2, 4, 8, 16):
+        base = 0.7 + threads / 100
+        same = {"threads": threads, "histograms": False}
+        trials += making.pairs((base, base + 0.001, base - 0.001), **same)
+        trials += making.pairs((0.7, 1.5, 1.0), workload="oltp_delete", **same)
+    plan = making.plan(workloads=("oltp_read_write", "oltp_delete"), threads=(1, 2, 4, 8, 16))
+    told = tally(run(plan, trials).judgement.verdicts, making.B)
+    assert told == [
+        "mysql:8.0.15 against mysql:5.7.22 in 10 cells: worse in 5, undecided in 5.",
+        "Worse: 5 cells: TPS −29.0 % to −14.0 % (beyond the margin of 2 %).",
+        "Undecided, which is not equal: 5 cells.",
+    ]
+
+
+def test_a_word_whose_size_is_open_in_some_cells_says_in_how_many_it_is_not() -> None:
+    trials = [
+        *making.pairs((0.7, 0.701, 0.702), threads=1, histograms=False),
+        *making.pairs((0.98, 0.981, 0.979), threads=8, histograms=False),
+    ]
+    told = tally(run(making.plan(threads=(1, 8)), trials).judgement.verdicts, making.B)
+    assert told[1].endswith("(beyond the margin of 2 % in 1 of 2).")
 
 
 def test_one_cell_is_told_by_its_sentence_and_meaning() -> None:
@@ -57,9 +82,9 @@ def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
     assert _concluded(empty).startswith("Nothing has been measured yet")
     alone = run(making.plan(systems=(making.A,)), [making.measurement()])
     assert "compares it with nothing" in _concluded(alone)
-    assert tally([], making.B) == "There is no verdict on mysql:8.0.15."
+    assert tally([], making.B) == ["There is no verdict on mysql:8.0.15."]
 
 
 def _concluded(made: Run) -> str:
     listed = attempts(made.measurements, made.judgement)
-    return paragraph(made.plan, made.judgement, made.facts, listed)
+    return " ".join(conclusion(made.plan, made.judgement, made.facts, listed))

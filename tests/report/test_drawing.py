@@ -19,7 +19,7 @@ def drawing() -> Drawing:
         "mark": {"type": "bar", "clip": True},
         "encoding": encoding,
     }
-    return draw(Figure("made", f"Title {HOSTILE}", "One bar & its height", spec))
+    return draw(Figure("made", f"Title {HOSTILE}", "One bar & its height", spec, ""))
 
 
 def test_a_figure_becomes_svg_and_png(drawing: Drawing) -> None:

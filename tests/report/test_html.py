@@ -113,3 +113,9 @@ def test_nothing_from_outside_becomes_markup() -> None:
 def test_an_empty_run_is_a_page_too(empty: Run) -> None:
     page = Page(rendered(tell(empty.plan, [], empty.judgement, empty.facts)))
     assert any("Nothing has been measured yet" in words for _, words in page.texts)
+
+
+def test_no_line_ends_between_a_number_and_its_percent_sign(made: Run) -> None:
+    page = rendered(tell(made.plan, made.measurements, made.judgement, made.facts))
+    assert "2\u00a0%" in page
+    assert "2 %" not in page

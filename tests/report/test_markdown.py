@@ -36,7 +36,7 @@ def test_text_from_outside_is_no_markup(plain: str, escaped: str) -> None:
 
 def test_a_long_table_is_folded_and_code_cannot_end_its_fence() -> None:
     table = Table("Many", (Column("a"), Column("b", numeric=True)), (("1", "2"),), folded=True)
-    story = Story("t", "b", "c", (Section("S", (table, Code("a ``` b"))),))
+    story = Story("t", "b", ("c",), (Section("S", (table, Code("a ``` b"))),))
     page = markdown.render(story)
     assert "<details><summary>Many (1 rows)</summary>\n\n**Many**\n\n| a | b |\n" in page
     assert "| --- | ---: |" in page

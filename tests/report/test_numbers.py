@@ -40,7 +40,7 @@ def test_four_significant_digits_with_thousands_parted(value: float | None, text
         (1.05, "+5.0 %"),
         (1.0001, "0.0 %"),
         (0.9999, "0.0 %"),
-        (12.34, "×12.34"),
+        (12.34, "×12.3"),
         (None, "—"),
     ],
 )
@@ -66,7 +66,7 @@ def test_an_interval_stands_in_brackets_and_only_if_there_is_one() -> None:
     whole = numbers.change_with_interval(estimate(0.769, 0.75, 0.788))
     assert whole == "−23.1 % [−25.0, −21.2]"
     assert numbers.change_with_interval(estimate(0.769, None, None)) == "−23.1 %"
-    assert numbers.change_with_interval(estimate(1.5, 0.2, 40.0)) == "+50.0 % [−80.0, ×40.00]"
+    assert numbers.change_with_interval(estimate(1.5, 0.2, 40.0)) == "+50.0 % [−80.0, ×40.0]"
     assert numbers.change_with_interval(estimate(None, None, None)) == "—"
     assert numbers.change_with_interval(None) == "—"
 

@@ -65,7 +65,7 @@ def test_findings_come_gravest_first_and_alike_ones_together() -> None:
         ("void", "check"),
         ("note", "check (9×)"),
     ]
-    assert entries.entries[1].lines[-1] == "and 3 more, all in report.json"
+    assert entries.entries[1].lines[-1] == "and 7 more, all in report.json"
 
 
 def test_no_finding_and_no_number_are_said(empty: Run) -> None:

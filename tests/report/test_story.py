@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests import making
 from tests.report.made_run import Run, run
 
-from dbdyno.report.story import tell, title
+from dbdyno.report.story import tell
 
 HEADINGS = (
     "Verdicts",
@@ -35,7 +35,7 @@ def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> 
 
 def test_an_empty_run_still_tells_what_was_asked_and_that_nothing_is_known(empty: Run) -> None:
     story = tell(empty.plan, [], empty.judgement, empty.facts)
-    assert story.conclusion.startswith("Nothing has been measured yet")
+    assert story.conclusion[0].startswith("Nothing has been measured yet")
     assert story.figures == ()
     assert {"Numbers", "Charts", "How it was measured", "Limitations"} <= set(headings(empty))
     assert "Server CPU" not in headings(empty)
@@ -46,8 +46,3 @@ def test_one_system_has_numbers_and_no_verdicts() -> None:
     assert "Verdicts" not in headings(alone)
     assert "Settings that differ" not in headings(alone)
     assert "Numbers" in headings(alone)
-
-
-def test_a_plan_without_a_title_is_called_by_its_systems() -> None:
-    plan = making.plan().model_copy(update={"title": ""})
-    assert title(plan) == "mysql:5.7.22 against mysql:8.0.15"

@@ -4,7 +4,7 @@ from tests import making
 from tests.report.made_run import Run
 
 from dbdyno.judge import judge
-from dbdyno.report.trials import State, attempts, cells_of, sound, systems_of
+from dbdyno.report.trials import State, attempts, cells_of, sound, systems_of, title_of
 
 
 def test_every_attempt_has_its_state_and_reason(made: Run) -> None:
@@ -36,3 +36,8 @@ def test_an_imported_measurement_brings_its_own_cell_and_system() -> None:
     foreign = making.measurement("old log", workload="oltp_delete")
     assert cells_of(plan, [foreign])[-1].workload == "oltp_delete"
     assert systems_of(plan, [foreign]) == [making.A, making.B, "old log"]
+
+
+def test_a_plan_without_a_title_is_called_by_its_systems() -> None:
+    plan = making.plan().model_copy(update={"title": ""})
+    assert title_of(plan) == "mysql:5.7.22 and mysql:8.0.15"

@@ -32,7 +32,7 @@ def test_markdown_is_one_table_with_the_doubts_below(made: Run) -> None:
         "| oltp_read_write, 8 threads | mysql:8.0.15 | worse | 772.5 | −22.8 % [−23.8, −21.7] |"
     )
     assert lines[-1].startswith("- better 0, worse 1, equivalent 1")
-    assert sum(line.startswith("- void: ") for line in lines) == 2
+    assert sum(line.startswith("- void: ") for line in lines) == 1
 
 
 def test_an_incomplete_run_and_one_without_comparison_say_so(empty: Run) -> None:
@@ -50,3 +50,11 @@ def test_a_reason_is_said_once_and_nothing_steers_the_terminal() -> None:
     assert "\x1b" not in text
     assert text.count("0 sound blocks") == 1
     assert "void 1" in text
+
+
+def test_a_failed_attempt_is_told_unless_a_complete_one_made_it_good() -> None:
+    failed = making.measurement(failure="gone")
+    still = run(making.plan(), [failed, making.measurement(making.B)])
+    assert "void: trial-failed" in plain(still.plan, still.judgement, still.facts)
+    good = run(making.plan(), [failed, making.measurement(), making.measurement(making.B)])
+    assert "trial-failed" not in plain(good.plan, good.judgement, good.facts)

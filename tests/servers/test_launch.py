@@ -1,6 +1,9 @@
 import os
+import resource
 import subprocess
 import sys
+
+import pytest
 
 from dbdyno.servers import launch
 
@@ -41,3 +44,14 @@ def test_open_files_are_raised_to_what_is_allowed():
     done = run("-1", "-1", "/bin/sh", "-c", "ulimit -Sn; ulimit -Hn")
     soft, hard = done.stdout.split()
     assert soft == hard
+
+
+@pytest.mark.parametrize("hard", [1 << 30, resource.RLIM_INFINITY])
+def test_open_files_without_end_are_cut_since_old_servers_reserve_memory_for_each(
+    monkeypatch, hard
+):
+    kept = []
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (hard, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: kept.append(limits))
+    launch._raise_file_limit()
+    assert kept == [(launch.FILES_MAX, launch.FILES_MAX)]

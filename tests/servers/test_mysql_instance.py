@@ -164,3 +164,21 @@ def test_a_setting_that_is_the_labs_own_is_refused_before_anything_is_made(lab):
     with pytest.raises(UsageError, match="datadir"):
         made(lab, ServerSpec("fast", SPEC.reference, {"datadir": "/x"}))
     assert not os.path.lexists(lab)
+
+
+def test_what_the_file_system_refuses_is_told_and_half_a_snapshot_never_counts(lab, monkeypatch):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    load_and_stop(instance, lab)
+
+    def killed_or_full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.copying, "copy_tree", killed_or_full)
+    with pytest.raises(ServerError, match="could not be copied aside") as caught:
+        instance.snapshot()
+    assert "No space left" in (caught.value.found or "")
+    assert not instance.has_snapshot()
+    with pytest.raises(ServerError, match="could not be laid out"):
+        made(lab)

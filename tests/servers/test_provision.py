@@ -1,10 +1,17 @@
 import dataclasses
 import io
+import os
+import pwd
+import signal
 import subprocess
+import sys
 import tarfile
+import textwrap
 import threading
+import time
 import zipfile
 
+import psutil
 import pytest
 
 from dbdyno.errors import ProvisionError
@@ -65,7 +72,7 @@ def test_a_server_is_fetched_once_and_then_found(lab):
 def test_the_clients_command_names_the_artifact_and_no_host(lab):
     entry, calls = lab
     provision.get(entry, quiet)
-    assert calls[0][0] == "mvn"
+    assert any(argument.rpartition("/")[2] == "mvn" for argument in calls[0])
     assert f"-Dartifact={entry.artifact}" in calls[0]
     assert not any("://" in argument for argument in calls[0])
 
@@ -142,3 +149,80 @@ def test_a_second_lab_waits_for_the_first(tmp_path):
     other.join(10)
     assert order == ["first", "second"]
     assert "waiting for another dbdyno" in said[0]
+
+
+def test_what_a_killed_lab_left_is_removed_by_the_next(lab):
+    entry, _ = lab
+    servers = provision.places.make_cache_folder("servers")
+    left = servers / f".{entry.folder_name}-making-abc" / "fresh" / "bin"
+    left.mkdir(parents=True)
+    other = servers / ".mysql-5.7.22-making-abc"  # its own lock says whether it is in work
+    other.mkdir()
+    provision.get(entry, quiet)
+    assert [path.name for path in servers.iterdir() if path.name.startswith(".")] == [other.name]
+
+
+def test_a_cache_that_takes_nothing_is_told(lab, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    entry, _ = lab
+    monkeypatch.setattr(provision, "_write_record", full)
+    with pytest.raises(ProvisionError, match="cannot be put into the cache") as caught:
+        provision.get(entry, quiet)
+    assert "No space left" in (caught.value.found or "")
+    assert "DBDYNO_CACHE" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("umask", [0o002, 0o077])
+def test_whatever_the_umask_others_may_enter_and_not_change(lab, umask):
+    entry, _ = lab
+    before = os.umask(umask)
+    try:
+        home = provision.get(entry, quiet)
+    finally:
+        os.umask(before)
+    for place in (home / "bin", home, home.parent, home.parent.parent):
+        assert place.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_user_without_a_home_gets_mavens_repository_in_the_cache(lab, monkeypatch, tmp_path):
+    entry, calls = lab
+    nobody = pwd.getpwuid(os.geteuid())
+    assert provision._local_repository() == [] or not os.access(nobody.pw_dir, os.W_OK)
+
+    def unknown(uid):
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    provision.get(entry, quiet)
+    assert f"-Dmaven.repo.local={tmp_path / 'cache' / 'maven'}" in calls[0]
+
+
+def test_the_client_dies_with_a_killed_lab(tmp_path):
+    client = tmp_path / "mvn"
+    client.write_text('#!/bin/sh\necho $$ > "$(dirname $0)/pid"\nexec sleep 600\n')
+    client.chmod(0o755)
+    lab = textwrap.dedent(
+        f"""
+        from pathlib import Path
+        from dbdyno.servers import provision
+        from dbdyno.servers.reference import find
+        provision.fetch(find("mysql:8.0.15"), Path({str(tmp_path)!r}))
+        """
+    )
+    paths = {"PYTHONPATH": str(provision.Path(provision.__file__).parents[2])}
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    with subprocess.Popen(
+        [sys.executable, "-c", lab], env={**os.environ, **paths, "PATH": path}
+    ) as running:
+        limit = time.monotonic() + 20
+        while not (tmp_path / "pid").is_file() or not (tmp_path / "pid").read_text():
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        pid = int((tmp_path / "pid").read_text())
+        running.send_signal(signal.SIGKILL)
+    limit = time.monotonic() + 5
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < limit, "the client outlived its lab"
+        time.sleep(0.02)

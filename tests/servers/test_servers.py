@@ -1,7 +1,7 @@
 import pytest
 
 from dbdyno import servers
-from dbdyno.errors import UnknownSystemError
+from dbdyno.errors import UnknownSystemError, UsageError
 from dbdyno.servers import provision
 from dbdyno.servers.catalog import CATALOG
 
@@ -31,3 +31,10 @@ def test_an_unknown_server_is_neither_got_nor_made(tmp_path):
     with pytest.raises(UnknownSystemError):
         servers.instance(servers.ServerSpec("x", "mysql:1"), tmp_path / "x", str)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mistake_in_the_settings_is_told_before_anything_is_fetched(monkeypatch, tmp_path):
+    monkeypatch.setattr(provision, "get", lambda entry, report: pytest.fail("fetched"))
+    wrong = servers.ServerSpec("x", "mysql:8.0.15", {"datadir": "/elsewhere"})
+    with pytest.raises(UsageError, match="datadir cannot be set"):
+        servers.instance(wrong, tmp_path / "x", str)

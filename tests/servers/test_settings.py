@@ -57,6 +57,7 @@ def test_keys_and_values_become_variable_names_and_text(key, value, name, text):
     ("asked", "message"),
     [
         ({"datadir": "/x"}, "datadir cannot be set"),
+        ({"innodb_log_group_home_dir": "/fast"}, "innodb_log_group_home_dir cannot be set"),
         ({"skip-networking": True, "bind-address": "0.0.0.0"}, "bind_address, networking"),
         ({"skip_grant_tables": True}, "grant_tables cannot be set"),
         ({"a b": 1}, "not the name of a setting"),

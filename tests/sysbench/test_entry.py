@@ -42,6 +42,9 @@ FATAL = {
     "oltp_read_write --rand-type=zipfian --rand-zipfian-exp=-1 run": (
         "Invalid value for the zipfian distribution's exponent: -1.0."
     ),
+    "oltp_read_write --rand-type=pareto --rand-pareto-h=nan run": (
+        "Invalid value for the pareto distribution's h: nan."
+    ),
     "oltp_reed_write run": (
         "Cannot find benchmark 'oltp_reed_write': no such built-in test, file or module"
     ),

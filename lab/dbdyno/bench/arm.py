@@ -30,6 +30,9 @@ def run_arm(lab: Lab, instance: Instance, trials: list[Trial]) -> None:
     server: Server | None = None
     try:
         for trial in trials:
+            if server is not None and not server.alive():  # it died after the trial before
+                _stop(lab, server)
+                server = None
             if server is None:
                 server = _fresh(lab, instance)
             measurement = _run_and_store(lab, trial, server)

@@ -8,14 +8,19 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from dbdyno import _engine
 from dbdyno.bench.engine_process import FINAL, EngineProcess
 from dbdyno.bench.lab import Lab
 from dbdyno.bench.load_spec import cleanup_spec, dataset_hash, prepare_spec
 from dbdyno.errors import DbdynoError, ServerError
 from dbdyno.plan import Plan, SystemPlan
 from dbdyno.servers.base import Instance, Server
+
+WRITTEN_OUT_S: Final = 3600.0
+"""A server that took rows may need long to write a large buffer pool out; killed, it had loaded
+them in vain."""
 
 
 def folder_of(folder: Path, plan: Plan, system: SystemPlan) -> Path:
@@ -24,7 +29,10 @@ def folder_of(folder: Path, plan: Plan, system: SystemPlan) -> Path:
     Short, since a unix socket's path has room for 107 bytes only.
     """
     about = json.dumps(
-        [system.label, system.reference, dict(sorted(system.settings.items())), dataset_hash(plan)]
+        [
+            *(system.label, system.reference, dict(sorted(system.settings.items()))),
+            *(dataset_hash(plan), _engine.version()),  # another engine may draw other rows
+        ]
     )
     name = re.sub(r"[^A-Za-z0-9.]+", "-", system.label)[:24]
     return folder / "systems" / f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
@@ -52,7 +60,7 @@ def ensure_dataset(lab: Lab, instance: Instance) -> None:
             server.stop()
         raise
     lab.progress.stage(f"{label}: copying the dataset aside")
-    server.stop()
+    server.stop(WRITTEN_OUT_S)
     instance.snapshot()
 
 

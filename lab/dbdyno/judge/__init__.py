@@ -14,7 +14,8 @@ from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.judge.verdict import Verdict, Word, sentence, verdict_of
+from dbdyno.judge.verdict import Verdict, Word, verdict_of
+from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
 from dbdyno.metric import PRIMARY
 from dbdyno.plan import Plan, cells

@@ -34,7 +34,7 @@ def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
         "trial-failed",
         Level.VOID,
         f"after {measurement.window_s:.1f} s of the window: {measurement.failure}",
-        "look at the server's log, then resume the run; the trial stays in the store as it is",
+        "look at the server's log; a resumed run repeats the trial and keeps this attempt",
     )
 
 

@@ -42,7 +42,7 @@ def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
                 measurement,
                 "unequal-load",
                 Level.VOID,
-                f"the systems of block {measurement.trial.block} got different requests: {seen}",
+                f"systems of block {measurement.trial.block + 1} got different requests: {seen}",
                 "run the block again with one plan and one version of dbdyno",
             )
 
@@ -52,7 +52,7 @@ def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
     attempts: dict[str, list[Measurement]] = {}
     for measurement in measurements:
         attempts.setdefault(measurement.trial.key, []).append(measurement)
-    for key, tries in attempts.items():
+    for tries in attempts.values():
         complete = sum(attempt.failure is None for attempt in tries)
         if complete == 0 or len(tries) == 1:
             continue
@@ -61,7 +61,7 @@ def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
             tries[-1],
             "repeated-trial",
             Level.DOUBTFUL if complete > 1 else Level.NOTE,
-            f"{key} has {complete} complete attempt{_s(complete)} and {failed} failed; "
+            f"{complete} complete attempt{_s(complete)} and {failed} failed; "
             "the first complete one counts",
             "keep the first: choosing among complete attempts would bias the result"
             if complete > 1
@@ -81,12 +81,14 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
     missing = [place for place in planned if place not in done]
     if not missing:
         return
-    named = ", ".join(f"{block}/{label}/{cell.key}" for block, label, cell in missing[:NAMED_MAX])
+    named = "; ".join(
+        f"block {block + 1}, {label}, {cell.title}" for block, label, cell in missing[:NAMED_MAX]
+    )
     yield Finding(
         check="incomplete-run",
         level=Level.DOUBTFUL,
         evidence=f"{len(missing)} of {len(planned)} planned trials are missing: {named}"
-        + (", …" if len(missing) > NAMED_MAX else ""),
+        + ("; …" if len(missing) > NAMED_MAX else ""),
         advice="resume the run; stopping where the numbers please makes intervals too narrow",
     )
 
@@ -120,14 +122,19 @@ def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
 
 def no_control(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Note: no two systems are the same, so the run does not show its own error (method.md 1.b)."""
-    kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
-    if len(plan.systems) > 1 and len(kinds) == len(plan.systems):
+    if lacks_control(plan):
         yield Finding(
             check="no-control",
             level=Level.NOTE,
             evidence=f"no A/A control: all {len(plan.systems)} systems differ",
             advice="add the baseline once more under another label; the two should be equivalent",
         )
+
+
+def lacks_control(plan: Plan) -> bool:
+    """Whether there are several systems and no two of them are the same."""
+    kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
+    return len(plan.systems) > 1 and len(kinds) == len(plan.systems)
 
 
 def _load(measurement: Measurement) -> str:

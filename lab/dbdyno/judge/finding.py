@@ -38,6 +38,13 @@ class Finding(Noun):
     cell: Cell | None = None
     trial: str | None = None
 
+    @property
+    def place(self) -> str:
+        """Where it was made, for people: system, cell, and the block counted from 1."""
+        block = f"block {int(self.trial.split('/', 1)[0]) + 1}" if self.trial else None
+        places = (self.system, self.cell.title if self.cell else None, block)
+        return ", ".join(place for place in places if place)
+
     def concerns(self, cell: Cell, *systems: str) -> bool:
         """Whether this touches that cell of one of those systems."""
         return self.cell in (None, cell) and (self.system is None or self.system in systems)

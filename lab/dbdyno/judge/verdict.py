@@ -1,4 +1,4 @@
-"""From an estimate to a word, by one table (method.md 1.b), and from the word to a sentence.
+"""From an estimate to a word, by one table (method.md 1.b); `wording` says it.
 
 With the ratio's 95 % interval [L, U], turned so that above 1 is good, and the plan's margin δ:
 
@@ -123,53 +123,9 @@ def blocks_needed(estimate: Estimate, margin: float) -> int | None:
     return int(deciding[0]) if deciding.size else None
 
 
-def sentence(verdict: Verdict) -> str:
-    """The verdict in plain words with its numbers.
-
-    >>> "B is worse than A: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)"
-    """
-    system, baseline = verdict.system, verdict.baseline
-    words = {
-        Word.BETTER: f"{system} is better than {baseline}",
-        Word.WORSE: f"{system} is worse than {baseline}",
-        Word.EQUIVALENT: f"{system} and {baseline} are equivalent within "
-        f"{verdict.margin * 100:g} %",
-        Word.UNDECIDED: f"{system} against {baseline} is undecided",
-        Word.VOID: f"{system} against {baseline} is void",
-        Word.NO_VERDICT: f"{system} against {baseline} has no verdict",
-    }
-    return f"{words[verdict.word]}: {_numbers(verdict)}"
-
-
-def _numbers(verdict: Verdict) -> str:
-    estimate = verdict.estimate
-    parts = []
-    if estimate.ratio is not None and verdict.word is not Word.VOID:
-        parts.append(f"{BY_NAME[verdict.metric].label} {_change(estimate)}")
-    if estimate.blocks < BLOCKS_MIN:
-        parts.extend(verdict.reasons)
-    else:
-        few = " (few)" if estimate.blocks < BLOCKS_FEW else ""
-        parts.append(f"{_count(estimate.blocks, 'block')}{few}")
-    if verdict.word is Word.UNDECIDED:
-        needed = verdict.blocks_needed
-        more = f"about {needed}" if needed is not None else f"more than {BLOCKS_MAX}"
-        parts.append(f"{more} would be needed")
-    return ", ".join(parts)
-
-
-def _change(estimate: Estimate) -> str:
-    assert estimate.ratio is not None
-    change = f"{_percent(estimate.ratio)} %"
-    if estimate.low is None or estimate.high is None:
-        return change
-    return f"{change} [{_percent(estimate.low)}, {_percent(estimate.high)}]"
-
-
-def _percent(ratio: float) -> str:
-    """A ratio as a change in percent: one decimal, its sign always, a true minus sign."""
-    text = f"{(ratio - 1) * 100:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+def few_blocks(blocks: int) -> str:
+    """The reason that stands where a sentence has "(few)"."""
+    return f"few blocks: {blocks} ({BLOCKS_FEW} or more are good)"
 
 
 def _word(estimate: Estimate, margin: float, lost: bool) -> tuple[Word, bool]:
@@ -188,7 +144,7 @@ def _reasons(
     if blocks < BLOCKS_MIN:
         reasons.append(f"{_count(blocks, 'sound block')}; {BLOCKS_MIN} are the least for a verdict")
     elif blocks < BLOCKS_FEW:
-        reasons.append(f"few blocks: {blocks} ({BLOCKS_FEW} or more are good)")
+        reasons.append(few_blocks(blocks))
     if word in (Word.BETTER, Word.WORSE) and not material:
         reasons.append(f"whether by more than the margin of {margin * 100:g} % is undecided")
     void = [finding for finding in findings if finding.level is Level.VOID]

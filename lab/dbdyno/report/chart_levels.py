@@ -20,6 +20,10 @@ ASIDE_ALL_MAX: Final = 0.5
 """Distance of two systems, and of all of them, in distances of load levels."""
 PARTED: Final = "replace(format(datum.value, ',.6~r'), /,/g, '\u202f')"
 """Axis labels with the thousands parted as in the tables."""
+NOTE: Final = (
+    "Bars are 95 % intervals of one system over its blocks. The verdict compares within blocks, "
+    "so bars that overlap do not contradict it."
+)
 HAS_INTERVAL: Final = "datum.low !== null"
 
 
@@ -52,7 +56,7 @@ def over_threads(
     title = f"{words} over threads"
     layers = _layers(levels, systems, unit)
     spec = _panels(layers, list(dict.fromkeys(_group(cell) for cell in cells)), rows)
-    return Figure(name, title, _describe(title, unit, rows), spec)
+    return Figure(name, title, _describe(title, unit, rows), spec, NOTE)
 
 
 def _layers(

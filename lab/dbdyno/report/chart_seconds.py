@@ -18,6 +18,7 @@ from dbdyno.report.trials import Attempt, State
 
 INTERVAL_S_MIN: Final = 0.5
 """A shorter piece at the end of a window gives a rate by chance; it is not drawn."""
+NOTE: Final = "A line is a trial; the shaded seconds are the warm-up, which does not count."
 COUNTS: Final = "counts"
 DOES_NOT: Final = "does not count"
 PANEL_WIDTH_MIN: Final = 120
@@ -44,7 +45,7 @@ def per_second(
         f"{title}. One line for each block, a row for each load level, a column for each system; "
         f"the warm-up is shaded. Trials drawn: {len({row['trial'] for row in rows})}."
     )
-    return Figure(name, title, description, _spec(drawn, shown, rows))
+    return Figure(name, title, description, _spec(drawn, shown, rows), NOTE)
 
 
 def _rows(index: int, attempt: Attempt) -> Iterator[dict[str, Any]]:
@@ -55,7 +56,7 @@ def _rows(index: int, attempt: Attempt) -> Iterator[dict[str, Any]]:
         yield {
             "cell": attempt.cell.key,
             "system": attempt.system,
-            "block": attempt.measurement.trial.block,
+            "block": attempt.measurement.trial.block + 1,
             "trial": str(index),
             "state": COUNTS if attempt.state is State.SOUND else DOES_NOT,
             "phase": interval.phase.value,

@@ -8,6 +8,7 @@ half. Specifications carry their data; drawing them is `drawing.py`'s work.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from dbdyno.judge import Judgement
@@ -74,4 +75,4 @@ def figures(
 
 def _with_looks(figure: Figure) -> Figure:
     spec = {**figure.spec, "config": LOOKS}
-    return Figure(figure.name, figure.title, figure.description, spec)
+    return replace(figure, spec=spec)

@@ -7,13 +7,17 @@ and "undecided" is not "equal". These sentences say it, and say no more than the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from dbdyno.judge import Judgement, Level, Verdict, Word, sentence
 from dbdyno.metric import BY_NAME
 from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import change, count, share
+from dbdyno.report.numbers import change, change_with_interval, count, share
 from dbdyno.report.trials import Attempt, State
+
+NAMED_MAX: Final = 4
+"""More cells of one word are counted, not named."""
 
 
 def meaning(verdict: Verdict) -> str:
@@ -64,9 +68,13 @@ def _is_real(verdict: Verdict) -> bool:
     return low is not None and high is not None and not low <= 1 <= high
 
 
-def paragraph(plan: Plan, judgement: Judgement, run: RunFacts, attempts: Sequence[Attempt]) -> str:
-    """The conclusion: verdicts, then what is missing, then what throws doubt on it."""
-    parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
+def conclusion(
+    plan: Plan, judgement: Judgement, run: RunFacts, attempts: Sequence[Attempt]
+) -> tuple[str, ...]:
+    """Verdicts, then what is missing, then what throws doubt on it; the first line says it all."""
+    parts = [*_verdicts(plan, judgement, attempts)]
+    if gaps := _gaps(run, attempts):
+        parts.append(" ".join(gaps))
     doubts = [finding for finding in judgement.findings if finding.level is Level.DOUBTFUL]
     if doubts and attempts:
         checks = ", ".join(dict.fromkeys(finding.check for finding in doubts))
@@ -74,7 +82,7 @@ def paragraph(plan: Plan, judgement: Judgement, run: RunFacts, attempts: Sequenc
             f"{count(len(doubts), 'doubtful finding')} ({checks}) must be weighed with these "
             "numbers; see Findings."
         )
-    return " ".join(parts)
+    return tuple(parts)
 
 
 def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> list[str]:
@@ -90,32 +98,47 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
     verdicts = judgement.verdicts
     if len(verdicts) == 1:
         return [f"{verdicts[0].cell.title}: {sentence(verdicts[0])}.", meaning(verdicts[0])]
-    return [tally(verdicts, system.label) for system in plan.systems[1:]]
+    return [line for system in plan.systems[1:] for line in tally(verdicts, system.label)]
 
 
-def tally(verdicts: Sequence[Verdict], system: str) -> str:
-    """A system's verdicts counted, with the range of its estimates over the cells."""
+def tally(verdicts: Sequence[Verdict], system: str) -> list[str]:
+    """A system's verdicts word by word: which cells, and by how much where that is decided."""
     of_system = [verdict for verdict in verdicts if verdict.system == system]
     if not of_system:
-        return f"There is no verdict on {system}."
+        return [f"There is no verdict on {system}."]
     words = [verdict.word for verdict in of_system]
     counts = ", ".join(f"{word.value} in {words.count(word)}" for word in Word if word in words)
-    first = of_system[0]
-    parts = [f"{system} against {first.baseline} in {count(len(words), 'cell')}: {counts}."]
-    ratios = [v.estimate.ratio for v in of_system if v.estimate.ratio is not None]
-    if ratios:
-        label = BY_NAME[first.metric].label
-        parts.append(
-            f"Estimated changes of {label} range from {change(min(ratios))} to "
-            f"{change(max(ratios))}."
+    head = f"{system} against {of_system[0].baseline} in {count(len(words), 'cell')}: {counts}."
+    groups = ([v for v in of_system if v.word is word] for word in Word)
+    return [head, *(_of_word(group) for group in groups if group)]
+
+
+def _of_word(verdicts: Sequence[Verdict]) -> str:
+    """The cells of one word, each by its name if they are few."""
+    word, metric = verdicts[0].word, BY_NAME[verdicts[0].metric].label
+    decided = word in (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
+    if len(verdicts) <= NAMED_MAX:
+        told = "; ".join(
+            verdict.cell.title
+            + (f": {metric} {change_with_interval(verdict.estimate)}" if decided else "")
+            for verdict in verdicts
         )
-    material = sum(verdict.material for verdict in of_system)
-    if material:
-        parts.append(
-            f"The 95 % interval lies wholly beyond the margin of {share(first.margin)} in "
-            f"{material} of {len(words)}."
-        )
-    return " ".join(parts)
+    elif decided:
+        ratios = [v.estimate.ratio for v in verdicts if v.estimate.ratio is not None]
+        told = f"{len(verdicts)} cells: {metric} {change(min(ratios))} to {change(max(ratios))}"
+    else:
+        told = f"{len(verdicts)} cells"
+    not_equal = ", which is not equal" if word is Word.UNDECIDED else ""
+    return f"{word.value.capitalize()}{not_equal}: {told}{_material(verdicts)}."
+
+
+def _material(verdicts: Sequence[Verdict]) -> str:
+    """In how many of the cells the whole interval lies beyond the margin."""
+    material, margin = sum(verdict.material for verdict in verdicts), share(verdicts[0].margin)
+    if material == 0:
+        return ""
+    where = f" in {material} of {len(verdicts)}" if material < len(verdicts) else ""
+    return f" (beyond the margin of {margin}{where})"
 
 
 def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> list[str]:

@@ -6,6 +6,7 @@ room made is taken as it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -29,9 +30,17 @@ def render(story: Story, drawings: Iterable[Drawing]) -> str:
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_unbroken,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["kind"] = lambda part: type(part).__name__
     charts = {drawing.figure.name: Markup(drawing.inline) for drawing in drawings}  # noqa: S704
     return environment.get_template("report.html.j2").render(story=story, charts=charts)
+
+
+def _unbroken(value: object) -> object:
+    """A line may not end between a number and its percent sign; charts stay as they are."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return re.sub(r"(?<=\d) %", "\u00a0%", value)
+    return value

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge import Judgement, Level
+from dbdyno.judge.checks_design import BLOCKS_FEW, WINDOW_S_MIN, lacks_control
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
@@ -18,8 +19,6 @@ from dbdyno.report.trials import State, attempts, cells_of
 
 BYTES_PER_ROW: Final = 250
 """A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes (method.md 1.h)."""
-BLOCKS_FEW: Final = 5
-WINDOW_S_SHORT: Final = 60
 
 
 def limits(
@@ -66,8 +65,7 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[str]
             f"{count(blocks, 'block')} only: intervals are wide, "
             "and differences of a few percent cannot be settled."
         )
-    kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
-    if len(plan.systems) > 1 and len(kinds) == len(plan.systems):
+    if lacks_control(plan):
         yield (
             "There is no A/A control: no system ran twice under two labels, "
             "so the run does not measure how often it would err."
@@ -84,7 +82,7 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[str]
             "Cells of one block ran on one server start, so what befell that start befell all of "
             "them; the cells are not independent evidence."
         )
-    if plan.trial.window_s < WINDOW_S_SHORT:
+    if plan.trial.window_s < WINDOW_S_MIN:
         yield (
             f"Windows of {plan.trial.window_s:g} s are too short to hold several checkpoints; "
             "a cost that comes in waves may be missed."

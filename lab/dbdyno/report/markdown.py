@@ -29,7 +29,8 @@ CHARTS = "charts"
 def render(story: Story) -> str:
     """The whole report as Markdown; charts are images in `charts/`."""
     lines = [f"# {text(story.title)}", "", f"*{text(story.byline)}*", ""]
-    lines += [f"**{text(story.conclusion)}**", ""]
+    first, *others = story.conclusion
+    lines += [f"**{text(first)}**", "", *(f"- {text(line)}" for line in others), ""]
     for section in story.sections:
         lines += _section(section)
     return "\n".join(lines).rstrip() + "\n"
@@ -56,6 +57,7 @@ def _part(part: Part) -> Iterator[str]:
                 yield from (f"  - {text(line)}" for line in entry.lines)
         case Figure():
             yield f"![{text(part.title)}]({CHARTS}/{part.name}.png)"
+            yield from ("", f"*{text(part.title)}. {text(part.note)}*")
         case Code():
             yield from ("```sh", part.text.replace("```", "'''"), "```")
 

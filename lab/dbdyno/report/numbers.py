@@ -2,7 +2,7 @@
 
 Four significant digits are what a benchmark can carry; more would pretend. Thousands are parted by
 a narrow no-break space, which no locale mistakes for a decimal point. A ratio is printed as the
-change it means (0.769 → −23.1 %), with a true minus sign, as `judge.verdict.sentence` does.
+change it means (0.769 → −23.1 %), by the judge's own `wording`.
 """
 
 from __future__ import annotations
@@ -10,19 +10,16 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from dbdyno.judge import Estimate, SystemValue
+from dbdyno.judge import Estimate, SystemValue, wording
+from dbdyno.judge.wording import THIN
 from dbdyno.metric import Metric
 
-THIN: Final = "\u202f"
-"""Narrow no-break space between groups of three digits."""
 NONE: Final = "—"
 """There is no such number."""
 TOO_FEW: Final = "not enough requests"
 """A percentile with fewer than 100 requests beyond it (method.md 1.f.2)."""
 SIGNIFICANT_DIGITS: Final = 4
 DECIMALS_BELOW_ONE: Final = 3
-MULTIPLE_FROM: Final = 10.0
-"""From that ratio on, a multiple (×12) says more than a percentage."""
 
 
 def number(value: float | None, decimals_max: int = 2) -> str:
@@ -51,29 +48,14 @@ def metric_value(value: SystemValue | None, metric: Metric) -> str:
     return number(value.value, metric.decimals)
 
 
-def change(ratio: float | None, sign: bool = True) -> str:
-    """A ratio as a change: 0.769 → "−23.1 %", 12.3 → "×12.3"."""
-    if ratio is None or not math.isfinite(ratio):
-        return NONE
-    return _change(ratio, sign) + ("" if ratio >= MULTIPLE_FROM else " %")
+def change(ratio: float | None) -> str:
+    """A ratio as a change, as the judge says it: 0.769 → "−23.1 %"; a dash for none."""
+    return NONE if ratio is None or not math.isfinite(ratio) else wording.change(ratio)
 
 
 def change_with_interval(estimate: Estimate | None) -> str:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; a dash without a ratio."""
-    if estimate is None or estimate.ratio is None:
-        return NONE
-    if estimate.low is None or estimate.high is None:
-        return change(estimate.ratio)
-    return f"{change(estimate.ratio)} [{_change(estimate.low)}, {_change(estimate.high)}]"
-
-
-def _change(ratio: float, sign: bool = True) -> str:
-    if ratio >= MULTIPLE_FROM:
-        return f"×{number(ratio)}"
-    text = f"{(ratio - 1) * 100:+.1f}"
-    if text in ("+0.0", "-0.0"):
-        return "0.0"
-    return text.replace("-", "−") if sign else text.lstrip("+-")
+    return (estimate and wording.change_with_interval(estimate)) or NONE
 
 
 def seconds(value: float) -> str:

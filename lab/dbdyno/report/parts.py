@@ -79,6 +79,7 @@ class Figure:
     Attributes:
         name: its file's name without extension.
         description: what it shows in words, for those who cannot see it.
+        note: how to read it, below the chart.
         spec: Vega-Lite with all data inside.
     """
 
@@ -86,6 +87,7 @@ class Figure:
     title: str
     description: str
     spec: Mapping[str, Any]
+    note: str
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,12 @@ class Story:
 
     Attributes:
         byline: which run, when, by which dbdyno.
+        conclusion: the answer in its first line, then what it consists of.
     """
 
     title: str
     byline: str
-    conclusion: str
+    conclusion: tuple[str, ...]
     sections: tuple[Section, ...]
 
     @property

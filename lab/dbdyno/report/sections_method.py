@@ -108,11 +108,11 @@ def trial_order(attempts: Sequence[Attempt]) -> Section:
     """Every attempt in the order in which the design placed it."""
     rows = tuple(
         (
-            str(attempt.measurement.trial.sequence),
-            str(attempt.measurement.trial.block),
+            str(attempt.measurement.trial.sequence + 1),
+            str(attempt.measurement.trial.block + 1),
             attempt.system,
             attempt.cell.title,
-            attempt.measurement.started_at,
+            attempt.measurement.started_at[:19].replace("T", " "),
             number(attempt.measurement.value(PRIMARY)),
             number(attempt.measurement.value(P95)),
             f"{attempt.state.value}: {attempt.why}" if attempt.why else attempt.state.value,

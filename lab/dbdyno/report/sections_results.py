@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.judge import Finding, Judgement, Level, sentence
@@ -15,7 +15,7 @@ from dbdyno.report.parts import Column, Entries, Entry, Paragraph, Part, Section
 from dbdyno.report.trials import Attempt, cells_of, sound, systems_of
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
-EVIDENCE_MAX: Final = 6
+EVIDENCE_MAX: Final = {Level.VOID: 6, Level.DOUBTFUL: 6, Level.NOTE: 2}
 """Lines of evidence shown of one kind of finding; report.json has them all."""
 WEIGHT: Final = (Level.VOID, Level.DOUBTFUL, Level.NOTE)
 
@@ -51,7 +51,8 @@ def numbers(plan: Plan, measurements: Sequence[Measurement], judgement: Judgemen
     if len(systems) > 1:
         explained += (
             f"; a change is against {systems[0]}, the geometric mean of the ratios within blocks, "
-            f"with its 95 % interval in brackets, and {NONE} where no block allows one"
+            f"with its 95 % interval in brackets, and {NONE} where no block by itself has enough "
+            "requests; it need not be the quotient of the two values, since each block weighs alike"
         )
     return Section("Numbers", (Paragraph(f"{explained}."), *tables))
 
@@ -144,26 +145,17 @@ def findings(judgement: Judgement) -> Section:
 def _finding_entry(group: Sequence[Finding]) -> Entry:
     first = group[0]
     times = f" ({len(group)}×)" if len(group) > 1 else ""
-    seen = [f"{_about(finding)}{finding.evidence}" for finding in group]
+    seen = (f"{finding.place}: {finding.evidence}".removeprefix(": ") for finding in group)
     lines = list(dict.fromkeys(seen))
-    if len(lines) > EVIDENCE_MAX:
-        more = f"and {len(lines) - EVIDENCE_MAX} more, all in report.json"
-        lines = [*lines[:EVIDENCE_MAX], more]
+    most = EVIDENCE_MAX[first.level]
+    if len(lines) > most + 1:
+        lines = [*lines[:most], f"and {len(lines) - most} more, all in report.json"]
     return Entry(
         mark=first.level.value,
         heading=f"{first.check}{times}",
         text=f"Advice: {first.advice}.",
         lines=tuple(lines),
     )
-
-
-def _about(finding: Finding) -> str:
-    """Where a finding was made, as the beginning of its line; nothing if it is about the run."""
-    places: Iterable[str | None] = (
-        (f"block {finding.trial.split('/', 1)[0]}",) if finding.trial else ()
-    )
-    named = [finding.system, finding.cell.title if finding.cell else None, *places]
-    return ", ".join(name for name in named if name) + ": " if any(named) else ""
 
 
 def _capital(clause: str) -> str:

@@ -13,10 +13,10 @@ from dbdyno.judge import Judgement
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report import charts, sections_method, sections_results, sections_settings
-from dbdyno.report.conclusion import paragraph
+from dbdyno.report.conclusion import conclusion
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.parts import Paragraph, Section, Story
-from dbdyno.report.trials import attempts
+from dbdyno.report.trials import attempts, title_of
 
 
 def tell(
@@ -38,17 +38,12 @@ def tell(
         sections_method.repeat(plan, run),
     )
     return Story(
-        title=title(plan),
+        title=title_of(plan),
         byline=f"Run {run.run_id}, begun {run.created_at}, dbdyno {run.dbdyno_version}, "
         f"plan {run.plan_hash[:12]}",
-        conclusion=paragraph(plan, judgement, run, made),
+        conclusion=conclusion(plan, judgement, run, made),
         sections=tuple(section for section in sections if section.parts),
     )
-
-
-def title(plan: Plan) -> str:
-    """The plan's title, or the systems' names."""
-    return plan.title or " against ".join(system.label for system in plan.systems)
 
 
 def _charts(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:

@@ -97,3 +97,8 @@ def systems_of(plan: Plan, measurements: Iterable[Measurement]) -> list[str]:
     """The plan's labels, the baseline first, then those that only measurements have."""
     labels = [system.label for system in plan.systems]
     return list(dict.fromkeys([*labels, *(m.trial.system for m in measurements)]))
+
+
+def title_of(plan: Plan) -> str:
+    """The plan's title, or the systems' names; neutral, as the verdict turns them round."""
+    return plan.title or " and ".join(system.label for system in plan.systems)

@@ -10,14 +10,19 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge import Finding, Judgement, Level, Word, sentence
+from dbdyno.judge.verdict import few_blocks
+from dbdyno.judge.wording import THIN
 from dbdyno.measurement import Cell
 from dbdyno.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.plan import Plan, cells
 from dbdyno.report import data, markdown
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import THIN, change_with_interval, count, metric_value
+from dbdyno.report.numbers import change_with_interval, count, metric_value
 from dbdyno.report.parts import Column, Table
+from dbdyno.report.trials import OF_FAILED_ATTEMPT, title_of
 
+OF_MADE_GOOD: Final = "repeated-trial"
+"""The check that speaks of a trial with a complete attempt among several."""
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
 
@@ -50,9 +55,8 @@ def as_markdown(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
 
 
 def _head(plan: Plan, run: RunFacts) -> str:
-    title = plan.title or " against ".join(system.label for system in plan.systems)
     state = "" if run.complete else f", incomplete ({count(run.trials_planned, 'trial')} planned)"
-    return f"{title}: run {run.run_id}{state}"
+    return f"{title_of(plan)}: run {run.run_id}{state}"
 
 
 def _cell(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[str]:
@@ -61,7 +65,8 @@ def _cell(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[str]:
         if verdict.cell == cell:
             told = sentence(verdict)
             yield f"  {told}"
-            yield from (f"    ({reason})" for reason in verdict.reasons if reason not in told)
+            said = f"{told}; {few_blocks(verdict.estimate.blocks)}"
+            yield from (f"    ({reason})" for reason in verdict.reasons if reason not in said)
     labels = [system.label for system in plan.systems]
     width = max(map(len, labels))
     heads = [f"{metric.label} {metric.unit}" for metric in SHOWN]
@@ -107,14 +112,21 @@ def _counts(judgement: Judgement) -> Iterator[str]:
 
 
 def _doubts(judgement: Judgement) -> Iterator[str]:
+    """What throws doubt on the verdicts; not a failed attempt that a complete one made good."""
+    good = {finding.trial for finding in judgement.findings if finding.check == OF_MADE_GOOD}
     for level in (Level.VOID, Level.DOUBTFUL):
-        found = [finding for finding in judgement.findings if finding.level is level]
+        found = [
+            finding
+            for finding in judgement.findings
+            if finding.level is level
+            and not (finding.check == OF_FAILED_ATTEMPT and finding.trial in good)
+        ]
         for check in dict.fromkeys(finding.check for finding in found):
             yield _short(level, [finding for finding in found if finding.check == check])
 
 
 def _short(level: Level, found: Sequence[Finding]) -> str:
     first = found[0]
-    where = f" {first.trial}" if first.trial else ""
+    where = f", {first.place}" if first.place else ""
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return f"{level.value}: {first.check}{where}: {first.evidence}{more}; {first.advice}"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.servers import provision
+from dbdyno.servers import provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.mysql_instance import MysqlInstance
@@ -87,4 +87,5 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ServerError: the data directory could not be made.
     """
     entry = find(spec.reference)
+    settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
     return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)

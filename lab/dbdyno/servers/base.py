@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from dbdyno.plan import OptionValue
+
+STOP_S: Final = 60.0
+"""How long a server whose data is not needed any more may take to end."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Server(Protocol):
     def last_words(self) -> str:
         """The end of its error log, for messages; empty if there is none."""
 
-    def stop(self) -> None:
+    def stop(self, patience_s: float = STOP_S) -> None:
         """Ask it to end, wait, kill it at last; ServerError when it did not exit cleanly."""
 
 

@@ -1,15 +1,15 @@
 """Copies a stopped server's data directory, so that every block begins with the same bytes on disk.
 
-Shares the blocks where the file system can (reflink), else lets the kernel copy. What a file does
-not occupy stays unoccupied, and what it occupies stays so: a redo log full of zeros must not become
-a hole, or the first writes of a trial would pay for finding space. Everything is flushed before the
-copy counts, since writing it back later would disturb the measurement.
+Every byte is copied, though some file systems could share blocks (reflink), as `copy_file_range`
+does by itself: the first write to a shared block pays for finding space, and a trial would measure
+that. What a file does not occupy stays unoccupied, and what it occupies stays so: a redo log full
+of zeros must not become a hole. Everything is flushed before the copy counts, since writing it back
+later would disturb the measurement.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -20,11 +20,8 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.servers.process import ServerUser
 
-FICLONE: Final = 0x40049409  # ioctl request: share all blocks of another file
 RESERVE_BYTES: Final = 64 * 1024**2  # left free beside the copy
 CHUNK_BYTES: Final = 1 << 30
-NO_KERNEL_COPY: Final = {errno.EXDEV, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
-NO_REFLINK: Final = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS}
 
 
 def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
@@ -82,14 +79,13 @@ def _copy_folder(source: Path, target: Path, owner: ServerUser | None) -> None:
 def copy_file(source: Path, target: Path, owner: ServerUser | None) -> None:
     """Copy one file with its holes and its allocated zeros, and flush it."""
     with open(source, "rb", opener=_unlinked) as read, target.open("xb") as written:
-        if not _share_blocks(read.fileno(), written.fileno()):
-            facts = os.fstat(read.fileno())
-            size = facts.st_size
-            os.truncate(written.fileno(), size)
-            if 0 < size <= facts.st_blocks * 512:  # space reserved but unwritten reads as a hole
-                os.posix_fallocate(written.fileno(), 0, size)
-            for start, end in _occupied(read.fileno(), size):
-                _copy_range(read.fileno(), written.fileno(), start, end)
+        facts = os.fstat(read.fileno())
+        size = facts.st_size
+        os.truncate(written.fileno(), size)
+        if 0 < size <= facts.st_blocks * 512:  # space reserved but unwritten reads as a hole
+            os.posix_fallocate(written.fileno(), 0, size)
+        for start, end in _occupied(read.fileno(), size):
+            _copy_range(read.fileno(), written.fileno(), start, end)
         os.fchmod(written.fileno(), 0o640)
         if owner is not None:
             os.fchown(written.fileno(), owner.uid, owner.gid)
@@ -99,16 +95,6 @@ def copy_file(source: Path, target: Path, owner: ServerUser | None) -> None:
 def _unlinked(path: str, flags: int) -> int:
     """Opens the file itself, never what a link of that name points to."""
     return os.open(path, flags | os.O_NOFOLLOW)
-
-
-def _share_blocks(read: int, written: int) -> bool:
-    try:
-        fcntl.ioctl(written, FICLONE, read)
-    except OSError as error:
-        if error.errno in NO_REFLINK:
-            return False
-        raise
-    return True
 
 
 def _occupied(read: int, size: int) -> Iterator[tuple[int, int]]:
@@ -126,22 +112,12 @@ def _occupied(read: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _copy_range(read: int, written: int, start: int, end: int) -> None:
+    os.lseek(written, start, os.SEEK_SET)
     while start < end:
-        count = _copy_some(read, written, start, min(CHUNK_BYTES, end - start))
+        count = os.sendfile(written, read, start, min(CHUNK_BYTES, end - start))
         if count == 0:
             raise OSError(errno.EIO, "the file became shorter while it was copied")
         start += count
-
-
-def _copy_some(read: int, written: int, at: int, length: int) -> int:
-    """Copies within the kernel; between two file systems some cannot, then page by page."""
-    try:
-        return os.copy_file_range(read, written, length, at, at)
-    except OSError as error:
-        if error.errno not in NO_KERNEL_COPY:
-            raise
-    os.lseek(written, at, os.SEEK_SET)
-    return os.sendfile(written, read, at, length)
 
 
 def _flush(folder: Path) -> None:

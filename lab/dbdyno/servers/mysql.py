@@ -17,7 +17,7 @@ from typing import Final
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process, readback
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.base import STOP_S, Credentials, Endpoint
 from dbdyno.servers.catalog import CatalogEntry
 from dbdyno.servers.client import Client
 from dbdyno.servers.process import ServerUser
@@ -25,7 +25,6 @@ from dbdyno.servers.words import error_lines, last_lines
 
 DATABASE: Final = "sbtest"
 START_S_MAX: Final = 120.0
-STOP_S_MAX: Final = 60.0
 PORT_TAKEN: Final = "Address already in use"
 
 
@@ -99,8 +98,8 @@ class MysqlServer:
         """The end of its error log."""
         return last_lines(self._site.work)
 
-    def stop(self) -> None:
-        """SIGTERM, wait up to 60 s, SIGKILL at last.
+    def stop(self, patience_s: float = STOP_S) -> None:
+        """SIGTERM, wait for `patience_s`, SIGKILL at last.
 
         Raises:
             ServerError: it had died before, did not end in time, or ended with an error; its data
@@ -113,10 +112,10 @@ class MysqlServer:
             raise self._failure(f"had ended before it was stopped ({self._ending()})")
         self._running.send_signal(signal.SIGTERM)
         try:
-            code = self._running.wait(STOP_S_MAX)
+            code = self._running.wait(patience_s)
         except subprocess.TimeoutExpired as error:
             self.kill()
-            raise self._failure(f"did not stop within {STOP_S_MAX:.0f} s and was killed") from error
+            raise self._failure(f"did not stop within {patience_s:.0f} s and was killed") from error
         self._remove_traces()
         if code != 0:
             raise self._failure(f"did not stop cleanly ({self._ending()})")

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -45,16 +46,18 @@ class MysqlInstance:
         self._server: MysqlServer | None = None
         self._untouched = True  # no server has run on the data since it was laid out
         self._clear()  # a lab that died may have left its own
-        if not self.has_snapshot():
-            self._lay_pristine()
+        with self._told("laid out"):
+            if not self.has_snapshot():
+                self._lay_pristine()
 
     def start(self) -> MysqlServer:
         """Start it; ServerError if it runs already or its settings are not in force then."""
         self._must_be_stopped("started")
-        if not self._data.is_dir():
-            self.restore() if self.has_snapshot() else self._lay_pristine()
-        self._server, self._untouched = None, False
-        self._server = starting.start(self._site)
+        with self._told("started on"):
+            if not self._data.is_dir():
+                self.restore() if self.has_snapshot() else self._lay_pristine()
+            self._server, self._untouched = None, False
+            self._server = starting.start(self._site)
         return self._server
 
     def snapshot(self) -> None:
@@ -70,13 +73,15 @@ class MysqlInstance:
                 hint="restore the older snapshot, or load the rows again",
             )
         self._report(f"{self.spec.label}: keeping a copy of the loaded data")
-        shutil.rmtree(self._copy, ignore_errors=True)
-        self._copy.mkdir(mode=0o700)
-        copying.copy_tree(self._data, self._copy / "data", owner=None)
-        with (self._copy / MARKER).open("w") as marker:
-            json.dump(self._identity(), marker)
-            marker.flush()
-            os.fsync(marker.fileno())
+        with self._told("copied aside"):
+            (self._copy / MARKER).unlink(missing_ok=True)  # first: half of it must not count
+            shutil.rmtree(self._copy, ignore_errors=True)
+            self._copy.mkdir(mode=0o700)
+            copying.copy_tree(self._data, self._copy / "data", owner=None)
+            with (self._copy / MARKER).open("w") as marker:
+                json.dump(self._identity(), marker)
+                marker.flush()
+                os.fsync(marker.fileno())
 
     def has_snapshot(self) -> bool:
         """Whether a complete snapshot of this very server and format exists."""
@@ -91,8 +96,9 @@ class MysqlInstance:
         if not self.has_snapshot():
             raise ServerError(f"{self.spec.label}: there is no snapshot to restore")
         self._clear()
-        self._make_work()
-        copying.copy_tree(self._copy / "data", self._data, self._site.user)
+        with self._told("restored"):
+            self._make_work()
+            copying.copy_tree(self._copy / "data", self._data, self._site.user)
 
     def close(self) -> None:
         """Stop the server if it runs and remove the working data; a snapshot stays.
@@ -120,6 +126,18 @@ class MysqlInstance:
             "jar_sha256": self._site.entry.sha256,
             "format": settings.format_deciding(self._site.asked),
         }
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Turns what the file system refuses into a ServerError."""
+        try:
+            yield
+        except OSError as error:
+            raise ServerError(
+                f"{self.spec.label}: its files in {self.folder} could not be {what}",
+                found=str(error),
+                hint="check the folder's free space, inodes and owner",
+            ) from error
 
     def _must_be_stopped(self, what: str) -> None:
         if self._server is not None and self._server.alive():

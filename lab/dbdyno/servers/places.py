@@ -41,7 +41,7 @@ def make_cache_folder(*parts: str) -> Path:
     cache = cache_folder()
     folder = cache.joinpath(*parts)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+        make_open(folder)
         facts = cache.stat()
     except OSError as error:
         raise ProvisionError(
@@ -56,6 +56,18 @@ def make_cache_folder(*parts: str) -> Path:
             hint=f"chmod go-w {cache}, or name another folder with DBDYNO_CACHE",
         )
     return folder
+
+
+def make_open(folder: Path) -> None:
+    """Make a folder, and those above it, that others may enter but not change, whatever the umask.
+
+    Folders that are there already stay as they are.
+    """
+    if folder.is_dir():
+        return
+    make_open(folder.parent)
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
 
 
 def reachable(folder: Path, user: ServerUser | None) -> bool:
@@ -88,10 +100,10 @@ def _instead_of(asked: Path, user: ServerUser) -> Path:
     """A folder in the cache that stands for a closed one; those of vanished ones are removed."""
     root = make_cache_folder("instances")
     for note in root.glob(f"*/{STANDS_FOR}"):
-        if not Path(note.read_text()).exists():
+        if not _stands(note):
             shutil.rmtree(note.parent, ignore_errors=True)
     instead = root / hashlib.sha256(str(asked).encode()).hexdigest()[:16]
-    instead.mkdir(mode=0o755, exist_ok=True)
+    make_open(instead)
     (instead / STANDS_FOR).write_text(str(asked))
     if not reachable(instead, user):
         raise ProvisionError(
@@ -99,6 +111,14 @@ def _instead_of(asked: Path, user: ServerUser) -> Path:
             hint="name a folder that others may enter with DBDYNO_CACHE",
         )
     return instead.resolve()
+
+
+def _stands(note: Path) -> bool:
+    """Whether what a folder stands for is still there; yes if another lab just removes the note."""
+    try:
+        return Path(note.read_text()).exists()
+    except FileNotFoundError:
+        return True
 
 
 def _may_enter(facts: os.stat_result, user: ServerUser) -> bool:

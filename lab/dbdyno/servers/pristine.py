@@ -11,7 +11,6 @@ import hashlib
 import json
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -49,11 +48,18 @@ def pristine(
             hint="name a folder that others may enter with DBDYNO_CACHE",
         )
     place = root / f"{entry.folder_name}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
-    with provision.locked(root / f"{place.name}.lock", report):
-        if not (place / MARKER).is_file():
-            report(f"{entry.reference}: initialising a data directory")
-            shutil.rmtree(place, ignore_errors=True)
-            _make(entry, home, deciding, user, place, identity)
+    try:
+        with provision.locked(root / f"{place.name}.lock", report):
+            if not (place / MARKER).is_file():
+                report(f"{entry.reference}: initialising a data directory")
+                shutil.rmtree(place, ignore_errors=True)
+                _make(entry, home, deciding, user, place, identity)
+    except OSError as error:
+        raise ProvisionError(
+            f"a data directory of {entry.reference} cannot be kept in the cache {root}",
+            found=str(error),
+            hint="check the folder's free space, or name another one with DBDYNO_CACHE",
+        ) from error
     return place / "data"
 
 
@@ -65,8 +71,7 @@ def _make(
     place: Path,
     identity: str,
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=place.parent) as made:
-        outer = Path(made)
+    with provision.fresh_folder(place) as outer:
         outer.chmod(0o711)
         work = outer / "server"
         for folder in (work, work / "tmp"):

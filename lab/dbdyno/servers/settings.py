@@ -67,6 +67,7 @@ OWNED: Final = frozenset(  # where an instance's files are is the lab's business
         *("basedir", "datadir", "socket", "pid_file", "log_error", "tmpdir", "init_file"),
         *("lc_messages_dir", "character_sets_dir", "bind_address", "networking", "user"),
         *("defaults_file", "defaults_extra_file", "defaults", "no_defaults", "grant_tables"),
+        *("innodb_data_home_dir", "innodb_log_group_home_dir", "innodb_undo_directory"),
         *("initialize", "initialize_insecure", "daemonize"),
     }
 )

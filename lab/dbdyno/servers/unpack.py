@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError
+from dbdyno.servers.places import make_open
 
 UNPACKED_BYTES_MAX: Final = 4 * 1024**3
 MODE_TAKEN: Final = 0o755  # drops set-user-ID, set-group-ID, sticky and foreign write bits
@@ -52,7 +53,7 @@ def _take_all(archive: tarfile.TarFile, target: Path, left_out: Collection[str])
         if taken_bytes > UNPACKED_BYTES_MAX:
             raise _unsafe(item.name, f"the archive is larger than {UNPACKED_BYTES_MAX} bytes")
         if item.isdir():
-            place.mkdir(parents=True, exist_ok=True)
+            make_open(place)
         elif item.issym():
             links.append((place, _safe_link(item)))
         elif item.isfile():
@@ -60,12 +61,12 @@ def _take_all(archive: tarfile.TarFile, target: Path, left_out: Collection[str])
         else:
             raise _unsafe(item.name, "it is neither a file, a folder nor a symbolic link")
     for place, destination in links:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_open(place.parent)
         place.symlink_to(destination)
 
 
 def _take_file(archive: tarfile.TarFile, item: tarfile.TarInfo, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
+    make_open(place.parent)
     source = archive.extractfile(item)
     if source is None:
         raise _unsafe(item.name, "it has no content")

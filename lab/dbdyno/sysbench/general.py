@@ -81,6 +81,6 @@ def _distribution(values: Values) -> dict[str, Any]:
     if name not in parameters:
         raise fatal(f"Invalid random numbers distribution: {name}.")
     for parameter, value in parameters[name].items():
-        if value < 0:
+        if not 0 <= value < float("inf"):
             raise fatal(f"Invalid value for the {name} distribution's {parameter}: {value}.")
     return {"name": name, **parameters[name]}

@@ -1,0 +1,68 @@
+"""The sentences a person reads, and changes with their intervals."""
+
+from __future__ import annotations
+
+import pytest
+from tests.judge.made_estimates import estimate, finding
+from tests.making import A, B
+
+from dbdyno.judge.verdict import Verdict, verdict_of
+from dbdyno.judge.wording import sentence
+from dbdyno.metric import BY_NAME, PRIMARY
+
+
+def decided(*facts, findings=(), **named) -> Verdict:
+    return verdict_of(estimate(*facts, **named), 0.02, findings)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [
+        (
+            decided(0.769, 0.75, 0.788, blocks=3),
+            f"{B} is worse than {A}: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)",
+        ),
+        (
+            decided(1.05, 1.04, 1.0604),
+            f"{B} is better than {A}: TPS +5.0 % [+4.0, +6.0], 8 blocks",
+        ),
+        (
+            decided(1.0002, 0.995, 1.0054, blocks=12),
+            f"{B} and {A} are equivalent within 2 %: TPS 0.0 % [−0.5, +0.5], 12 blocks",
+        ),
+        (
+            decided(1.0, 0.98, 1.02, blocks=5, log_sd=0.03),
+            f"{B} against {A} is undecided: TPS 0.0 % [−2.0, +2.0], 5 blocks; "
+            "to decide would take about 12 blocks",
+        ),
+        (
+            decided(1.0, 0.1, 10.0, blocks=4, log_sd=1.5),
+            f"{B} against {A} is undecided: TPS 0.0 % [−90.0, ×10.0], 4 blocks (few); "
+            "to decide would take more than 1\u202f000 blocks",
+        ),
+        (
+            decided(0.98, None, None, blocks=2),
+            f"{B} against {A} has no verdict: TPS −2.0 %, "
+            "2 sound blocks; 3 are the least for a verdict",
+        ),
+        (
+            decided(None, None, None, blocks=0, log_sd=None),
+            f"{B} against {A} has no verdict: 0 sound blocks; 3 are the least for a verdict",
+        ),
+        (
+            decided(0.98, None, None, blocks=1, findings=[finding("little-law")]),
+            f"{B} against {A} is void: 1 sound block; 3 are the least for a verdict, "
+            "1 void trial left out: little-law",
+        ),
+        (
+            decided(1.25, 1.2, 1.3, metric="latency_ms_avg"),
+            f"{B} is worse than {A}: avg +25.0 % [+20.0, +30.0], 8 blocks",
+        ),
+    ],
+)
+def test_sentence(verdict, text):
+    assert sentence(verdict) == text
+
+
+def test_sentence_uses_the_label_of_the_table():
+    assert BY_NAME[PRIMARY.name].label in sentence(decided(1.05, 1.04, 1.06))

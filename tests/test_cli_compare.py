@@ -8,7 +8,7 @@ import pytest
 
 from dbdyno.cli_compare import CompareOptions, read
 from dbdyno.errors import PlanError, UnknownSystemError
-from dbdyno.plan import Plan
+from dbdyno.plan import NOT_COMPARED, Plan
 
 KNOWN_WORKLOADS = ("oltp_read_write", "oltp_point_select")
 GOOD = CompareOptions(
@@ -108,6 +108,10 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
         (
             {"workloads": ("oltp_read_write", "oltp_read_write")},
             ["--workload: workloads: label used twice: oltp_read_write"],
+        ),
+        (
+            {"workloads": ("bulk_insert",)},
+            [f"--workload: {NOT_COMPARED['bulk_insert']}"],
         ),
         ({"threads": "8,8"}, ["--threads: each level once, found [8, 8]"]),
         (

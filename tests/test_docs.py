@@ -13,7 +13,7 @@ import test_tidy
 from dbdyno import _engine, plan_file, servers
 from dbdyno.cli import app
 from dbdyno.judge import audit
-from dbdyno.sysbench.options import GLOBAL_TABLE, WORKLOAD_TABLE
+from dbdyno.sysbench.options import GLOBAL_TABLE, OWN, by_name, of_test
 from dbdyno.sysbench.values import canonical
 from source import ROOT, named, with_suffix
 
@@ -60,7 +60,8 @@ def _check_sysbench(words: list[str]) -> None:
     for word in words:
         name = canonical(word.removeprefix("--").partition("=")[0])
         if word.startswith("--"):
-            assert name in GLOBAL_TABLE or name in WORKLOAD_TABLE, word
+            own = by_name(option for test in OWN for option in of_test(test))
+            assert name in GLOBAL_TABLE or name in own, word
         else:
             assert word in {*_engine.workloads(), "prepare", "run", "cleanup", "help"}, word
 

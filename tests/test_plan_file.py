@@ -12,11 +12,12 @@ from dbdyno import plan_file
 from dbdyno.errors import PlanError, UnknownSystemError
 from dbdyno.plan import Plan
 from dbdyno.plan_file_mistakes import TABLE_OPTIONS, WORKLOAD_OPTIONS
-from dbdyno.sysbench.options import WORKLOAD
+from dbdyno.sysbench.options import OWN, of_test
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 WORKLOADS = ("oltp_read_write", "oltp_read_only", "oltp_point_select")
+NEWER = ("select_random_points", "select_random_ranges", "bulk_insert")
 SYSTEMS = ("mysql:5.7.22", "mysql:8.0.15")
 LEAST = "systems: [mysql:8.0.15]\nworkloads: [oltp_read_only]\n"
 
@@ -165,9 +166,30 @@ def test_a_file_too_large_or_not_text_or_not_there(tmp_path):
         assert [str(mistake) for mistake in caught.value.mistakes] == [message]
 
 
+def test_random_selects_have_options_of_their_own():
+    text = (
+        "systems: [mysql:8.0.15]\nworkloads:\n- {name: select_random_points, options:"
+        " {random_points: 3}}\n- {name: select_random_ranges, options: {number_of_ranges: 2,"
+        " delta: 9}}\n"
+    )
+    plan = plan_file.read_text(text, "plan.yaml", NEWER, check)
+    assert [w.options for w in plan.workloads] == [
+        {"random_points": 3},
+        {"number_of_ranges": 2, "delta": 9},
+    ]
+
+
+def test_bulk_insert_is_told_to_have_no_place_in_a_plan():
+    text = "systems: [mysql:8.0.15]\nworkloads:\n- bulk_insert\n"
+    with pytest.raises(PlanError) as caught:
+        plan_file.read_text(text, "plan.yaml", NEWER, check)
+    (mistake,) = map(str, caught.value.mistakes)
+    assert mistake.startswith("line 3: workloads[0].name: bulk_insert fills tables of its own")
+
+
 def test_the_options_of_a_workload_are_sysbench_s():
     of_postgres = {"pgsql_variant"}
-    names = {option.name for option in WORKLOAD} - of_postgres
+    names = {option.name for test in OWN for option in of_test(test)} - of_postgres
     assert names == WORKLOAD_OPTIONS | set(TABLE_OPTIONS)
 
 

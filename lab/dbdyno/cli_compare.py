@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
-from dbdyno.plan import Plan
+from dbdyno.plan import NOT_COMPARED, Plan
 
 SOURCE: Final = "the command line"
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
@@ -130,8 +130,9 @@ def _check_workloads(
     names: tuple[str, ...], known: Collection[str], mistakes: list[PlanMistake]
 ) -> None:
     for name in names:
-        if name not in known:
-            message = f"unknown workload {name}; known are {', '.join(sorted(known))}"
+        if name not in known or name in NOT_COMPARED:
+            unknown = f"unknown workload {name}; known are {', '.join(sorted(known))}"
+            message = NOT_COMPARED.get(name, unknown)
             mistakes.append(PlanMistake("--workload", message))
 
 

@@ -15,6 +15,12 @@ from pydantic import Field, field_validator, model_validator
 
 from dbdyno.measurement import Cell, Noun
 
+NOT_COMPARED = {
+    "bulk_insert": "bulk_insert fills tables of its own, one for each connection, and a plan has"
+    " one dataset for all; run it with dbdyno sysbench"
+}
+"""Workloads that the engine has and a plan has no place for, and why."""
+
 OptionValue = bool | int | float | str
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$")]
 

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanMistake, UnknownSystemError
 from dbdyno.plan import (
+    NOT_COMPARED,
     DatasetPlan,
     DesignPlan,
     DistributionPlan,
@@ -31,6 +32,7 @@ WORKLOAD_OPTIONS = frozenset(
         *("auto_inc", "create_secondary", "delete_inserts", "distinct_ranges", "index_updates"),
         *("mysql_storage_engine", "non_index_updates", "order_ranges", "point_selects"),
         *("range_selects", "range_size", "secondary", "simple_ranges", "skip_trx", "sum_ranges"),
+        *("random_points", "number_of_ranges", "delta"),
     }
 )
 """sysbench's options of a workload, without those that a plan's dataset decides."""
@@ -174,9 +176,10 @@ def _workload_mistakes(
     document: Document, path: Path, workload: dict[str, Any], known: Collection[str]
 ) -> Iterator[PlanMistake]:
     name, options = workload.get("name"), workload.get("options")
-    if isinstance(name, str) and name not in known:
+    if isinstance(name, str) and (name not in known or name in NOT_COMPARED):
         named = (*path, "name")
-        message = f"there is no workload {name!r}{nearest(name, known)}"
+        unknown = f"there is no workload {name!r}{nearest(name, known)}"
+        message = NOT_COMPARED.get(name, unknown)
         yield PlanMistake(place(named), message, document.line(named))
     for option in options if isinstance(options, dict) else ():
         found = (*path, "options", option)

@@ -156,6 +156,39 @@ def test_both_do_the_same_statements(server, tables, dbdyno, sysbench, workload,
     assert queries.findall(our_output) == queries.findall(their_output)
 
 
+@pytest.mark.parametrize("mode", ["auto", "disable"])
+@pytest.mark.parametrize("workload", ["select_random_points", "select_random_ranges"])
+def test_both_select_the_same_random_values(server, tables, dbdyno, sysbench, workload, mode):
+    line = (workload, *TABLES_OPTIONS, "--events=60", "--time=0", "--rand-seed=5")
+    line = (*line, f"--db-ps-mode={mode}")
+    read = ("Com_select", "Handler_read_key", "Handler_read_next", "Innodb_rows_read")
+    rows = []
+    for tool in (dbdyno, sysbench):
+        before = settled(server)
+        output = tool(*line, "run")
+        after = settled(server)
+        assert events_of(output) == 60
+        rows.append([after[name] - before[name] for name in read])
+    assert rows[0] == rows[1]
+    assert rows[0][0] == 60
+
+
+# Of one connection's rows 39033 make the longest first INSERT; one more makes a second one.
+@pytest.mark.parametrize("events", [39033, 39034, 100_000])
+def test_both_insert_the_same_rows_in_bulk(server, dbdyno, sysbench, events):
+    seen = {}
+    for name, tool in (("dbdyno", dbdyno), ("sysbench", sysbench)):
+        told = tool("bulk_insert", "--threads=2", "prepare").splitlines()[1:]
+        line = ("bulk_insert", "--threads=1", f"--events={events}", "--time=0")
+        counts, output = counted(server, lambda tool=tool, line=line: tool(*line, "run"))
+        told += tool("bulk_insert", "--threads=2", "cleanup").splitlines()[1:]
+        queries = re.findall(r"(read|write|other|total): +([0-9]+)", output)
+        seen[name] = (counts, queries, events_of(output), told)
+    assert seen["dbdyno"] == seen["sysbench"]
+    assert seen["dbdyno"][2] == events
+    assert seen["dbdyno"][0]["Com_insert"] == {39033: 1, 39034: 2, 100_000: 3}[events]
+
+
 def test_both_tell_the_same_of_a_load(dbdyno, sysbench):
     told = {}
     for name, tool in (("dbdyno", dbdyno), ("sysbench", sysbench)):

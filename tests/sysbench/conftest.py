@@ -124,7 +124,7 @@ class FakeEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     fake = FakeEngine()
     workloads = ["oltp_read_write", "oltp_read_only", "oltp_write_only", "oltp_point_select"]
-    workloads += ["oltp_insert"]
+    workloads += ["oltp_insert", "select_random_points", "select_random_ranges", "bulk_insert"]
     monkeypatch.setattr(_engine, "workloads", lambda: workloads, raising=False)
     monkeypatch.setattr(_engine, "Stop", FakeStop, raising=False)
     for name in ("run", "prepare", "cleanup"):

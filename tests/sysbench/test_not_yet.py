@@ -3,7 +3,7 @@
 import pytest
 
 from dbdyno.sysbench.not_yet import OPTIONS, driven
-from dbdyno.sysbench.options import GLOBAL_TABLE, WORKLOAD_TABLE
+from dbdyno.sysbench.options import GLOBAL_TABLE, OWN, WORKLOAD, by_name
 
 NOT_YET = {
     "oltp_read_write --rate=100 run": "--rate: ",
@@ -39,7 +39,8 @@ def test_a_script_is_told_from_a_name_that_is_nothing(sysbench, tmp_path):
 def test_an_option_is_driven_or_not_yet_but_never_both():
     names = [option.name for option in OPTIONS]
     assert len(names) == len(set(names))
-    assert not set(names) & {*GLOBAL_TABLE, *WORKLOAD_TABLE}
+    own = by_name(option for several in (WORKLOAD, *OWN.values()) for option in several)
+    assert not set(names) & {*GLOBAL_TABLE, *own}
 
 
 def test_what_does_nothing_is_dropped_and_the_rest_kept():

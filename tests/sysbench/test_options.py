@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from dbdyno.sysbench.not_yet import OPTIONS
-from dbdyno.sysbench.options import DATABASE, GENERAL, LOG, MYSQL, RANDOM, WORKLOAD
+from dbdyno.sysbench.options import DATABASE, GENERAL, LOG, MYSQL, OWN, RANDOM, WORKLOAD, of_test
 from dbdyno.sysbench.values import canonical
 
 ADDED = {"rand-zipfian-exp"}  # of sysbench 1.1
@@ -39,10 +39,15 @@ def test_the_defaults_are_those_of_sysbench():
     }
 
 
-def test_the_options_of_a_test_are_those_of_sysbench():
-    assert {option.name: option.default for option in WORKLOAD} == helped("oltp_read_write", "help")
+@pytest.mark.parametrize("test", ["oltp_read_write", *OWN])
+def test_the_options_of_a_test_are_those_of_sysbench(test):
+    ours = {option.name: option.default for option in of_test(test)}
+    theirs = helped(test, "help")
+    assert ours == theirs
+    assert [*ours] == [*theirs]
 
 
 def test_no_name_stands_twice():
-    names = [canonical(option.name) for option in WORKLOAD] + [canonical(name) for name in OURS]
+    own = (*WORKLOAD, *(option for options in OWN.values() for option in options))
+    names = [canonical(option.name) for option in own] + [canonical(name) for name in OURS]
     assert len(names) == len(set(names))

@@ -107,6 +107,36 @@ def test_options_of_the_test_reach_the_engine_as_numbers_and_flags(sysbench, eng
     assert (options["skip_trx"], options["secondary"]) == (True, True)
 
 
+def test_random_selects_have_options_of_their_own(sysbench, engine):
+    options = spec_of(sysbench, engine, "select_random_points run")["workload"]["options"]
+    assert (options["random_points"], options["table_size"], "delta" in options) == (
+        10,
+        10000,
+        False,
+    )
+    line = "select_random_ranges --number-of-ranges=3 --delta=7 run"
+    options = spec_of(sysbench, engine, line)["workload"]["options"]
+    assert (options["number_of_ranges"], options["delta"]) == (3, 7)
+    assert sysbench("oltp_read_only --delta=7 run") == 1
+    assert sysbench.stderr.startswith("invalid option: --delta=7\n")
+
+
+def test_bulk_insert_has_a_table_for_each_connection(sysbench, engine):
+    login = {"endpoint": {"host": "db", "port": 3306}, "user": "sbtest", "password": ""}
+    cleanup = {**login, "database": "sbtest", "tables": 3}
+    line = "bulk_insert --mysql-host=db --threads=3 --tables=9 --table-size=7 "
+    assert spec_of(sysbench, engine, line + "cleanup") == cleanup
+    assert spec_of(sysbench, engine, line + "prepare") == {
+        **cleanup,
+        "layout": "bulk_insert",
+        "table_size": 0,
+        "create_secondary": False,
+        "seed": 1,
+        "threads": 1,
+    }
+    assert spec_of(sysbench, engine, line + "run")["workload"]["name"] == "bulk_insert"
+
+
 def test_a_prepare_has_the_tables_options(sysbench, engine):
     line = (
         "oltp_read_write --mysql-host=db --auto-inc=off --secondary --create_secondary=off"

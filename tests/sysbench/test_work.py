@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from dbdyno import __version__
+from dbdyno import __version__, _engine
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -51,6 +51,31 @@ def test_a_script_of_empty_tables_tells_of_no_rows(sysbench, engine):
     assert sysbench("oltp_insert --auto_inc=off --tables=1 prepare") == 0
     assert engine.specs[0]["table_size"] == 0
     assert "Inserting" not in sysbench.stdout
+
+
+def test_bulk_insert_tells_of_its_tables_as_sysbench_does(sysbench, engine, monkeypatch):
+    def create(spec, tell, stop):
+        for table in range(1, json.loads(spec)["tables"] + 1):
+            tell(json.dumps({"table": table, "stage": "create"}))
+        return "{}"
+
+    monkeypatch.setattr(_engine, "prepare", create)
+    assert sysbench("bulk_insert --threads=2 prepare") == 0
+    told = sysbench.stdout.split("\n\n")[1]
+    assert told == "Creating table 'sbtest1'...\nCreating table 'sbtest2'...\n"
+    assert sysbench("bulk_insert --threads=2 cleanup") == 0
+    assert sysbench.stdout.endswith("Dropping table 'sbtest1'...\nDropping table 'sbtest2'...\n")
+
+
+def test_a_statement_that_is_never_prepared_fails_as_a_query(sysbench, engine):
+    engine.failure = {"code": 1062, "sqlstate": "23000", "message": "Dup", "statement": "inserts"}
+    for test, call in (
+        ("bulk_insert", "mysql_drv_query()"),
+        ("oltp_insert", "mysql_drv_query()"),
+        ("oltp_read_write", "mysql_stmt_execute()"),
+    ):
+        assert sysbench(f"{test} run") == 1
+        assert f"FATAL: {call} returned error 1062 (Dup)" in sysbench.stdout
 
 
 def test_cleanup_names_each_table(sysbench, engine):

@@ -4,18 +4,17 @@
 //! the packets of one event, and ten thousand of them fit into one thread.
 
 use crate::event::{Event, Reply, Step};
-use crate::random::Random;
-use crate::workload::Workload;
+use crate::workload::{Client, Workload};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, ScanError, Scanner};
 
 /// A connection that is logged in.
 pub struct Connection {
     scanner: Scanner,
-    random: Random,
-    statement_ids: Vec<u32>,
+    client: Client,
     event: Event,
     step: usize,
     in_flight: bool,
+    leaving: bool,
     /// When the event was meant to begin, ns of the run's clock.
     pub due_ns: u64,
     /// When its first statement was sent.
@@ -36,16 +35,16 @@ pub struct Share {
 }
 
 impl Connection {
-    /// A connection that draws from `random` and has prepared the workload's statements.
+    /// A connection that has prepared the workload's statements.
     #[must_use]
-    pub fn new(deprecate_eof: bool, statement_ids: Vec<u32>, random: Random) -> Self {
+    pub fn new(deprecate_eof: bool, client: Client) -> Self {
         Self {
             scanner: Scanner::new(deprecate_eof),
-            random,
-            statement_ids,
+            client,
             event: Event::default(),
             step: 0,
             in_flight: false,
+            leaving: false,
             due_ns: 0,
             sent_ns: 0,
             asked_ns: 0,
@@ -53,13 +52,28 @@ impl Connection {
         }
     }
 
-    /// Draws an event anew; it was due at `due_ns`. Its first packet is the next request.
-    pub fn draw(&mut self, workload: &dyn Workload, due_ns: u64) {
-        self.event.clear();
-        workload.fill(&mut self.random, &self.statement_ids, &mut self.event);
+    /// Draws an event anew; it was due at `due_ns`. Its first packet is the next request; false when
+    /// it has none and so is complete.
+    pub fn draw(&mut self, workload: &dyn Workload, due_ns: u64) -> bool {
+        workload.fill(&mut self.client, &mut self.event);
         self.step = 0;
         self.due_ns = due_ns;
         self.in_flight = true;
+        !self.event.steps.is_empty()
+    }
+
+    /// No event is begun any more. True when something is left to send, which is the next request.
+    pub fn leave(&mut self, workload: &dyn Workload) -> bool {
+        workload.finish(&mut self.event);
+        self.step = 0;
+        self.leaving = true;
+        !self.event.steps.is_empty()
+    }
+
+    /// Whether what was left after the last event is being sent.
+    #[must_use]
+    pub const fn is_leaving(&self) -> bool {
+        self.leaving
     }
 
     /// The packet of the current statement; its reply is expected from now on.

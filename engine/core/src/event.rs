@@ -31,11 +31,15 @@ pub enum StatementKind {
     Deletes,
     /// `INSERT INTO …`
     Inserts,
+    /// `SELECT id, k, c, pad … WHERE k IN (?, …)`
+    RandomPoints,
+    /// `SELECT count(k) … WHERE k BETWEEN ? AND ? OR …`
+    RandomRanges,
 }
 
 impl StatementKind {
     /// Every kind, in the order of its discriminant.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Begin,
         Self::Commit,
         Self::PointSelects,
@@ -47,6 +51,8 @@ impl StatementKind {
         Self::NonIndexUpdates,
         Self::Deletes,
         Self::Inserts,
+        Self::RandomPoints,
+        Self::RandomRanges,
     ];
 
     /// The name used in records and reports: sysbench's option of the same meaning.
@@ -64,6 +70,8 @@ impl StatementKind {
             Self::NonIndexUpdates => "non_index_updates",
             Self::Deletes => "deletes",
             Self::Inserts => "inserts",
+            Self::RandomPoints => "random_points",
+            Self::RandomRanges => "random_ranges",
         }
     }
 }
@@ -91,7 +99,8 @@ pub struct Step {
 /// The packets of one event, in order; reused from event to event.
 #[derive(Debug, Default)]
 pub struct Event {
-    /// All packets, one behind the other, headers included.
+    /// All packets, one behind the other, headers included. What stands behind the last step is a
+    /// packet that a later event goes on with.
     pub bytes: Vec<u8>,
     /// Where each packet ends and what it is.
     pub steps: Vec<Step>,
@@ -111,6 +120,13 @@ impl Event {
     pub fn close_step(&mut self, kind: StatementKind, reply: Reply) {
         let end = u32::try_from(self.bytes.len()).expect("an event is far below 4 GiB");
         self.steps.push(Step { end, kind, reply });
+    }
+
+    /// Forgets the packets that are closed; one that is still open stays, at the beginning.
+    pub fn drop_closed(&mut self) {
+        let closed = self.steps.last().map_or(0, |step| step.end as usize);
+        self.bytes.drain(..closed);
+        self.steps.clear();
     }
 
     /// The packet of step `index`.

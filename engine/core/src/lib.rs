@@ -9,6 +9,7 @@ pub mod event;
 pub mod histogram;
 pub mod merge;
 pub mod opening;
+pub mod orders;
 pub mod random;
 pub mod reactor;
 pub mod record;

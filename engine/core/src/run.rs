@@ -12,7 +12,7 @@ use crate::run_record::{Fairness, IntervalRecord, MeasuredCpu, Progress, RunReco
 use crate::schedule::Slice;
 use crate::spec::{RunSpec, ns};
 use crate::worker::{Control, Legacy, Orders, PATIENCE, Worker};
-use crate::workload::Workload;
+use crate::workload::{Client, Workload};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -118,10 +118,11 @@ fn teams(spec: &RunSpec, opened: Vec<Opened>) -> Vec<Team> {
     let threads = spec.engine_threads(cores);
     let mut teams: Vec<Team> = (0..threads).map(|_| Team::default()).collect();
     let streams = spec.seeding.streams(spec.seed);
-    for ((index, one), random) in opened.into_iter().enumerate().zip(streams) {
+    for (((index, one), number), random) in opened.into_iter().enumerate().zip(0..).zip(streams) {
         let (sockets, connections) = &mut teams[index % threads];
         sockets.push(one.socket);
-        connections.push(Connection::new(one.deprecate_eof, one.statement_ids, random));
+        let client = Client::new(number, one.statement_ids, random);
+        connections.push(Connection::new(one.deprecate_eof, client));
     }
     teams
 }

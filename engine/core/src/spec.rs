@@ -210,6 +210,7 @@ impl RunSpec {
             options: self.workload.options.clone(),
             distribution: self.distribution,
             prepared: self.prepared,
+            connections: self.connections,
         });
         match built {
             Ok(workload) if mistakes.is_empty() => Ok(workload),

@@ -4,78 +4,22 @@
 //! the next. Nothing here allocates, logs or locks once the buffers have grown, and the clock is
 //! read once a reply.
 
-use crate::clock::Clock;
-use crate::connection::{Connection, Share};
+use crate::connection::Connection;
 use crate::error::Failure;
+pub use crate::orders::{Control, Legacy, Orders};
 use crate::reactor::{Arrival, Reactor, What};
-use crate::record::{Answer, Recorder, WindowCpu};
+use crate::record::{Answer, Recorder};
 use crate::schedule::{Phase, closed_loop_due_ns};
-use crate::spec::IgnoredErrors;
-use crate::workload::Workload;
 use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::{Outcome, ServerError, Summary};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How soon a worker notices a stop or the end of a slice when no reply comes.
 pub const PATIENCE: Duration = Duration::from_millis(50);
 /// How long events in flight may still come home after a stop.
 const STOP_GRACE_NS: u64 = 500_000_000;
-
-/// What all workers of a run share.
-pub struct Control<'a> {
-    /// The user wants it to end.
-    pub stop: &'a AtomicBool,
-    /// A worker failed: all end.
-    pub failed: AtomicBool,
-    /// Events still to be begun after the warm-up; None for no limit. Those that the end of the
-    /// warm-up finds in flight are not among them.
-    pub budget: Option<AtomicU64>,
-}
-
-impl Control<'_> {
-    fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
-    }
-
-    /// Takes one event out of the budget.
-    fn claim(&self, phase: Phase) -> bool {
-        let Some(budget) = self.budget.as_ref().filter(|_| phase != Phase::Warmup) else {
-            return true;
-        };
-        budget
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
-            .is_ok()
-    }
-}
-
-/// What a worker is told about the run.
-#[derive(Clone, Copy)]
-pub struct Orders<'a> {
-    /// What is run.
-    pub workload: &'a dyn Workload,
-    /// Errors that begin the event again.
-    pub ignored: &'a IgnoredErrors,
-    /// The run's clock.
-    pub clock: Clock,
-    /// No event is begun from here on, ns.
-    pub deadline_ns: u64,
-    /// What is still in flight is given up from here on, ns.
-    pub give_up_ns: u64,
-    /// What all workers share.
-    pub control: &'a Control<'a>,
-}
-
-/// What a worker leaves behind.
-pub struct Legacy {
-    /// Why it ended early; None if it did not.
-    pub failure: Option<Failure>,
-    /// Its CPU in the measured window.
-    pub cpu: WindowCpu,
-    /// Each connection's part.
-    pub shares: Vec<Share>,
-}
 
 /// One thread of the engine.
 pub struct Worker<'a, R: Reactor> {
@@ -175,31 +119,55 @@ impl<'a, R: Reactor> Worker<'a, R> {
             connection.asked_ns = self.now_ns;
             return self.send(slot);
         }
+        if connection.is_leaving() {
+            self.rest(slot);
+            return Ok(());
+        }
+        self.complete(slot);
+        self.begin_event(slot)
+    }
+
+    #[inline]
+    fn complete(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
         self.recorder.event(connection.due_ns, connection.sent_ns, self.now_ns);
         if self.recorder.phase() != Phase::Warmup {
             connection.completed(self.now_ns.saturating_sub(connection.due_ns));
         }
-        self.begin_event(slot)
     }
 
-    /// Begins the connection's next event, unless the run is over.
+    /// Begins the connection's next event that has something to send, unless the run is over.
     #[inline]
     fn begin_event(&mut self, slot: usize) -> Result<(), Failure> {
-        let control = self.orders.control;
-        let over = self.now_ns >= self.orders.deadline_ns || control.is_over();
-        if over || !control.claim(self.recorder.phase()) {
-            self.rest(slot);
-            return Ok(());
+        let mut has_sent_nothing = false;
+        loop {
+            let control = self.orders.control;
+            let over = self.now_ns >= self.orders.deadline_ns || control.is_over();
+            if over || !control.claim(self.recorder.phase()) {
+                return self.leave(slot);
+            }
+            if self.draw(slot, closed_loop_due_ns(self.now_ns)) {
+                self.send(slot)?;
+                // Many silent events took a while: this request does not wait for more of them.
+                return if has_sent_nothing { self.flush() } else { Ok(()) };
+            }
+            has_sent_nothing = true;
+            self.complete(slot);
         }
-        self.draw_and_send(slot, closed_loop_due_ns(self.now_ns))
     }
 
-    fn draw_and_send(&mut self, slot: usize, due_ns: u64) -> Result<(), Failure> {
+    /// Draws an event; false when it has nothing to send and so ends at once.
+    #[inline]
+    fn draw(&mut self, slot: usize, due_ns: u64) -> bool {
         let connection = &mut self.connections[slot];
-        connection.draw(self.orders.workload, due_ns);
+        let has_request = connection.draw(self.orders.workload, due_ns);
         connection.sent_ns = self.orders.clock.now_ns();
         connection.asked_ns = connection.sent_ns;
-        self.send(slot)
+        if !has_request {
+            self.now_ns = connection.sent_ns;
+            self.recorder.advance(self.now_ns);
+        }
+        has_request
     }
 
     #[inline]
@@ -207,6 +175,11 @@ impl<'a, R: Reactor> Worker<'a, R> {
         let packet = self.connections[slot].request();
         self.recorder.sent(packet.len());
         self.reactor.send(slot_number(slot), packet).map_err(|error| broken(&error))
+    }
+
+    #[cold]
+    fn flush(&mut self) -> Result<(), Failure> {
+        self.reactor.flush().map_err(|error| broken(&error))
     }
 
     /// A statement failed: an ignorable error begins the event again, as sysbench does, with new
@@ -226,13 +199,30 @@ impl<'a, R: Reactor> Worker<'a, R> {
                 ..Failure::new("run", &*error.message)
             });
         }
-        if self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over() {
-            self.rest(slot);
-            return Ok(());
+        let over = self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over();
+        if over || connection.is_leaving() {
+            return self.leave(slot);
         }
         self.recorder.restart();
         let due_ns = connection.due_ns;
-        self.draw_and_send(slot, due_ns)
+        if self.draw(slot, due_ns) {
+            return self.send(slot);
+        }
+        self.complete(slot);
+        self.begin_event(slot)
+    }
+
+    /// The connection's events are over: what its workload kept back is sent, unless the run was
+    /// stopped, and then it rests.
+    fn leave(&mut self, slot: usize) -> Result<(), Failure> {
+        let connection = &mut self.connections[slot];
+        let is_stopped = self.orders.control.is_over();
+        if is_stopped || connection.is_leaving() || !connection.leave(self.orders.workload) {
+            self.rest(slot);
+            return Ok(());
+        }
+        connection.asked_ns = self.orders.clock.now_ns();
+        self.send(slot)
     }
 
     fn rest(&mut self, slot: usize) {

@@ -10,6 +10,7 @@ use dbdyno_core::reference::{Reference, Script};
 use dbdyno_core::schedule::Timetable;
 use dbdyno_core::spec::RunSpec;
 use dbdyno_core::worker::{Control, Orders, PATIENCE, Worker};
+use dbdyno_core::workload::Client;
 use serde_json::json;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -55,7 +56,8 @@ fn allocations<R: Reactor>(server: &Reference, events: u64, prepared: bool) -> u
         .into_iter()
         .zip(Seeding::Streams.streams(1))
         .map(|(one, random)| {
-            (one.socket, Connection::new(one.deprecate_eof, one.statement_ids, random))
+            let client = Client::new(0, one.statement_ids, random);
+            (one.socket, Connection::new(one.deprecate_eof, client))
         })
         .unzip();
     let (finished, _intervals) = std::sync::mpsc::channel();

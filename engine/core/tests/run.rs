@@ -110,6 +110,57 @@ fn a_deadlock_begins_the_event_again_and_is_counted() {
     assert!((restarts..=restarts + 2).contains(&errors), "{errors} errors, {restarts} restarts");
 }
 
+/// Of 100,000 events of each connection two send an INSERT; a third one leaves after the last event.
+#[test]
+fn bulk_insert_counts_rows_as_events_and_sends_what_is_left() {
+    for reactor in reactors() {
+        let server = server(Script { log_statements: true, ..Script::default() });
+        let changes =
+            json!({"connections": 1, "window_s": 0, "events": 100_000, "reactor": reactor});
+        let record = go(&server, "bulk_insert", &changes);
+        assert_eq!((record.failure.clone(), record.stopped_by), (None, "events"));
+        assert_eq!((total(&record, "events"), total(&record, "writes")), (100_000, 3));
+        let fairness = serde_json::to_value(record.fairness).unwrap();
+        assert_eq!(fairness["events_mean"], 100_000.0);
+        let inserts: Vec<String> = server.log().into_iter().map(|it| it.text).collect();
+        let rows: usize = inserts.iter().map(|sql| sql.matches('(').count()).sum();
+        assert_eq!((inserts.len(), rows), (3, 100_000), "{reactor}");
+        assert!(inserts[2].ends_with(",(100000,100000)"));
+    }
+}
+
+#[test]
+fn bulk_insert_ends_in_time_and_has_sent_every_row() {
+    let server = server(Script { log_statements: true, ..Script::default() });
+    let record = go(&server, "bulk_insert", &json!({}));
+    assert_eq!((record.failure.clone(), record.stopped_by), (None, "time"));
+    let rows = |sql: &str| sql.matches('(').count() as u64;
+    let sent: u64 = server.log().iter().map(|it| rows(&it.text)).sum();
+    assert_eq!(sent, total(&record, "events"));
+    assert!(sent > 1000, "{sent} rows");
+}
+
+/// Every other INSERT is refused: two of the five long ones, and the rest at the end.
+#[test]
+fn bulk_insert_survives_ignored_errors() {
+    let fail = Fail {
+        every_nth_statement: 2,
+        code: 1213,
+        sqlstate: *b"40001",
+        message: "Deadlock found".into(),
+        only_containing: None,
+    };
+    let server = server(Script { fail: Some(fail), ..Script::default() });
+    let changes = json!({"connections": 1, "window_s": 0, "events": 200_000});
+    let record = go(&server, "bulk_insert", &changes);
+    assert_eq!((record.failure.clone(), record.stopped_by), (None, "events"));
+    assert_eq!((total(&record, "events"), total(&record, "writes")), (200_000, 3));
+    assert_eq!(total(&record, "restarts"), 2);
+    let errors = serde_json::to_value(&record.intervals).unwrap();
+    let refused = |it: &Value| it["errors"]["1213"].as_u64().unwrap_or(0);
+    assert_eq!(errors.as_array().unwrap().iter().map(refused).sum::<u64>(), 3);
+}
+
 #[test]
 fn an_error_that_never_goes_away_does_not_outlast_the_window() {
     let fail = Fail {

@@ -8,7 +8,7 @@ use dbdyno_core::record::{Interval, Recorder};
 use dbdyno_core::schedule::Timetable;
 use dbdyno_core::spec::IgnoredErrors;
 use dbdyno_core::worker::{Control, Legacy, Orders, PATIENCE, Worker};
-use dbdyno_core::workload::{WorkloadSpec, build};
+use dbdyno_core::workload::{Client, WorkloadSpec, build};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -28,6 +28,7 @@ fn load<R: Reactor>(sockets: Vec<OwnedFd>, budget: u64) -> (Legacy, Vec<Interval
         options: serde_json::Map::new(),
         distribution: Distribution::Uniform {},
         prepared: false,
+        connections: sockets.len() as u32,
     });
     let (stop, ignored) = (AtomicBool::new(false), IgnoredErrors::Codes(Vec::new()));
     let control = Control {
@@ -36,7 +37,9 @@ fn load<R: Reactor>(sockets: Vec<OwnedFd>, budget: u64) -> (Legacy, Vec<Interval
         budget: Some(AtomicU64::new(budget)),
     };
     let connections = (0..sockets.len() as u64)
-        .map(|stream| Connection::new(true, Vec::new(), Random::for_stream(1, stream)))
+        .map(|stream| {
+            Connection::new(true, Client::new(0, Vec::new(), Random::for_stream(1, stream)))
+        })
         .collect();
     let (finished, intervals) = channel();
     let recorder = Recorder::new(Timetable::new(0, 0, 0), 0, finished);

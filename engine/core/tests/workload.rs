@@ -6,7 +6,7 @@
 
 use dbdyno_core::event::{Event, Reply, StatementKind};
 use dbdyno_core::random::{Distribution, Random, Seeding};
-use dbdyno_core::workload::{Workload, WorkloadSpec, build, names};
+use dbdyno_core::workload::{Client, Workload, WorkloadSpec, build, names};
 use dbdyno_wire::mysql::command::Command;
 use dbdyno_wire::mysql::packet::{HEADER_LENGTH, Header};
 use dbdyno_wire::mysql::parameter;
@@ -19,6 +19,7 @@ fn spec(name: &str, options: Value, prepared: bool) -> WorkloadSpec {
         options: options.as_object().expect("a map").clone(),
         distribution: Distribution::default(),
         prepared,
+        connections: 1,
     }
 }
 
@@ -37,9 +38,15 @@ fn oracle_options() -> Value {
 fn golden(name: &str) -> (Vec<String>, Vec<String>) {
     let path = format!("{}/tests/golden/{name}.sql", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("a golden file");
-    let lines = text.lines().map(str::to_owned);
+    // Written out: a line break within a statement, a blank at its end.
+    let lines = text.lines().map(|line| line.replace("\\n", "\n").replace("\\s", " "));
     let (prepared, sent): (Vec<String>, _) = lines.partition(|it| it.starts_with("prepare: "));
     (prepared.iter().map(|it| it["prepare: ".len()..].to_owned()).collect(), sent)
+}
+
+/// All but `bulk_insert`, whose statements have half a megabyte.
+fn names_with_golden_files() -> Vec<&'static str> {
+    names().into_iter().filter(|name| *name != "bulk_insert").collect()
 }
 
 /// The SQL of each packet of `event`; an execution's parameters stand in it as literals.
@@ -73,19 +80,19 @@ fn literal(value: &parameter::Value) -> String {
 /// The ids a server might give to a workload's statements.
 const FIRST_ID: u32 = 40;
 
-fn ids(workload: &dyn Workload) -> Vec<u32> {
-    (FIRST_ID..).take(workload.statements().len()).collect()
+fn client(workload: &dyn Workload, random: Random) -> Client {
+    Client::new(0, (FIRST_ID..).take(workload.statements().len()).collect(), random)
 }
 
 #[test]
 fn two_events_are_those_of_sysbench() {
-    for name in names() {
+    for name in names_with_golden_files() {
         let workload = made(name, oracle_options(), false);
-        let mut random = Random::new(Seeding::Sysbench, 7, 0);
+        let mut client = Client::new(0, vec![], Random::new(Seeding::Sysbench, 7, 0));
         let mut event = Event::default();
         let mut sent = Vec::new();
         for _ in 0..2 {
-            workload.fill(&mut random, &[], &mut event);
+            workload.fill(&mut client, &mut event);
             assert!(event.steps.iter().all(|step| step.reply == Reply::Text));
             sent.extend(texts(&*workload, &event));
         }
@@ -96,7 +103,7 @@ fn two_events_are_those_of_sysbench() {
 
 #[test]
 fn statements_are_prepared_in_the_order_of_sysbench() {
-    for name in names() {
+    for name in names_with_golden_files() {
         let workload = made(name, oracle_options(), true);
         let ours: Vec<&str> = workload.statements().iter().map(|it| it.sql.as_str()).collect();
         assert_eq!(ours, golden(name).0, "{name}");
@@ -114,17 +121,78 @@ fn events_have_as_many_statements_as_announced() {
         ("oltp_update_non_index", 1),
         ("oltp_delete", 1),
         ("oltp_insert", 1),
+        ("select_random_points", 1),
+        ("select_random_ranges", 1),
     ] {
         for prepared in [true, false] {
             let workload = made(name, json!({}), prepared);
             assert_eq!(workload.name(), name);
             assert_eq!(workload.queries_per_event(), queries, "{name}");
             let mut event = Event::default();
-            workload.fill(&mut Random::for_stream(1, 1), &ids(&*workload), &mut event);
+            workload.fill(&mut client(&*workload, Random::for_stream(1, 1)), &mut event);
             assert_eq!(event.steps.len(), queries as usize, "{name}");
         }
     }
-    assert_eq!(names().len(), 8);
+    assert_eq!(names().len(), 11, "and bulk_insert");
+}
+
+/// `(--threads=3, thread 2, --rand-type=uniform, two events)`, where a part has no whole length.
+#[test]
+fn each_client_draws_from_its_own_part() {
+    for (name, options) in [
+        ("select_random_points", json!({"table_size": 100_000, "random_points": 3})),
+        (
+            "select_random_ranges",
+            json!({"table_size": 100_000, "number_of_ranges": 2, "delta": 7, "tables": 3}),
+        ),
+    ] {
+        let mut spec = spec(name, options, true);
+        (spec.connections, spec.distribution) = (3, Distribution::Uniform {});
+        let workload = build(&spec).expect("a sound specification");
+        let mut client = client(&*workload, Random::new(Seeding::Sysbench, 7, 0));
+        client.number = 2;
+        let mut event = Event::default();
+        let mut sent = Vec::new();
+        for _ in 0..2 {
+            workload.fill(&mut client, &mut event);
+            assert!(event.steps.iter().all(|step| step.reply == Reply::Binary));
+            sent.extend(texts(&*workload, &event));
+        }
+        let (prepared, expected) = golden(&format!("{name}.client_2_of_3"));
+        assert_eq!(sent, expected, "{name}");
+        assert_eq!(workload.statements()[0].sql, prepared[0]);
+    }
+}
+
+#[test]
+fn bulk_insert_sends_what_fits_into_half_a_megabyte() {
+    let workload = made("bulk_insert", json!({}), true);
+    let mut client = client(&*workload, Random::for_stream(1, 1));
+    client.number = 6;
+    let mut event = Event::default();
+    let mut sent = Vec::new();
+    for _ in 0..100_000 {
+        workload.fill(&mut client, &mut event);
+        assert!(event.steps.len() <= 1);
+        sent.extend(texts(&*workload, &event));
+    }
+    assert_eq!(sent.len(), 2, "sysbench sends after row 39033 and so on");
+    workload.finish(&mut event);
+    sent.extend(texts(&*workload, &event));
+    workload.finish(&mut event);
+    assert_eq!(event.steps, [], "nothing is left");
+    let row = |id: usize| format!("({id},{id})");
+    let mut id = 0;
+    for sql in &sent {
+        let rows = sql.strip_prefix("INSERT INTO sbtest7 VALUES").expect("its own table");
+        for found in rows.split_inclusive("),").map(|it| it.trim_end_matches(',')) {
+            id += 1;
+            assert_eq!(found, row(id));
+        }
+        // sysbench counts a comma and a byte for the end with each row.
+        assert!(sql.len() < 524_288 && (id == 100_000 || sql.len() + row(id).len() + 2 > 524_288));
+    }
+    assert_eq!(id, 100_000);
 }
 
 #[test]
@@ -160,18 +228,19 @@ fn any_options() -> impl Strategy<Value = Value> {
 proptest! {
     /// Packets parse back, with as many parameters as placeholders, to the SQL of the text protocol.
     #[test]
-    fn both_protocols_say_the_same(options in any_options(), seed: u64, name in 0..8_usize) {
-        let name = names()[name];
+    fn both_protocols_say_the_same(options in any_options(), seed: u64, name in 0..10_usize) {
+        let name = names_with_golden_files()[name];
         let Ok(text) = build(&spec(name, options.clone(), false)) else {
             // Options that leave nothing to do.
             return Ok(());
         };
         let prepared = made(name, options, true);
         let [sent, executed] = [&*text, &*prepared].map(|workload| {
-            let (mut event, mut random) = (Event::default(), Random::for_stream(seed, 0));
-            workload.fill(&mut random, &ids(workload), &mut event);
+            let mut event = Event::default();
+            let mut client = client(workload, Random::for_stream(seed, 0));
+            workload.fill(&mut client, &mut event);
             let kinds: Vec<StatementKind> = event.steps.iter().map(|step| step.kind).collect();
-            (texts(workload, &event), kinds, random)
+            (texts(workload, &event), kinds, client.random)
         });
         prop_assert_eq!(sent.1.len(), text.queries_per_event() as usize);
         prop_assert_eq!(sent, executed);
@@ -182,7 +251,8 @@ proptest! {
 fn begin_is_text_and_commit_is_prepared() {
     let workload = made("oltp_write_only", json!({}), true);
     let mut event = Event::default();
-    workload.fill(&mut Random::for_stream(1, 1), &[11, 12, 13, 14, 15], &mut event);
+    let ids = vec![11, 12, 13, 14, 15];
+    workload.fill(&mut Client::new(0, ids, Random::for_stream(1, 1)), &mut event);
     let last = event.steps.len() - 1;
     assert_eq!(event.packet(0), b"\x06\0\0\0\x03BEGIN");
     assert_eq!(event.steps[0].reply, Reply::Text);
@@ -192,16 +262,18 @@ fn begin_is_text_and_commit_is_prepared() {
 
 #[test]
 fn an_event_grows_no_memory_after_the_first() {
-    let workload = made("oltp_read_write", json!({"table_size": 10}), false);
-    let mut random = Random::for_stream(1, 1);
-    let mut event = Event::default();
-    event.bytes.reserve(8192);
-    workload.fill(&mut random, &[], &mut event);
-    let (bytes, steps) = (event.bytes.as_ptr(), event.steps.as_ptr());
-    for _ in 0..100 {
-        workload.fill(&mut random, &[], &mut event);
+    for name in ["oltp_read_write", "select_random_ranges"] {
+        let workload = made(name, json!({"table_size": 10}), false);
+        let mut client = client(&*workload, Random::for_stream(1, 1));
+        let mut event = Event::default();
+        event.bytes.reserve(8192);
+        workload.fill(&mut client, &mut event);
+        let (bytes, steps) = (event.bytes.as_ptr(), event.steps.as_ptr());
+        for _ in 0..100 {
+            workload.fill(&mut client, &mut event);
+        }
+        assert_eq!((bytes, steps), (event.bytes.as_ptr(), event.steps.as_ptr()), "{name}");
     }
-    assert_eq!((bytes, steps), (event.bytes.as_ptr(), event.steps.as_ptr()));
 }
 
 #[test]
@@ -210,7 +282,7 @@ fn inserts_without_auto_inc_have_ids_of_their_own() {
     let mut event = Event::default();
     let mut ids = Vec::new();
     for stream in 0..2 {
-        workload.fill(&mut Random::for_stream(1, stream), &[], &mut event);
+        workload.fill(&mut client(&*workload, Random::for_stream(1, stream)), &mut event);
         let text = texts(&*workload, &event).remove(0);
         let id = text.split_once("VALUES (").expect("a row").1.split(',').next().expect("an id");
         ids.push(id.parse::<i64>().expect("a number") + 2_147_483_648);

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from dbdyno.sysbench.options import GLOBAL_TABLE, WORKLOAD_TABLE
+from dbdyno.sysbench.options import GLOBAL_TABLE, by_name, of_test
 from dbdyno.sysbench.refusal import argument_error
 from dbdyno.sysbench.values import Option, Values, boolean, canonical
 
@@ -61,11 +61,14 @@ def workload_values(line: CommandLine, typed: Mapping[str, str | None]) -> Value
     Raises:
         Refusal: an option is unknown, or a BOOL option is neither on nor off.
     """
-    known = _accepted(GLOBAL_TABLE, typed) | _accepted(WORKLOAD_TABLE, typed)
+    table = by_name(of_test(line.test))
+    accepted = _accepted(table, typed)
+    known = _accepted(GLOBAL_TABLE, typed) | accepted
     for name in typed:
         if name not in known:
-            raise argument_error(f"invalid option: {line.spelled[name]}", *_meant(name))
-    return Values(WORKLOAD_TABLE, _accepted(WORKLOAD_TABLE, typed))
+            hint = _meant(name, {**GLOBAL_TABLE, **table})
+            raise argument_error(f"invalid option: {line.spelled[name]}", *hint)
+    return Values(table, accepted)
 
 
 def _accepted(
@@ -78,11 +81,11 @@ def _accepted(
     }
 
 
-def _meant(name: str) -> list[str]:
+def _meant(name: str, table: Mapping[str, Option]) -> list[str]:
     """What a mistyped option may have been meant to be; for a known one, its value is wrong."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
 
-    if name in GLOBAL_TABLE or name in WORKLOAD_TABLE:
+    if name in table:
         return ["  hint: it takes on or off"]
-    near = get_close_matches(name, [*GLOBAL_TABLE, *WORKLOAD_TABLE], n=1)
+    near = get_close_matches(name, [*table], n=1)
     return [f"  hint: did you mean --{near[0]}?"] if near else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno import __version__, _engine
-from dbdyno.sysbench.options import DATABASE, GENERAL, LOG, MYSQL, RANDOM, WORKLOAD
+from dbdyno.sysbench.options import DATABASE, GENERAL, LOG, MYSQL, RANDOM, of_test
 from dbdyno.sysbench.values import Option
 
 COMPATIBLE_WITH = "1.0.20"
@@ -46,7 +46,7 @@ def general_help() -> str:
 
 def workload_help(name: str) -> str:
     """What ``<testname> help`` shows."""
-    return _section(f"{name} options", WORKLOAD) + "\n"
+    return _section(f"{name} options", of_test(name)) + "\n"
 
 
 def _section(title: str, options: Sequence[Option]) -> str:

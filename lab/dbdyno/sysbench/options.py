@@ -106,6 +106,20 @@ WORKLOAD = (
     Option("tables", "DOUBLE", "1", "number of tables"),
 )
 
+OWN: dict[str, tuple[Option, ...]] = {
+    "select_random_points": (Option("random_points", "DOUBLE", "10", "values of k in the list"),),
+    "select_random_ranges": (
+        Option("delta", "DOUBLE", "5", "from the first value of k in a range to its last"),
+        Option("number_of_ranges", "DOUBLE", "10", "ranges of k, per event"),
+    ),
+}
+"""What single tests have besides `WORKLOAD`."""
+
+
+def of_test(test: str | None) -> tuple[Option, ...]:
+    """The test's own options, by name."""
+    return tuple(sorted((*WORKLOAD, *OWN.get(test or "", ()))))
+
 
 def by_name(options: Iterable[Option]) -> dict[str, Option]:
     """The options by the name under which they are looked up."""
@@ -113,4 +127,3 @@ def by_name(options: Iterable[Option]) -> dict[str, Option]:
 
 
 GLOBAL_TABLE = by_name((*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL))
-WORKLOAD_TABLE = by_name(WORKLOAD)

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from dbdyno.sysbench.endpoint import Address, address
 from dbdyno.sysbench.general import General
 from dbdyno.sysbench.not_yet import refusal
-from dbdyno.sysbench.options import WORKLOAD
+from dbdyno.sysbench.options import of_test
 from dbdyno.sysbench.refusal import fatal
 from dbdyno.sysbench.values import Values, is_whole_number_text
 
 PASSWORD_VARIABLE = "MYSQL_PWD"  # noqa: S105 - the variable's name
+BULK_INSERT = "bulk_insert"
 PREPARE_SEED = 1
 """sysbench's prepare ignores ``--rand-seed`` and starts where libc's generator starts."""
 
@@ -57,6 +58,15 @@ class Request(NamedTuple):
     def prepare_spec(self) -> dict[str, Any]:
         """The engine's spec of creating and filling the tables; Refusal as for `run_spec`."""
         options = self._options()
+        if self.is_bulk_insert():
+            return {
+                **self.cleanup_spec(),
+                "layout": BULK_INSERT,
+                "table_size": 0,
+                "create_secondary": False,
+                "seed": PREPARE_SEED,
+                "threads": 1,
+            }
         # sysbench's own quirk: what oltp_insert is to number itself begins with empty tables.
         is_empty = self.test == "oltp_insert" and not options["auto_inc"]
         return {
@@ -74,7 +84,16 @@ class Request(NamedTuple):
 
     def cleanup_spec(self) -> dict[str, Any]:
         """The engine's spec of dropping the tables; Refusal as for `run_spec`."""
-        return {**self._login(), "tables": self._options()["tables"]}
+        tables = self.general.threads if self.is_bulk_insert() else self._options()["tables"]
+        return {**self._login(), "tables": tables}
+
+    def is_bulk_insert(self) -> bool:
+        """Whether each connection has a table of its own, which the run fills."""
+        return self.test == BULK_INSERT
+
+    def is_prepared(self) -> bool:
+        """Whether the test's statements are prepared ones; Refusal as for `run_spec`."""
+        return self.test not in (BULK_INSERT, "oltp_insert") and self._prepared()
 
     def interval_s(self) -> int:
         """Length of the recorded intervals; what is not reported is recorded in few of them."""
@@ -119,7 +138,7 @@ class Request(NamedTuple):
     def _options(self) -> dict[str, Any]:
         """The workload's options for the engine, which checks their ranges."""
         options: dict[str, Any] = {}
-        for option in WORKLOAD:
+        for option in of_test(self.test):
             if option.kind == "BOOL":
                 options[option.name] = self.own.flag(option.name)
             elif option.kind == "DOUBLE":

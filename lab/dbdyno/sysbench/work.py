@@ -46,7 +46,7 @@ def run(request: Request, output: Output) -> int:
     record = json.loads(_result(outcome, request, THREAD_INIT))
     teller.started()
     if record["failure"] is not None:
-        raise fatal(*run_lines(record["failure"], prepared=spec["prepared"]))
+        raise fatal(*run_lines(record["failure"], prepared=request.is_prepared()))
     output.notice(final_report(record, general.percentile))
     return _status(outcome)
 
@@ -54,7 +54,7 @@ def run(request: Request, output: Output) -> int:
 def prepare(request: Request, output: Output) -> int:
     """Creates and fills the tables; returns and raises as `run`."""
     spec = request.prepare_spec()
-    if request.general.threads > 1:
+    if request.general.threads > 1 and not request.is_bulk_insert():
         output.notice(_INITIALIZING)
     told: set[tuple[int, str]] = set()
 

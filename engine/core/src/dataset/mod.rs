@@ -9,7 +9,7 @@ mod schema;
 mod spec;
 mod target;
 
-pub use spec::{CleanupSpec, PrepareSpec};
+pub use spec::{CleanupSpec, Layout, PrepareSpec};
 
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;

@@ -1,9 +1,15 @@
 //! sysbench's schema for MySQL, as its scripts write it.
 
-use super::PrepareSpec;
+use super::{Layout, PrepareSpec};
 
 /// `CREATE TABLE` of table number `table`.
 pub(super) fn create_table(spec: &PrepareSpec, table: u32) -> String {
+    if spec.layout == Layout::BulkInsert {
+        return format!(
+            "        CREATE TABLE IF NOT EXISTS sbtest{table} (\n          id INTEGER NOT NULL,\n          \
+             k INTEGER DEFAULT '0' NOT NULL,\n          PRIMARY KEY (id))"
+        );
+    }
     let id = if spec.auto_inc { "INTEGER NOT NULL AUTO_INCREMENT" } else { "INTEGER NOT NULL" };
     let key = if spec.secondary { "KEY xid" } else { "PRIMARY KEY" };
     let engine = &spec.engine;

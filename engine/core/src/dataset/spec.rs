@@ -12,6 +12,17 @@ const ROWS_MAX: u32 = i32::MAX as u32;
 /// More sessions than any server loads faster with.
 const THREADS_MAX: u32 = 1024;
 
+/// The columns of the tables.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Those of the `oltp_*` and `select_random_*` scripts.
+    #[default]
+    Oltp,
+    /// Those of `bulk_insert`: two numbers, no engine named, and a table that exists is left as it is.
+    BulkInsert,
+}
+
 /// Which tables to create, and how to fill them.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +38,9 @@ pub struct PrepareSpec {
     pub database: String,
     /// How many tables: `sbtest1` and so on.
     pub tables: u32,
+    /// Their columns.
+    #[serde(default)]
+    pub layout: Layout,
     /// Rows of each table; 0 leaves them empty.
     pub table_size: u32,
     /// What `k` is drawn from.
@@ -103,6 +117,9 @@ impl PrepareSpec {
         if self.table_size > ROWS_MAX {
             mistakes
                 .push(format!("table_size must be at most {ROWS_MAX}, not {}", self.table_size));
+        }
+        if self.layout == Layout::BulkInsert && self.table_size > 0 {
+            mistakes.push("table_size must be 0 where bulk_insert is to write the rows".to_owned());
         }
         if self.threads > THREADS_MAX {
             mistakes.push(format!("threads must be at most {THREADS_MAX}, not {}", self.threads));

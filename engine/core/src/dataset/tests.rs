@@ -152,6 +152,22 @@ fn the_schema_is_that_of_sysbench() {
 }
 
 #[test]
+fn the_tables_of_bulk_insert_are_empty_and_may_exist() {
+    let bulk = |rows| {
+        json!({"tables": 2, "layout": "bulk_insert", "table_size": rows,
+        "create_secondary": false})
+    };
+    let (statements, ..) = loaded(&spec(bulk(0)));
+    assert_eq!(
+        statements[1],
+        "        CREATE TABLE IF NOT EXISTS sbtest2 (\n          id INTEGER NOT NULL,\n          \
+         k INTEGER DEFAULT '0' NOT NULL,\n          PRIMARY KEY (id))"
+    );
+    assert_eq!(statements.len(), 2);
+    assert_eq!(spec(bulk(7)).mistakes().len(), 1);
+}
+
+#[test]
 fn stages_follow_each_other_and_progress_counts_up() {
     let (statements, told, _) = loaded(&spec(json!({"threads": 4})));
     let stage_of = |it: &String| match it.split(' ').take(2).collect::<Vec<_>>()[..] {

@@ -4,7 +4,7 @@
 
 use super::options::Options;
 use super::statement::Statement;
-use super::{StatementText, Workload};
+use super::{Client, StatementText, Workload};
 use crate::event::{Event, StatementKind};
 use crate::random::{C_FORMAT, Distribution, GlibcRandom, Law, PAD_FORMAT, Random, UniqueSequence};
 use dbdyno_wire::mysql::command::Parameter;
@@ -50,7 +50,8 @@ impl Workload for Insert {
         &[]
     }
 
-    fn fill(&self, random: &mut Random, _statement_ids: &[u32], event: &mut Event) {
+    fn fill(&self, client: &mut Client, event: &mut Event) {
+        let random = &mut client.random;
         event.clear();
         let table = random.uniform(1, self.tables) as usize;
         let k = i64::from(self.k.draw(random));

@@ -6,10 +6,10 @@
 use super::options::Options;
 use super::recipe::Recipe;
 use super::statement::{Statement, has_table};
-use super::{StatementText, Workload};
+use super::{Client, StatementText, Workload};
 use crate::event::StatementKind::{
     Begin, Commit, Deletes, DistinctRanges, IndexUpdates, Inserts, NonIndexUpdates, OrderRanges,
-    PointSelects, SimpleRanges, SumRanges,
+    PointSelects, RandomPoints, RandomRanges, SimpleRanges, SumRanges,
 };
 use crate::event::{Event, StatementKind};
 use crate::random::{C_FORMAT, Distribution, Law, PAD_FORMAT, Random};
@@ -45,8 +45,8 @@ impl Mix {
         prepared: bool,
     ) -> Self {
         let (statements, first) = statements(recipe, options);
-        let text = |it: &Statement| StatementText { sql: it.sql(), kind: it.kind };
-        let texts = if prepared { statements.iter().map(text).collect() } else { Vec::new() };
+        let texts =
+            if prepared { statements.iter().map(Statement::text).collect() } else { Vec::new() };
         let group = |kind| Group { kind, count: recipe.count(kind, options) };
         Self {
             name: recipe.name,
@@ -118,6 +118,7 @@ impl Mix {
                 let row = [id, k, Parameter::Text(&c), Parameter::Text(&pad)];
                 self.send((kind, table), &row, ids, event);
             }
+            RandomPoints | RandomRanges => unreachable!("no recipe has {kind:?}"),
         }
     }
 
@@ -135,7 +136,8 @@ impl Workload for Mix {
         &self.texts
     }
 
-    fn fill(&self, random: &mut Random, statement_ids: &[u32], event: &mut Event) {
+    fn fill(&self, client: &mut Client, event: &mut Event) {
+        let Client { random, statement_ids, .. } = client;
         event.clear();
         for group in &self.groups {
             let table = if has_table(group.kind) { random.uniform(1, self.tables) } else { 1 };

@@ -1,24 +1,29 @@
 //! What an event consists of: sysbench's OLTP workloads, draw for draw and byte for byte.
 //!
 //! A workload is shared by all connections and has no state of its own that a run could see; what
-//! differs from connection to connection (its draws, its statements' ids) is handed in. So one
+//! differs from connection to connection is handed in as a [`Client`]. So one
 //! workload can be asked from any thread, and a seed replays the same events.
 
+mod bulk_insert;
 mod insert;
 mod mix;
 mod options;
 mod recipe;
+mod select_random;
 mod spelling;
 mod statement;
 
+use bulk_insert::BulkInsert;
 use insert::Insert;
 use mix::Mix;
 use options::Options;
+use select_random::SelectRandom;
 use serde_json::{Map, Value};
 use spelling::nearest;
 
 use crate::event::{Event, StatementKind};
 use crate::random::{Distribution, Random};
+use dbdyno_wire::mysql::command::Parameter;
 
 /// A statement that each connection prepares before its first event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +32,29 @@ pub struct StatementText {
     pub sql: String,
     /// What it does.
     pub kind: StatementKind,
+}
+
+/// All that differs from one connection to the next.
+#[derive(Debug)]
+pub struct Client {
+    /// Its place among the run's connections, from 0.
+    pub number: u32,
+    /// Where its draws come from.
+    pub random: Random,
+    /// The server's numbers of [`Workload::statements`], in their order.
+    pub statement_ids: Vec<u32>,
+    /// Rows it has numbered itself.
+    rows: u32,
+    /// Room for many parameters, kept so that an event allocates nothing.
+    parameters: Vec<Parameter<'static>>,
+}
+
+impl Client {
+    /// A client before its first event.
+    #[must_use]
+    pub const fn new(number: u32, statement_ids: Vec<u32>, random: Random) -> Self {
+        Self { number, random, statement_ids, rows: 0, parameters: Vec::new() }
+    }
 }
 
 /// A kind of event.
@@ -40,13 +68,19 @@ pub trait Workload: Send + Sync {
     /// `max_prepared_stmt_count`.
     fn statements(&self) -> &[StatementText];
 
-    /// Draws one event and writes its packets over `event`.
+    /// Draws one event of `client` and writes its packets over those of the event before. An event
+    /// without packets is complete at once.
     ///
     /// # Panics
-    /// When `statement_ids` does not hold the server's id for each of [`Self::statements`].
-    fn fill(&self, random: &mut Random, statement_ids: &[u32], event: &mut Event);
+    /// When the client has not the server's id for each of [`Self::statements`].
+    fn fill(&self, client: &mut Client, event: &mut Event);
 
-    /// How many statements an event has.
+    /// After a client's last event: what is left to send, which belongs to no event.
+    fn finish(&self, event: &mut Event) {
+        event.clear();
+    }
+
+    /// How many statements an event has; 0 if only one of many events has any.
     fn queries_per_event(&self) -> u32;
 }
 
@@ -61,12 +95,25 @@ pub struct WorkloadSpec {
     pub distribution: Distribution,
     /// Whether statements are prepared; otherwise they travel as text with literals.
     pub prepared: bool,
+    /// How many connections share the work.
+    pub connections: u32,
 }
+
+type Make = fn(&WorkloadSpec, &Options) -> Box<dyn Workload>;
+
+/// The workloads that are no mix.
+const OTHERS: [(&str, Make); 4] = [
+    (insert::NAME, |spec, options| Box::new(Insert::new(options, spec.distribution))),
+    (select_random::POINTS, |spec, options| Box::new(SelectRandom::points(spec, options))),
+    (select_random::RANGES, |spec, options| Box::new(SelectRandom::ranges(spec, options))),
+    (bulk_insert::NAME, |_, _| Box::new(BulkInsert)),
+];
 
 /// The names of all workloads.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    recipe::RECIPES.iter().map(|recipe| recipe.name).chain([insert::NAME]).collect()
+    let mixes = recipe::RECIPES.iter().map(|recipe| recipe.name);
+    mixes.chain(OTHERS.iter().map(|(name, _)| *name)).collect()
 }
 
 /// The workload that `spec` asks for.
@@ -78,15 +125,17 @@ pub fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String>> {
     mistakes
         .extend(spec.distribution.mistakes().into_iter().map(|it| format!("distribution: {it}")));
     let recipe = recipe::RECIPES.iter().find(|recipe| recipe.name == spec.name);
-    if recipe.is_none() && spec.name != insert::NAME {
+    let other = OTHERS.iter().find(|(name, _)| *name == spec.name);
+    if recipe.is_none() && other.is_none() {
         mistakes.insert(0, unknown(&spec.name));
     }
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let Some(recipe) = recipe else {
-        return Ok(Box::new(Insert::new(&options, spec.distribution)));
-    };
+    if let Some((_, make)) = other {
+        return Ok(make(spec, &options));
+    }
+    let recipe = recipe.expect("an unknown name is a mistake");
     let mix = Mix::new(recipe, &options, spec.distribution, spec.prepared);
     if mix.queries_per_event() == 0 {
         return Err(vec![format!(

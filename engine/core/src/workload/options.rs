@@ -14,6 +14,9 @@ const ROWS_MAX: u32 = i32::MAX as u32;
 /// The most statements of one kind in an event, so that an event's packets stay far below 4 GiB.
 const STATEMENTS_MAX: u32 = 100_000;
 
+/// The most parameters of a statement: MySQL counts them in 16 bits.
+const PARAMETERS_MAX: u32 = 65_535;
+
 /// The options that shape an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Options {
@@ -31,6 +34,9 @@ pub(super) struct Options {
     pub range_selects: bool,
     pub skip_trx: bool,
     pub auto_inc: bool,
+    pub random_points: u32,
+    pub number_of_ranges: u32,
+    pub delta: u32,
 }
 
 impl Default for Options {
@@ -50,6 +56,9 @@ impl Default for Options {
             range_selects: true,
             skip_trx: false,
             auto_inc: true,
+            random_points: 10,
+            number_of_ranges: 10,
+            delta: 5,
         }
     }
 }
@@ -64,7 +73,7 @@ enum Slot<'a> {
     TableWord,
 }
 
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 20] = [
     "tables",
     "table_size",
     "range_size",
@@ -79,6 +88,9 @@ const KNOWN: [&str; 17] = [
     "range_selects",
     "skip_trx",
     "auto_inc",
+    "random_points",
+    "number_of_ranges",
+    "delta",
     "secondary",
     "create_secondary",
     "mysql_storage_engine",
@@ -121,6 +133,11 @@ impl Options {
             "range_selects" => Some(Slot::Switch(&mut self.range_selects)),
             "skip_trx" => Some(Slot::Switch(&mut self.skip_trx)),
             "auto_inc" => Some(Slot::Switch(&mut self.auto_inc)),
+            "random_points" => Some(Slot::Number(&mut self.random_points, 1, PARAMETERS_MAX)),
+            "number_of_ranges" => {
+                Some(Slot::Number(&mut self.number_of_ranges, 1, PARAMETERS_MAX / 2))
+            }
+            "delta" => Some(Slot::Number(&mut self.delta, 0, ROWS_MAX)),
             "secondary" | "create_secondary" => Some(Slot::TableSwitch),
             "mysql_storage_engine" => Some(Slot::TableWord),
             _ => None,
@@ -196,13 +213,17 @@ mod tests {
     fn all_mistakes_at_once() {
         let (_, mistakes) = read(json!({
             "table-size": 5, "tables": 0, "point_selects": "10k", "skip_trx": "yes", "x": 1,
-            "mysql_storage_engine": 3, "table_size": 3_000_000_000_u64,
+            "mysql_storage_engine": 3, "table_size": 3_000_000_000_u64, "number_of_ranges": 0,
+            "random_points": 65_536, "delta": -1,
         }));
         assert_eq!(
             mistakes,
             [
+                "option delta must be a whole number from 0 to 2147483647, not -1",
                 "option mysql_storage_engine must be a word, not 3",
+                "option number_of_ranges must be a whole number from 1 to 32767, not 0",
                 "option point_selects must be a whole number from 0 to 100000, not \"10k\"",
+                "option random_points must be a whole number from 1 to 65535, not 65536",
                 "option skip_trx must be true or false, not \"yes\"",
                 "option table-size is not known, perhaps table_size?",
                 "option table_size must be a whole number from 1 to 2147483647, not 3000000000",

@@ -89,7 +89,7 @@ impl Recipe {
             IndexUpdates => options.index_updates,
             NonIndexUpdates => options.non_index_updates,
             Inserts => options.delete_inserts,
-            Begin | Commit | Deletes => 1,
+            _ => 1,
         }
     }
 }

@@ -2,14 +2,16 @@
 
 use std::io::Write as _;
 
+use super::StatementText;
 use crate::event::{Event, Reply, StatementKind};
 use dbdyno_wire::mysql::command::{Parameter, statement_execute};
 use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
 
 /// The command code of a text query.
-const COM_QUERY: u8 = 0x03;
+pub(super) const COM_QUERY: u8 = 0x03;
 
-/// The SQL of a kind; `{}` stands for the table's number, `?` for a parameter.
+/// The SQL of a kind; `?` stands for a parameter, `{}` for the table's number or, where an option says
+/// how many parameters there are, for all of them.
 const fn template(kind: StatementKind) -> &'static str {
     match kind {
         StatementKind::Begin => "BEGIN",
@@ -25,6 +27,12 @@ const fn template(kind: StatementKind) -> &'static str {
         StatementKind::NonIndexUpdates => "UPDATE sbtest{} SET c=? WHERE id=?",
         StatementKind::Deletes => "DELETE FROM sbtest{} WHERE id=?",
         StatementKind::Inserts => "INSERT INTO sbtest{} (id, k, c, pad) VALUES (?, ?, ?, ?)",
+        StatementKind::RandomPoints => {
+            "        SELECT id, k, c, pad\n          FROM sbtest1\n          WHERE k IN ({})\n        "
+        }
+        StatementKind::RandomRanges => {
+            "        SELECT count(k)\n          FROM sbtest1\n          WHERE {}"
+        }
     }
 }
 
@@ -43,13 +51,18 @@ pub(super) struct Statement {
 impl Statement {
     /// The statement of `kind` on table number `table`.
     pub(super) fn new(kind: StatementKind, table: u32) -> Self {
-        let sql = template(kind).replace("{}", &table.to_string());
+        Self::with(kind, &table.to_string())
+    }
+
+    /// The statement of `kind` with this in its open place.
+    pub(super) fn with(kind: StatementKind, filling: &str) -> Self {
+        let sql = template(kind).replace("{}", filling);
         Self { kind, pieces: sql.split('?').map(str::to_owned).collect() }
     }
 
-    /// Its SQL, with `?` for the parameters.
-    pub(super) fn sql(&self) -> String {
-        self.pieces.join("?")
+    /// As each connection prepares it, with `?` for the parameters.
+    pub(super) fn text(&self) -> StatementText {
+        StatementText { sql: self.pieces.join("?"), kind: self.kind }
     }
 
     /// Appends it to `event` as text, its parameters as literals.

@@ -1,0 +1,80 @@
+//! `bulk_insert`: an event adds one row to an INSERT, which leaves when no further row fits.
+//!
+//! So most events send nothing and take no time, and one of some 39,000 waits for the server. Each
+//! connection fills a table of its own with the rows (1,1), (2,2) and so on. The INSERT that grows
+//! stands in the [`Event`], behind the packet that is sent; what has not left when the connection's
+//! events are over is sent at the end and belongs to no event.
+
+use std::io::Write as _;
+
+use super::statement::COM_QUERY;
+use super::{Client, StatementText, Workload};
+use crate::event::{Event, Reply, StatementKind};
+use dbdyno_wire::mysql::packet::{HEADER_LENGTH, begin_packet, end_packet};
+
+/// The name of the workload.
+pub(super) const NAME: &str = "bulk_insert";
+/// The longest statement, as in sysbench, and what it keeps free in it.
+const STATEMENT_BYTES_MAX: usize = 524_288;
+
+/// One row for each event.
+pub(super) struct BulkInsert;
+
+impl Workload for BulkInsert {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn statements(&self) -> &[StatementText] {
+        &[]
+    }
+
+    fn fill(&self, client: &mut Client, event: &mut Event) {
+        event.drop_closed();
+        client.rows += 1;
+        let number = client.rows;
+        let mut room = [0; 24];
+        let mut rest = &mut room[..];
+        write!(rest, "({number},{number})").expect("two numbers of 10 digits fit");
+        let left = rest.len();
+        let row = &room[..room.len() - left];
+        if is_full(event, row.len()) {
+            close(event);
+            begin(client.number, event);
+        } else if event.bytes.is_empty() {
+            begin(client.number, event);
+        } else {
+            event.bytes.push(b',');
+        }
+        event.bytes.extend_from_slice(row);
+    }
+
+    fn finish(&self, event: &mut Event) {
+        event.drop_closed();
+        if !event.bytes.is_empty() {
+            close(event);
+        }
+    }
+
+    fn queries_per_event(&self) -> u32 {
+        0
+    }
+}
+
+/// Whether a row of this length, a comma and sysbench's byte for the end have no room any more.
+fn is_full(event: &Event, row_length: usize) -> bool {
+    let statement_length = event.bytes.len().saturating_sub(HEADER_LENGTH + 1);
+    statement_length + row_length + 2 > STATEMENT_BYTES_MAX
+}
+
+fn begin(client: u32, event: &mut Event) {
+    begin_packet(&mut event.bytes, 0);
+    event.bytes.push(COM_QUERY);
+    write!(event.bytes, "INSERT INTO sbtest{} VALUES", client + 1)
+        .expect("writing to memory does not fail");
+}
+
+fn close(event: &mut Event) {
+    end_packet(&mut event.bytes, 0);
+    event.close_step(StatementKind::Inserts, Reply::Text);
+}

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Share};
-use crate::courtesy;
+use crate::courtesy::{self, Seat};
 use crate::error::Failure;
 use crate::merge::Merger;
 use crate::opening::{Opened, open_all};
@@ -153,6 +153,7 @@ fn work<R: Reactor>(
     control: &Control,
 ) -> Result<Legacy, String> {
     courtesy::give_way_to_the_server();
+    let _seat = Seat::take();
     // A ring belongs to the thread that opens it.
     let reactor = R::open(sockets, PATIENCE);
     let clock = start.wait();

@@ -61,11 +61,11 @@ fn open_lane(
     lanes: usize,
 ) -> Vec<Result<Opened, Failure>> {
     let mut opened = Vec::new();
-    for _ in (lane..spec.connections as usize).step_by(lanes) {
+    for number in (0..spec.connections).skip(lane).step_by(lanes) {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        opened.push(open(spec, workload));
+        opened.push(open_one(spec, workload, number));
         if opened.last().is_some_and(Result::is_err) {
             break;
         }
@@ -73,7 +73,11 @@ fn open_lane(
     opened
 }
 
-fn open(spec: &RunSpec, workload: &dyn Workload) -> Result<Opened, Failure> {
+/// Opens the run's connection `number`, counted from 0.
+///
+/// # Errors
+/// At stage `connect` or `prepare`.
+pub fn open_one(spec: &RunSpec, workload: &dyn Workload, _number: u32) -> Result<Opened, Failure> {
     let mut session = Session::connect(&spec.endpoint.endpoint(), &spec.login(), CONNECT_TIMEOUT)
         .map_err(|error| Failure::refused("connect", "", &error))?;
     let mut statement_ids = Vec::with_capacity(workload.statements().len());

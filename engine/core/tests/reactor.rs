@@ -40,7 +40,7 @@ fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
         let began = Instant::now();
         while received.iter().any(|one| one.len() < bytes) {
             assert!(began.elapsed() < Duration::from_secs(20), "{} lost replies", R::NAME);
-            reactor.wait().unwrap();
+            reactor.wait(None).unwrap();
             while let Some(arrival) = reactor.next_arrival() {
                 assert_eq!(arrival.what, What::Bytes);
                 received[arrival.slot as usize].extend_from_slice(reactor.bytes(&arrival));
@@ -63,7 +63,7 @@ fn a_closed_socket_is_told<R: Reactor>() {
     let mut seen = None;
     let began = Instant::now();
     while seen.is_none() && began.elapsed() < Duration::from_secs(5) {
-        reactor.wait().unwrap();
+        reactor.wait(None).unwrap();
         while let Some(arrival) = reactor.next_arrival() {
             seen = Some(arrival.what);
             reactor.give_back(arrival);
@@ -71,7 +71,7 @@ fn a_closed_socket_is_told<R: Reactor>() {
     }
     assert_eq!(seen, Some(What::Closed), "{}", R::NAME);
     let began = Instant::now();
-    reactor.wait().unwrap();
+    reactor.wait(None).unwrap();
     assert!(reactor.next_arrival().is_none(), "{} tells it twice", R::NAME);
     assert!(began.elapsed() >= Duration::from_millis(5), "{} waits busily", R::NAME);
 }
@@ -80,7 +80,7 @@ fn a_wait_ends_in_time<R: Reactor>() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let mut reactor = R::open(vec![ours.into()], PATIENCE).unwrap();
     let began = Instant::now();
-    reactor.wait().unwrap();
+    reactor.wait(None).unwrap();
     assert!(reactor.next_arrival().is_none());
     assert!(began.elapsed() >= Duration::from_millis(50), "{}", R::NAME);
     assert!(began.elapsed() < Duration::from_secs(5), "{}", R::NAME);

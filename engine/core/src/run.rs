@@ -185,8 +185,7 @@ fn work<R: Reactor>(
     start: &Start,
     control: &Control,
 ) -> Result<Legacy, String> {
-    courtesy::give_way_to_the_server();
-    let _seat = Seat::take();
+    let _seat = take_a_place(spec);
     let revival = revival(spec, connections.len(), &mut sockets);
     // A ring belongs to the thread that opens it.
     let reactor = R::open(sockets, PATIENCE);
@@ -209,6 +208,16 @@ fn work<R: Reactor>(
     let pacing = pacing(spec, timetable, &connections, number);
     let worker = Worker::new(reactor, connections, recorder, orders);
     Ok(worker.paced(pacing).reviving(revival).drive())
+}
+
+/// Settles the calling thread: behind the server in a closed loop, on time where a schedule runs.
+fn take_a_place(spec: &RunSpec) -> Option<Seat> {
+    if spec.is_scheduled() {
+        courtesy::be_punctual();
+        return None;
+    }
+    courtesy::give_way_to_the_server();
+    Seat::take()
 }
 
 /// When the connections of thread `number` begin their events.

@@ -250,6 +250,12 @@ impl RunSpec {
         Timetable::new(ns(self.warmup_s), ns(self.window_s), ns(self.interval_s))
     }
 
+    /// Whether events are due by a schedule instead of one after the other.
+    #[must_use]
+    pub const fn is_scheduled(&self) -> bool {
+        self.rate_per_s > 0.0 || self.think_time_ms[1] > 0.0
+    }
+
     /// How many engine threads drive the connections.
     ///
     /// One, unless the machine is large: a thread drives some hundred thousand statements a second,

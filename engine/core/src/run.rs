@@ -86,16 +86,25 @@ fn load<R: Reactor>(
         let legacies = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
         (intervals, legacies.collect::<Result<Vec<_>, String>>())
     });
-    let legacies = legacies?;
+    Ok(put_together::<R>(spec, intervals, legacies?, &control))
+}
+
+/// The record of what the workers left behind.
+fn put_together<R: Reactor>(
+    spec: &RunSpec,
+    intervals: Vec<IntervalRecord>,
+    legacies: Vec<Legacy>,
+    control: &Control,
+) -> RunRecord {
     let shares: Vec<Share> = legacies.iter().flat_map(|one| one.shares.iter().copied()).collect();
     let windows: Vec<WindowCpu> = legacies.iter().map(|one| one.rest.cpu).collect();
     let unfinished = legacies.iter().map(|one| one.rest.unfinished).sum();
     let unserved = legacies.iter().map(|one| one.rest.unserved).sum();
-    let failure = legacies.into_iter().find_map(|one| one.failure);
-    Ok(RunRecord {
+    let failure = legacies.iter().find_map(|one| one.failure.clone());
+    RunRecord {
         engine_version: env!("CARGO_PKG_VERSION"),
         reactor: R::NAME,
-        threads,
+        threads: legacies.len(),
         connections: spec.connections as usize,
         server_version: String::new(),
         distribution: spec.distribution,
@@ -106,9 +115,9 @@ fn load<R: Reactor>(
         intervals,
         measured: MeasuredCpu::of(&windows),
         fairness: Fairness::of(&shares),
-        stopped_by: stopped_by(failure.as_ref(), &control),
+        stopped_by: stopped_by(failure.as_ref(), control),
         failure,
-    })
+    }
 }
 
 fn stopped_by(failure: Option<&Failure>, control: &Control) -> &'static str {

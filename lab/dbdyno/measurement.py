@@ -98,6 +98,11 @@ class Interval(Noun):
         events: events completed; reads, writes, others: statements by what they did.
         errors: failed statements by error code.
         restarts: events begun again after an ignorable error.
+        reconnects: lost connections opened again.
+        arrivals: events that fell due by schedule; backlog: those due and not begun at its end.
+        in_flight: events running at its end.
+        silence_ns_max: longest stretch that ended in it in which events ran and no statement was
+            answered; 0 where nobody looked (an imported log, an older engine).
         latency_ns_sum, latency_ns_min, latency_ns_max: exact, of completed events.
         histograms: HDR V2 blobs by name (EVENT, SERVICE, a statement kind).
     """
@@ -112,6 +117,10 @@ class Interval(Noun):
     errors: dict[str, int] = {}
     restarts: int = 0
     reconnects: int = 0
+    arrivals: int = 0
+    backlog: int = 0
+    in_flight: int = 0
+    silence_ns_max: int = 0
     bytes_received: int = 0
     bytes_sent: int = 0
     latency_ns_sum: int = 0

@@ -17,6 +17,10 @@ INTERVAL = {
     "errors": {"1213": 2},
     "restarts": 2,
     "reconnects": 0,
+    "arrivals": 101,
+    "backlog": 3,
+    "in_flight": 8,
+    "silence_ns_max": 7,
     "bytes_received": 10,
     "bytes_sent": 5,
     "latency_ns_sum": 1000,
@@ -42,6 +46,12 @@ def test_counts_and_histograms_are_taken_over():
 def test_what_a_newer_engine_tells_besides_is_passed_over():
     (interval,) = intervals_of({"intervals": [{**INTERVAL, "news": 1}]})
     assert interval.events == 100
+
+
+def test_what_an_older_engine_did_not_tell_is_nothing():
+    newer = {"arrivals", "backlog", "in_flight", "silence_ns_max"}
+    (interval,) = intervals_of({"intervals": [{k: INTERVAL[k] for k in INTERVAL.keys() - newer}]})
+    assert (interval.arrivals, interval.silence_ns_max) == (0, 0)
 
 
 def test_told_intervals_stand_in_for_a_missing_record():

@@ -49,6 +49,28 @@ def test_second_without_events_is_a_stall():
     assert found.evidence.endswith("seconds since the load began: 6")
 
 
+def silent(silence_s: float, tps: float = 1000.0):
+    """A trial that answers in every second, and in its sixth breaks a silence."""
+    made = making.measurement(tps=tps)
+    sixth = made.intervals[5].model_copy(update={"silence_ns_max": int(silence_s * 1e9)})
+    intervals = (*made.intervals[:5], sixth, *made.intervals[6:])
+    return made.model_copy(update={"intervals": intervals})
+
+
+def test_silence_across_two_seconds_is_a_stall():
+    found = checks_course.stall(silent(0.9), PLAN)
+    assert found.level is Level.DOUBTFUL
+    assert found.evidence == (
+        "no statement was answered for up to 0.90 s while events ran, at 1000.0 events/s on "
+        "average; seconds since the load began: 5"
+    )
+
+
+def test_short_silences_and_those_of_slow_loads_are_no_stalls():
+    assert checks_course.stall(silent(0.4), PLAN) is None
+    assert checks_course.stall(silent(0.9, tps=5.0), PLAN) is None
+
+
 def test_slow_load_has_no_stalls():
     made = making.measurement(tps=0.5, rates=(1, 0) * 5, threads=1)
     assert checks_course.stall(made, PLAN) is None

@@ -4,8 +4,10 @@
 //! the packets of one event, and ten thousand of them fit into one thread.
 
 use crate::event::{Event, Reply, Step};
+use crate::opening::Opened;
 use crate::workload::{Client, Workload};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, ScanError, Scanner};
+use std::os::fd::OwnedFd;
 
 /// A connection that is logged in.
 pub struct Connection {
@@ -15,6 +17,8 @@ pub struct Connection {
     step: usize,
     in_flight: bool,
     leaving: bool,
+    gone: bool,
+    events: u32,
     /// When the event was meant to begin, ns of the run's clock.
     pub due_ns: u64,
     /// When its first statement was sent.
@@ -45,6 +49,8 @@ impl Connection {
             step: 0,
             in_flight: false,
             leaving: false,
+            gone: false,
+            events: 0,
             due_ns: 0,
             sent_ns: 0,
             asked_ns: 0,
@@ -67,6 +73,7 @@ impl Connection {
         workload.finish(&mut self.event);
         self.step = 0;
         self.leaving = true;
+        self.in_flight = true;
         !self.event.steps.is_empty()
     }
 
@@ -105,6 +112,12 @@ impl Connection {
         self.step < self.event.steps.len()
     }
 
+    /// Whether every statement of its event has been answered.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.step >= self.event.steps.len()
+    }
+
     /// Nothing is asked any more.
     pub fn rest(&mut self) {
         self.in_flight = false;
@@ -114,6 +127,39 @@ impl Connection {
     #[must_use]
     pub const fn is_in_flight(&self) -> bool {
         self.in_flight
+    }
+
+    /// Its place among the run's connections, from 0.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.client.number
+    }
+
+    /// Its socket can carry nothing any more.
+    pub fn lose(&mut self) {
+        self.in_flight = false;
+        self.gone = true;
+    }
+
+    /// Whether its socket is gone, and no new one there yet.
+    #[must_use]
+    pub const fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Goes on with a new session; its draws go on where they were. Gives the new session's socket.
+    pub fn reopened(&mut self, opened: Opened) -> OwnedFd {
+        self.scanner = Scanner::new(opened.deprecate_eof);
+        self.client.statement_ids = opened.statement_ids;
+        self.gone = false;
+        self.events = 0;
+        opened.socket
+    }
+
+    /// How many events its session has run, the one that has just ended included.
+    pub fn count_event(&mut self) -> u32 {
+        self.events = self.events.wrapping_add(1);
+        self.events
     }
 
     /// Counts a completed event.

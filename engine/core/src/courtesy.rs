@@ -11,6 +11,10 @@
 //! Therefore it keeps its **seat**, the core it was found on: at 64 connections a third to a half
 //! less CPU per query again. Two generators never take one seat, and where a thread may run at all
 //! (taskset, the lab's pinning) is never widened.
+//!
+//! A schedule turns this round: who shall send at a given moment must wake then, whoever else runs. So
+//! with a rate or think time a thread stays a normal one, free to move to an idle core, and its timers
+//! are exact: on two crowded cores the median of its lag is 25 µs instead of 250 µs.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -21,6 +25,12 @@ pub fn give_way_to_the_server() {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: 0 is the calling thread, and `parameters` lives through the call.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
+}
+
+/// Makes the calling thread's timers exact; a thread's are 50 µs late by default, to save energy.
+pub fn be_punctual() {
+    // SAFETY: takes a number and touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
 /// A core that one engine thread of this machine has to itself among engine threads.

@@ -24,6 +24,16 @@ pub struct Failure {
 /// What MySQL's own client library calls a connection lost during a query.
 pub const CONNECTION_LOST: u16 = 2013;
 
+/// What MySQL's own client library calls a server that cannot be reached.
+pub const CANNOT_CONNECT: u16 = 2003;
+
+/// Whether an error with this code means that the connection is gone: the four of MySQL's client library
+/// after which sysbench connects again.
+#[must_use]
+pub const fn is_loss(code: u16) -> bool {
+    matches!(code, 2006 | 2011 | CONNECTION_LOST | 2055)
+}
+
 impl Failure {
     /// A failure without a server's code.
     #[must_use]

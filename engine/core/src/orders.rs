@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::connection::Share;
 use crate::error::Failure;
-use crate::record::WindowCpu;
+use crate::record::Rest;
 use crate::schedule::Phase;
 use crate::spec::IgnoredErrors;
 use crate::workload::Workload;
@@ -25,6 +25,12 @@ impl Control<'_> {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Whether all events that may be begun have been.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.budget.as_ref().is_some_and(|budget| budget.load(Ordering::Relaxed) == 0)
     }
 
     /// Takes one event out of the budget; false when it is spent.
@@ -60,8 +66,8 @@ pub struct Orders<'a> {
 pub struct Legacy {
     /// Why it ended early; None if it did not.
     pub failure: Option<Failure>,
-    /// Its CPU in the measured window.
-    pub cpu: WindowCpu,
+    /// What its recorder had left to tell.
+    pub rest: Rest,
     /// Each connection's part.
     pub shares: Vec<Share>,
 }

@@ -1,115 +1,14 @@
 //! What one worker saw, one stretch of time after another.
 //!
 //! A worker records without locks into its own [`Interval`]; when the slice is over the interval is
-//! sent away and a fresh one begun. Threads are put together by adding ([`Interval::add`]), never
-//! by averaging.
+//! sent away and a fresh one begun.
 
 use crate::clock;
 use crate::event::StatementKind;
-use crate::histogram::Histogram;
-use crate::schedule::{Phase, Slice, Timetable};
-use std::collections::BTreeMap;
+pub use crate::interval::Interval;
+use crate::schedule::{Phase, Timetable};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-
-/// Counts and latencies of one slice.
-#[derive(Clone, Debug)]
-pub struct Interval {
-    /// Place among the run's slices, from 0.
-    pub index: u64,
-    /// When it was; `end_ns` is the real end once the interval is closed.
-    pub slice: Slice,
-    /// Events completed.
-    pub events: u64,
-    /// Statements that returned a result set.
-    pub reads: u64,
-    /// Statements that changed a row.
-    pub writes: u64,
-    /// Statements that did neither: BEGIN, COMMIT, an update of nothing.
-    pub others: u64,
-    /// Failed statements by error code.
-    pub errors: BTreeMap<u16, u64>,
-    /// Events begun again after an ignorable error.
-    pub restarts: u64,
-    /// Bytes of replies.
-    pub bytes_received: u64,
-    /// Bytes of requests.
-    pub bytes_sent: u64,
-    /// Sum of the events' latencies, ns, exact.
-    pub latency_ns_sum: u64,
-    /// Smallest latency, ns, exact; `u64::MAX` without events.
-    pub latency_ns_min: u64,
-    /// Largest latency, ns, exact.
-    pub latency_ns_max: u64,
-    /// Latency of events from their intended start.
-    pub event: Histogram,
-    /// Latency of events from the moment their first statement was sent.
-    pub event_service: Histogram,
-    /// Latency of statements by kind; only those that occurred.
-    pub statements: [Option<Box<Histogram>>; StatementKind::ALL.len()],
-}
-
-impl Interval {
-    /// An empty interval for `slice`.
-    #[must_use]
-    pub fn new(index: u64, slice: Slice) -> Self {
-        Self {
-            index,
-            slice,
-            events: 0,
-            reads: 0,
-            writes: 0,
-            others: 0,
-            errors: BTreeMap::new(),
-            restarts: 0,
-            bytes_received: 0,
-            bytes_sent: 0,
-            latency_ns_sum: 0,
-            latency_ns_min: u64::MAX,
-            latency_ns_max: 0,
-            event: Histogram::new(),
-            event_service: Histogram::new(),
-            statements: [const { None }; StatementKind::ALL.len()],
-        }
-    }
-
-    /// Adds what another worker saw in the same slice.
-    pub fn add(&mut self, other: &Self) {
-        self.slice.end_ns = self.slice.end_ns.max(other.slice.end_ns);
-        self.events += other.events;
-        self.reads += other.reads;
-        self.writes += other.writes;
-        self.others += other.others;
-        for (code, count) in &other.errors {
-            *self.errors.entry(*code).or_default() += count;
-        }
-        self.restarts += other.restarts;
-        self.bytes_received += other.bytes_received;
-        self.bytes_sent += other.bytes_sent;
-        self.latency_ns_sum += other.latency_ns_sum;
-        self.latency_ns_min = self.latency_ns_min.min(other.latency_ns_min);
-        self.latency_ns_max = self.latency_ns_max.max(other.latency_ns_max);
-        self.event.add(&other.event);
-        self.event_service.add(&other.event_service);
-        for (own, others) in self.statements.iter_mut().zip(&other.statements) {
-            if let Some(others) = others {
-                own.get_or_insert_default().add(others);
-            }
-        }
-    }
-
-    /// Statements answered without error.
-    #[must_use]
-    pub const fn queries(&self) -> u64 {
-        self.reads + self.writes + self.others
-    }
-
-    /// Whether nothing at all happened.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.queries() == 0 && self.events == 0 && self.errors.is_empty()
-    }
-}
 
 /// CPU seconds at the two ends of the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,6 +21,17 @@ pub struct WindowCpu {
     pub window_ns: u64,
 }
 
+/// What is left to tell when a worker has closed its last interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// What the measured window cost.
+    pub cpu: WindowCpu,
+    /// Events begun and never completed.
+    pub unfinished: u64,
+    /// Events due and never begun.
+    pub unserved: u64,
+}
+
 /// One worker's recorder.
 pub struct Recorder {
     timetable: Timetable,
@@ -130,6 +40,10 @@ pub struct Recorder {
     worker: usize,
     window_began: Option<(Duration, Duration, u64)>,
     window: WindowCpu,
+    backlog: u64,
+    in_flight: u64,
+    /// Since when events are in flight and nothing is heard.
+    heard_ns: u64,
 }
 
 impl Recorder {
@@ -144,6 +58,9 @@ impl Recorder {
             worker,
             window_began: None,
             window: WindowCpu::default(),
+            backlog: 0,
+            in_flight: 0,
+            heard_ns: 0,
         };
         recorder.note_window(None, 0);
         recorder
@@ -163,10 +80,52 @@ impl Recorder {
         self.current.slice.phase
     }
 
+    /// An event is due at `due_ns`. Whoever tells must do so before anything later is recorded.
+    #[inline]
+    pub fn fell_due(&mut self, due_ns: u64) {
+        self.advance(due_ns);
+        self.current.arrivals += 1;
+        self.backlog += 1;
+    }
+
+    /// Forgets the events that are due and not begun.
+    pub fn drop_backlog(&mut self) {
+        self.backlog = 0;
+    }
+
+    /// An event begins at `sent_ns`.
+    #[inline]
+    pub fn begun(&mut self, sent_ns: u64) {
+        if self.in_flight == 0 {
+            self.heard_ns = sent_ns;
+        }
+        self.in_flight += 1;
+    }
+
+    /// The event that begins was due at `due_ns`, and is sent at `sent_ns`. `was_free` tells whether
+    /// a connection was free for it all the while, so that it is late by our own fault only.
+    #[inline]
+    pub fn taken_from_backlog(&mut self, due_ns: u64, sent_ns: u64, was_free: bool) {
+        self.backlog -= 1;
+        if was_free {
+            let lag_ns = sent_ns.saturating_sub(due_ns);
+            self.current.timer_lag.get_or_insert_default().record(lag_ns);
+        }
+    }
+
+    /// The server gave a sign of life at `now_ns`.
+    #[inline]
+    fn heard(&mut self, now_ns: u64) {
+        let silence_ns = now_ns.saturating_sub(self.heard_ns);
+        self.current.silence_ns_max = self.current.silence_ns_max.max(silence_ns);
+        self.heard_ns = now_ns;
+    }
+
     /// A statement was answered at `done_ns`, after waiting since `asked_ns`.
     #[inline]
     pub fn statement(&mut self, kind: StatementKind, asked_ns: u64, done_ns: u64, reply: Answer) {
         self.advance(done_ns);
+        self.heard(done_ns);
         let interval = &mut self.current;
         // sysbench's accounting: a result set is a read, a changed row a write, the rest is other.
         if reply.columns > 0 {
@@ -186,6 +145,7 @@ impl Recorder {
     #[inline]
     pub fn event(&mut self, due_ns: u64, sent_ns: u64, done_ns: u64) {
         let latency_ns = done_ns.saturating_sub(due_ns);
+        self.in_flight -= 1;
         let interval = &mut self.current;
         interval.events += 1;
         interval.latency_ns_sum += latency_ns;
@@ -195,7 +155,13 @@ impl Recorder {
         interval.event_service.record(done_ns.saturating_sub(sent_ns));
     }
 
-    /// A statement failed.
+    /// A statement was refused.
+    pub fn refused(&mut self, code: u16, now_ns: u64) {
+        self.error(code, now_ns);
+        self.heard(now_ns);
+    }
+
+    /// Something failed without an answer: a connection could not be opened, or went away.
     pub fn error(&mut self, code: u16, now_ns: u64) {
         self.advance(now_ns);
         *self.current.errors.entry(code).or_default() += 1;
@@ -206,24 +172,36 @@ impl Recorder {
         self.current.restarts += 1;
     }
 
+    /// A connection was opened again, and works.
+    pub fn reconnect(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        self.heard(now_ns);
+        self.current.reconnects += 1;
+    }
+
     /// Bytes were handed to the system.
     #[inline]
     pub fn sent(&mut self, bytes: usize) {
         self.current.bytes_sent += bytes as u64;
     }
 
-    /// Closes the last slice at `now_ns` and tells what the measured window cost.
+    /// Closes the last slice at `now_ns`; a silence that lasts until then ends with it.
     #[must_use]
-    pub fn finish(mut self, now_ns: u64) -> WindowCpu {
+    pub fn finish(mut self, now_ns: u64) -> Rest {
         self.advance(now_ns);
+        if self.in_flight > 0 {
+            self.heard(now_ns);
+        }
         self.rotate(now_ns);
-        self.window
+        Rest { cpu: self.window, unfinished: self.in_flight, unserved: self.backlog }
     }
 
     fn rotate(&mut self, end_ns: u64) {
         let phase_before = self.current.slice.phase;
         let next = Interval::new(self.current.index + 1, self.timetable.slice_from(end_ns));
         let mut closed = std::mem::replace(&mut self.current, next);
+        closed.backlog = self.backlog;
+        closed.in_flight = self.in_flight;
         closed.slice.end_ns = end_ns.max(closed.slice.start_ns);
         self.note_window(Some(phase_before), end_ns);
         // The coordinator outlives its workers; if it is gone, so is the wish to know.
@@ -277,11 +255,12 @@ mod tests {
             [(SECOND / 2, OTHER), (SECOND, READ), (2 * SECOND + 1, WRITE), (3 * SECOND + 5, READ)]
         {
             recorder.statement(StatementKind::Deletes, done_ns - 1000, done_ns, answer);
+            recorder.begun(done_ns - 1000);
             recorder.event(done_ns - 2000, done_ns - 1000, done_ns);
         }
         recorder.error(1213, 3 * SECOND + 6);
-        let cpu = recorder.finish(3 * SECOND + 7);
-        assert_eq!(cpu.window_ns, 2 * SECOND);
+        let rest = recorder.finish(3 * SECOND + 7);
+        assert_eq!(rest.cpu.window_ns, 2 * SECOND);
         let seen: Vec<_> = receiver
             .iter()
             .map(|(worker, i)| {
@@ -303,6 +282,7 @@ mod tests {
     fn latency_counts_from_the_intended_start() {
         let (sender, receiver) = channel();
         let mut recorder = Recorder::new(Timetable::new(0, 0, 0), 0, sender);
+        recorder.begun(501_000);
         recorder.event(1_000, 501_000, 601_000);
         let _ = recorder.finish(SECOND);
         let (_, interval) = receiver.recv().unwrap();
@@ -338,6 +318,7 @@ mod tests {
                 for part in [usize::from(*left), 2] {
                     let recorder = &mut parts[part].0;
                     recorder.statement(StatementKind::Inserts, 0, *latency, WRITE);
+                    recorder.begun(0);
                     recorder.event(0, latency / 2, *latency);
                     recorder.error(*code, *latency);
                     recorder.sent(7);
@@ -354,6 +335,9 @@ mod tests {
             sum.slice.end_ns = 0;
             sum.add(&closed[0]);
             sum.add(&closed[1]);
+            // Each worker has its own silence: the longest is kept, and is not a sum.
+            prop_assert!(sum.silence_ns_max >= closed[2].silence_ns_max);
+            sum.silence_ns_max = closed[2].silence_ns_max;
             prop_assert_eq!(format!("{sum:?}"), format!("{:?}", closed[2]));
             prop_assert_eq!(sum.event.encode(), closed[2].event.encode());
         }

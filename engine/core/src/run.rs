@@ -3,15 +3,17 @@
 use crate::clock::Clock;
 use crate::connection::{Connection, Share};
 use crate::courtesy::{self, Seat};
+use crate::dialler::Diallers;
+use crate::due_times::Part;
 use crate::error::Failure;
 use crate::merge::Merger;
 use crate::opening::{Opened, open_all};
-use crate::reactor::{Choice, Epoll, Reactor, Uring, settle};
+use crate::reactor::{Choice, DryRun, Epoll, Reactor, Uring, settle};
 use crate::record::{Interval, Recorder, WindowCpu};
 use crate::run_record::{Fairness, IntervalRecord, MeasuredCpu, Progress, RunRecord};
-use crate::schedule::Slice;
+use crate::schedule::{Slice, Timetable};
 use crate::spec::{RunSpec, ns};
-use crate::worker::{Control, Legacy, Orders, PATIENCE, Worker};
+use crate::worker::{Control, Legacy, Orders, PATIENCE, Pacing, Revival, Worker};
 use crate::workload::{Client, Workload};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,6 +32,11 @@ pub fn run(
     on_interval: &mut dyn FnMut(&Progress),
 ) -> Result<RunRecord, Failure> {
     let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
+    if spec.dry_run {
+        let teams = dry_teams(spec, &*workload);
+        let whole = load::<DryRun>(spec, &*workload, teams, stop, on_interval);
+        return whole.map_err(|error| Failure::new("run", error));
+    }
     let opened = open_all(spec, &*workload, stop)?;
     let server_version = opened.first().map_or_else(String::new, |one| one.server_version.clone());
     let teams = teams(spec, opened);
@@ -79,50 +86,85 @@ fn load<R: Reactor>(
         let legacies = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
         (intervals, legacies.collect::<Result<Vec<_>, String>>())
     });
-    let legacies = legacies?;
+    Ok(put_together::<R>(spec, intervals, legacies?, &control))
+}
+
+/// The record of what the workers left behind.
+fn put_together<R: Reactor>(
+    spec: &RunSpec,
+    intervals: Vec<IntervalRecord>,
+    legacies: Vec<Legacy>,
+    control: &Control,
+) -> RunRecord {
     let shares: Vec<Share> = legacies.iter().flat_map(|one| one.shares.iter().copied()).collect();
-    let windows: Vec<WindowCpu> = legacies.iter().map(|one| one.cpu).collect();
-    let failure = legacies.into_iter().find_map(|one| one.failure);
-    Ok(RunRecord {
+    let windows: Vec<WindowCpu> = legacies.iter().map(|one| one.rest.cpu).collect();
+    let unfinished = legacies.iter().map(|one| one.rest.unfinished).sum();
+    let unserved = legacies.iter().map(|one| one.rest.unserved).sum();
+    let failure = legacies.iter().find_map(|one| one.failure.clone());
+    RunRecord {
         engine_version: env!("CARGO_PKG_VERSION"),
         reactor: R::NAME,
-        threads,
+        threads: legacies.len(),
         connections: spec.connections as usize,
         server_version: String::new(),
         distribution: spec.distribution,
         prepared: spec.prepared,
+        rate_per_s: spec.rate_per_s,
+        unfinished,
+        unserved,
         intervals,
         measured: MeasuredCpu::of(&windows),
         fairness: Fairness::of(&shares),
-        stopped_by: stopped_by(failure.as_ref(), &control),
+        stopped_by: stopped_by(failure.as_ref(), control),
         failure,
-    })
+    }
 }
 
 fn stopped_by(failure: Option<&Failure>, control: &Control) -> &'static str {
-    let spent = |budget: &AtomicU64| budget.load(Ordering::Relaxed) == 0;
     match failure {
         Some(_) => "error",
         None if control.stop.load(Ordering::Relaxed) => "stop",
-        None if control.budget.as_ref().is_some_and(spent) => "events",
+        None if control.is_spent() => "events",
         None => "time",
     }
 }
 
-/// The sockets and states of one worker's connections, slot by slot.
+/// The sockets and states of one worker's connections, slot by slot. A dry run has no sockets.
 type Team = (Vec<OwnedFd>, Vec<Connection>);
 
-/// Deals the connections out to the workers, and seeds each by its place among all.
+/// Each session's state, seeded by its place among all.
 fn teams(spec: &RunSpec, opened: Vec<Opened>) -> Vec<Team> {
+    let streams = spec.seeding.streams(spec.seed);
+    deal(
+        spec,
+        opened.into_iter().zip(0..).zip(streams).map(|((one, number), random)| {
+            let client = Client::new(number, one.statement_ids, random);
+            (Some(one.socket), Connection::new(one.deprecate_eof, client))
+        }),
+    )
+}
+
+/// The same without sessions: statements are numbered as a server would.
+fn dry_teams(spec: &RunSpec, workload: &dyn Workload) -> Vec<Team> {
+    let ids: Vec<u32> = (1..).take(workload.statements().len()).collect();
+    let streams = spec.seeding.streams(spec.seed);
+    deal(
+        spec,
+        (0..spec.connections).zip(streams).map(|(number, random)| {
+            (None, Connection::new(true, Client::new(number, ids.clone(), random)))
+        }),
+    )
+}
+
+/// Deals the connections out to the workers.
+fn deal(spec: &RunSpec, all: impl Iterator<Item = (Option<OwnedFd>, Connection)>) -> Vec<Team> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = spec.engine_threads(cores);
     let mut teams: Vec<Team> = (0..threads).map(|_| Team::default()).collect();
-    let streams = spec.seeding.streams(spec.seed);
-    for (((index, one), number), random) in opened.into_iter().enumerate().zip(0..).zip(streams) {
+    for (index, (socket, connection)) in all.enumerate() {
         let (sockets, connections) = &mut teams[index % threads];
-        sockets.push(one.socket);
-        let client = Client::new(number, one.statement_ids, random);
-        connections.push(Connection::new(one.deprecate_eof, client));
+        sockets.extend(socket);
+        connections.push(connection);
     }
     teams
 }
@@ -147,17 +189,17 @@ impl Start {
 fn work<R: Reactor>(
     spec: &RunSpec,
     workload: &dyn Workload,
-    (sockets, connections): Team,
+    (mut sockets, connections): Team,
     (number, finished): (usize, std::sync::mpsc::Sender<(usize, Interval)>),
     start: &Start,
     control: &Control,
 ) -> Result<Legacy, String> {
-    courtesy::give_way_to_the_server();
-    let _seat = Seat::take();
+    let _seat = take_a_place(spec);
+    let revival = revival(spec, connections.len(), &mut sockets);
     // A ring belongs to the thread that opens it.
     let reactor = R::open(sockets, PATIENCE);
     let clock = start.wait();
-    let reactor = reactor.map_err(|error| {
+    let (revival, reactor) = revival.and_then(|it| Ok((it, reactor?))).map_err(|error| {
         control.failed.store(true, Ordering::Relaxed);
         format!("{} cannot be opened: {error}", R::NAME)
     })?;
@@ -172,7 +214,52 @@ fn work<R: Reactor>(
         control,
     };
     let recorder = Recorder::new(timetable, number, finished);
-    Ok(Worker::new(reactor, connections, recorder, orders).drive())
+    let pacing = pacing(spec, timetable, &connections, number);
+    let worker = Worker::new(reactor, connections, recorder, orders);
+    Ok(worker.paced(pacing).reviving(revival).drive())
+}
+
+/// Settles the calling thread: behind the server in a closed loop, on time where a schedule runs.
+fn take_a_place(spec: &RunSpec) -> Option<Seat> {
+    if spec.is_scheduled() {
+        courtesy::be_punctual();
+        return None;
+    }
+    courtesy::give_way_to_the_server();
+    Seat::take()
+}
+
+/// When the connections of thread `number` begin their events.
+fn pacing(spec: &RunSpec, timetable: Timetable, team: &[Connection], number: usize) -> Pacing {
+    if spec.rate_per_s > 0.0 {
+        let part = Part {
+            rate_per_s: spec.rate_per_s,
+            connections: spec.connections as usize,
+            own_connections: team.len(),
+            thread: number,
+        };
+        Pacing::rate(spec.arrival, part, spec.seed, timetable)
+    } else if spec.think_time_ms[1] > 0.0 {
+        let numbers = team.iter().map(Connection::number);
+        Pacing::thinking(spec.think_time_ms, numbers, spec.seed, timetable)
+    } else {
+        Pacing::closed()
+    }
+}
+
+/// How sessions are opened again, if the run may need that; its bell is put behind the sockets.
+fn revival(
+    spec: &RunSpec,
+    connections: usize,
+    sockets: &mut Vec<OwnedFd>,
+) -> std::io::Result<Revival> {
+    let survives_loss = spec.ignore_errors.survives_loss();
+    if spec.dry_run || !(survives_loss || spec.reconnect_every > 0) {
+        return Ok(Revival::default());
+    }
+    let (diallers, bell) = Diallers::start(spec, connections)?;
+    sockets.push(bell);
+    Ok(Revival::new(diallers, survives_loss, spec.reconnect_every))
 }
 
 /// Puts the workers' intervals together as they come, tells and encodes them.
@@ -198,5 +285,6 @@ fn collect(
 }
 
 fn tell(spec: &RunSpec, interval: &Interval, on_interval: &mut dyn FnMut(&Progress)) {
-    on_interval(&Progress::of(interval, spec.connections as usize, &spec.percentiles));
+    let told = Progress::of(interval, spec.connections as usize, &spec.percentiles);
+    on_interval(&if spec.tell_records { told.with_record(interval) } else { told });
 }

@@ -29,6 +29,12 @@ pub struct RunRecord {
     pub distribution: Distribution,
     /// Whether prepared statements were used.
     pub prepared: bool,
+    /// Events a second that fell due by schedule; 0 in a closed loop.
+    pub rate_per_s: f64,
+    /// Events begun and given up in flight at the end.
+    pub unfinished: u64,
+    /// Events that fell due by schedule and were never begun.
+    pub unserved: u64,
     /// All intervals, in order of time.
     pub intervals: Vec<IntervalRecord>,
     /// What the measured window cost the generator.
@@ -54,6 +60,10 @@ pub struct IntervalRecord {
     errors: BTreeMap<String, u64>,
     restarts: u64,
     reconnects: u64,
+    arrivals: u64,
+    backlog: u64,
+    in_flight: u64,
+    silence_ns_max: u64,
     bytes_received: u64,
     bytes_sent: u64,
     latency_ns_sum: u64,
@@ -75,7 +85,11 @@ impl From<&Interval> for IntervalRecord {
             others: interval.others,
             errors: errors.collect(),
             restarts: interval.restarts,
-            reconnects: 0,
+            reconnects: interval.reconnects,
+            arrivals: interval.arrivals,
+            backlog: interval.backlog,
+            in_flight: interval.in_flight,
+            silence_ns_max: interval.silence_ns_max,
             bytes_received: interval.bytes_received,
             bytes_sent: interval.bytes_sent,
             latency_ns_sum: interval.latency_ns_sum,
@@ -90,9 +104,11 @@ fn encoded(interval: &Interval) -> BTreeMap<&'static str, String> {
     let whole = [("event", &interval.event), ("event_service", &interval.event_service)];
     let kinds = StatementKind::ALL.iter().zip(&interval.statements);
     let kinds = kinds.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
+    let lag = interval.timer_lag.as_deref().map(|counts| ("timer_lag", counts));
     whole
         .into_iter()
         .chain(kinds)
+        .chain(lag)
         .filter(|(_, counts)| counts.count() > 0)
         .map(|(name, counts)| (name, STANDARD.encode(counts.encode())))
         .collect()
@@ -165,8 +181,13 @@ pub struct Progress {
     others: u64,
     errors: u64,
     reconnects: u64,
+    backlog: u64,
+    in_flight: u64,
     seconds: f64,
     latency_ms: BTreeMap<String, f64>,
+    /// The interval as the record will have it, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<IntervalRecord>,
 }
 
 impl Progress {
@@ -188,10 +209,19 @@ impl Progress {
             writes: interval.writes,
             others: interval.others,
             errors: interval.errors.values().sum(),
-            reconnects: 0,
+            reconnects: interval.reconnects,
+            backlog: interval.backlog,
+            in_flight: interval.in_flight,
             seconds: seconds(interval.slice.end_ns - interval.slice.start_ns),
             latency_ms: latency_ms.collect(),
+            record: None,
         }
+    }
+
+    /// The same with the interval in the form of the record.
+    #[must_use]
+    pub fn with_record(self, interval: &Interval) -> Self {
+        Self { record: Some(IntervalRecord::from(interval)), ..self }
     }
 }
 

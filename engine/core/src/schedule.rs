@@ -1,4 +1,4 @@
-//! When things are due: the slices of time a run is recorded in, and each event's intended start.
+//! How the time of a run is laid out: phases, and the slices it is recorded in.
 //!
 //! Pure: no clock is read here; every function is told the time.
 
@@ -45,6 +45,12 @@ impl Timetable {
         Self { warmup_ns, deadline_ns, interval_ns }
     }
 
+    /// When the measured window begins.
+    #[must_use]
+    pub const fn warmup_ns(&self) -> u64 {
+        self.warmup_ns
+    }
+
     /// From this moment on no event is begun.
     #[must_use]
     pub const fn deadline_ns(&self) -> u64 {
@@ -64,15 +70,6 @@ impl Timetable {
         let end_ns = start_ns.saturating_add(self.interval_ns).min(phase_end_ns);
         Slice { phase, start_ns, end_ns }
     }
-}
-
-/// Closed loop: an event is due the moment the one before it on its connection has ended.
-///
-/// Rates (fixed, Poisson) get functions of their own here; the worker asks only "when is the next
-/// one due", so that the intended time is known before anything is sent.
-#[must_use]
-pub const fn closed_loop_due_ns(previous_done_ns: u64) -> u64 {
-    previous_done_ns
 }
 
 #[cfg(test)]

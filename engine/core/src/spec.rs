@@ -1,6 +1,8 @@
 //! What a run is asked to do; refuses nonsense, all mistakes at once.
 
 use crate::dial::{Endpoint, Login};
+use crate::due_times::{RATE_PER_S_MAX, Spacing};
+pub use crate::ignored::IgnoredErrors;
 use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
 use crate::schedule::Timetable;
@@ -34,16 +36,6 @@ pub enum EndpointSpec {
     },
 }
 
-/// Which failed statements begin the event again instead of ending the run.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(untagged, expecting = "ignore_errors must be a list of codes or the word \"all\"")]
-pub enum IgnoredErrors {
-    /// These error codes.
-    Codes(Vec<u16>),
-    /// The word `all`.
-    Word(String),
-}
-
 impl EndpointSpec {
     /// The address to dial.
     #[must_use]
@@ -51,17 +43,6 @@ impl EndpointSpec {
         match self {
             Self::Tcp { host, port } => Endpoint::Tcp { host: host.clone(), port: *port },
             Self::Unix { socket } => Endpoint::Unix { path: socket.clone() },
-        }
-    }
-}
-
-impl IgnoredErrors {
-    /// Whether an event is begun again after this error.
-    #[must_use]
-    pub fn contains(&self, code: u16) -> bool {
-        match self {
-            Self::Codes(codes) => codes.contains(&code),
-            Self::Word(_) => true,
         }
     }
 }
@@ -126,7 +107,7 @@ pub struct RunSpec {
     #[serde(default = "yes")]
     pub prepared: bool,
     /// Errors that begin the event again.
-    #[serde(default = "sysbench_ignores")]
+    #[serde(default)]
     pub ignore_errors: IgnoredErrors,
     /// Percentiles of each interval that `on_interval` is told.
     #[serde(default = "interval_percentiles")]
@@ -134,6 +115,24 @@ pub struct RunSpec {
     /// Whether an empty interval at 0 s is told when all connections are open and the load begins.
     #[serde(default)]
     pub tell_begin: bool,
+    /// Events a second that fall due whatever the server does; 0 for a closed loop.
+    #[serde(default)]
+    pub rate_per_s: f64,
+    /// How the gaps between them are spread.
+    #[serde(default)]
+    pub arrival: Spacing,
+    /// Least and most time between an event's end and the same connection's next intended start, ms.
+    #[serde(default)]
+    pub think_time_ms: [f64; 2],
+    /// Events of a connection after which it logs out and connects again; 0 for never.
+    #[serde(default)]
+    pub reconnect_every: u32,
+    /// Whether every statement is answered with OK here, without any connection.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Whether what `on_interval` is told holds the interval as the record will have it.
+    #[serde(default)]
+    pub tell_records: bool,
 }
 
 const fn one_second() -> f64 {
@@ -146,10 +145,6 @@ const fn drain_limit() -> f64 {
 
 const fn yes() -> bool {
     true
-}
-
-fn sysbench_ignores() -> IgnoredErrors {
-    IgnoredErrors::Codes(vec![1213, 1020, 1205])
 }
 
 fn interval_percentiles() -> Vec<f64> {
@@ -192,6 +187,23 @@ impl RunSpec {
         check(
             self.percentiles.iter().all(|p| (0.0..=100.0).contains(p)),
             "percentiles must lie between 0 and 100",
+        );
+        check(
+            (0.0..=RATE_PER_S_MAX).contains(&self.rate_per_s),
+            "rate_per_s must be 0 (closed loop) or up to 1e9 events a second",
+        );
+        let [least_ms, most_ms] = self.think_time_ms;
+        check(
+            least_ms >= 0.0 && (least_ms..=1e9).contains(&most_ms),
+            "think_time_ms must be the least and the most time, 0 or more milliseconds",
+        );
+        check(
+            self.rate_per_s == 0.0 || most_ms == 0.0,
+            "rate_per_s and think_time_ms exclude each other: both say when events begin",
+        );
+        check(
+            !self.dry_run || self.reconnect_every == 0,
+            "reconnect_every has no meaning in a dry run, which has no connections",
         );
         if let IgnoredErrors::Word(word) = &self.ignore_errors {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
@@ -236,6 +248,12 @@ impl RunSpec {
     #[must_use]
     pub fn timetable(&self) -> Timetable {
         Timetable::new(ns(self.warmup_s), ns(self.window_s), ns(self.interval_s))
+    }
+
+    /// Whether events are due by a schedule instead of one after the other.
+    #[must_use]
+    pub const fn is_scheduled(&self) -> bool {
+        self.rate_per_s > 0.0 || self.think_time_ms[1] > 0.0
     }
 
     /// How many engine threads drive the connections.

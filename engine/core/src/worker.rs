@@ -2,16 +2,22 @@
 //!
 //! wait → a reply arrives → scan it → record → send the next statement, or end the event and begin
 //! the next. Nothing here allocates, logs or locks once the buffers have grown, and the clock is
-//! read once a reply.
+//! read once a reply. Who begins when, if not at once, is the matter of `pacing`; what becomes of
+//! refused statements and lost connections, of `revival`.
+
+mod farewell;
+mod pacing;
+mod revival;
 
 use crate::connection::Connection;
 use crate::error::Failure;
 pub use crate::orders::{Control, Legacy, Orders};
 use crate::reactor::{Arrival, Reactor, What};
 use crate::record::{Answer, Recorder};
-use crate::schedule::{Phase, closed_loop_due_ns};
-use dbdyno_wire::mysql::command;
-use dbdyno_wire::mysql::scanner::{Outcome, ServerError, Summary};
+use crate::schedule::Phase;
+use dbdyno_wire::mysql::scanner::{Outcome, Summary};
+pub use pacing::Pacing;
+pub use revival::Revival;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,21 +33,51 @@ pub struct Worker<'a, R: Reactor> {
     connections: Vec<Connection>,
     recorder: Recorder,
     orders: Orders<'a>,
-    in_flight: usize,
+    pacing: Pacing,
+    revival: Revival,
+    /// Connections that may still begin an event or are in one.
+    staying: usize,
     now_ns: u64,
+    /// When the schedule wants something next; `u64::MAX` in a closed loop.
+    next_ns: u64,
     leave_ns: u64,
 }
 
 impl<'a, R: Reactor> Worker<'a, R> {
-    /// A worker over connections whose sockets `reactor` holds in the same order.
+    /// A worker over connections whose sockets `reactor` holds in the same order, in a closed loop.
     pub fn new(
         reactor: R,
         connections: Vec<Connection>,
         recorder: Recorder,
         orders: Orders<'a>,
     ) -> Self {
-        let leave_ns = orders.give_up_ns;
-        Self { reactor, connections, recorder, orders, in_flight: 0, now_ns: 0, leave_ns }
+        let (pacing, revival, leave_ns) = (Pacing::closed(), Revival::default(), orders.give_up_ns);
+        let (staying, now_ns, next_ns) = (0, 0, u64::MAX);
+        Self {
+            reactor,
+            connections,
+            recorder,
+            orders,
+            pacing,
+            revival,
+            staying,
+            now_ns,
+            next_ns,
+            leave_ns,
+        }
+    }
+
+    /// The same worker by another schedule.
+    #[must_use]
+    pub fn paced(self, pacing: Pacing) -> Self {
+        Self { pacing, ..self }
+    }
+
+    /// The same worker, with a way to open sessions again. The reactor then holds one socket more than
+    /// there are connections: the bell.
+    #[must_use]
+    pub fn reviving(self, revival: Revival) -> Self {
+        Self { revival, ..self }
     }
 
     /// Loads the server until the run is over.
@@ -51,32 +87,37 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.orders.control.failed.store(true, Ordering::Relaxed);
         }
         self.say_goodbye();
-        let cpu = self.recorder.finish(self.orders.clock.now_ns());
+        let rest = self.recorder.finish(self.orders.clock.now_ns());
         let shares = self.connections.iter().map(|connection| connection.share).collect();
-        Legacy { failure, cpu, shares }
+        Legacy { failure, rest, shares }
     }
 
     fn load(&mut self) -> Result<(), Failure> {
-        self.in_flight = self.connections.len();
-        for slot in 0..self.in_flight {
-            self.now_ns = self.orders.clock.now_ns();
-            self.begin_event(slot)?;
-        }
-        while self.in_flight > 0 && self.now_ns < self.leave_ns {
-            self.reactor.wait().map_err(|error| broken(&error))?;
+        self.begin()?;
+        while self.staying > 0 && self.now_ns < self.leave_ns {
+            let at_most = self.time_to_wait();
+            self.reactor.wait(at_most).map_err(|error| broken(&error))?;
             let before_ns = self.now_ns;
             while let Some(arrival) = self.reactor.next_arrival() {
                 let slot = arrival.slot as usize;
                 let outcome = self.scan(slot, &arrival);
                 self.reactor.give_back(arrival);
-                match outcome? {
-                    None => {}
-                    Some(Outcome::Done(summary)) => self.answered(slot, &summary)?,
-                    Some(Outcome::Failed(error)) => self.refused(slot, &error)?,
+                match outcome {
+                    Ok(None) => {}
+                    Ok(Some(Outcome::Done(summary))) => self.answered(slot, &summary)?,
+                    Ok(Some(Outcome::Failed(error))) => self.refused(slot, &error)?,
+                    Err(failure) => self.lost(slot, failure)?,
                 }
             }
-            if self.now_ns == before_ns {
-                self.look_at_the_clock();
+            if self.now_ns == before_ns || !self.pacing.is_closed() {
+                self.read_the_clock();
+                self.recorder.advance(self.now_ns);
+            }
+            if self.revival.is_awaited() {
+                self.attend_to_the_lost()?;
+            }
+            if !self.pacing.is_closed() {
+                self.begin_due()?;
             }
             if self.orders.control.is_over() {
                 self.leave_ns = self.leave_ns.min(self.now_ns + STOP_GRACE_NS);
@@ -86,10 +127,13 @@ impl<'a, R: Reactor> Worker<'a, R> {
     }
 
     /// The outcome of the connection's statement, once its reply is complete. What comes where nothing
-    /// is asked, such as a server's goodbye to a session that rests, concerns no event.
+    /// is asked, such as a server's goodbye to a session that rests, concerns no event; nor does the bell.
     fn scan(&mut self, slot: usize, arrival: &Arrival) -> Result<Option<Outcome>, Failure> {
-        let connection = &mut self.connections[slot];
+        let Some(connection) = self.connections.get_mut(slot) else { return Ok(None) };
         if !connection.is_in_flight() {
+            if arrival.what != What::Bytes {
+                connection.lose();
+            }
             return Ok(None);
         }
         let lost =
@@ -103,10 +147,19 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
     }
 
+    /// Reads the clock, and notes what has fallen due before anything else is recorded.
+    #[inline]
+    fn read_the_clock(&mut self) {
+        self.now_ns = self.orders.clock.now_ns();
+        if self.now_ns >= self.next_ns {
+            self.fall_due();
+        }
+    }
+
     /// A statement was answered: the next one, or the end of the event.
     #[inline]
     fn answered(&mut self, slot: usize, summary: &Summary) -> Result<(), Failure> {
-        self.now_ns = self.orders.clock.now_ns();
+        self.read_the_clock();
         let connection = &mut self.connections[slot];
         let answer = Answer {
             columns: summary.columns,
@@ -123,8 +176,11 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.rest(slot);
             return Ok(());
         }
+        if self.revival.is_planned() && self.replace_by_plan(slot)? {
+            return Ok(());
+        }
         self.complete(slot);
-        self.begin_event(slot)
+        self.go_on(slot)
     }
 
     #[inline]
@@ -136,17 +192,22 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
     }
 
-    /// Begins the connection's next event that has something to send, unless the run is over.
+    /// The connection has ended an event.
     #[inline]
-    fn begin_event(&mut self, slot: usize) -> Result<(), Failure> {
+    fn go_on(&mut self, slot: usize) -> Result<(), Failure> {
+        if self.pacing.is_closed() { self.begin_next(slot) } else { self.release(slot) }
+    }
+
+    /// In a closed loop an event is due the moment the one before it has ended: begins the connection's
+    /// next event that has something to send, unless the run is over.
+    #[inline]
+    fn begin_next(&mut self, slot: usize) -> Result<(), Failure> {
         let mut has_sent_nothing = false;
         loop {
-            let control = self.orders.control;
-            let over = self.now_ns >= self.orders.deadline_ns || control.is_over();
-            if over || !control.claim(self.recorder.phase()) {
+            if self.is_over() || !self.orders.control.claim(self.recorder.phase()) {
                 return self.leave(slot);
             }
-            if self.draw(slot, closed_loop_due_ns(self.now_ns)) {
+            if self.draw_event(slot, self.now_ns) {
                 self.send(slot)?;
                 // Many silent events took a while: this request does not wait for more of them.
                 return if has_sent_nothing { self.flush() } else { Ok(()) };
@@ -156,7 +217,20 @@ impl<'a, R: Reactor> Worker<'a, R> {
         }
     }
 
-    /// Draws an event; false when it has nothing to send and so ends at once.
+    /// Whether no event is begun any more.
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over()
+    }
+
+    /// Draws an event that begins now; false when it has nothing to send and so ends at once.
+    #[inline]
+    fn draw_event(&mut self, slot: usize, due_ns: u64) -> bool {
+        let has_request = self.draw(slot, due_ns);
+        self.recorder.begun(self.connections[slot].sent_ns);
+        has_request
+    }
+
     #[inline]
     fn draw(&mut self, slot: usize, due_ns: u64) -> bool {
         let connection = &mut self.connections[slot];
@@ -164,7 +238,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
         connection.sent_ns = self.orders.clock.now_ns();
         connection.asked_ns = connection.sent_ns;
         if !has_request {
-            self.now_ns = connection.sent_ns;
+            self.read_the_clock();
             self.recorder.advance(self.now_ns);
         }
         has_request
@@ -180,73 +254,6 @@ impl<'a, R: Reactor> Worker<'a, R> {
     #[cold]
     fn flush(&mut self) -> Result<(), Failure> {
         self.reactor.flush().map_err(|error| broken(&error))
-    }
-
-    /// A statement failed: an ignorable error begins the event again, as sysbench does, with new
-    /// draws and without a ROLLBACK, and its latency goes on. Any other error ends the run. Unlike
-    /// sysbench, the time limit is kept even if the error never goes away.
-    #[cold]
-    fn refused(&mut self, slot: usize, error: &ServerError) -> Result<(), Failure> {
-        self.now_ns = self.orders.clock.now_ns();
-        self.recorder.error(error.code, self.now_ns);
-        let connection = &self.connections[slot];
-        if !self.orders.ignored.contains(error.code) {
-            let sqlstate = String::from_utf8_lossy(&error.sqlstate).into_owned();
-            return Err(Failure {
-                code: Some(error.code),
-                sqlstate,
-                statement: connection.statement().kind.name().to_owned(),
-                ..Failure::new("run", &*error.message)
-            });
-        }
-        let over = self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over();
-        if over || connection.is_leaving() {
-            return self.leave(slot);
-        }
-        self.recorder.restart();
-        let due_ns = connection.due_ns;
-        if self.draw(slot, due_ns) {
-            return self.send(slot);
-        }
-        self.complete(slot);
-        self.begin_event(slot)
-    }
-
-    /// The connection's events are over: what its workload kept back is sent, unless the run was
-    /// stopped, and then it rests.
-    fn leave(&mut self, slot: usize) -> Result<(), Failure> {
-        let connection = &mut self.connections[slot];
-        let is_stopped = self.orders.control.is_over();
-        if is_stopped || connection.is_leaving() || !connection.leave(self.orders.workload) {
-            self.rest(slot);
-            return Ok(());
-        }
-        connection.asked_ns = self.orders.clock.now_ns();
-        self.send(slot)
-    }
-
-    fn rest(&mut self, slot: usize) {
-        self.connections[slot].rest();
-        self.in_flight -= 1;
-    }
-
-    /// For rounds in which no reply was completed: silence, and replies that do not end, take time too.
-    fn look_at_the_clock(&mut self) {
-        self.now_ns = self.orders.clock.now_ns();
-        self.recorder.advance(self.now_ns);
-    }
-
-    /// Logs out where nothing is asked, so that the server does not count an aborted client. A
-    /// connection with a request in flight is only closed.
-    fn say_goodbye(&mut self) {
-        let mut packet = Vec::new();
-        command::quit(&mut packet);
-        for (slot, connection) in self.connections.iter().enumerate() {
-            if !connection.is_in_flight() {
-                let _ = self.reactor.send(slot_number(slot), &packet);
-            }
-        }
-        let _ = self.reactor.flush();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use dbdyno_core::clock::Clock;
 use dbdyno_core::connection::Connection;
+use dbdyno_core::due_times::{Part, Spacing};
 use dbdyno_core::opening::open_all;
 use dbdyno_core::random::Seeding;
 use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
@@ -9,7 +10,7 @@ use dbdyno_core::record::Recorder;
 use dbdyno_core::reference::{Reference, Script};
 use dbdyno_core::schedule::Timetable;
 use dbdyno_core::spec::RunSpec;
-use dbdyno_core::worker::{Control, Orders, PATIENCE, Worker};
+use dbdyno_core::worker::{Control, Orders, PATIENCE, Pacing, Worker};
 use dbdyno_core::workload::Client;
 use serde_json::json;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -40,8 +41,26 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+/// What decides when events begin.
+type Schedule = fn() -> Pacing;
+
+/// More than the server can do, so that a backlog grows while events are begun.
+fn at_a_rate() -> Pacing {
+    let part = Part { rate_per_s: 1e5, connections: 4, own_connections: 4, thread: 0 };
+    Pacing::rate(Spacing::Poisson, part, 1, Timetable::new(0, 0, 0))
+}
+
+fn with_thinking() -> Pacing {
+    Pacing::thinking([0.0, 0.5], 0..4, 1, Timetable::new(0, 0, 0))
+}
+
 /// What a worker in this thread allocates for so many events.
-fn allocations<R: Reactor>(server: &Reference, events: u64, prepared: bool) -> u64 {
+fn allocations<R: Reactor>(
+    server: &Reference,
+    events: u64,
+    prepared: bool,
+    schedule: Schedule,
+) -> u64 {
     let spec: RunSpec = serde_json::from_value(json!({
         "endpoint": {"host": "127.0.0.1", "port": server.port},
         "user": server.login().user, "password": server.login().password, "database": "sbtest",
@@ -73,17 +92,19 @@ fn allocations<R: Reactor>(server: &Reference, events: u64, prepared: bool) -> u
     };
     let reactor = R::open(sockets, PATIENCE).unwrap();
     let recorder = Recorder::new(Timetable::new(0, 0, 0), 0, finished);
+    let worker = Worker::new(reactor, connections, recorder, orders).paced(schedule());
     let before = ALLOCATIONS.get();
-    let legacy = Worker::new(reactor, connections, recorder, orders).drive();
+    let legacy = worker.drive();
     assert_eq!(legacy.failure, None);
     ALLOCATIONS.get() - before
 }
 
 /// Nine thousand replies more, and at most one longer event that lets a connection's buffers grow.
 fn replies_cost_nothing<R: Reactor>(server: &Reference) {
-    for prepared in [true, false] {
-        let few = allocations::<R>(server, 50, prepared);
-        let many = allocations::<R>(server, 500, prepared);
+    let schedules: [Schedule; 3] = [Pacing::closed, at_a_rate, with_thinking];
+    for (schedule, prepared) in schedules.into_iter().flat_map(|it| [(it, true), (it, false)]) {
+        let few = allocations::<R>(server, 50, prepared, schedule);
+        let many = allocations::<R>(server, 500, prepared, schedule);
         assert!(few > 0 && many <= few + 8, "{}: {few} allocations, then {many}", R::NAME);
     }
 }

@@ -40,7 +40,7 @@ fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
         let began = Instant::now();
         while received.iter().any(|one| one.len() < bytes) {
             assert!(began.elapsed() < Duration::from_secs(20), "{} lost replies", R::NAME);
-            reactor.wait().unwrap();
+            reactor.wait(None).unwrap();
             while let Some(arrival) = reactor.next_arrival() {
                 assert_eq!(arrival.what, What::Bytes);
                 received[arrival.slot as usize].extend_from_slice(reactor.bytes(&arrival));
@@ -63,7 +63,7 @@ fn a_closed_socket_is_told<R: Reactor>() {
     let mut seen = None;
     let began = Instant::now();
     while seen.is_none() && began.elapsed() < Duration::from_secs(5) {
-        reactor.wait().unwrap();
+        reactor.wait(None).unwrap();
         while let Some(arrival) = reactor.next_arrival() {
             seen = Some(arrival.what);
             reactor.give_back(arrival);
@@ -71,7 +71,7 @@ fn a_closed_socket_is_told<R: Reactor>() {
     }
     assert_eq!(seen, Some(What::Closed), "{}", R::NAME);
     let began = Instant::now();
-    reactor.wait().unwrap();
+    reactor.wait(None).unwrap();
     assert!(reactor.next_arrival().is_none(), "{} tells it twice", R::NAME);
     assert!(began.elapsed() >= Duration::from_millis(5), "{} waits busily", R::NAME);
 }
@@ -80,10 +80,59 @@ fn a_wait_ends_in_time<R: Reactor>() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let mut reactor = R::open(vec![ours.into()], PATIENCE).unwrap();
     let began = Instant::now();
-    reactor.wait().unwrap();
+    reactor.wait(None).unwrap();
     assert!(reactor.next_arrival().is_none());
     assert!(began.elapsed() >= Duration::from_millis(50), "{}", R::NAME);
     assert!(began.elapsed() < Duration::from_secs(5), "{}", R::NAME);
+}
+
+fn a_wait_can_be_short<R: Reactor>() {
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let mut reactor = R::open(vec![ours.into()], PATIENCE).unwrap();
+    let shortest = (0..20).map(|_| {
+        let began = Instant::now();
+        reactor.wait(Some(Duration::from_millis(3))).unwrap();
+        assert!(reactor.next_arrival().is_none());
+        began.elapsed()
+    });
+    // The tick of the patience may end one of them early.
+    let shortest: Vec<_> = shortest.filter(|it| *it >= Duration::from_millis(3)).collect();
+    assert!(shortest.len() >= 15, "{} of 20 in {}", shortest.len(), R::NAME);
+    assert!(shortest.iter().min().unwrap() < &Duration::from_millis(20), "{}", R::NAME);
+}
+
+/// Bytes are on their way on the old socket, which then closes; only the new one may be heard.
+fn a_replaced_socket_is_never_heard_again<R: Reactor>(request: usize) {
+    let (old, mut old_peer) = UnixStream::pair().unwrap();
+    let mut reactor = R::open(vec![old.into()], PATIENCE).unwrap();
+    reactor.wait(Some(Duration::ZERO)).unwrap();
+    assert!(reactor.next_arrival().is_none());
+    for round in 0..5_u8 {
+        let (new, mut new_peer) = UnixStream::pair().unwrap();
+        reactor.send(0, &vec![1; request]).unwrap();
+        old_peer.write_all(b"stale").unwrap();
+        reactor.replace(0, new.into()).unwrap();
+        drop(old_peer);
+        let began = Instant::now();
+        new_peer.write_all(&[round; 7]).unwrap();
+        let mut heard = Vec::new();
+        while heard.len() < 7 || began.elapsed() < Duration::from_millis(20) {
+            assert!(began.elapsed() < Duration::from_secs(20), "{} is deaf", R::NAME);
+            reactor.wait(Some(Duration::from_millis(5))).unwrap();
+            while let Some(arrival) = reactor.next_arrival() {
+                assert_eq!(arrival.what, What::Bytes, "{}", R::NAME);
+                heard.extend_from_slice(reactor.bytes(&arrival));
+                reactor.give_back(arrival);
+            }
+        }
+        assert_eq!(heard, [round; 7], "{}", R::NAME);
+        reactor.send(0, b"to the new one").unwrap();
+        reactor.flush().unwrap();
+        let mut received = [0; 14];
+        new_peer.read_exact(&mut received).unwrap();
+        assert_eq!(&received, b"to the new one", "{}", R::NAME);
+        old_peer = new_peer;
+    }
 }
 
 /// Runs `$check` on each reactor that this kernel allows.
@@ -104,6 +153,13 @@ on_both!(more_sockets_than_receive_buffers, ping_pong, 300, 3, 300);
 on_both!(large_requests_come_back_whole, ping_pong, 3, 20, 600_000);
 on_both!(closing_is_an_arrival, a_closed_socket_is_told);
 on_both!(silence_ends_the_wait, a_wait_ends_in_time);
+on_both!(a_schedule_ends_the_wait, a_wait_can_be_short);
+on_both!(a_socket_with_a_small_request_is_replaced, a_replaced_socket_is_never_heard_again, 40);
+on_both!(
+    a_socket_with_a_large_request_is_replaced,
+    a_replaced_socket_is_never_heard_again,
+    900_000
+);
 
 #[test]
 fn auto_takes_io_uring_where_it_is_allowed() {

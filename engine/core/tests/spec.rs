@@ -33,6 +33,7 @@ fn an_unknown_key_is_refused_at_every_level() {
         (json!({"endpoint": {"host": "a", "port": 1, "socket": "/run/s"}}), endpoint),
         (json!({"endpoint": {"host": "a", "port": 70_000}}), endpoint),
         (json!({"ignore_errors": [70_000]}), "ignore_errors must be a list of codes"),
+        (json!({"arrival": "bursts"}), "unknown variant `bursts`"),
     ];
     for (changes, words) in cases {
         let error = read(changes).expect_err("a refusal");
@@ -50,6 +51,12 @@ fn numbers_that_cannot_be_meant_are_refused() {
         (json!({"threads": 4_000_000_000_u32, "connections": 4_000_000_000_u32}), "threads"),
         (json!({"percentiles": [101]}), "percentiles"),
         (json!({"ignore_errors": "some"}), "ignore_errors"),
+        (json!({"rate_per_s": -1}), "rate_per_s"),
+        (json!({"rate_per_s": 1e12}), "rate_per_s"),
+        (json!({"think_time_ms": [5, 1]}), "think_time_ms"),
+        (json!({"think_time_ms": [-5, 1]}), "think_time_ms"),
+        (json!({"rate_per_s": 10, "think_time_ms": [1, 2]}), "rate_per_s and think_time_ms"),
+        (json!({"dry_run": true, "reconnect_every": 1}), "reconnect_every"),
     ];
     for (changes, name) in cases {
         let mistakes = read(changes.clone()).expect("numbers").mistakes();

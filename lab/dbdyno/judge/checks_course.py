@@ -15,7 +15,9 @@ UPTIME_SHORT_S: Final = 2.0
 """The counter has whole seconds, at both readings."""
 UPTIME_LONG_S: Final = 5.0
 STALL_EVENTS_MIN: Final = 10
-"""A second is said to stand still only if that many events were to be expected in it."""
+"""A time is said to stand still only if that many events were to be expected in it."""
+SILENCE_S_MIN: Final = 0.5
+"""Far beyond what a queue or a scheduler explains, and below the stalls that are complained of."""
 DRIFT_SHARE_MAX: Final = 0.02
 DRIFT_P_MAX: Final = 0.01
 """The method's gate has p < .05, where a false alarm costs a minute; here it would be printed
@@ -63,27 +65,44 @@ def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def stall(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: a measured second without one event."""
+    """Doubtful: the server stood still within the window.
+
+    That is half a second in which events ran and nothing was answered, wherever it lies: one that
+    begins in the middle of a second leaves events in both seconds it touches. Where nobody looked
+    for that, it is a measured second without one event.
+    """
     rate_per_s = measurement.events / measurement.window_s
-    still = [
-        interval
-        for interval in measurement.measured
-        if interval.events == 0
-        and rate_per_s * (interval.end_s - interval.start_s) >= STALL_EVENTS_MIN
+
+    def is_long(seconds: float) -> bool:
+        return rate_per_s * seconds >= STALL_EVENTS_MIN
+
+    silent = [
+        i
+        for i in measurement.measured
+        if i.silence_ns_max >= SILENCE_S_MIN * 1e9 and is_long(i.silence_ns_max / 1e9)
     ]
-    if not still:
+    empty = [i for i in measurement.measured if i.events == 0 and is_long(i.end_s - i.start_s)]
+    if not silent and not empty:
         return None
-    seconds = ", ".join(f"{interval.start_s:.0f}" for interval in still[:10])
+    if silent:
+        longest_s = max(i.silence_ns_max for i in silent) / 1e9
+        evidence = f"no statement was answered for up to {longest_s:.2f} s while events ran, "
+    else:
+        evidence = f"no event in {len(empty)} of {len(measurement.measured)} measured seconds, "
     return on_trial(
         measurement,
         "stall",
         Level.DOUBTFUL,
-        f"no event in {len(still)} of {len(measurement.measured)} measured seconds, at "
-        f"{rate_per_s:.1f} events/s on average; seconds since the load began: {seconds}"
-        + (", …" if len(still) > 10 else ""),
+        f"{evidence}at {rate_per_s:.1f} events/s on average; seconds since the load began: "
+        f"{_seconds(silent or empty)}",
         "compare with the server's log (checkpoint, flush); a stall that belongs to the system "
         "needs windows that hold several of them",
     )
+
+
+def _seconds(intervals: list[Interval]) -> str:
+    named = ", ".join(f"{interval.start_s:.0f}" for interval in intervals[:10])
+    return named + (", …" if len(intervals) > 10 else "")
 
 
 def drift(measurement: Measurement, plan: Plan) -> Finding | None:

@@ -71,10 +71,16 @@ impl Reactor for Epoll {
         }
     }
 
-    fn wait(&mut self) -> io::Result<()> {
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         self.next = 0;
         self.ready.clear();
-        let milliseconds = if self.failed.is_empty() { -1 } else { 0 };
+        let mut milliseconds = if self.failed.is_empty() { -1 } else { 0 };
+        if let Some(at_most) = at_most {
+            if milliseconds != 0 {
+                self.wait_until_readable(at_most);
+            }
+            milliseconds = 0;
+        }
         let room = i32::try_from(EVENTS_AT_ONCE).expect("a small constant");
         // SAFETY: `ready` has room for EVENTS_AT_ONCE events, and exactly as many as the kernel
         // says it wrote are taken as initialised.
@@ -87,6 +93,16 @@ impl Reactor for Epoll {
             }
         }
         Ok(())
+    }
+
+    fn replace(&mut self, slot: u32, socket: OwnedFd) -> io::Result<()> {
+        let index = slot as usize;
+        // Forgotten by the queue already if the old socket was found dead.
+        let _ = self.watch(index, libc::EPOLL_CTL_DEL, 0);
+        self.unsent[index].clear();
+        self.failed.retain(|&(failed, _)| failed != slot);
+        self.sockets[index] = socket;
+        self.watch(index, libc::EPOLL_CTL_ADD, libc::EPOLLIN)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -131,6 +147,17 @@ impl Reactor for Epoll {
 impl Epoll {
     fn watch(&self, slot: usize, operation: i32, interest: i32) -> io::Result<()> {
         control(&self.queue, &self.sockets[slot], slot as u64, operation, interest)
+    }
+
+    /// A queue can be waited for like any file: that is as precise as the clock and works on kernels
+    /// without `epoll_pwait2`, which are those that have no `io_uring` either.
+    fn wait_until_readable(&self, at_most: Duration) {
+        let mut queue =
+            libc::pollfd { fd: self.queue.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let time = timespec(at_most);
+        // SAFETY: both live through the call, and the list has the one entry that is said. However it
+        // ends, what is readable is asked for next.
+        unsafe { libc::ppoll(&raw mut queue, 1, &raw const time, std::ptr::null()) };
     }
 
     fn take_tick(&self) {
@@ -186,10 +213,7 @@ fn control(
 
 /// A timer that becomes readable every `period`.
 fn ticking(period: Duration) -> io::Result<OwnedFd> {
-    let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(period.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: period.subsec_nanos().into(),
-    };
+    let time = timespec(period);
     let setting = libc::itimerspec { it_interval: time, it_value: time };
     // SAFETY: no memory is handed over by the first call, and the number it returns is checked and
     // owned by us; `setting` lives through the second.
@@ -199,6 +223,13 @@ fn ticking(period: Duration) -> io::Result<OwnedFd> {
         let timer = OwnedFd::from_raw_fd(number);
         checked(libc::timerfd_settime(number, 0, &raw const setting, std::ptr::null_mut()))?;
         Ok(timer)
+    }
+}
+
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: time.subsec_nanos().into(),
     }
 }
 

@@ -7,9 +7,11 @@
 //! first is taken wherever the kernel lets us.
 
 mod buffers;
+mod dry_run;
 mod epoll;
 mod uring;
 
+pub use dry_run::DryRun;
 pub use epoll::Epoll;
 pub use uring::Uring;
 
@@ -75,11 +77,19 @@ pub trait Reactor: Sized {
     /// When the last request of this slot has not left yet (a reply came before its request).
     fn send(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()>;
 
-    /// Sends what is queued, then waits until something arrives or the patience is over.
+    /// Sends what is queued, then waits until something arrives or the patience is over, and for
+    /// `at_most` that long, if it is given: precisely, since a schedule hangs on it.
     ///
     /// # Errors
     /// When the interface itself fails; trouble with one socket is an [`Arrival`].
-    fn wait(&mut self) -> io::Result<()>;
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()>;
+
+    /// Puts another connected socket into a slot. What was queued for the old one is lost with it,
+    /// and nothing that still comes of it is ever told.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn replace(&mut self, slot: u32, socket: OwnedFd) -> io::Result<()>;
 
     /// Sends what is queued, without waiting.
     ///

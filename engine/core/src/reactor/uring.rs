@@ -9,6 +9,9 @@
 //! the wait at once and cost a second system call. Its memory is an arena that is never moved or
 //! freed while the ring lives, so even a server that answers what it has not read cannot make the
 //! kernel read anything but requests. Large requests report back before their memory is reused.
+//!
+//! A socket that is replaced may still have completions on their way. Each completion names the
+//! generation of its slot, and those of an older one are dropped.
 
 use super::buffers::BufferRing;
 use super::{Arrival, Reactor, What};
@@ -22,6 +25,8 @@ const SLOT_MASK: u64 = u32::MAX as u64;
 const RECEIVE: u64 = 1 << 32;
 const SEND_LARGE: u64 = 1 << 33;
 const TICK: u64 = 1 << 34;
+const GENERATION_SHIFT: u32 = 40;
+const GENERATION_MASK: u32 = (1 << 24) - 1;
 const SUBMISSION_ENTRIES: u32 = 1024;
 const SMALL_BYTES: usize = 512;
 
@@ -41,6 +46,10 @@ pub struct Uring {
     large: Vec<LargeRequest>,
     buffers: BufferRing,
     unarmed: Vec<u32>,
+    /// How often a slot's socket was replaced, in the 24 bits that a completion has room for.
+    generations: Vec<u32>,
+    /// Large requests of replaced sockets that the kernel may still read.
+    retired: Vec<(u64, Vec<u8>)>,
     patience: Box<types::Timespec>,
     ticking: bool,
 }
@@ -59,7 +68,18 @@ impl Reactor for Uring {
         let large = (0..count).map(|_| LargeRequest::default()).collect();
         let unarmed = (0..u32::try_from(count).map_err(io::Error::other)?).collect();
         let patience = Box::new(types::Timespec::from(patience));
-        Ok(Self { ring, sockets, small, large, buffers, unarmed, patience, ticking: false })
+        Ok(Self {
+            ring,
+            sockets,
+            small,
+            large,
+            buffers,
+            unarmed,
+            generations: vec![0; count],
+            retired: Vec::new(),
+            patience,
+            ticking: false,
+        })
     }
 
     #[inline]
@@ -67,19 +87,19 @@ impl Reactor for Uring {
         if bytes.len() > SMALL_BYTES {
             return self.send_large(slot, bytes);
         }
+        let name = self.name(slot, 0);
         let start = slot as usize * SMALL_BYTES;
         let place = &mut self.small[start..start + bytes.len()];
         place.copy_from_slice(bytes);
-        let entry =
-            send_entry(slot, place).flags(squeue::Flags::SKIP_SUCCESS).user_data(u64::from(slot));
+        let entry = send_entry(slot, place).flags(squeue::Flags::SKIP_SUCCESS).user_data(name);
         self.push(&entry)
     }
 
-    fn wait(&mut self) -> io::Result<()> {
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         while let Some(slot) = self.unarmed.pop() {
             let entry = opcode::RecvMulti::new(types::Fixed(slot), BUFFER_GROUP)
                 .build()
-                .user_data(u64::from(slot) | RECEIVE);
+                .user_data(self.name(slot, RECEIVE));
             self.push(&entry)?;
         }
         if !self.ticking {
@@ -87,7 +107,28 @@ impl Reactor for Uring {
             let patience: *const types::Timespec = &raw const *self.patience;
             self.push(&opcode::Timeout::new(patience).build().user_data(TICK))?;
         }
-        passing(self.ring.submit_and_wait(1))
+        let Some(at_most) = at_most else { return passing(self.ring.submit_and_wait(1)) };
+        let time = types::Timespec::from(at_most);
+        let limits = types::SubmitArgs::new().timespec(&time);
+        passing(self.ring.submitter().submit_with_args(1, &limits))
+    }
+
+    fn replace(&mut self, slot: u32, socket: OwnedFd) -> io::Result<()> {
+        let index = slot as usize;
+        // What is queued must go to the socket it was meant for.
+        passing(self.ring.submit())?;
+        self.ring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
+        let old = std::mem::replace(&mut self.sockets[index], socket);
+        shut_down(&old);
+        let request = std::mem::take(&mut self.large[index]);
+        if request.on_its_way {
+            self.retired.push((self.name(slot, SEND_LARGE), request.bytes));
+        }
+        self.generations[index] = (self.generations[index] + 1) & GENERATION_MASK;
+        if !self.unarmed.contains(&slot) {
+            self.unarmed.push(slot);
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -131,6 +172,10 @@ impl Uring {
             return None;
         }
         let slot = u32::try_from(completion.user_data() & SLOT_MASK).expect("masked to 32 bits");
+        if completion.user_data() >> GENERATION_SHIFT != self.generation(slot) {
+            self.drop_stale(completion);
+            return None;
+        }
         if completion.user_data() & RECEIVE == 0 {
             let large = completion.user_data() & SEND_LARGE != 0;
             return self.request_left(slot, large, completion.result());
@@ -150,7 +195,26 @@ impl Uring {
         }
     }
 
+    fn generation(&self, slot: u32) -> u64 {
+        self.generations[slot as usize].into()
+    }
+
+    /// What completions of this slot's socket are known by.
+    fn name(&self, slot: u32, kind: u64) -> u64 {
+        u64::from(slot) | kind | self.generation(slot) << GENERATION_SHIFT
+    }
+
+    /// A completion of a socket that has been replaced.
+    #[cold]
+    fn drop_stale(&mut self, completion: &cqueue::Entry) {
+        self.retired.retain(|(name, _)| *name != completion.user_data());
+        if let Some(buffer) = cqueue::buffer_select(completion.flags()) {
+            self.buffers.give_back(buffer);
+        }
+    }
+
     fn send_large(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()> {
+        let name = self.name(slot, SEND_LARGE);
         let request = &mut self.large[slot as usize];
         if request.on_its_way {
             return Err(io::Error::other("a reply came before its request had left"));
@@ -158,7 +222,7 @@ impl Uring {
         request.bytes.clear();
         request.bytes.extend_from_slice(bytes);
         request.on_its_way = true;
-        let entry = send_entry(slot, &request.bytes).user_data(u64::from(slot) | SEND_LARGE);
+        let entry = send_entry(slot, &request.bytes).user_data(name);
         self.push(&entry)
     }
 
@@ -182,11 +246,13 @@ impl Drop for Uring {
     fn drop(&mut self) {
         // Requests still armed would keep the sockets open: shut them down, so that the server
         // sees the connections end now.
-        for socket in &self.sockets {
-            // SAFETY: shutting down a socket that we own has no memory effects.
-            unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
-        }
+        self.sockets.iter().for_each(shut_down);
     }
+}
+
+fn shut_down(socket: &OwnedFd) {
+    // SAFETY: shutting down a socket that we own has no memory effects.
+    unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
 }
 
 /// Whether rings for workers with these numbers of sockets can be open together: what the kernel
@@ -225,10 +291,10 @@ fn build_ring(sockets: usize) -> io::Result<IoUring> {
         .build(SUBMISSION_ENTRIES)
 }
 
-/// An interruption is no error of a wait.
+/// An interruption is no error of a wait, nor is that its time is over.
 fn passing(result: io::Result<usize>) -> io::Result<()> {
     match result.map_err(|error| (error.raw_os_error(), error)) {
-        Ok(_) | Err((Some(libc::EINTR | libc::EBUSY | libc::EAGAIN), _)) => Ok(()),
+        Ok(_) | Err((Some(libc::EINTR | libc::EBUSY | libc::EAGAIN | libc::ETIME), _)) => Ok(()),
         Err((_, error)) => Err(error),
     }
 }

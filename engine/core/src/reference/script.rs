@@ -19,6 +19,8 @@ pub struct Script {
     pub fail: Option<Fail>,
     /// It dies instead of answering the statement after so many, counted over all sessions.
     pub die_after_statements: Option<u64>,
+    /// It closes the session instead of answering every so many statements, counted over all sessions.
+    pub hang_up_every_nth_statement: Option<u64>,
     /// A time in which it answers nothing.
     pub stall: Option<Stall>,
     /// Nonsense it answers to every statement.
@@ -38,6 +40,7 @@ impl Default for Script {
             service_time: Duration::ZERO,
             fail: None,
             die_after_statements: None,
+            hang_up_every_nth_statement: None,
             stall: None,
             malformed: None,
             log_statements: false,

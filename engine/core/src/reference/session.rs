@@ -109,6 +109,11 @@ impl Session<'_> {
             shared.die();
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
+        let hangs_up = |every| number.is_multiple_of(every);
+        if shared.script.hang_up_every_nth_statement.is_some_and(hangs_up) {
+            self.writer.shut_down();
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         if shared.script.log_statements {
             let text = text.to_owned();
             locked(&shared.log).push(Statement { connection_id, statement_id, text, parameters });

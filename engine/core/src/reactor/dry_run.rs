@@ -1,0 +1,60 @@
+//! The reactor that has no server: every request is answered at once, with OK.
+//!
+//! It shows what the generator alone costs, as sysbench's `--mysql-dry-run` does. Requests are answered
+//! by the wait that follows them, so that the worker's loop sees the same rounds as with a network.
+
+use super::{Arrival, Reactor, What};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// OK as packet number 1, autocommit.
+const OK: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
+
+/// The reactor of a dry run.
+pub struct DryRun {
+    patience: Duration,
+    asked: Vec<u32>,
+    answered: Vec<u32>,
+}
+
+impl Reactor for DryRun {
+    const NAME: &'static str = "dry_run";
+
+    fn open(_sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self> {
+        Ok(Self { patience, asked: Vec::new(), answered: Vec::new() })
+    }
+
+    fn send(&mut self, slot: u32, _bytes: &[u8]) -> io::Result<()> {
+        self.asked.push(slot);
+        Ok(())
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        if self.asked.is_empty() {
+            sleep(at_most.unwrap_or(self.patience).min(self.patience));
+        }
+        std::mem::swap(&mut self.asked, &mut self.answered);
+        Ok(())
+    }
+
+    fn replace(&mut self, _slot: u32, _socket: OwnedFd) -> io::Result<()> {
+        Err(io::Error::other("a dry run has no connections"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        let slot = self.answered.pop()?;
+        Some(Arrival { slot, what: What::Bytes, buffer: 0, length: 0 })
+    }
+
+    fn bytes(&self, _arrival: &Arrival) -> &[u8] {
+        OK
+    }
+
+    fn give_back(&mut self, _arrival: Arrival) {}
+}

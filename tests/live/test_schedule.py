@@ -1,0 +1,185 @@
+"""Open loop and lost connections on a real server that is stopped, killed and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests import making
+
+from dbdyno import _engine, servers
+from dbdyno.bench.record import intervals_of
+from dbdyno.judge import checks_course
+from dbdyno.measurement import merge_histograms
+from dbdyno.servers.base import Server, ServerSpec
+
+pytestmark = pytest.mark.live
+STALL_S = 1.0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    spec = ServerSpec(label="schedule", reference="mysql:8.0.15", settings={})
+    with tempfile.TemporaryDirectory(prefix="dbdyno-schedule-") as name:
+        Path(name).chmod(0o755)  # the server runs as another user
+        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
+        try:
+            running = instance.start()
+            tables = {**login(running), "tables": 2, "table_size": 1000, "seed": 3, "threads": 2}
+            _engine.prepare(json.dumps(tables), None, _engine.Stop())
+            yield running
+        finally:
+            instance.close()
+
+
+def login(server: Server) -> dict[str, Any]:
+    return {
+        "endpoint": {"host": server.endpoint.host, "port": server.endpoint.port},
+        "user": server.credentials.user,
+        "password": server.credentials.password,
+        "database": server.database,
+    }
+
+
+def run(server: Server, **changes: Any) -> dict[str, Any]:
+    options = {"tables": 2, "table_size": 1000}
+    spec = {
+        **login(server),
+        "connections": 8,
+        "window_s": 5,
+        "seed": 5,
+        "workload": {"name": "oltp_point_select", "options": options},
+        **changes,
+    }
+    record: dict[str, Any] = json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+    return record
+
+
+def total(record: Mapping[str, Any], name: str) -> int:
+    return sum(interval[name] for interval in record["intervals"])
+
+
+def latency_s(record: Mapping[str, Any], quantile: float, name: str = "event") -> float:
+    blobs = [i.histograms[name] for i in intervals_of(record) if name in i.histograms]
+    return merge_histograms(blobs).quantile(quantile) / 1e9
+
+
+@contextmanager
+def stalling(server: Server, after_s: float) -> Iterator[None]:
+    """The server stands still for STALL_S, in the middle of two seconds of the run."""
+
+    def stall() -> None:
+        time.sleep(after_s)
+        os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(STALL_S)
+        os.kill(server.pid, signal.SIGCONT)
+
+    stalls = threading.Thread(target=stall)
+    stalls.start()
+    try:
+        yield
+    finally:
+        stalls.join()
+
+
+def test_a_stall_is_in_the_p99_at_a_rate_and_in_max_and_finding_in_a_closed_loop(
+    server: Server,
+) -> None:
+    capacity = total(run(server, window_s=1), "events")
+    with stalling(server, after_s=2.5):
+        opened = run(server, rate_per_s=capacity / 2)
+    assert opened["failure"] is None
+    # The second that stood still was a fifth of the window: whoever came in it waited for its end.
+    assert latency_s(opened, 0.99) > 0.8 * STALL_S
+    assert total(opened, "arrivals") == pytest.approx(capacity / 2 * 5, rel=0.1)
+    begun = total(opened, "events") + opened["unfinished"]
+    assert begun + opened["unserved"] == total(opened, "arrivals")
+    # The generator's own error: where a connection was free, how late the request was.
+    assert latency_s(opened, 0.5, "timer_lag") < 0.02
+
+    with stalling(server, after_s=2.5):
+        closed = run(server)
+    assert latency_s(closed, 0.99) < 0.5 * STALL_S, "eight of thousands of events waited"
+    assert max(i["latency_ns_max"] for i in closed["intervals"]) > 0.9e9
+    assert max(i["silence_ns_max"] for i in closed["intervals"]) > 0.9e9
+    made = making.measurement(workload="oltp_point_select", window_s=5, warmup_s=0)
+    seen = made.model_copy(update={"intervals": intervals_of(closed)})
+    found = checks_course.stall(seen, making.plan())
+    assert found is not None
+    assert "no statement was answered for up to" in found.evidence
+
+
+def killed_and_started(server: Server) -> subprocess.Popen[bytes]:
+    """What a supervisor does: the same command under the same user, on the same data and port."""
+    process = psutil.Process(server.pid)
+    command, folder, environment = process.cmdline(), process.cwd(), process.environ()
+    user, group = process.uids().real, process.gids().real
+    os.kill(server.pid, signal.SIGKILL)
+    while server.alive():
+        time.sleep(0.01)
+    # The file with the first start's passwords is gone; they are in the data since.
+    return subprocess.Popen(
+        [*command, "--init-file="],
+        cwd=folder,
+        env=environment,
+        user=user,
+        group=group,
+        extra_groups=[],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.parametrize("schedule", [{}, {"rate_per_s": 500}], ids=["closed", "rate"])
+def test_a_server_that_is_killed_and_started_again_is_survived(
+    server: Server, schedule: dict[str, Any]
+) -> None:
+    window_s = 15
+    records: list[dict[str, Any]] = []
+    codes = [2006, 2011, 2013, 2055]
+
+    def load() -> None:
+        records.append(run(server, window_s=window_s, ignore_errors=codes, **schedule))
+
+    loading = threading.Thread(target=load)
+    began = time.monotonic()
+    loading.start()
+    time.sleep(1.5)
+    again = killed_and_started(server)
+    try:
+        loading.join()
+    finally:
+        again.kill()
+        again.wait()
+    assert time.monotonic() - began < window_s + 10
+    (record,) = records
+    assert (record["failure"], record["stopped_by"]) == (None, "time")
+    assert total(record, "reconnects") == 8
+    # While it was away each attempt to connect failed, and nothing else did.
+    assert {code for i in record["intervals"] for code in i["errors"]} <= {"2003", "1053", "2013"}
+    assert sum(i["events"] for i in record["intervals"][-4:]) > 100, "it did not go on"
+    assert latency_s(record, 1.0) > 0.3, "the time without a server is in the latency"
+
+
+def test_a_server_that_is_killed_for_good_ends_nothing_before_its_time(server: Server) -> None:
+    killing = threading.Timer(1.0, os.kill, (server.pid, signal.SIGKILL))
+    killing.start()
+    began = time.monotonic()
+    record = run(server, window_s=3, ignore_errors="all")
+    killing.join()
+    assert 2.9 < time.monotonic() - began < 10
+    assert (record["failure"], record["stopped_by"]) == (None, "time")
+    assert record["unfinished"] == 8
+    assert sum(i["errors"].get("2003", 0) for i in record["intervals"]) > 8
+    assert total(record, "reconnects") == 0

@@ -83,12 +83,11 @@ fn the_wish_for_tls_is_the_head_of_the_answer_that_follows_inside() {
     let greeting = greeting(Plugin::CachingSha2, offered);
     let wanted = capability::SSL | capability::COMPRESS;
     let mut sequence = 1;
-    let wish = login::tls_request(&greeting, wanted, &mut sequence);
+    let wish = login::tls_request(credentials(true), &greeting, wanted, &mut sequence);
     assert_eq!((wish[..4].to_vec(), sequence), (vec![32, 0, 0, 1], 2));
     let asked = parse_tls_request(&wish[HEADER_LENGTH..]).expect("a wish for TLS");
-    assert_eq!(asked & wanted, wanted);
     let (_, agreed, packet) = Login::begin(credentials(true), &greeting, wanted, &mut sequence);
-    assert_eq!((agreed & wanted, packet[3]), (wanted, 2));
+    assert_eq!((asked, agreed & wanted, packet[3]), (agreed, wanted, 2));
     assert_eq!(parse_tls_request(&packet[HEADER_LENGTH..]), None, "it names the user as well");
 }
 

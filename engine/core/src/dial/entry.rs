@@ -36,17 +36,18 @@ pub(super) fn enter(
     if greeting.capabilities & wanted != wanted {
         return Err(Problem::NoCompression);
     }
-    if let Some(tls) = tls_for(stream, &greeting, transport)? {
-        wanted |= SSL;
-        stream.write_all(&login::tls_request(&greeting, wanted, &mut sequence))?;
-        stream.link.encrypt(tls.shake_hands(host(endpoint), &mut stream.socket)?);
-    }
-    let credentials = Credentials {
+    let mut credentials = Credentials {
         user: &login.user,
         password: &login.password,
         database: &login.database,
         private: stream.is_private(),
     };
+    if let Some(tls) = tls_for(stream, &greeting, transport)? {
+        wanted |= SSL;
+        stream.write_all(&login::tls_request(credentials, &greeting, wanted, &mut sequence))?;
+        stream.link.encrypt(tls.shake_hands(host(endpoint), &mut stream.socket)?);
+        credentials.private = true;
+    }
     let (exchange, agreed, packet) = Exchange::begin(credentials, &greeting, wanted, &mut sequence);
     stream.write_all(&packet)?;
     converse(stream, exchange, sequence)?;

@@ -112,13 +112,23 @@ pub fn greeting(payload: &[u8]) -> Result<Handshake, LoginError> {
 }
 
 /// A packet that asks the server to go on in TLS; `sequence` counts on. [`Login::begin`] comes next,
-/// inside, with the same wishes.
+/// inside, with the same wishes: some servers go by the first, others by the second.
 #[must_use]
-pub fn tls_request(greeting: &Handshake, wanted: u32, sequence: &mut u8) -> Vec<u8> {
+pub fn tls_request(
+    credentials: Credentials<'_>,
+    greeting: &Handshake,
+    wanted: u32,
+    sequence: &mut u8,
+) -> Vec<u8> {
     let mut packet = Vec::new();
-    let agreed = greeting.capabilities & (capability::CLIENT | wanted);
+    let agreed = agreed(credentials, greeting, wanted);
     write_tls_request(&mut packet, sequence, agreed, UTF8MB4_GENERAL_CI);
     packet
+}
+
+fn agreed(credentials: Credentials<'_>, greeting: &Handshake, wanted: u32) -> u32 {
+    let database = if credentials.database.is_empty() { 0 } else { capability::CONNECT_WITH_DB };
+    greeting.capabilities & (capability::CLIENT | database | wanted)
 }
 
 impl<'a> Login<'a> {
@@ -135,9 +145,7 @@ impl<'a> Login<'a> {
     ) -> (Self, u32, Vec<u8>) {
         let plugin =
             Plugin::from_name(greeting.plugin.as_bytes()).unwrap_or(Plugin::NativePassword);
-        let database =
-            if credentials.database.is_empty() { 0 } else { capability::CONNECT_WITH_DB };
-        let agreed = greeting.capabilities & (capability::CLIENT | database | wanted);
+        let agreed = agreed(credentials, greeting, wanted);
         let login = Self { credentials, nonce: greeting.nonce.clone(), plugin };
         let packet = login.response(agreed, sequence);
         (login, agreed, packet)

@@ -4,13 +4,15 @@
 //! the packets of one event, and ten thousand of them fit into one thread.
 
 use crate::event::{Event, Reply, Step};
+use crate::link::{Link, LinkError};
 use crate::opening::Opened;
 use crate::workload::{Client, Workload};
-use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, ScanError, Scanner};
+use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner};
 use std::os::fd::OwnedFd;
 
 /// A connection that is logged in.
 pub struct Connection {
+    link: Link,
     scanner: Scanner,
     client: Client,
     event: Event,
@@ -43,6 +45,7 @@ impl Connection {
     #[must_use]
     pub fn new(deprecate_eof: bool, client: Client) -> Self {
         Self {
+            link: Link::Plain,
             scanner: Scanner::new(deprecate_eof),
             client,
             event: Event::default(),
@@ -56,6 +59,16 @@ impl Connection {
             asked_ns: 0,
             share: Share::default(),
         }
+    }
+
+    /// The same connection over `link`, as it was opened.
+    #[must_use]
+    pub fn over(mut self, link: Link) -> Self {
+        if link.is_compressed() {
+            self.scanner = self.scanner.of_any_number();
+        }
+        self.link = link;
+        self
     }
 
     /// Draws an event anew; it was due at `due_ns`. Its first packet is the next request; false when
@@ -83,21 +96,30 @@ impl Connection {
         self.leaving
     }
 
-    /// The packet of the current statement; its reply is expected from now on.
+    /// The bytes to send for the current statement; its reply is expected from now on.
     pub fn request(&mut self) -> &[u8] {
         self.scanner.begin(match self.event.steps[self.step].reply {
             Reply::Text => ReplyShape::Text,
             Reply::Binary => ReplyShape::Binary,
         });
-        self.event.packet(self.step)
+        self.link.request(self.event.packet(self.step))
+    }
+
+    /// The bytes to send for `packet`, which has no reply: a logout.
+    pub fn goodbye<'a>(&'a mut self, packet: &'a [u8]) -> &'a [u8] {
+        self.link.request(packet)
     }
 
     /// Feeds bytes that arrived; the outcome once the reply is complete.
     ///
     /// # Errors
     /// When the bytes are no reply of the protocol, or nothing was asked.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
-        self.scanner.feed(bytes)
+    #[inline]
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, LinkError> {
+        match &mut self.link {
+            Link::Plain => Ok(self.scanner.feed(bytes)?),
+            link => feed_through(link, &mut self.scanner, bytes),
+        }
     }
 
     /// The statement that waits, or waited last.
@@ -149,7 +171,9 @@ impl Connection {
 
     /// Goes on with a new session; its draws go on where they were. Gives the new session's socket.
     pub fn reopened(&mut self, opened: Opened) -> OwnedFd {
-        self.scanner = Scanner::new(opened.deprecate_eof);
+        let scanner = Scanner::new(opened.deprecate_eof);
+        self.scanner = if opened.link.is_compressed() { scanner.of_any_number() } else { scanner };
+        self.link = opened.link;
         self.client.statement_ids = opened.statement_ids;
         self.gone = false;
         self.events = 0;
@@ -167,4 +191,20 @@ impl Connection {
         self.share.events += 1;
         self.share.busy_ns += latency_ns;
     }
+}
+
+/// Feeds what `bytes` hold for the scanner, in pieces; the last of them completes the reply.
+fn feed_through(
+    link: &mut Link,
+    scanner: &mut Scanner,
+    bytes: &[u8],
+) -> Result<Option<Outcome>, LinkError> {
+    let mut outcome = None;
+    link.decode(bytes, &mut |piece| {
+        if let Some(reached) = scanner.feed(piece)? {
+            outcome = Some(reached);
+        }
+        Ok(())
+    })?;
+    Ok(outcome)
 }

@@ -39,6 +39,7 @@ pub fn run(
     }
     let opened = open_all(spec, &*workload, stop)?;
     let server_version = opened.first().map_or_else(String::new, |one| one.server_version.clone());
+    let transport = opened.first().map_or_else(String::new, |one| one.link.to_string());
     let teams = teams(spec, opened);
     let sizes: Vec<usize> = teams.iter().map(|(sockets, _)| sockets.len()).collect();
     let whole = match settle(spec.reactor, &sizes) {
@@ -46,7 +47,7 @@ pub fn run(
         _ => load::<Epoll>(spec, &*workload, teams, stop, on_interval),
     };
     let record = whole.map_err(|error| Failure::new("connect", error))?;
-    Ok(RunRecord { server_version, ..record })
+    Ok(RunRecord { server_version, transport, ..record })
 }
 
 fn load<R: Reactor>(
@@ -107,6 +108,7 @@ fn put_together<R: Reactor>(
         threads: legacies.len(),
         connections: spec.connections as usize,
         server_version: String::new(),
+        transport: String::new(),
         distribution: spec.distribution,
         prepared: spec.prepared,
         rate_per_s: spec.rate_per_s,
@@ -139,7 +141,7 @@ fn teams(spec: &RunSpec, opened: Vec<Opened>) -> Vec<Team> {
         spec,
         opened.into_iter().zip(0..).zip(streams).map(|((one, number), random)| {
             let client = Client::new(number, one.statement_ids, random);
-            (Some(one.socket), Connection::new(one.deprecate_eof, client))
+            (Some(one.socket), Connection::new(one.deprecate_eof, client).over(one.link))
         }),
     )
 }

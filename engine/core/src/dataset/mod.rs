@@ -12,7 +12,7 @@ mod target;
 pub use spec::{CleanupSpec, Layout, PrepareSpec};
 
 use serde::Serialize;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::error::Failure;
@@ -80,8 +80,12 @@ pub fn prepare(
     on_progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    let (endpoint, login) = (spec.endpoint.endpoint(), spec.login());
-    prepare_through(&|| connect(&endpoint, &login), spec, on_progress, stop)
+    let (login, dealt) = (spec.login(), AtomicU32::new(0));
+    let connect_next = || {
+        let number = dealt.fetch_add(1, Ordering::Relaxed);
+        connect(&spec.endpoint.of(number), &login, &spec.transport()?)
+    };
+    prepare_through(&connect_next, spec, on_progress, stop)
 }
 
 fn prepare_through(
@@ -101,7 +105,8 @@ fn prepare_through(
 /// # Errors
 /// The first failure, at stage `spec`, `connect` or `drop`.
 pub fn cleanup(spec: &CleanupSpec) -> Result<Report, Failure> {
-    cleanup_through(&|| connect(&spec.endpoint.endpoint(), &spec.login()), spec)
+    let connect_first = || connect(&spec.endpoint.of(0), &spec.login(), &spec.transport()?);
+    cleanup_through(&connect_first, spec)
 }
 
 fn cleanup_through(connect: &Connect<'_>, spec: &CleanupSpec) -> Result<Report, Failure> {

@@ -1,6 +1,6 @@
 //! Where statements go: a session with a server, or a test's notebook.
 
-use crate::dial::{CONNECT_TIMEOUT, Endpoint, Login, Session};
+use crate::dial::{CONNECT_TIMEOUT, Endpoint, Login, Session, Transport};
 use crate::error::Failure;
 
 /// Runs one statement after the other.
@@ -22,8 +22,12 @@ impl Target for Session {
 }
 
 /// Logs in at `endpoint`.
-pub(super) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Box<dyn Target>, Failure> {
-    match Session::connect(endpoint, login, CONNECT_TIMEOUT) {
+pub(super) fn connect(
+    endpoint: &Endpoint,
+    login: &Login,
+    transport: &Transport,
+) -> Result<Box<dyn Target>, Failure> {
+    match Session::connect_over(endpoint, login, transport, CONNECT_TIMEOUT) {
         Ok(session) => Ok(Box::new(session)),
         Err(error) => Err(Failure::refused("connect", "", &error)),
     }

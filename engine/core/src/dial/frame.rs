@@ -13,16 +13,38 @@ pub(crate) fn read_payload(
     sequence: &mut u8,
     payload: &mut Vec<u8>,
 ) -> io::Result<()> {
+    read_packets(stream, payload, |found| {
+        if found != *sequence {
+            let text = format!("packet number {found} where {} comes next", *sequence);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        *sequence = sequence.wrapping_add(1);
+        Ok(())
+    })
+}
+
+/// Replaces `payload` by the next one; its packets may have any number.
+///
+/// # Errors
+/// Those of the stream; `UnexpectedEof` when it ends.
+pub(crate) fn read_payload_of_any_number(
+    stream: &mut impl Read,
+    payload: &mut Vec<u8>,
+) -> io::Result<()> {
+    read_packets(stream, payload, |_| Ok(()))
+}
+
+fn read_packets(
+    stream: &mut impl Read,
+    payload: &mut Vec<u8>,
+    mut check_number: impl FnMut(u8) -> io::Result<()>,
+) -> io::Result<()> {
     payload.clear();
     loop {
         let mut bytes = [0; HEADER_LENGTH];
         stream.read_exact(&mut bytes)?;
         let header = Header::parse(bytes);
-        if header.sequence != *sequence {
-            let text = format!("packet number {} where {} comes next", header.sequence, *sequence);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-        }
-        *sequence = sequence.wrapping_add(1);
+        check_number(header.sequence)?;
         let read = stream.by_ref().take(header.length as u64).read_to_end(payload)?;
         if read < header.length {
             return Err(io::ErrorKind::UnexpectedEof.into());

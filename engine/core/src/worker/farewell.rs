@@ -29,9 +29,9 @@ impl<R: Reactor> Worker<'_, R> {
     pub(super) fn say_goodbye(&mut self) {
         let mut packet = Vec::new();
         command::quit(&mut packet);
-        for (slot, connection) in self.connections.iter().enumerate() {
+        for (slot, connection) in self.connections.iter_mut().enumerate() {
             if !connection.is_in_flight() && !connection.is_gone() {
-                let _ = self.reactor.send(slot_number(slot), &packet);
+                let _ = self.reactor.send(slot_number(slot), connection.goodbye(&packet));
             }
         }
         let _ = self.reactor.flush();

@@ -113,7 +113,8 @@ impl<R: Reactor> Worker<'_, R> {
         }
         let mut packet = Vec::new();
         command::quit(&mut packet);
-        self.reactor.send(slot_number(slot), &packet).map_err(|error| broken(&error))?;
+        let goodbye = self.connections[slot].goodbye(&packet);
+        self.reactor.send(slot_number(slot), goodbye).map_err(|error| broken(&error))?;
         self.flush()?;
         self.ask_for_another_session(slot);
         Ok(true)

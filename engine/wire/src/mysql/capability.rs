@@ -6,6 +6,8 @@ pub const LONG_PASSWORD: u32 = 1;
 pub const LONG_FLAG: u32 = 1 << 2;
 /// The handshake response names a database.
 pub const CONNECT_WITH_DB: u32 = 1 << 3;
+/// After the login everything travels in compressed frames.
+pub const COMPRESS: u32 = 1 << 5;
 /// The messages of 4.1 and newer; everything here is written for them.
 pub const PROTOCOL_41: u32 = 1 << 9;
 /// The rest of the session is TLS.

@@ -7,6 +7,7 @@ pub mod dial;
 pub mod error;
 pub mod event;
 pub mod histogram;
+pub mod limits;
 pub mod merge;
 pub mod open_files;
 pub mod opening;

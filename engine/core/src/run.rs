@@ -30,7 +30,7 @@ pub fn run(
     on_interval: &mut dyn FnMut(&Progress),
 ) -> Result<RunRecord, Failure> {
     let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
-    let opened = open_all(spec, &*workload, stop)?;
+    let opened = open_all(spec, stop)?;
     let server_version = opened.first().map_or_else(String::new, |one| one.server_version.clone());
     let teams = teams(spec, opened);
     let sizes: Vec<usize> = teams.iter().map(|(sockets, _)| sockets.len()).collect();

@@ -8,6 +8,7 @@ use crate::workload::{self, Workload, WorkloadSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt;
+use std::time::Duration;
 
 /// More engine threads than any load needs; each is a thread of the system.
 const THREADS_MAX: u32 = 1024;
@@ -134,6 +135,16 @@ pub struct RunSpec {
     /// Whether an empty interval at 0 s is told when all connections are open and the load begins.
     #[serde(default)]
     pub tell_begin: bool,
+    /// How long the server may take to accept a session and for each answer of its login, s.
+    #[serde(default = "connect_limit")]
+    pub connect_timeout_s: f64,
+    /// Whether the server is asked, before the run, if its limits allow all connections.
+    #[serde(default = "yes")]
+    pub check_limits: bool,
+}
+
+const fn connect_limit() -> f64 {
+    10.0
 }
 
 const fn one_second() -> f64 {
@@ -193,6 +204,10 @@ impl RunSpec {
             self.percentiles.iter().all(|p| (0.0..=100.0).contains(p)),
             "percentiles must lie between 0 and 100",
         );
+        check(
+            seconds(self.connect_timeout_s) && self.connect_timeout_s >= 0.001,
+            "connect_timeout_s must be at least 0.001 seconds",
+        );
         if let IgnoredErrors::Word(word) = &self.ignore_errors {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
         }
@@ -230,6 +245,12 @@ impl RunSpec {
             password: self.password.clone(),
             database: self.database.clone(),
         }
+    }
+
+    /// How long the server may take to let a connection in.
+    #[must_use]
+    pub fn connect_timeout(&self) -> Duration {
+        Duration::from_nanos(ns(self.connect_timeout_s))
     }
 
     /// The run's layout in time.

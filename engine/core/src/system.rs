@@ -31,9 +31,8 @@ pub(crate) fn send_now(socket: RawFd, bytes: &[u8]) -> Result<usize, i32> {
 /// The system's error number; `EAGAIN` when nothing is there.
 pub(crate) fn receive_now(socket: RawFd, buffer: &mut [u8]) -> Result<usize, i32> {
     // SAFETY: the kernel writes at most `buffer.len()` bytes into a slice that is ours alone.
-    let count = unsafe {
-        libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT)
-    };
+    let count =
+        unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
     usize::try_from(count).map_err(|_| last_error())
 }
 

@@ -34,8 +34,7 @@ fn serving<T: Send>(client: impl FnOnce(u16) -> T + Send) -> (T, NullResponder) 
 
 fn session(port: u16) -> Session {
     let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port };
-    let login =
-        Login { user: "anybody".into(), password: "any".into(), database: "any".into() };
+    let login = Login { user: "anybody".into(), password: "any".into(), database: "any".into() };
     Session::connect(&endpoint, &login, SOON).unwrap()
 }
 

@@ -84,9 +84,8 @@ impl NullResponder {
             listeners.push(UnixListener::bind(path)?.into());
         }
         // SAFETY: no memory is handed over; the number is checked, and ours from then on.
-        let queue = unsafe {
-            OwnedFd::from_raw_fd(checked(libc::epoll_create1(libc::EPOLL_CLOEXEC))?)
-        };
+        let queue =
+            unsafe { OwnedFd::from_raw_fd(checked(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
         for listener in &listeners {
             // SAFETY: these calls touch no memory. The longest queue the system allows.
             unsafe {
@@ -221,7 +220,9 @@ fn command(
 ) -> Option<()> {
     let made = &ready[usize::from(deprecate_eof)];
     match Command::parse(payload).ok()? {
-        Command::Execute(id, _) => out.extend_from_slice(made.binary.get((id as usize).checked_sub(1)?)?),
+        Command::Execute(id, _) => {
+            out.extend_from_slice(made.binary.get((id as usize).checked_sub(1)?)?)
+        }
         Command::Query(sql) => {
             let shape = Shape::of(&String::from_utf8_lossy(sql));
             out.extend_from_slice(&made.text[shape as usize]);

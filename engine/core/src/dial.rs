@@ -30,6 +30,8 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Answers of a server to one login: another plugin, a cold cache, a key and OK are four.
 const LOGIN_TURNS_MAX: usize = 16;
 const READ_LENGTH: usize = 16 * 1024;
+/// Bytes of rows that an answer may have which is kept; what is asked here has some hundred.
+const ROWS_LENGTH_MAX: usize = 1 << 20;
 
 /// An open session.
 pub struct Session {
@@ -124,6 +126,15 @@ impl Session {
     #[must_use]
     pub const fn deprecate_eof(&self) -> bool {
         self.deprecate_eof
+    }
+
+    /// Limits the time of each later wait for the server; `None` lifts the limit.
+    ///
+    /// # Errors
+    /// [`DialError`] when the system refuses, as for a limit of 0.
+    pub fn limit_waits(&self, timeout: Option<Duration>) -> Result<(), DialError> {
+        let limited = self.socket.limit_waits(timeout);
+        limited.map_err(|error| self.failed("", Problem::Broken(error)))
     }
 
     /// Runs a statement and gives all its rows as text; `None` is NULL.
@@ -221,8 +232,10 @@ impl Session {
         for _ in 0..definitions {
             self.next_payload(sequence)?;
         }
-        loop {
+        let mut kept = 0_usize;
+        while kept <= ROWS_LENGTH_MAX {
             self.next_payload(sequence)?;
+            kept = kept.saturating_add(self.payload.len());
             let first = self.payload.first().copied().unwrap_or_default();
             if response::ends_rows(first, self.payload.len(), self.deprecate_eof) {
                 return Ok(if self.deprecate_eof {
@@ -235,6 +248,7 @@ impl Session {
             let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
             rows.push(row.into_iter().map(|value| value.map(text)).collect());
         }
+        Err(Problem::Endless)
     }
 
     fn next_payload(&mut self, sequence: &mut u8) -> Result<(), Problem> {

@@ -6,6 +6,7 @@
 
 use crate::dial::{DialError, Session};
 use crate::error::Failure;
+use std::time::Duration;
 
 const VARIABLES: &str = "SHOW VARIABLES WHERE Variable_name IN \
     ('max_connections', 'max_user_connections', 'max_prepared_stmt_count')";
@@ -46,11 +47,18 @@ struct Problem {
 }
 
 impl Known {
-    /// Asks the server by a session that has prepared nothing yet.
+    /// Asks the server by a session that has prepared nothing yet; each answer may take `timeout`.
     ///
     /// # Errors
     /// When the session broke over it. That the server refuses to answer is no error.
-    pub fn ask(session: &mut Session) -> Result<Self, DialError> {
+    pub fn ask(session: &mut Session, timeout: Duration) -> Result<Self, DialError> {
+        session.limit_waits(Some(timeout))?;
+        let known = Self::told_by(session)?;
+        session.limit_waits(None)?;
+        Ok(known)
+    }
+
+    fn told_by(session: &mut Session) -> Result<Self, DialError> {
         let mut known = Self::default();
         for sql in [VARIABLES, STATUS] {
             for row in rows(session, sql)? {

@@ -155,7 +155,7 @@ impl Crew {
     fn open_first(&self) -> Result<Opened, Failure> {
         let mut session = connect(&self.spec)?;
         if self.spec.check_limits {
-            match Known::ask(&mut session) {
+            match Known::ask(&mut session, self.spec.connect_timeout()) {
                 Ok(known) => known.allow(&self.demand())?,
                 // A proxy may end a session that asks what it does not know.
                 Err(_) => session = connect(&self.spec)?,

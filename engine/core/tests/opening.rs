@@ -2,7 +2,7 @@
 
 use dbdyno_core::error::Failure;
 use dbdyno_core::opening::{Opened, open_all};
-use dbdyno_core::reference::{Fail, Reference, Script};
+use dbdyno_core::reference::{Fail, Malformed, Reference, Script};
 use dbdyno_core::spec::RunSpec;
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -78,6 +78,21 @@ fn a_server_that_hangs_up_at_the_question_is_asked_no_more() {
     // It is dead for good then: what is told is that nobody answers, not what was asked.
     let failure = failure(&of(&server, &json!({})));
     assert_eq!(failure.stage, "connect");
+}
+
+#[test]
+fn a_server_that_talks_nonsense_is_not_listened_to_for_ever() {
+    for malformed in
+        [Malformed::Endless, Malformed::HugeLength, Malformed::Truncated, Malformed::BadSequence]
+    {
+        let server =
+            Reference::start(Script { malformed: Some(malformed), ..Script::default() }).unwrap();
+        let began = Instant::now();
+        let spec = of(&server, &json!({"prepared": false, "connect_timeout_s": 0.2}));
+        // The question is given up; whether the load can go on is not decided by it.
+        assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);
+        assert!(began.elapsed() < SOON, "{malformed:?}: {:?}", began.elapsed());
+    }
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub(super) enum Problem {
     Malformed(Malformed),
     /// The server asks for a file.
     LocalInfile,
+    /// An answer is longer than any that is meant.
+    Endless,
 }
 
 impl Problem {
@@ -92,6 +94,7 @@ impl fmt::Display for Problem {
             Self::Scan(error) => write!(f, "a reply out of step: {error}"),
             Self::Malformed(error) => error.fmt(f),
             Self::LocalInfile => ScanError::LocalInfile.fmt(f),
+            Self::Endless => f.write_str("rows without an end"),
         }
     }
 }

@@ -37,14 +37,19 @@ impl Socket {
 
     /// Lifts the time limits: statements may take as long as they need.
     pub(crate) fn wait_forever(&self) -> io::Result<()> {
+        self.limit_waits(None)
+    }
+
+    /// Limits the time of each later read and write; None for no limit.
+    pub(crate) fn limit_waits(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => {
-                stream.set_read_timeout(None)?;
-                stream.set_write_timeout(None)
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)
             }
             Self::Unix(stream) => {
-                stream.set_read_timeout(None)?;
-                stream.set_write_timeout(None)
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)
             }
         }
     }

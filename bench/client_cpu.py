@@ -64,9 +64,9 @@ def main() -> int:
         sys.exit("sysbench is wanted to compare with, and not installed: apt-get install sysbench")
     with (
         tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as folder,
-        _server(folder, options) as server,
+        running_server(folder, options) as server,
     ):
-        _run(programs["dbdyno"], server, options, "oltp_read_only", "prepare", 4)
+        run_program(programs["dbdyno"], server, options, "oltp_read_only", "prepare", 4)
         samples = list(_samples(programs, server, options))
     rows = _rows(samples)
     print(_table(rows, options))
@@ -96,7 +96,7 @@ def _dbdyno() -> str:
 
 
 @contextmanager
-def _server(folder: str, options: argparse.Namespace) -> Iterator[Server]:
+def running_server(folder: str, options: argparse.Namespace) -> Iterator[Server]:
     # The server runs as another user: the folder must let it through.
     Path(folder).chmod(0o755)
     spec = ServerSpec(label="bench", reference=options.system, settings={})
@@ -107,7 +107,7 @@ def _server(folder: str, options: argparse.Namespace) -> Iterator[Server]:
         instance.close()
 
 
-def _run(
+def run_program(
     program: list[str],
     server: Server,
     options: argparse.Namespace,
@@ -165,7 +165,7 @@ def _samples(
         for workload in options.workloads.split(","):
             for connections in map(int, options.connections.split(",")):
                 for name in order.sample(sorted(programs), len(programs)):
-                    cpu_s, text = _run(
+                    cpu_s, text = run_program(
                         programs[name], server, options, workload, "run", connections
                     )
                     found = QUERIES.search(text)

@@ -1,9 +1,10 @@
 """Many connections from one process against the null responder: memory, opening, CPU per query.
 
-The responder answers at once and does nothing else, so what is seen is the generator. Two questions:
-what do 50,000 open connections take, and does a query cost more when 10,000 connections are active
-than with 64? The floor (`bench/floor.py`) is asked the second question too: what it pays more, the
-kernel takes for touching sockets that have left the processor's caches, and no generator saves it.
+The responder answers at once and does nothing else, so what is seen is the generator. Two
+questions: what do 50,000 open connections take, and does a query cost more when 10,000 connections
+are active than with 64? The floor (`bench/floor.py`) is asked the second question too: what it pays
+more, the kernel takes for touching sockets that have left the processor's caches, and no generator
+saves it.
 
     .venv/bin/python -m bench.connections                  # about three minutes
     .venv/bin/python -m bench.connections --connections 500 --active 8,64 --seconds 1 --repeats 1
@@ -79,9 +80,7 @@ def _files_allowed(wanted: int) -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
-def _engine(
-    place: dict[str, Any], options: argparse.Namespace, connections: int
-) -> dict[str, Any]:
+def _engine(place: dict[str, Any], options: argparse.Namespace, connections: int) -> dict[str, Any]:
     tcp = {"host": place["host"], "port": place["ports"][0]}
     spec = {
         "endpoint": tcp if options.tcp else {"socket": place["socket"]},

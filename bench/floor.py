@@ -1,9 +1,9 @@
 """CPU per point select: the raw floor, the engine, and sysbench, side by side on one MySQL server.
 
-The floor (engine/core/examples/floor) sends ready-made packets and counts the packets of replies. What
-the engine takes beyond it is the price of drawing, following the protocol and recording. Programs
-take turns in an order drawn for each round, a second or two each, and medians over rounds are shown;
-floor and engine count their CPU in the window, sysbench's includes its start.
+The floor (engine/core/examples/floor) sends ready-made packets and counts the packets of replies.
+What the engine takes beyond it is the price of drawing, following the protocol and recording.
+Programs take turns in an order drawn for each round, a second or two each, and medians over rounds
+are shown; floor and engine count their CPU in the window, sysbench's includes its start.
 
     .venv/bin/python -m bench.floor                        # about ten minutes
     .venv/bin/python -m bench.floor --ways io_uring,epoll,io_uring_wait_50us --connections 1
@@ -27,6 +27,7 @@ from typing import Any
 
 from bench.built import ROOT, example
 from bench.client_cpu import QUERIES, run_program, running_server
+
 from dbdyno.servers.base import Server
 
 WORKLOAD = "oltp_point_select"
@@ -121,9 +122,7 @@ def _floor(
     return told["cpu_us_per_query"], told["queries"] / told["seconds"]
 
 
-def _engine(
-    server: Server, options: argparse.Namespace, connections: int
-) -> tuple[float, float]:
+def _engine(server: Server, options: argparse.Namespace, connections: int) -> tuple[float, float]:
     endpoint = server.endpoint
     tcp = {"host": endpoint.host, "port": endpoint.port}
     sizes = {"tables": options.tables, "table_size": options.table_size}
@@ -152,9 +151,7 @@ def _engine(
     return told["cpu_us_per_query"], told["queries"] / options.seconds
 
 
-def _sysbench(
-    server: Server, options: argparse.Namespace, connections: int
-) -> tuple[float, float]:
+def _sysbench(server: Server, options: argparse.Namespace, connections: int) -> tuple[float, float]:
     cpu_s, text = run_program(["sysbench"], server, options, WORKLOAD, "run", connections)
     found = QUERIES.search(text)
     if found is None:

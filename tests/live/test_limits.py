@@ -1,4 +1,4 @@
-"""Limits of a real server are found and explained before the run, and nothing is refused that fits."""
+"""A real server's limits are explained before the run, and nothing is refused that fits."""
 
 from __future__ import annotations
 

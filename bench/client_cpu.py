@@ -16,16 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import re
 import shutil
-import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import product
 from math import exp, log
@@ -33,10 +28,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from dbdyno import servers
-from dbdyno.servers.base import Server, ServerSpec
+from bench.programs import dbdyno, queries_in, run_program, running_server
 
-QUERIES = re.compile(r"^ +queries: +(\d+)", re.MULTILINE)
+from dbdyno.servers.base import Server
+
 TARGET = 0.40
 CELL_MOST = 0.9
 WORKLOADS = "oltp_point_select,oltp_read_only,oltp_read_write,oltp_write_only"
@@ -69,14 +64,14 @@ class Sample:
 def main() -> int:
     """Runs all cells and prints the table; exit status 1 when the target is missed."""
     options = _options()
-    programs = {"sysbench": ["sysbench"], "dbdyno": [_dbdyno(), "sysbench"]}
+    programs = {"sysbench": ["sysbench"], "dbdyno": [dbdyno(), "sysbench"]}
     if shutil.which("sysbench") is None:
         sys.exit("sysbench is wanted to compare with, and not installed: apt-get install sysbench")
     with (
         tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as folder,
-        _server(folder, options) as server,
+        running_server(folder, options.system) as server,
     ):
-        _run(programs["dbdyno"], server, options, ("oltp_read_write", "tcp", 4), "prepare")
+        run_program(programs["dbdyno"], server, options, ("oltp_read_write", "tcp", 4), "prepare")
         samples = list(_samples(programs, server, options))
     rows = _rows(samples)
     print(_table(rows, options))
@@ -102,72 +97,6 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _dbdyno() -> str:
-    return str(Path(sysconfig.get_path("scripts")) / "dbdyno")
-
-
-@contextmanager
-def _server(folder: str, options: argparse.Namespace) -> Iterator[Server]:
-    # The server runs as another user: the folder must let it through.
-    Path(folder).chmod(0o755)
-    spec = ServerSpec(label="bench", reference=options.system, settings={})
-    instance = servers.instance(spec, Path(folder) / "server", lambda text: None)
-    try:
-        yield instance.start()
-    finally:
-        instance.close()
-
-
-def _run(
-    program: list[str],
-    server: Server,
-    options: argparse.Namespace,
-    cell: tuple[str, str, int],
-    command: str,
-) -> tuple[float, str]:
-    """Runs one command to its end; its CPU seconds and what it printed."""
-    workload, transport, connections = cell
-    endpoint = server.endpoint
-    place = (
-        [f"--mysql-socket={endpoint.socket}"]
-        if transport == "socket"
-        else [f"--mysql-host={endpoint.host}", f"--mysql-port={endpoint.port}"]
-    )
-    arguments = [
-        workload,
-        *place,
-        f"--mysql-user={server.credentials.user}",
-        f"--mysql-db={server.database}",
-        f"--tables={options.tables}",
-        f"--table-size={options.table_size}",
-        f"--threads={connections}",
-        f"--time={options.seconds}",
-        "--rand-type=uniform",
-        command,
-    ]
-    with (
-        tempfile.TemporaryFile() as output,
-        tempfile.NamedTemporaryFile("w", suffix=".conf") as secret,
-    ):
-        secret.write(f"mysql-password={server.credentials.password}\n")
-        secret.flush()
-        # Neither shows the password to others: sysbench reads a file, dbdyno the environment.
-        hidden = [f"--config-file={secret.name}"] if program[0] == "sysbench" else []
-        process = subprocess.Popen(
-            [*program, *hidden, *arguments],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "MYSQL_PWD": server.credentials.password},
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        text = output.read().decode()
-    if process.returncode != 0:
-        sys.exit(f"{program[0]} {workload} {command} failed:\n{text}")
-    return usage.ru_utime + usage.ru_stime, text
-
-
 def _samples(
     programs: dict[str, list[str]], server: Server, options: argparse.Namespace
 ) -> Iterator[Sample]:
@@ -180,11 +109,8 @@ def _samples(
     ]
     for repeat, cell in product(range(options.repeats), cells):
         for name in order.sample(sorted(programs), len(programs)):
-            cpu_s, text = _run(programs[name], server, options, cell, "run")
-            found = QUERIES.search(text)
-            if found is None:
-                sys.exit(f"{name} printed no count of queries:\n{text}")
-            queries = int(found[1])
+            cpu_s, text = run_program(programs[name], server, options, cell, "run")
+            queries = queries_in(text)
             sample = Sample(name, *cell, repeat, cpu_s, queries, queries / options.seconds)
             print(_line(sample), file=sys.stderr, flush=True)
             yield sample

@@ -52,6 +52,21 @@ def test_nonsense_in_a_spec_points_to_the_plan():
     assert "plan" in error.hint
 
 
+def test_limits_are_told_on_one_line_with_what_to_set():
+    found = {"stage": "limits", "code": 1461, "message": "one is low: set it\ntwo is low: set it"}
+    error = refused({"kind": "refused", **found}, "run", "mysql:5.7.22")
+    assert error.wanted == "to open all connections within the limits"
+    assert error.found == "error 1461: one is low: set it; two is low: set it"
+    assert "settings" in error.hint
+
+
+def test_the_limit_of_open_files_is_this_machines():
+    told = "9 connections need 73 open files, and this process may have 64"
+    error = refused({"kind": "refused", "stage": "limits", "message": told}, "run", "")
+    assert error.found == told
+    assert "open files" in error.hint
+
+
 def test_the_servers_words_come_with_code_and_statement():
     told = {"code": 1114, "sqlstate": "HY000", "message": "is full", "statement": "INSERT INTO t"}
     assert describe(told) == "error 1114 (HY000): is full in INSERT INTO t"

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,3 +40,40 @@ def test_client_cpu_compares_both_programs_on_one_server(tmp_path: Path) -> None
         ("tcp", "sysbench"),
     ]
     assert all(sample["queries"] > 100 and sample["cpu_s"] > 0 for sample in measured)
+
+
+def bench(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"bench.{name}", *arguments]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def test_connections_are_held_and_their_queries_weighed(tmp_path: Path) -> None:
+    told = tmp_path / "connections.json"
+    size = ["--connections", "300", "--active", "8,200", "--seconds", "0.5", "--repeats", "1"]
+    ended = bench("connections", *size, "--rise", "1000", "--json", str(told))
+    assert "300 connections over a Unix socket: opened in" in ended.stdout
+    assert "memory: target 1074 MB, met" in ended.stdout
+    measured = read(told)
+    assert measured["opening"]["connections"] == 300
+    assert 10e6 < measured["memory_bytes"] < 200e6
+    assert [row["connections"] for row in measured["rows"]] == [8, 200]
+    assert all(row["floor_us"] > 0 and row["engine_us"] > 0 for row in measured["rows"])
+
+
+def test_the_floor_is_measured_beside_the_engine(tmp_path: Path) -> None:
+    told = tmp_path / "floor.json"
+    ways = ["io_uring", "io_uring_single_receive", "io_uring_wait_50us", "epoll", "blocking"]
+    place = ["--system", "mysql:5.7.22", "--transports", "socket", "--connections", "4"]
+    size = ["--table-size", "100", "--seconds", "1", "--repeats", "1"]
+    ended = bench("floor", *place, *size, "--ways", ",".join(ways), "--json", str(told))
+    assert "CPU per query, µs, medians" in ended.stdout
+    samples = read(told)
+    assert {*ways, "engine"} <= {sample["program"] for sample in samples}
+    assert all(sample["cpu_us_per_query"] > 0 for sample in samples)
+    assert all(sample["queries_per_s"] > 100 for sample in samples)

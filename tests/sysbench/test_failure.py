@@ -54,6 +54,17 @@ def test_a_connection_that_breaks_has_the_client_library_s_number(sysbench, engi
     assert "SQL error, errno = 2013, state = 'HY000': closed\n" in sysbench.stdout
 
 
+def test_limits_are_told_line_by_line_before_anything_began(sysbench, engine):
+    told = "300 connections are wanted\n300 connections × 9 prepared statements = 2700 are wanted"
+    refusing(engine, {"stage": "limits", "code": 1461, "sqlstate": "", "message": told})
+    assert sysbench("oltp_read_write --threads=300 run") == 1
+    assert sysbench.stdout.endswith(
+        "Initializing worker threads...\n\n"
+        "FATAL: 300 connections are wanted\n"
+        "FATAL: 300 connections × 9 prepared statements = 2700 are wanted\n"
+    )
+
+
 def test_a_socket_that_is_not_there(sysbench, engine):
     refusing(engine, {**REFUSED, "code": None, "message": "no such file"})
     assert sysbench("oltp_read_write --mysql-socket=/nix prepare") == 1

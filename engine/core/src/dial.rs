@@ -33,6 +33,8 @@ use crate::link::Link;
 /// How long a server may take to accept a session, when nothing else is asked for.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_LENGTH: usize = 16 * 1024;
+/// Bytes of rows that an answer may have which is kept; what is asked here has some hundred.
+const ROWS_LENGTH_MAX: usize = 1 << 20;
 
 /// An open session.
 pub struct Session {
@@ -108,6 +110,15 @@ impl Session {
     #[must_use]
     pub const fn deprecate_eof(&self) -> bool {
         self.deprecate_eof
+    }
+
+    /// Limits the time of each later wait for the server; `None` lifts the limit.
+    ///
+    /// # Errors
+    /// [`DialError`] when the system refuses, as for a limit of 0.
+    pub fn limit_waits(&self, timeout: Option<Duration>) -> Result<(), DialError> {
+        let limited = self.stream.socket.limit_waits(timeout);
+        limited.map_err(|error| self.failed("", Problem::Broken(error)))
     }
 
     /// Runs a statement and gives all its rows as text; `None` is NULL.
@@ -205,8 +216,10 @@ impl Session {
         for _ in 0..definitions {
             self.next_payload(sequence)?;
         }
-        loop {
+        let mut kept = 0_usize;
+        while kept <= ROWS_LENGTH_MAX {
             self.next_payload(sequence)?;
+            kept = kept.saturating_add(self.payload.len());
             let first = self.payload.first().copied().unwrap_or_default();
             if response::ends_rows(first, self.payload.len(), self.deprecate_eof) {
                 return Ok(if self.deprecate_eof {
@@ -219,6 +232,7 @@ impl Session {
             let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
             rows.push(row.into_iter().map(|value| value.map(text)).collect());
         }
+        Err(Problem::Endless)
     }
 
     fn next_payload(&mut self, sequence: &mut u8) -> Result<(), Problem> {

@@ -64,6 +64,15 @@ impl Endpoints {
         self.places().is_empty()
     }
 
+    /// How many places there are.
+    ///
+    /// # Panics
+    /// When there are more than fit into 32 bits.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.places().len()).expect("places are counted in 32 bits")
+    }
+
     /// Whether a failure says too little without the place it happened at.
     #[must_use]
     pub fn are_several(&self) -> bool {

@@ -7,7 +7,7 @@ use std::fmt;
 /// A run or a load that failed, in the server's or the system's words.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Failure {
-    /// What was being done: `spec`, `connect`, `prepare`, `run`, `load`.
+    /// What was being done: `spec`, `limits`, `connect`, `prepare`, `run`, `load`.
     pub stage: &'static str,
     /// The server's error code, or the client library's number for a lost connection (2013).
     pub code: Option<u16>,

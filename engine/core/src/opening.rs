@@ -1,17 +1,30 @@
 //! Opens a run's connections and prepares its statements on each of them, before the clock starts.
+//!
+//! Some detached threads do it with blocking sessions. One that hangs, in the system's name look-up or
+//! in a server that says nothing, cannot be called back: a stop leaves it behind, to end with its time
+//! limit, and does not wait for it. The first session alone goes first, and asks the server whether
+//! it will bear the others.
 
 use crate::dial::Session;
 use crate::error::Failure;
+use crate::limits::{Demand, Known};
 use crate::link::Link;
+use crate::open_files;
 use crate::spec::RunSpec;
 use crate::workload::Workload;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Logging in is a matter of round trips, so several go on at once.
-const OPENED_AT_ONCE: usize = 16;
+const THREADS_LEAST: usize = 16;
+/// A server far away needs more of them, and very many connections are worth more threads.
+const THREADS_MOST: usize = 128;
+const CONNECTIONS_OF_A_THREAD: usize = 64;
+/// How soon a stop is noticed.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A connection that is logged in and has its statements prepared.
 pub struct Opened {
@@ -27,53 +40,142 @@ pub struct Opened {
     pub server_version: String,
 }
 
+/// How opening one connection ended, with its number.
+type Attempt = (u32, Result<Opened, Failure>);
+
 /// Opens all connections of `spec`, in order.
 ///
 /// # Errors
-/// The first failure by the connections' order; the others are closed.
-pub fn open_all(
-    spec: &RunSpec,
-    workload: &dyn Workload,
-    stop: &AtomicBool,
-) -> Result<Vec<Opened>, Failure> {
+/// The failure of the connection with the lowest number, or `limits` when the system or the server
+/// does not allow so many; the others are closed.
+pub fn open_all(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
+    open_files::make_room(u64::from(spec.connections))
+        .map_err(|told| Failure::new("limits", told))?;
+    let crew = Arc::new(Crew::new(spec)?);
+    let (finished, arriving) = channel();
+    crew.hire(1, &finished)?;
+    let (_, first) = next_attempt(&arriving, stop)?;
+    let mut opened = vec![first?];
     let count = spec.connections as usize;
-    let lanes = count.min(OPENED_AT_ONCE);
-    let mut results: Vec<Vec<Result<Opened, Failure>>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..lanes)
-            .map(|lane| scope.spawn(move || open_lane(spec, workload, stop, lane, lanes)))
-            .collect();
-        threads.into_iter().map(|thread| thread.join().expect("opening does not panic")).collect()
-    });
-    // Connection i was opened by lane i mod lanes: put them back into their order. A lane that
-    // failed is short, and its failure is its last element.
-    let mut lanes_left: Vec<_> = results.iter_mut().map(|lane| lane.drain(..)).collect();
-    (0..count)
-        .map(|index| {
-            let stopped =
-                || Err(Failure::new("connect", "stopped before all connections were open"));
-            lanes_left[index % lanes].next().unwrap_or_else(stopped)
-        })
-        .collect()
+    let threads = (count / CONNECTIONS_OF_A_THREAD).clamp(THREADS_LEAST, THREADS_MOST).min(count);
+    crew.hire(threads - 1, &finished)?;
+    drop(finished);
+    let result = collect(&mut opened, count, &arriving, stop);
+    crew.is_over.store(true, Ordering::Relaxed);
+    result.map(|()| opened)
 }
 
-fn open_lane(
-    spec: &RunSpec,
-    workload: &dyn Workload,
+/// Puts the connections that arrive into their order, behind the first.
+fn collect(
+    opened: &mut Vec<Opened>,
+    count: usize,
+    arriving: &Receiver<Attempt>,
     stop: &AtomicBool,
-    lane: usize,
-    lanes: usize,
-) -> Vec<Result<Opened, Failure>> {
-    let mut opened = Vec::new();
-    for number in (0..spec.connections).skip(lane).step_by(lanes) {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        opened.push(open_one(spec, workload, number));
-        if opened.last().is_some_and(Result::is_err) {
-            break;
+) -> Result<(), Failure> {
+    let mut others: Vec<Option<Opened>> = (1..count).map(|_| None).collect();
+    let mut failed: Option<(u32, Failure)> = None;
+    for _ in 1..count {
+        match next_attempt(arriving, stop) {
+            Ok((number, Ok(one))) => others[number as usize - 1] = Some(one),
+            Ok((number, Err(failure))) => {
+                if failed.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
+                    failed = Some((number, failure));
+                }
+            }
+            // After a failure the threads end, each when what it has begun is over.
+            Err(failure) => return Err(failed.map_or(failure, |(_, first)| first)),
         }
     }
-    opened
+    opened.extend(others.into_iter().flatten());
+    failed.map_or(Ok(()), |(_, failure)| Err(failure))
+}
+
+/// Waits for a thread to open a connection, or to fail.
+fn next_attempt(arriving: &Receiver<Attempt>, stop: &AtomicBool) -> Result<Attempt, Failure> {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::new("connect", "stopped before all connections were open"));
+        }
+        match arriving.recv_timeout(LOOK) {
+            Ok(attempt) => return Ok(attempt),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::new("connect", "not all connections could be opened"));
+            }
+        }
+    }
+}
+
+/// What the threads that open connections share.
+struct Crew {
+    spec: RunSpec,
+    workload: Box<dyn Workload>,
+    next: AtomicU32,
+    is_over: AtomicBool,
+}
+
+impl Crew {
+    fn new(spec: &RunSpec) -> Result<Self, Failure> {
+        let workload =
+            spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
+        let (next, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
+        Ok(Self { spec: spec.clone(), workload, next, is_over })
+    }
+
+    /// Lets so many more threads open connections.
+    fn hire(self: &Arc<Self>, threads: usize, finished: &Sender<Attempt>) -> Result<(), Failure> {
+        for _ in 0..threads {
+            let (crew, finished) = (Arc::clone(self), finished.clone());
+            std::thread::Builder::new()
+                .name("opening".into())
+                .spawn(move || crew.open(&finished))
+                .map_err(|error| Failure::new("connect", format!("no thread: {error}")))?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, finished: &Sender<Attempt>) {
+        while !self.is_over.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.spec.connections {
+                return;
+            }
+            let outcome = if number < self.spec.endpoint.count() {
+                self.open_first(number)
+            } else {
+                open_one(&self.spec, &*self.workload, number)
+            };
+            let failed = outcome.is_err();
+            if failed {
+                self.is_over.store(true, Ordering::Relaxed);
+            }
+            if finished.send((number, outcome)).is_err() || failed {
+                return;
+            }
+        }
+    }
+
+    /// Opens the first connection to its server, and asks by it whether that bears its share of all.
+    fn open_first(&self, number: u32) -> Result<Opened, Failure> {
+        let mut session = connect(&self.spec, number)?;
+        if self.spec.check_limits {
+            match Known::ask(&mut session, self.spec.connect_timeout()) {
+                Ok(known) => known.allow(&self.demand(number))?,
+                // A proxy may end a session that asks what it does not know.
+                Err(_) => session = connect(&self.spec, number)?,
+            }
+        }
+        prepare(session, &*self.workload)
+    }
+
+    /// What is asked of the server that connection `number` is the first to reach.
+    fn demand(&self, number: u32) -> Demand {
+        let others = self.spec.connections - number - 1;
+        Demand {
+            connections: u64::from(1 + others / self.spec.endpoint.count()),
+            statements: self.workload.statements().len() as u64,
+        }
+    }
 }
 
 /// Opens the run's connection `number`, counted from 0.
@@ -81,10 +183,16 @@ fn open_lane(
 /// # Errors
 /// At stage `connect` or `prepare`.
 pub fn open_one(spec: &RunSpec, workload: &dyn Workload, number: u32) -> Result<Opened, Failure> {
-    let endpoint = spec.endpoint.of(number);
-    let transport = spec.transport()?;
-    let mut session = Session::connect_over(&endpoint, &spec.login(), &transport, CONNECT_TIMEOUT)
-        .map_err(|error| Failure::refused("connect", "", &error))?;
+    prepare(connect(spec, number)?, workload)
+}
+
+fn connect(spec: &RunSpec, number: u32) -> Result<Session, Failure> {
+    let (endpoint, transport) = (spec.endpoint.of(number), spec.transport()?);
+    Session::connect_over(&endpoint, &spec.login(), &transport, spec.connect_timeout())
+        .map_err(|error| Failure::refused("connect", "", &error))
+}
+
+fn prepare(mut session: Session, workload: &dyn Workload) -> Result<Opened, Failure> {
     let mut statement_ids = Vec::with_capacity(workload.statements().len());
     for statement in workload.statements() {
         let id = session

@@ -7,6 +7,7 @@
 
 mod answer;
 mod login;
+mod null;
 mod script;
 mod session;
 
@@ -25,6 +26,7 @@ use crate::dial::socket::Socket;
 use crate::dial::{Endpoint, Login};
 
 pub use self::answer::{RANGE_ROWS, ROW_LENGTH};
+pub use self::null::NullResponder;
 pub use self::script::{Fail, Malformed, Script, Stall};
 
 /// How often a listener looks whether it should stop.

@@ -37,7 +37,7 @@ pub fn run(
         let whole = load::<DryRun>(spec, &*workload, teams, stop, on_interval);
         return whole.map_err(|error| Failure::new("run", error));
     }
-    let opened = open_all(spec, &*workload, stop)?;
+    let opened = open_all(spec, stop)?;
     let server_version = opened.first().map_or_else(String::new, |one| one.server_version.clone());
     let transport = opened.first().map_or_else(String::new, |one| one.link.to_string());
     let teams = teams(spec, opened);

@@ -13,6 +13,7 @@ use crate::workload::{self, Workload, WorkloadSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt;
+use std::time::Duration;
 
 /// More engine threads than any load needs; each is a thread of the system.
 const THREADS_MAX: u32 = 1024;
@@ -109,6 +110,16 @@ pub struct RunSpec {
     /// Whether what `on_interval` is told holds the interval as the record will have it.
     #[serde(default)]
     pub tell_records: bool,
+    /// How long the server may take to accept a session and for each answer of its login, s.
+    #[serde(default = "connect_limit")]
+    pub connect_timeout_s: f64,
+    /// Whether the server is asked, before the run, if its limits allow all connections.
+    #[serde(default = "yes")]
+    pub check_limits: bool,
+}
+
+const fn connect_limit() -> f64 {
+    10.0
 }
 
 const fn one_second() -> f64 {
@@ -182,6 +193,10 @@ impl RunSpec {
             !self.dry_run || self.reconnect_every == 0,
             "reconnect_every has no meaning in a dry run, which has no connections",
         );
+        check(
+            seconds(self.connect_timeout_s) && self.connect_timeout_s >= 0.001,
+            "connect_timeout_s must be at least 0.001 seconds",
+        );
         if let IgnoredErrors::Word(word) = &self.ignore_errors {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
         }
@@ -228,6 +243,12 @@ impl RunSpec {
     /// A certificate or key that cannot be used, at stage `connect`.
     pub fn transport(&self) -> Result<Transport, Failure> {
         Transport::new(&self.tls, self.compression)
+    }
+
+    /// How long the server may take to let a connection in.
+    #[must_use]
+    pub fn connect_timeout(&self) -> Duration {
+        Duration::from_nanos(ns(self.connect_timeout_s))
     }
 
     /// The run's layout in time.

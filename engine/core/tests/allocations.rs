@@ -70,7 +70,7 @@ fn allocations<R: Reactor>(
     .unwrap();
     let workload = spec.workload().unwrap();
     let stop = AtomicBool::new(false);
-    let opened = open_all(&spec, &*workload, &stop).unwrap();
+    let opened = open_all(&spec, &stop).unwrap();
     let (sockets, connections) = opened
         .into_iter()
         .zip(Seeding::Streams.streams(1))

@@ -19,6 +19,8 @@ fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
         "window_s": 0.5,
         "interval_s": 0.1,
         "seed": 7,
+        // Statements are counted and planned for here, so none comes beside the workload's.
+        "check_limits": false,
         "workload": {"name": workload, "options": {"tables": 2, "table_size": 1000}},
     });
     let changes = changes.as_object().unwrap().clone();

@@ -50,6 +50,7 @@ fn numbers_that_cannot_be_meant_are_refused() {
         (json!({"drain_s": 1e12}), "drain_s"),
         (json!({"threads": 4_000_000_000_u32, "connections": 4_000_000_000_u32}), "threads"),
         (json!({"percentiles": [101]}), "percentiles"),
+        (json!({"connect_timeout_s": 0}), "connect_timeout_s"),
         (json!({"ignore_errors": "some"}), "ignore_errors"),
         (json!({"rate_per_s": -1}), "rate_per_s"),
         (json!({"rate_per_s": 1e12}), "rate_per_s"),

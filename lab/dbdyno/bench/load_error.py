@@ -31,8 +31,10 @@ WORDS: Final[Mapping[str, str]] = {
     "Connection refused": HINTS[2003],
     "No space left": DISK,
     "Too many open files": "raise the limit: ulimit -n, at least threads + 100",
+    "open files": "raise the limit of open files where the lab is started, or lower the threads",
     "auth": "give the user mysql_native_password or caching_sha2_password",
 }
+LIMITS: Final = "set what is named in the system's settings, or lower the threads or the tables"
 DOING: Final[Mapping[str, str]] = {
     "run": "drive the load",
     "prepare": "load the dataset",
@@ -40,6 +42,7 @@ DOING: Final[Mapping[str, str]] = {
 }
 STAGES: Final[Mapping[str, str]] = {
     "spec": "understand what is wanted",
+    "limits": "open all connections within the limits",
     "connect": "log in",
     "prepare": "prepare the statements",
     "run": "run the statements",
@@ -69,8 +72,13 @@ def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
         f"{of_system}the engine could not {doing}",
         wanted=f"to {stage}" if stage else f"to {doing}",
         found=told,
-        hint=_hint(error.get("code"), told),
+        hint=LIMITS if _is_of_the_server(error) else _hint(error.get("code"), told),
     )
+
+
+def _is_of_the_server(error: Mapping[str, Any]) -> bool:
+    """Whether limits of the server are told; those of this machine have no code."""
+    return error.get("stage") == "limits" and error.get("code") is not None
 
 
 def describe(error: Mapping[str, Any]) -> str:
@@ -79,7 +87,7 @@ def describe(error: Mapping[str, Any]) -> str:
     number = f"error {code}" if code else ""
     if number and sqlstate:
         number += f" ({sqlstate})"
-    message = str(error.get("message") or "no reason given")
+    message = "; ".join(str(error.get("message") or "no reason given").splitlines())
     statement = f" in {error['statement']}" if error.get("statement") else ""
     return f"{number}: {message}{statement}" if number else f"{message}{statement}"
 

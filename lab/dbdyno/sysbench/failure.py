@@ -39,7 +39,7 @@ def begin_lines(failure: Mapping[str, Any], where: str, function: str) -> list[s
         function: what sysbench says failed, `THREAD_INIT` or `COMMAND`.
     """
     message, stage = _words(failure), failure.get("stage")
-    if stage == "spec":
+    if stage in ("spec", "limits"):
         return message.splitlines()
     if stage == "connect":
         lines = [

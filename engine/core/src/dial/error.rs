@@ -42,6 +42,8 @@ pub(super) enum Problem {
     Malformed(Malformed),
     /// The server asks for a file.
     LocalInfile,
+    /// An answer is longer than any that is meant.
+    Endless,
 }
 
 impl Problem {
@@ -105,6 +107,7 @@ impl fmt::Display for Problem {
             Self::Scan(error) => write!(f, "a reply out of step: {error}"),
             Self::Malformed(error) => error.fmt(f),
             Self::LocalInfile => ScanError::LocalInfile.fmt(f),
+            Self::Endless => f.write_str("rows without an end"),
         }
     }
 }
@@ -190,6 +193,12 @@ fn advice_for(error: &io::Error) -> &'static str {
         _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
             "fewer connections, or raise this system's limit of open files (ulimit -n)"
         }
+        // The kernel's word where a queue is full that the server does not empty.
+        io::ErrorKind::WouldBlock => "a longer back_log of the server (and net.core.somaxconn)",
+        io::ErrorKind::AddrNotAvailable => {
+            "the Unix socket, or several addresses or ports of the server: between two addresses there \
+             are no more free ports (net.ipv4.ip_local_port_range)"
+        }
         io::ErrorKind::InvalidInput => "a shorter path for the socket, or TCP",
         io::ErrorKind::ConnectionRefused => "starting the server, or another port or socket",
         io::ErrorKind::NotFound => "starting the server, or the path in its socket setting",
@@ -220,6 +229,8 @@ mod tests {
     fn too_many_open_files_are_not_blamed_on_the_host() {
         let error = io::Error::from_raw_os_error(libc::EMFILE);
         assert!(advice_for(&error).contains("ulimit -n"));
+        let no_port = io::Error::from_raw_os_error(libc::EADDRNOTAVAIL);
+        assert!(advice_for(&no_port).contains("ip_local_port_range"));
         let refused = io::ErrorKind::ConnectionRefused.into();
         assert!(advice_for(&refused).contains("starting the server"));
     }

@@ -2,11 +2,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use super::Endpoint;
+use crate::system::checked;
 
 /// The stream of a session.
 #[derive(Debug)]
@@ -27,9 +28,8 @@ impl Socket {
                 Ok(Self::Tcp(stream))
             }
             Endpoint::Unix { path } => {
-                let stream = UnixStream::connect(path)?;
+                let stream = connect_unix(path, timeout)?;
                 stream.set_read_timeout(Some(timeout))?;
-                stream.set_write_timeout(Some(timeout))?;
                 Ok(Self::Unix(stream))
             }
         }
@@ -37,14 +37,19 @@ impl Socket {
 
     /// Lifts the time limits: statements may take as long as they need.
     pub(crate) fn wait_forever(&self) -> io::Result<()> {
+        self.limit_waits(None)
+    }
+
+    /// Limits the time of each later read and write; None for no limit.
+    pub(crate) fn limit_waits(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => {
-                stream.set_read_timeout(None)?;
-                stream.set_write_timeout(None)
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)
             }
             Self::Unix(stream) => {
-                stream.set_read_timeout(None)?;
-                stream.set_write_timeout(None)
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)
             }
         }
     }
@@ -81,6 +86,36 @@ fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream
         }
     }
     Err(failure)
+}
+
+/// The standard library would wait for ever where the server's queue of callers is full; with a time
+/// limit for writing, which is set before, the kernel gives up with `EAGAIN`.
+fn connect_unix(path: &str, timeout: Duration) -> io::Result<UnixStream> {
+    // SAFETY: no memory is handed over; the descriptor is checked, and ours from then on.
+    let stream = unsafe {
+        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+        UnixStream::from(OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_UNIX, kind, 0))?))
+    };
+    stream.set_write_timeout(Some(timeout))?;
+    // SAFETY: an address is numbers and characters only, for which zeros are valid.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::sa_family_t::try_from(libc::AF_UNIX).expect("a small constant");
+    if path.len() >= address.sun_path.len() || path.contains('\0') {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (place, byte) in address.sun_path.iter_mut().zip(path.bytes()) {
+        *place = libc::c_char::from_ne_bytes([byte]);
+    }
+    let length = libc::socklen_t::try_from(size_of_val(&address)).expect("some hundred bytes");
+    loop {
+        // SAFETY: the kernel reads `length` bytes of `address`, which lives through the call.
+        let status =
+            unsafe { libc::connect(stream.as_raw_fd(), (&raw const address).cast(), length) };
+        match checked(status) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            connected => return connected.map(|_| stream),
+        }
+    }
 }
 
 impl Read for Socket {

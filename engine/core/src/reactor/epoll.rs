@@ -5,8 +5,9 @@
 //! kept and sent when the kernel says there is room.
 
 use super::{Arrival, Reactor, What};
+use crate::system::{checked, receive_now, send_now};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 const RECEIVE_BYTES: usize = 256 * 1024;
@@ -168,19 +169,12 @@ impl Epoll {
 
     fn receive(&mut self, slot: u32) -> Option<Arrival> {
         let socket = self.sockets[slot as usize].as_raw_fd();
-        // SAFETY: the kernel writes at most `received.len()` bytes into memory we own.
-        let count = unsafe {
-            let buffer = self.received.as_mut_ptr().cast();
-            libc::recv(socket, buffer, self.received.len(), libc::MSG_DONTWAIT)
-        };
         let arrival = |what, length| Some(Arrival { slot, what, buffer: 0, length });
-        match count {
-            0 => arrival(What::Closed, 0),
-            1.. => arrival(What::Bytes, u32::try_from(count).expect("at most 256 KiB")),
-            _ => match last_error() {
-                libc::EAGAIN | libc::EINTR => None,
-                number => arrival(What::Failed(number), 0),
-            },
+        match receive_now(socket, &mut self.received) {
+            Ok(0) => arrival(What::Closed, 0),
+            Ok(count) => arrival(What::Bytes, u32::try_from(count).expect("at most 256 KiB")),
+            Err(libc::EAGAIN | libc::EINTR) => None,
+            Err(number) => arrival(What::Failed(number), 0),
         }
     }
 
@@ -233,25 +227,6 @@ fn timespec(time: Duration) -> libc::timespec {
     }
 }
 
-fn send_now(socket: RawFd, bytes: &[u8]) -> Result<usize, i32> {
-    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-    // SAFETY: the kernel reads `bytes.len()` bytes of a slice that lives through the call.
-    let sent = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
-    match usize::try_from(sent) {
-        Ok(sent) => Ok(sent),
-        Err(_) if matches!(last_error(), libc::EAGAIN | libc::EINTR) => Ok(0),
-        Err(_) => Err(last_error()),
-    }
-}
-
 const fn flag(bits: i32) -> u32 {
     bits.cast_unsigned()
-}
-
-fn last_error() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
-}
-
-fn checked(result: i32) -> io::Result<i32> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -59,7 +59,7 @@ impl Reactor for Uring {
 
     fn open(sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self> {
         let count = sockets.len();
-        let (ring, buffers) = open_ring(count)?;
+        let (ring, buffers) = open_ring(count).map_err(|error| explained(&error))?;
         if count > 0 {
             let numbers: Vec<RawFd> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
             ring.submitter().register_files(&numbers)?;
@@ -291,10 +291,35 @@ fn build_ring(sockets: usize) -> io::Result<IoUring> {
         .build(SUBMISSION_ENTRIES)
 }
 
+/// What the administrator can do about a ring that cannot be had.
+fn explained(error: &io::Error) -> io::Error {
+    let advice = match error.raw_os_error() {
+        Some(libc::ENOMEM) => "raise the limit of locked memory (ulimit -l), or take epoll",
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
+            "allow it (kernel.io_uring_disabled, the container's seccomp profile), or take epoll"
+        }
+        _ => "take epoll",
+    };
+    io::Error::new(error.kind(), format!("{error}; {advice}"))
+}
+
 /// An interruption is no error of a wait, nor is that its time is over.
 fn passing(result: io::Result<usize>) -> io::Result<()> {
     match result.map_err(|error| (error.raw_os_error(), error)) {
         Ok(_) | Err((Some(libc::EINTR | libc::EBUSY | libc::EAGAIN | libc::ETIME), _)) => Ok(()),
         Err((_, error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_that_is_refused_says_what_to_set() {
+        for (number, words) in [(libc::ENOMEM, "ulimit -l"), (libc::EPERM, "io_uring_disabled")] {
+            let told = explained(&io::Error::from_raw_os_error(number)).to_string();
+            assert!(told.contains(words) && told.contains("os error"), "{told}");
+        }
     }
 }

@@ -12,6 +12,34 @@ pub const RANGE_ROWS: usize = 100;
 pub const ROW_LENGTH: usize = 120;
 const ROW: [u8; ROW_LENGTH] = [b'7'; ROW_LENGTH];
 
+/// What a statement is answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// OK.
+    Other,
+    /// OK, and one row changed.
+    Change,
+    /// One row.
+    Row,
+    /// [`RANGE_ROWS`] rows.
+    Range,
+}
+
+impl Shape {
+    /// Every shape, in the order of its discriminant.
+    pub(super) const ALL: [Self; 4] = [Self::Other, Self::Change, Self::Row, Self::Range];
+
+    /// The shape of the answer to this statement.
+    pub(super) fn of(text: &str) -> Self {
+        match text {
+            _ if is_select(text) && text.contains("BETWEEN") => Self::Range,
+            _ if is_select(text) => Self::Row,
+            _ if changes(text) => Self::Change,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Encodes answers for one session.
 #[derive(Debug)]
 pub(super) struct Answers {
@@ -34,12 +62,18 @@ impl Answers {
         response::ServerError { code, sqlstate, message }.write(&mut self.out, &mut 1);
     }
 
-    /// The answer to a statement: rows or OK, by its first word.
+    /// The answer to a statement: rows or OK, by its words.
     pub(super) fn statement(&mut self, text: &str, binary: bool) {
-        let rows = match text {
-            _ if !is_select(text) => return self.ok(affected_rows(text)),
-            _ if text.contains("BETWEEN") => RANGE_ROWS,
-            _ => 1,
+        self.shaped(Shape::of(text), binary);
+    }
+
+    /// The answer of this shape.
+    pub(super) fn shaped(&mut self, shape: Shape, binary: bool) {
+        let rows = match shape {
+            Shape::Other => return self.ok(0),
+            Shape::Change => return self.ok(1),
+            Shape::Range => RANGE_ROWS,
+            Shape::Row => 1,
         };
         let mut sequence = self.open_rows();
         for _ in 0..rows {
@@ -109,7 +143,7 @@ fn is_select(text: &str) -> bool {
     begins_with(text, "SELECT")
 }
 
-fn affected_rows(text: &str) -> u64 {
-    let changes = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
-    u64::from(changes.into_iter().any(|word| begins_with(text, word)))
+fn changes(text: &str) -> bool {
+    let words = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
+    words.into_iter().any(|word| begins_with(text, word))
 }

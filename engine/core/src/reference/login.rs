@@ -40,6 +40,13 @@ pub(super) fn accept(
     Ok(accepted.then_some(response.capabilities & greeting.capabilities))
 }
 
+/// The greeting as a packet; a server that lets everybody in may send the same one to all.
+pub(super) fn greeting_packet(script: &Script) -> Vec<u8> {
+    let mut out = Vec::new();
+    greeting(script, 1).write(&mut out, &mut 0);
+    out
+}
+
 fn greeting(script: &Script, connection_id: u32) -> Handshake {
     let hidden = if script.deprecate_eof { 0 } else { capability::DEPRECATE_EOF };
     Handshake {

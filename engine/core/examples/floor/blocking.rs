@@ -1,0 +1,31 @@
+//! One thread for each connection, which sends and then waits in `recv`: as sysbench is built.
+
+use crate::load::{Load, Tally, packets};
+use dbdyno_core::courtesy::{Seat, give_way_to_the_server};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+
+/// Drives the load until the tally says that it is over.
+pub fn drive(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally) {
+    std::thread::scope(|scope| {
+        for (socket, first) in sockets.into_iter().zip(0..) {
+            scope.spawn(move || converse(socket, load, tally, first));
+        }
+    });
+}
+
+fn converse(socket: OwnedFd, load: &Load, tally: &Tally, mut number: u64) {
+    give_way_to_the_server();
+    let _seat = Seat::take();
+    // A stream of whatever kind: it is only read and written.
+    let mut stream = TcpStream::from(socket);
+    let mut buffer = [0; 16 * 1024];
+    while !tally.is_over() {
+        stream.write_all(load.request(number)).expect("the server listens");
+        number += 1;
+        let length = stream.read(&mut buffer).expect("the server answers");
+        packets(&buffer[..length]);
+        tally.add();
+    }
+}

@@ -1,0 +1,150 @@
+//! The floor: what point selects cost a client that does nothing but send ready-made packets and
+//! count the packets of their replies.
+//!
+//! It draws nothing, records nothing, and follows no protocol while it runs, so an engine that does
+//! all this can be held against it. Each `--way` to the sockets is a function in a file of its own.
+//!
+//! `MYSQL_PWD=… floor --way io_uring --socket PATH --user U --database D --connections N` prints its
+//! count, its CPU and its seconds as JSON; `--help` lists the ways.
+
+mod blocking;
+mod epoll;
+mod load;
+mod uring;
+
+use dbdyno_core::clock::process_cpu;
+use dbdyno_core::dial::{Endpoint, Login, Session};
+use dbdyno_core::open_files;
+use load::{Load, Tally};
+use std::error::Error;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+use uring::Flavour;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// A way to the sockets: drives the load until the tally says that it is over.
+type Way = fn(Vec<OwnedFd>, &Load, &Tally);
+
+const AS_THE_ENGINE: Flavour = Flavour {
+    deferred: true,
+    multishot: true,
+    wait_all: true,
+    no_iowait: false,
+    min_wait_us: 0,
+    wanted: 1,
+};
+
+/// Every way; the first four are those the engine's figures are held against.
+const WAYS: [(&str, Way); 12] = [
+    ("io_uring", |s, l, t| uring::drive(s, l, t, AS_THE_ENGINE)),
+    ("epoll", epoll::drive),
+    ("blocking", blocking::drive),
+    ("io_uring_coop", |s, l, t| {
+        uring::drive(s, l, t, Flavour { deferred: false, ..AS_THE_ENGINE });
+    }),
+    ("io_uring_single_receive", |s, l, t| {
+        uring::drive(s, l, t, Flavour { multishot: false, ..AS_THE_ENGINE });
+    }),
+    ("io_uring_no_wait_all", |s, l, t| {
+        uring::drive(s, l, t, Flavour { wait_all: false, ..AS_THE_ENGINE });
+    }),
+    ("io_uring_no_iowait", |s, l, t| {
+        uring::drive(s, l, t, Flavour { no_iowait: true, ..AS_THE_ENGINE });
+    }),
+    ("io_uring_wait_20us", |s, l, t| uring::drive(s, l, t, Flavour::patient(20))),
+    ("io_uring_wait_50us", |s, l, t| uring::drive(s, l, t, Flavour::patient(50))),
+    ("io_uring_wait_100us", |s, l, t| uring::drive(s, l, t, Flavour::patient(100))),
+    ("io_uring_wait_200us", |s, l, t| uring::drive(s, l, t, Flavour::patient(200))),
+    ("epoll_edge", epoll::drive_edge),
+];
+
+struct Options {
+    endpoint: Endpoint,
+    login: Login,
+    connections: usize,
+    tables: u32,
+    table_size: u64,
+    seconds: f64,
+    way: String,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = options()?;
+    let known = WAYS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let (_, way) = WAYS
+        .iter()
+        .find(|(name, _)| *name == options.way)
+        .ok_or(format!("--way={}? known are {known}", options.way))?;
+    open_files::make_room(options.connections as u64)?;
+    let (sockets, load) = open(&options)?;
+    let tally = Tally::default();
+    let (count, cpu, seconds) = std::thread::scope(|scope| {
+        scope.spawn(|| way(sockets, &load, &tally));
+        std::thread::sleep(WARM_UP);
+        let before = (tally.count(), process_cpu(), Instant::now());
+        std::thread::sleep(Duration::from_secs_f64(options.seconds));
+        let after = (tally.count(), process_cpu(), before.2.elapsed());
+        tally.end();
+        (after.0 - before.0, after.1 - before.1, after.2)
+    });
+    let cpu_us = cpu.as_secs_f64() * 1e6 / count as f64;
+    let told = serde_json::json!({
+        "way": options.way, "connections": options.connections, "queries": count,
+        "cpu_s": cpu.as_secs_f64(), "seconds": seconds.as_secs_f64(), "cpu_us_per_query": cpu_us,
+    });
+    writeln!(std::io::stdout(), "{told}")?;
+    Ok(())
+}
+
+fn options() -> Result<Options, Box<dyn Error>> {
+    let login = Login {
+        user: "sbtest".into(),
+        password: std::env::var("MYSQL_PWD").unwrap_or_default(),
+        database: "sbtest".into(),
+    };
+    let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: 3306 };
+    let way = "io_uring".into();
+    let mut options =
+        Options { endpoint, login, connections: 1, tables: 1, table_size: 1, seconds: 1.0, way };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or(format!("{word} wants a value"))?;
+        match word.as_str() {
+            "--socket" => options.endpoint = Endpoint::Unix { path: value },
+            "--port" => {
+                let host = "127.0.0.1".into();
+                options.endpoint = Endpoint::Tcp { host, port: value.parse()? };
+            }
+            "--user" => options.login.user = value,
+            "--database" => options.login.database = value,
+            "--connections" => options.connections = value.parse()?,
+            "--tables" => options.tables = value.parse()?,
+            "--table-size" => options.table_size = value.parse()?,
+            "--seconds" => options.seconds = value.parse()?,
+            "--way" => options.way = value,
+            _ => return Err(format!("{word} is not known").into()),
+        }
+    }
+    Ok(options)
+}
+
+/// Logs in on every connection and prepares the point select of every table, as the engine does.
+fn open(options: &Options) -> Result<(Vec<OwnedFd>, Load), Box<dyn Error>> {
+    let (mut sockets, mut numbers) = (Vec::new(), None);
+    for _ in 0..options.connections {
+        let mut session = Session::connect(&options.endpoint, &options.login, TIMEOUT)?;
+        let prepared = (1..=options.tables)
+            .map(|table| session.prepare(&format!("SELECT c FROM sbtest{table} WHERE id=?")))
+            .collect::<Result<Vec<u32>, _>>()?;
+        // Servers count statements in each session, so one set of packets serves all.
+        if *numbers.get_or_insert_with(|| prepared.clone()) != prepared {
+            return Err("the sessions number their statements differently".into());
+        }
+        sockets.push(session.into_stream().0);
+    }
+    let numbers = numbers.ok_or("at least one connection is needed")?;
+    Ok((sockets, Load::new(&numbers, options.table_size)))
+}

@@ -1,0 +1,35 @@
+//! A MySQL server that is none: holds very many sessions and answers at once (`reference/null.rs`).
+//!
+//! `null_responder [--ports N] [--socket PATH] [--sessions N]` prints where it listens as one line of
+//! JSON and serves until its standard input is closed, so it never outlives whoever started it.
+
+use dbdyno_core::open_files;
+use dbdyno_core::reference::NullResponder;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (mut ports, mut socket, mut sessions) = (0, None, 50_000);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or(format!("{word} wants a value"))?;
+        match word.as_str() {
+            "--ports" => ports = value.parse()?,
+            "--socket" => socket = Some(PathBuf::from(value)),
+            "--sessions" => sessions = value.parse()?,
+            _ => return Err(format!("{word}? known are --ports, --socket, --sessions").into()),
+        }
+    }
+    open_files::make_room(sessions)?;
+    let mut responder = NullResponder::bind(ports, socket.as_deref())?;
+    let ports: Vec<u16> = responder.addresses().iter().map(std::net::SocketAddr::port).collect();
+    let told = serde_json::json!({"host": "127.0.0.1", "ports": ports, "socket": socket});
+    writeln!(std::io::stdout(), "{told}")?;
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        std::process::exit(0);
+    });
+    loop {
+        responder.serve(-1)?;
+    }
+}

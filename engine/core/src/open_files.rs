@@ -1,0 +1,78 @@
+//! Every connection is an open file: makes room for them, or says what stands in the way.
+//!
+//! A shell usually allows 1024, and lets each process raise that itself up to a hard limit. So the
+//! engine does it, unasked, and speaks only when the hard limit is too low.
+
+use std::io;
+
+/// What else the process opens during a run: rings, timers, name look-ups.
+const SPARE: u64 = 64;
+
+/// Lets the process open `more` files beyond those it has open now.
+///
+/// # Errors
+/// What is needed, what the system allows, and what to set.
+pub fn make_room(more: u64) -> Result<(), String> {
+    let needed = open_now() + more + SPARE;
+    let limit = limits().map_err(|error| format!("the limit of open files is unknown: {error}"))?;
+    if limit.rlim_cur >= needed {
+        return Ok(());
+    }
+    // Beyond the hard limit only a privileged process may go, so trying is all that can be done.
+    let wanted = libc::rlimit { rlim_cur: needed, rlim_max: limit.rlim_max.max(needed) };
+    set(wanted).map_err(|_| in_the_way(more, needed, limit.rlim_max))
+}
+
+fn in_the_way(connections: u64, needed: u64, hard: u64) -> String {
+    format!(
+        "{connections} connections need {needed} open files, and this process may have {hard}; \
+         try fewer connections, or raise the limit and start again: `ulimit -n {needed}` as root, \
+         `nofile` in /etc/security/limits.conf, LimitNOFILE= of a systemd unit, --ulimit nofile= of \
+         a container"
+    )
+}
+
+fn open_now() -> u64 {
+    std::fs::read_dir("/proc/self/fd").map_or(SPARE, |entries| entries.count() as u64)
+}
+
+fn limits() -> io::Result<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one `rlimit` into memory that lives through the call.
+    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } {
+        0 => Ok(limit),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn set(limit: libc::rlimit) -> io::Result<()> {
+    // SAFETY: the kernel reads one `rlimit` that lives through the call.
+    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_is_raised_to_what_is_needed() {
+        let before = limits().unwrap();
+        let more = before.rlim_max.min(before.rlim_cur + 1000) - open_now() - 2 * SPARE;
+        make_room(more).unwrap();
+        assert!(limits().unwrap().rlim_cur >= more + open_now());
+        make_room(1).unwrap();
+        assert!(limits().unwrap().rlim_cur >= more, "a limit once raised was lowered");
+    }
+
+    #[test]
+    fn what_no_system_allows_is_explained() {
+        let told = make_room(1 << 40).unwrap_err();
+        let hard = limits().unwrap().rlim_max;
+        assert!(told.starts_with(&format!("{} connections need ", 1_u64 << 40)), "{told}");
+        assert!(told.contains(&format!("may have {hard};")), "{told}");
+        assert!(told.contains("ulimit -n ") && told.contains("LimitNOFILE="), "{told}");
+    }
+}

@@ -1,0 +1,87 @@
+//! System calls that more than one part needs, with C's error numbers made Rust's.
+
+use std::io;
+use std::os::fd::RawFd;
+
+/// What a system call returned, or its error.
+///
+/// # Errors
+/// The system's, when `result` is negative.
+pub(crate) fn checked(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Sends without waiting; gives how many bytes the socket took, 0 when it is full.
+///
+/// # Errors
+/// The system's error number.
+pub(crate) fn send_now(socket: RawFd, bytes: &[u8]) -> Result<usize, i32> {
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: the kernel reads `bytes.len()` bytes of a slice that lives through the call.
+    let sent = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
+    match usize::try_from(sent).map_err(|_| last_error()) {
+        Err(libc::EAGAIN | libc::EINTR) => Ok(0),
+        sent => sent,
+    }
+}
+
+/// Receives without waiting; 0 bytes mean that the other side has closed.
+///
+/// # Errors
+/// The system's error number; `EAGAIN` when nothing is there.
+pub(crate) fn receive_now(socket: RawFd, buffer: &mut [u8]) -> Result<usize, i32> {
+    // SAFETY: the kernel writes at most `buffer.len()` bytes into a slice that is ours alone.
+    let count =
+        unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+    usize::try_from(count).map_err(|_| last_error())
+}
+
+fn last_error() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn bytes_go_both_ways_without_waiting() {
+        let (mut near, far) = UnixStream::pair().unwrap();
+        let mut buffer = [0; 16];
+        assert_eq!(receive_now(far.as_raw_fd(), &mut buffer), Err(libc::EAGAIN));
+        near.write_all(b"ask").unwrap();
+        assert_eq!(receive_now(far.as_raw_fd(), &mut buffer), Ok(3));
+        assert_eq!(send_now(far.as_raw_fd(), b"answer"), Ok(6));
+        near.read_exact(&mut buffer[..6]).unwrap();
+        assert_eq!(&buffer[..6], b"answer");
+        drop(near);
+        assert_eq!(receive_now(far.as_raw_fd(), &mut buffer), Ok(0));
+        assert_eq!(send_now(far.as_raw_fd(), b"late"), Err(libc::EPIPE));
+    }
+
+    #[test]
+    fn a_full_socket_takes_nothing_and_that_is_no_error() {
+        let (near, _far) = UnixStream::pair().unwrap();
+        let part = [7; 4096];
+        let mut total = 0;
+        loop {
+            match send_now(near.as_raw_fd(), &part) {
+                Ok(0) => break,
+                Ok(sent) => total += sent,
+                Err(number) => panic!("error {number}"),
+            }
+        }
+        assert!(total > part.len());
+    }
+
+    #[test]
+    fn a_failed_call_is_an_error() {
+        // SAFETY: no memory is handed over; the descriptor is none.
+        let error = checked(unsafe { libc::listen(-1, 1) }).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EBADF));
+        assert_eq!(checked(3).unwrap(), 3);
+    }
+}

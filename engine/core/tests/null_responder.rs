@@ -1,0 +1,93 @@
+//! The null responder is a server as far as the engine can see.
+
+use dbdyno_core::dial::{Endpoint, Login, Session};
+use dbdyno_core::reference::{NullResponder, RANGE_ROWS, ROW_LENGTH};
+use dbdyno_core::run::run;
+use dbdyno_core::spec::RunSpec;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Serves while `client` is at work on the port; gives what it gave, and the responder.
+fn serving<T: Send>(client: impl FnOnce(u16) -> T + Send) -> (T, NullResponder) {
+    let mut responder = NullResponder::bind(1, None).unwrap();
+    let port = responder.addresses()[0].port();
+    let over = AtomicBool::new(false);
+    let given = std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let given = client(port);
+            over.store(true, Ordering::Relaxed);
+            given
+        });
+        while !over.load(Ordering::Relaxed) && !client.is_finished() {
+            responder.serve(10).unwrap();
+        }
+        client.join().unwrap()
+    });
+    responder.serve(0).unwrap();
+    (given, responder)
+}
+
+fn session(port: u16) -> Session {
+    let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port };
+    let login = Login { user: "anybody".into(), password: "any".into(), database: "any".into() };
+    Session::connect(&endpoint, &login, SOON).unwrap()
+}
+
+#[test]
+fn it_answers_by_a_statements_first_words() {
+    serving(|port| {
+        let mut session = session(port);
+        let one = session.query("SELECT c FROM sbtest1 WHERE id=1").unwrap();
+        assert_eq!(one, [[Some("7".repeat(ROW_LENGTH))]]);
+        let many = session.query("select c from t where id BETWEEN 1 AND 2").unwrap();
+        assert_eq!(many.len(), RANGE_ROWS);
+        assert_eq!(session.execute("UPDATE t SET k=1").unwrap(), 1);
+        assert_eq!(session.execute("BEGIN").unwrap(), 0);
+        assert!(session.query("SHOW GLOBAL VARIABLES").unwrap().is_empty());
+        assert!(session.prepare("SELECT c FROM t WHERE id=?").unwrap() > 0);
+        session.quit();
+    });
+}
+
+#[test]
+fn the_engine_runs_on_it_and_leaves_no_session_behind() {
+    for workload in ["oltp_point_select", "oltp_read_write"] {
+        let (record, responder) = serving(|port| {
+            let spec: RunSpec = serde_json::from_value(json!({
+                "endpoint": {"host": "127.0.0.1", "port": port}, "user": "a", "database": "b",
+                "connections": 300, "window_s": 0, "events": 3000, "seed": 1,
+                "workload": {"name": workload},
+            }))
+            .unwrap();
+            run(&spec, &AtomicBool::new(false), &mut |_| ()).unwrap()
+        });
+        assert_eq!(record.failure, None);
+        let record = serde_json::to_value(&record).unwrap();
+        let intervals = record["intervals"].as_array().unwrap();
+        let events = intervals.iter().map(|one| one["events"].as_u64().unwrap());
+        assert_eq!(events.sum::<u64>(), 3000);
+        assert_eq!(responder.sessions(), 0);
+    }
+}
+
+#[test]
+fn commands_may_come_in_pieces_and_nonsense_ends_only_its_own_session() {
+    let (_, responder) = serving(|port| {
+        let mut good = session(port);
+        let mut bad = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        bad.set_read_timeout(Some(SOON)).unwrap();
+        for byte in [0x05, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff] {
+            bad.write_all(&[byte]).unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let greeting_and_end = bad.read_to_end(&mut Vec::new()).unwrap();
+        assert!(greeting_and_end > 40);
+        assert_eq!(good.execute("BEGIN").unwrap(), 0);
+    });
+    assert_eq!(responder.sessions(), 0);
+}

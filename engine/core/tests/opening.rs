@@ -1,0 +1,159 @@
+//! Opening: in order, within the limits, and at once over when it is to stop.
+
+use dbdyno_core::error::Failure;
+use dbdyno_core::opening::{Opened, open_all};
+use dbdyno_core::reference::{Fail, Malformed, Reference, Script};
+use dbdyno_core::spec::RunSpec;
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Long against what is awaited, short against what must not be waited for.
+const SOON: Duration = Duration::from_secs(5);
+
+fn spec(endpoint: &Value, changes: &Value) -> RunSpec {
+    let mut whole = json!({
+        "endpoint": endpoint, "user": "bench", "password": "secret", "database": "sbtest",
+        "connections": 40, "window_s": 1, "seed": 1, "workload": {"name": "oltp_point_select"},
+    });
+    whole.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    serde_json::from_value(whole).unwrap()
+}
+
+fn of(server: &Reference, changes: &Value) -> RunSpec {
+    let login = json!({"user": server.login().user, "password": server.login().password});
+    let mut all = changes.clone();
+    all.as_object_mut().unwrap().extend(login.as_object().unwrap().clone());
+    spec(&json!({"host": "127.0.0.1", "port": server.port}), &all)
+}
+
+fn failure(spec: &RunSpec) -> Failure {
+    open_all(spec, &AtomicBool::new(false)).map(|all: Vec<Opened>| all.len()).unwrap_err()
+}
+
+#[test]
+fn all_are_opened_and_have_their_statements() {
+    let server = Reference::start(Script { log_statements: true, ..Script::default() }).unwrap();
+    for connections in [1, 2, 300] {
+        let spec = of(&server, &json!({"connections": connections}));
+        let opened = open_all(&spec, &AtomicBool::new(false)).unwrap();
+        assert_eq!(opened.len(), connections);
+        assert!(opened.iter().all(|one| one.statement_ids == [1]));
+        assert_eq!(opened[0].server_version, "8.0.0-dbdyno-reference");
+        drop(opened);
+    }
+    // Asked once a run, on the first connection.
+    let asked = server.log().iter().filter(|one| one.text.starts_with("SHOW VARIABLES")).count();
+    assert_eq!(asked, 3);
+}
+
+#[test]
+fn nothing_is_asked_when_it_is_not_wanted() {
+    let server = Reference::start(Script { log_statements: true, ..Script::default() }).unwrap();
+    let spec = of(&server, &json!({"check_limits": false}));
+    assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);
+    assert_eq!(server.log(), []);
+}
+
+#[test]
+fn a_server_that_refuses_the_question_is_loaded_all_the_same() {
+    let fail = Fail {
+        every_nth_statement: 1,
+        code: 1064,
+        sqlstate: *b"42000",
+        message: "what is SHOW?".into(),
+        only_containing: Some("SHOW".into()),
+    };
+    let server = Reference::start(Script { fail: Some(fail), ..Script::default() }).unwrap();
+    let spec = of(&server, &json!({}));
+    assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);
+}
+
+#[test]
+fn a_server_that_hangs_up_at_the_question_is_asked_no_more() {
+    let script = Script { die_after_statements: Some(0), ..Script::default() };
+    let server = Reference::start(script).unwrap();
+    // It is dead for good then: what is told is that nobody answers, not what was asked.
+    let failure = failure(&of(&server, &json!({})));
+    assert_eq!(failure.stage, "connect");
+}
+
+#[test]
+fn a_server_that_talks_nonsense_is_not_listened_to_for_ever() {
+    for malformed in
+        [Malformed::Endless, Malformed::HugeLength, Malformed::Truncated, Malformed::BadSequence]
+    {
+        let server =
+            Reference::start(Script { malformed: Some(malformed), ..Script::default() }).unwrap();
+        let began = Instant::now();
+        let spec = of(&server, &json!({"prepared": false, "connect_timeout_s": 0.2}));
+        // The question is given up; whether the load can go on is not decided by it.
+        assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);
+        assert!(began.elapsed() < SOON, "{malformed:?}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn a_refused_login_is_told_once() {
+    let server = Reference::start(Script::default()).unwrap();
+    let mut spec = of(&server, &json!({}));
+    spec.password = "wrong".into();
+    let failure = failure(&spec);
+    assert_eq!((failure.stage, failure.code), ("connect", Some(1045)));
+}
+
+#[test]
+fn more_connections_than_files_are_refused_before_the_first() {
+    let nobody = json!({"socket": "/nowhere"});
+    let failure = failure(&spec(&nobody, &json!({"connections": 4_000_000_000_u32})));
+    assert_eq!((failure.stage, failure.code), ("limits", None));
+    assert!(failure.message.contains("ulimit -n 40000"), "{}", failure.message);
+}
+
+/// A server that lets callers in and never says a word.
+fn silent() -> (TcpListener, Value) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, json!({"host": "127.0.0.1", "port": port}))
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_server_that_hangs() {
+    let (_listener, endpoint) = silent();
+    let stop = AtomicBool::new(false);
+    let began = Instant::now();
+    let failure = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            stop.store(true, Ordering::Relaxed);
+        });
+        open_all(&spec(&endpoint, &json!({})), &stop).map(|all| all.len()).unwrap_err()
+    });
+    assert_eq!(failure.message, "stopped before all connections were open");
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}
+
+#[test]
+fn the_time_limit_of_a_login_is_the_specifications() {
+    let (_listener, endpoint) = silent();
+    let began = Instant::now();
+    let failure = failure(&spec(&endpoint, &json!({"connect_timeout_s": 0.1})));
+    assert!(failure.message.contains("no answer within the time limit"), "{}", failure.message);
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_full_queue_of_a_unix_socket_is_not_waited_at_for_ever() {
+    let path = std::env::temp_dir().join(format!("dbdyno-queue-{}.sock", std::process::id()));
+    drop(std::fs::remove_file(&path));
+    let listener = UnixListener::bind(&path).unwrap();
+    // SAFETY: no memory is handed over. The shortest queue: one caller waits, the next is held.
+    unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) };
+    let _waiting = UnixStream::connect(&path).unwrap();
+    let endpoint = json!({"socket": path});
+    let failure = failure(&spec(&endpoint, &json!({"connect_timeout_s": 0.2})));
+    drop(std::fs::remove_file(&path));
+    assert!(failure.message.contains("back_log"), "{}", failure.message);
+}

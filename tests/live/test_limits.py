@@ -1,0 +1,108 @@
+"""A real server's limits are explained before the run, and nothing is refused that fits."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counters import settled
+from dbdyno import _engine, servers
+from dbdyno.servers.base import Server, ServerSpec
+
+pytestmark = pytest.mark.live
+MAX_CONNECTIONS = 60
+MAX_PREPARED = 100
+TABLES = 3
+
+
+@pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    settings: dict[str, Any] = {
+        "max_connections": MAX_CONNECTIONS,
+        "max_prepared_stmt_count": MAX_PREPARED,
+    }
+    spec = ServerSpec(label="limits", reference=request.param, settings=settings)
+    with tempfile.TemporaryDirectory(prefix="dbdyno-limits-") as name:
+        Path(name).chmod(0o755)  # the server runs as another user
+        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
+        try:
+            running = instance.start()
+            load = {**login(running), "tables": TABLES, "table_size": 100, "seed": 3, "threads": 2}
+            _engine.prepare(json.dumps(load), None, _engine.Stop())
+            yield running
+        finally:
+            instance.close()
+
+
+def login(server: Server) -> dict[str, Any]:
+    return {
+        "endpoint": {"host": server.endpoint.host, "port": server.endpoint.port},
+        "user": server.credentials.user,
+        "password": server.credentials.password,
+        "database": server.database,
+    }
+
+
+def run(server: Server, connections: int, **changes: Any) -> dict[str, Any]:
+    """The record of a short run that begins when no session but the lab's is open."""
+    settled(server)
+    spec = {
+        **login(server),
+        "connections": connections,
+        "window_s": 0.2,
+        "seed": 5,
+        "workload": {
+            "name": "oltp_point_select",
+            "options": {"tables": TABLES, "table_size": 100},
+        },
+        **changes,
+    }
+    return json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+
+
+def refused(server: Server, connections: int, **changes: Any) -> dict[str, Any]:
+    with pytest.raises(RuntimeError) as error:
+        run(server, connections, **changes)
+    return json.loads(str(error.value))
+
+
+def test_prepared_statements_are_counted_before_the_first_is_prepared(server: Server) -> None:
+    fitting = MAX_PREPARED // TABLES
+    assert run(server, fitting)["failure"] is None
+    failure = refused(server, fitting + 1)
+    assert (failure["stage"], failure["code"]) == ("limits", 1461)
+    assert "34 connections × 3 prepared statements = 102 are wanted beside 0" in failure["message"]
+    assert "SET GLOBAL max_prepared_stmt_count=102" in failure["message"]
+    assert "--db-ps-mode=disable" in failure["message"]
+
+
+def test_as_text_the_same_statements_fit(server: Server) -> None:
+    assert run(server, MAX_PREPARED // TABLES + 1, prepared=False)["failure"] is None
+
+
+def test_without_the_question_the_run_dies_of_the_servers_own_error(server: Server) -> None:
+    failure = refused(server, MAX_PREPARED // TABLES + 1, check_limits=False)
+    assert (failure["stage"], failure["code"]) == ("prepare", 1461)
+
+
+def test_connections_are_counted_with_those_that_are_open(server: Server) -> None:
+    # The lab's own session is one of them. The load's user has all privileges, and so one more
+    # connection than max_connections.
+    fitting = MAX_CONNECTIONS
+    assert run(server, fitting, prepared=False)["failure"] is None
+    failure = refused(server, fitting + 1, prepared=False)
+    assert (failure["stage"], failure["code"]) == ("limits", 1040)
+    assert "beside 1 already open" in failure["message"]
+    assert f"use at most {fitting} connections" in failure["message"]
+
+
+def test_all_problems_are_told_at_once(server: Server) -> None:
+    lines = refused(server, 500)["message"].splitlines()
+    assert len(lines) == 2
+    assert "max_connections=501" in lines[0]
+    assert "max_prepared_stmt_count=1500" in lines[1]

@@ -102,15 +102,18 @@ impl Recorder {
         self.in_flight += 1;
     }
 
-    /// The event that begins was due at `due_ns`, and is sent at `sent_ns`. `was_free` tells whether
-    /// a connection was free for it all the while, so that it is late by our own fault only.
+    /// One of the events that are due is about to begin.
     #[inline]
-    pub fn taken_from_backlog(&mut self, due_ns: u64, sent_ns: u64, was_free: bool) {
+    pub fn taken_from_backlog(&mut self) {
         self.backlog -= 1;
-        if was_free {
-            let lag_ns = sent_ns.saturating_sub(due_ns);
-            self.current.timer_lag.get_or_insert_default().record(lag_ns);
-        }
+    }
+
+    /// An event that was due at `due_ns` is sent at `sent_ns`, and a connection was free for it all the
+    /// while: it is late by our own fault only.
+    #[inline]
+    pub fn lag(&mut self, due_ns: u64, sent_ns: u64) {
+        let lag_ns = sent_ns.saturating_sub(due_ns);
+        self.current.timer_lag.get_or_insert_default().record(lag_ns);
     }
 
     /// The server gave a sign of life at `now_ns`.

@@ -262,9 +262,11 @@ impl<R: Reactor> Worker<'_, R> {
                 self.leave(start.slot)?;
                 break;
             }
+            self.recorder.taken_from_backlog();
             let has_request = self.draw_event(start.slot, start.due_ns);
-            let sent_ns = self.connections[start.slot].sent_ns;
-            self.recorder.taken_from_backlog(start.due_ns, sent_ns, start.was_free);
+            if start.was_free {
+                self.recorder.lag(start.due_ns, self.connections[start.slot].sent_ns);
+            }
             let connection = &self.connections[start.slot];
             if has_request && connection.is_gone() {
                 let name = connection.statement().kind.name();

@@ -13,9 +13,11 @@ class General(NamedTuple):
 
     Attributes:
         seed: None when the system's entropy is to choose.
+        compat: the sysbench to be, "1.0" or "1.1".
         distribution: in the words of the engine's spec.
     """
 
+    compat: str
     threads: int
     events: int
     time_s: int
@@ -39,6 +41,7 @@ class General(NamedTuple):
         if values.size("thread-stack-size") <= 0:
             raise fatal("Invalid value for thread-stack-size: 0.")
         return cls(
+            compat=values.text("compat"),
             threads=_at_least(values, "threads", 1),
             events=_at_least(values, "events", 0),
             time_s=_at_least(values, "time", 0),

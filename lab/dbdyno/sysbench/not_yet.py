@@ -1,6 +1,6 @@
 """What sysbench has and this version of dbdyno does not drive: refused by name, never ignored.
 
-An option that is set to what does nothing anyway (``--rate=0``, ``--mysql-ssl=off``) is accepted,
+An option that is set to what does nothing anyway (``--rate=0``, ``--histogram=off``) is accepted,
 so that command lines which spell out their defaults go on working.
 """
 
@@ -27,7 +27,6 @@ _UNSET: frozenset[str | None] = frozenset({"", None})
 _NONE: frozenset[str | None] = frozenset()
 
 _POSTGRES = "the PostgreSQL driver"
-_LEGACY = "the legacy names of options; write {} instead"
 
 OPTIONS = (
     NotYet("rate", _ZERO, "load at a fixed rate"),
@@ -36,32 +35,12 @@ OPTIONS = (
     NotYet("report-checkpoints", _UNSET, "reports in the middle of a run"),
     NotYet("histogram", _OFF, "the printed histogram"),
     NotYet("debug", _OFF, "debug output"),
-    NotYet("config-file", _NONE, "options from a file"),
-    NotYet("luajit-cmd", _UNSET, "Lua scripts (sysbench 1.1)"),
-    NotYet("thread-init-timeout", _NONE, "a limit for logging in (sysbench 1.1)"),
-    NotYet("tx-rate", _ZERO, "load at a fixed rate"),
-    NotYet("max-requests", _NONE, _LEGACY.format("--events")),
-    NotYet("max-time", _NONE, _LEGACY.format("--time")),
-    NotYet("num-threads", _NONE, _LEGACY.format("--threads")),
-    NotYet("test", _NONE, "the legacy way to name a test; write the name without --test="),
-    NotYet("db-debug", _OFF, "debug output"),
-    NotYet("mysql-ssl", _OFF | {"disabled"}, "TLS set by these options"),
-    NotYet("mysql-ssl-cipher", _UNSET, "TLS set by these options"),
-    NotYet("mysql-ssl-key", _UNSET, "TLS set by these options (sysbench 1.1)"),
-    NotYet("mysql-ssl-ca", _UNSET, "TLS set by these options (sysbench 1.1)"),
-    NotYet("mysql-ssl-cert", _UNSET, "TLS set by these options (sysbench 1.1)"),
-    NotYet("mysql-compression", _OFF, "the compressed protocol"),
-    NotYet("mysql-compression-algorithms", _NONE, "the compressed protocol (sysbench 1.1)"),
-    NotYet("mysql-debug", _OFF, "debug output"),
-    NotYet("mysql-dry-run", _OFF, "running without a server"),
     NotYet("pgsql-host", _NONE, _POSTGRES),
     NotYet("pgsql-port", _NONE, _POSTGRES),
     NotYet("pgsql-user", _NONE, _POSTGRES),
     NotYet("pgsql-password", _NONE, _POSTGRES),
     NotYet("pgsql-db", _NONE, _POSTGRES),
     NotYet("pgsql-sslmode", _NONE, _POSTGRES),
-    NotYet("reconnect", _ZERO, "connecting again after every N events (sysbench 1.1)"),
-    NotYet("create-table-options", _UNSET, "options for CREATE TABLE (sysbench 1.1)"),
 )
 _BY_NAME = {option.name: option for option in OPTIONS}
 
@@ -71,7 +50,6 @@ TESTS = (
     *("select_random_points", "select_random_ranges"),
     *("fileio", "cpu", "memory", "threads", "mutex"),
 )
-COMMANDS = ("prewarm", "warmup")
 
 
 def refusal(what: str, missing: str) -> Refusal:

@@ -1,6 +1,7 @@
 """The one table of options: name, type, default and description of everything dbdyno drives.
 
-Names, types and defaults are sysbench 1.0.20's. Numeric options of the workloads are DOUBLE as in
+Names, types and defaults are sysbench 1.0.20's, and what 1.1 added; `compat` says what differs
+there. Numeric options of the workloads are DOUBLE as in
 sysbench, where every number of a Lua script is one. Real options that this version does not drive
 stand in `not_yet`.
 """
@@ -9,7 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dbdyno.sysbench import legacy_options
 from dbdyno.sysbench.values import Option, canonical
+
+LEGACY = "legacy_"
+"""Stands before a legacy script's name, because today's tests share some of the names."""
+
+ONE_TABLE = "oltp"
+"""sysbench 0.4's compiled-in test."""
+
+COMMANDS = ("prepare", "prewarm", "warmup", "run", "cleanup", "help")
+"""Every word that is a command."""
 
 GENERAL = (
     Option("threads", "INT", "1", "connections that run events at the same time"),
@@ -23,6 +34,29 @@ GENERAL = (
         "64K",
         "checked only: dbdyno has no thread and no stack for each connection",
     ),
+    Option(
+        "thread-init-timeout",
+        "INT",
+        "30",
+        "seconds a connection may take to log in (sysbench 1.1); when not given, 10",
+    ),
+    Option(
+        "luajit-cmd",
+        "STRING",
+        None,
+        "accepted: there is no LuaJIT to be switched (sysbench 1.1)",
+    ),
+    Option(
+        "config-file",
+        "FILE",
+        None,
+        "options from a file of lines name=value; those that follow on the command line win",
+    ),
+    Option("compat", "STRING", "1.0", "which sysbench to be {1.0,1.1}: defaults, texts, options"),
+    Option("tx-rate", "INT", "0", "deprecated name of --rate"),
+    Option("max-requests", "INT", "0", "deprecated name of --events"),
+    Option("max-time", "INT", "0", "deprecated name of --time"),
+    Option("num-threads", "INT", "1", "deprecated name of --threads"),
     Option("help", "BOOL", "off", "print this and exit"),
     Option("version", "BOOL", "off", "print the version and exit"),
 )
@@ -59,6 +93,7 @@ LOG = (
 DATABASE = (
     Option("db-driver", "STRING", "mysql", "database driver; this version drives mysql"),
     Option("db-ps-mode", "STRING", "auto", "prepared statements {auto,disable}"),
+    Option("db-debug", "BOOL", "off", "accepted: dbdyno has nothing more to print"),
 )
 MYSQL = (
     Option(
@@ -67,8 +102,13 @@ MYSQL = (
         "localhost",
         "host; localhost means the Unix socket, 127.0.0.1 means TCP",
     ),
-    Option("mysql-port", "LIST", "3306", "TCP port"),
-    Option("mysql-socket", "LIST", None, "Unix socket; wins over host and port"),
+    Option(
+        "mysql-port",
+        "LIST",
+        "3306",
+        "TCP port; with several hosts or ports connections go to each host's each port in turn",
+    ),
+    Option("mysql-socket", "LIST", None, "Unix sockets; they win over hosts and ports"),
     Option("mysql-user", "STRING", "sbtest", "user"),
     Option(
         "mysql-password",
@@ -79,6 +119,21 @@ MYSQL = (
     ),
     Option("mysql-db", "STRING", "sbtest", "database"),
     Option(
+        "mysql-ssl",
+        "STRING",
+        "off",
+        "TLS {on,off,disabled,preferred,required,verify_ca,verify_identity}; on is required, with"
+        " cacert.pem, client-cert.pem and client-key.pem of the working directory where they are",
+    ),
+    Option("mysql-ssl-ca", "STRING", None, "file of trusted certificates (sysbench 1.1)"),
+    Option("mysql-ssl-cert", "STRING", None, "file of the client's certificate (sysbench 1.1)"),
+    Option("mysql-ssl-key", "STRING", None, "file of the client's key (sysbench 1.1)"),
+    Option("mysql-ssl-cipher", "STRING", "", "ciphers to choose from"),
+    Option("mysql-compression", "BOOL", "off", "compress what is sent and received"),
+    Option("mysql-compression-algorithms", "LIST", "zlib", "only zlib (sysbench 1.1)"),
+    Option("mysql-debug", "BOOL", "off", "verbosity 5; there are no client library calls to show"),
+    Option("mysql-dry-run", "BOOL", "off", "no server: every statement succeeds at once"),
+    Option(
         "mysql-ignore-errors",
         "LIST",
         "1213,1020,1205",
@@ -88,6 +143,7 @@ MYSQL = (
 WORKLOAD = (
     Option("auto_inc", "BOOL", "on", "let the server number the rows of a new table"),
     Option("create_secondary", "BOOL", "on", "index column k after the load"),
+    Option("create_table_options", "STRING", "", "end of CREATE TABLE (sysbench 1.1)"),
     Option("delete_inserts", "DOUBLE", "1", "DELETE and INSERT of one row, pairs per event"),
     Option("distinct_ranges", "DOUBLE", "1", "SELECT DISTINCT over a range, per event"),
     Option("index_updates", "DOUBLE", "1", "UPDATE of the indexed column, per event"),
@@ -98,6 +154,7 @@ WORKLOAD = (
     Option("point_selects", "DOUBLE", "10", "SELECT of one row by its key, per event"),
     Option("range_selects", "BOOL", "on", "off leaves out all four kinds of ranges"),
     Option("range_size", "DOUBLE", "100", "rows of a range"),
+    Option("reconnect", "DOUBLE", "0", "connect again after every N events (sysbench 1.1)"),
     Option("secondary", "BOOL", "off", "give a new table KEY (id) in place of PRIMARY KEY (id)"),
     Option("simple_ranges", "DOUBLE", "1", "SELECT over a range, per event"),
     Option("skip_trx", "BOOL", "off", "no BEGIN and COMMIT: every statement commits by itself"),
@@ -117,7 +174,9 @@ OWN: dict[str, tuple[Option, ...]] = {
 
 
 def of_test(test: str | None) -> tuple[Option, ...]:
-    """The test's own options, by name."""
+    """The own options of a test (its recognised name), by name."""
+    if test is not None and (test == ONE_TABLE or test.startswith(LEGACY)):
+        return tuple(sorted(legacy_options.OPTIONS))
     return tuple(sorted((*WORKLOAD, *OWN.get(test or "", ()))))
 
 

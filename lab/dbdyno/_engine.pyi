@@ -51,5 +51,8 @@ def run(spec: str, on_interval: Callable[[str], None] | None, stop: Stop) -> str
 def prepare(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) -> str:
     """Creates and fills the tables of a dataset spec (JSON); returns a JSON report."""
 
+def prewarm(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) -> str:
+    """Reads the tables of a dataset spec (JSON, as for `prepare`) into the server's memory."""
+
 def cleanup(spec: str) -> str:
     """Drops the tables of a dataset spec (JSON)."""

@@ -115,6 +115,13 @@ class FakeEngine:
                 on_progress(json.dumps(progress))
         return json.dumps({"tables": asked["tables"], "rows": rows, "seconds": 1.0})
 
+    def prewarm(self, spec: str, on_progress: Callable[[str], None], stop: FakeStop) -> str:
+        self.before_end(stop)
+        asked = self._take(spec)
+        for table in range(1, asked["tables"] + 1):
+            on_progress(json.dumps({"table": table, "stage": "prewarm"}))
+        return "{}"
+
     def cleanup(self, spec: str) -> str:
         self._take(spec)
         return "{}"
@@ -127,7 +134,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     workloads += ["oltp_insert", "select_random_points", "select_random_ranges", "bulk_insert"]
     monkeypatch.setattr(_engine, "workloads", lambda: workloads, raising=False)
     monkeypatch.setattr(_engine, "Stop", FakeStop, raising=False)
-    for name in ("run", "prepare", "cleanup"):
+    for name in ("run", "prepare", "prewarm", "cleanup"):
         monkeypatch.setattr(_engine, name, getattr(fake, name), raising=False)
     monkeypatch.delenv("MYSQL_PWD", raising=False)
     monkeypatch.delenv("MYSQL_UNIX_PORT", raising=False)

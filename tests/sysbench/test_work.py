@@ -5,8 +5,11 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 from dbdyno import __version__, _engine
+from dbdyno.sysbench.output import Output
+from dbdyno.sysbench.work import cleanup, prepare, prewarm
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -95,6 +98,42 @@ def test_an_endless_run_is_warned_of(sysbench):
     sysbench("oltp_read_write --time=0 run")
     warning = "WARNING: Both event and time limits are disabled, running an endless test\n"
     assert warning in sysbench.stdout
+
+
+def made(**changes):
+    """A request whose specs are those of the given changes."""
+    whole = {"tables": 2, "table_size": 5, "rows": 10, "endpoint": {}, **changes}
+    general = SimpleNamespace(threads=1)
+    return SimpleNamespace(
+        general=general,
+        prepare_spec=lambda: whole,
+        cleanup_spec=lambda: whole,
+        is_bulk_insert=lambda: False,
+    )
+
+
+def test_prewarm_names_each_table_as_each_version_does(engine, capsys):
+    request = made()
+    assert prewarm(request, Output(3)) == 0
+    assert capsys.readouterr().out == "Prewarming table sbtest1\nPrewarming table sbtest2\n"
+    request.general.compat = "1.1"
+    assert prewarm(request, Output(3)) == 0
+    assert capsys.readouterr().out == "Preloading table sbtest1\nPreloading table sbtest2\n"
+
+
+def test_the_tables_of_older_scripts_are_told_of_in_their_words(engine, capsys):
+    assert prepare(made(layout="legacy", tables=1), Output(3)) == 0
+    assert capsys.readouterr().out == (
+        "Creating table 'sbtest1'...\nInserting 5 records into 'sbtest1'\n"
+        "Creating secondary indexes on 'sbtest1'...\n"
+    )
+    assert prepare(made(layout="legacy_one", tables=1), Output(3)) == 0
+    told = "Creating table 'sbtest'...\nCreating 5 records in table 'sbtest'...\n"
+    assert capsys.readouterr().out == told
+    assert cleanup(made(layout="legacy_one", tables=1), Output(3)) == 0
+    assert cleanup(made(layout="bulk_insert", first_table=0), Output(3)) == 0
+    dropped = [f"Dropping table '{name}'...\n" for name in ("sbtest", "sbtest0", "sbtest1")]
+    assert capsys.readouterr().out == "".join(dropped)
 
 
 def test_a_signal_ends_the_run_with_its_report(sysbench, engine):

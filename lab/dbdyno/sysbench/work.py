@@ -1,4 +1,4 @@
-"""run, prepare and cleanup: the engine is told what to do, and what it tells is printed.
+"""run, prepare, prewarm and cleanup: the engine is told what to do, and what it tells is printed.
 
 One difference from sysbench is on purpose: a prepare that fails exits 1 with several threads too.
 """
@@ -6,6 +6,7 @@ One difference from sysbench is on purpose: a prepare that fails exits 1 with se
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from dbdyno import _engine
 from dbdyno.sysbench.failure import COMMAND, THREAD_INIT, begin_lines, failure_of, run_lines
@@ -21,6 +22,12 @@ _STAGES = {
     "insert": "Inserting {rows} records into {table}",
     "index": "Creating a secondary index on {table}...",
 }
+_LEGACY_STAGES = {**_STAGES, "index": "Creating secondary indexes on {table}..."}
+_OLDEST_STAGES = {
+    "create": "Creating table {table}...",
+    "insert": "Creating {rows} records in table {table}...",
+}
+_PREWARMING = {"1.0": "Prewarming table {table}", "1.1": "Preloading table {table}"}
 _SIGNALLED = 128
 _WHOLE = 0.99
 
@@ -57,16 +64,34 @@ def prepare(request: Request, output: Output) -> int:
     if request.general.threads > 1 and not request.is_bulk_insert():
         output.notice(_INITIALIZING)
     told: set[tuple[int, str]] = set()
+    stages = {"legacy": _LEGACY_STAGES, "legacy_one": _OLDEST_STAGES}.get(
+        spec.get("layout", ""), _STAGES
+    )
 
     def tell(text: str) -> None:
         progress = json.loads(text)
         table, stage = progress["table"], progress["stage"]
-        if (table, stage) not in told:
+        if (table, stage) not in told and stage in stages:
             told.add((table, stage))
-            output.told(_STAGES[stage].format(table=f"'sbtest{table}'", rows=spec["table_size"]))
+            name = f"'{_table_name(spec, table)}'"
+            output.told(stages[stage].format(table=name, rows=spec["table_size"]))
 
     text = json.dumps(spec)
     outcome = stoppable(lambda stop: _engine.prepare(text, tell, stop), _engine.Stop())
+    _result(outcome, request, COMMAND)
+    return _status(outcome)
+
+
+def prewarm(request: Request, output: Output) -> int:
+    """Reads the tables into the server's memory; returns and raises as `run`."""
+    spec = request.prepare_spec()
+    line = _PREWARMING[getattr(request.general, "compat", "1.0")]
+
+    def tell(text: str) -> None:
+        output.told(line.format(table=_table_name(spec, json.loads(text)["table"])))
+
+    text = json.dumps(spec)
+    outcome = stoppable(lambda stop: _engine.prewarm(text, tell, stop), _engine.Stop())
     _result(outcome, request, COMMAND)
     return _status(outcome)
 
@@ -75,11 +100,16 @@ def cleanup(request: Request, output: Output) -> int:
     """Drops the tables; returns and raises as `run`."""
     spec = request.cleanup_spec()
     text = json.dumps(spec)
-    for number in range(1, spec["tables"] + 1):
-        output.told(f"Dropping table 'sbtest{number}'...")
+    first = spec.get("first_table", 1)
+    for table in range(first, first + spec["tables"]):
+        output.told(f"Dropping table '{_table_name(spec, table)}'...")
     outcome = stoppable(lambda _stop: _engine.cleanup(text), _engine.Stop())
     _result(outcome, request, COMMAND)
     return _status(outcome)
+
+
+def _table_name(spec: dict[str, Any], table: int) -> str:
+    return "sbtest" if spec.get("layout") == "legacy_one" else f"sbtest{table}"
 
 
 class _IntervalTeller:

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Barrier, Mutex};
 
+use super::insert::inserts;
 use super::rows::Chunk;
 use super::target::{Connect, Target};
 use super::{PrepareSpec, Progress, Stage, schema};
@@ -68,8 +69,7 @@ pub(super) fn load(
 
 impl Load<'_> {
     fn sessions(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let wanted = if self.spec.threads > 0 { self.spec.threads as usize } else { cores() };
+        let wanted = self.spec.sessions();
         let tasks_most = Stage::ALL.map(|stage| self.tasks(stage)).into_iter().max().unwrap_or(1);
         wanted.min(usize::try_from(tasks_most).unwrap_or(usize::MAX)).max(1)
     }
@@ -120,17 +120,22 @@ impl Load<'_> {
         news: &Sender<News>,
     ) -> Result<(), Failure> {
         let tables = u64::from(self.spec.tables);
-        let table = (task % tables) as u32 + 1;
+        let table = (task % tables) as u32 + self.spec.first_table;
         // The receiver outlives every session.
         let tell = |rows| news.send(News { stage, table, rows }).expect("somebody listens");
         match stage {
             Stage::Create => target.execute(&schema::create_table(self.spec, table))?,
-            Stage::Index => target.execute(&schema::create_index(table))?,
+            Stage::Index => target.execute(&schema::create_index(self.spec.layout, table))?,
             Stage::Insert => {
-                let chunk = Chunk::new(table, (task / tables) as u32, self.spec.table_size);
-                return chunk.inserts(self.spec.seed, &self.k, |insert| {
+                let chunk = Chunk::new(
+                    self.spec.layout,
+                    table,
+                    (task / tables) as u32,
+                    self.spec.table_size,
+                );
+                return inserts(&chunk, self.spec.seed, &self.k, |insert| {
                     self.check_stop()?;
-                    let named = |failure| named(failure, table, &insert.ids);
+                    let named = |failure| named(failure, &chunk, &insert.ids);
                     target.execute(insert.sql).map_err(named)?;
                     tell(insert.ids.clone().count() as u64);
                     Ok(())
@@ -163,8 +168,9 @@ impl Load<'_> {
 }
 
 /// A failed INSERT is half a megabyte; its place says more.
-fn named(failure: Failure, table: u32, ids: &RangeInclusive<u32>) -> Failure {
-    let statement = format!("INSERT INTO sbtest{table}, rows {} to {}", ids.start(), ids.end());
+fn named(failure: Failure, chunk: &Chunk, ids: &RangeInclusive<u32>) -> Failure {
+    let (table, first, last) = (chunk.table_name(), ids.start(), ids.end());
+    let statement = format!("INSERT INTO {table}, rows {first} to {last}");
     Failure { statement, ..failure }
 }
 

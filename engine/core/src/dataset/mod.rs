@@ -3,13 +3,18 @@
 //! One seed makes one dataset, on every machine and with any number of sessions; so two systems can
 //! be given the same rows, and a dataset can be made again years later.
 
+mod digits;
+mod insert;
 mod load;
+mod prewarm;
 mod rows;
 mod schema;
 mod spec;
 mod target;
 
-pub use spec::{CleanupSpec, Layout, PrepareSpec};
+pub use prewarm::{Prewarming, prewarm};
+pub use schema::Layout;
+pub use spec::{CleanupSpec, PrepareSpec};
 
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
@@ -108,8 +113,8 @@ fn cleanup_through(connect: &Connect<'_>, spec: &CleanupSpec) -> Result<Report, 
     let begin = Instant::now();
     refuse(&spec.mistakes())?;
     let mut target = connect()?;
-    for table in 1..=spec.tables {
-        let dropped = target.execute(&schema::drop_table(table));
+    for table in (spec.first_table..).take(spec.tables as usize) {
+        let dropped = target.execute(&schema::drop_table(spec.layout, table));
         dropped.map_err(|failure| Failure { stage: "drop", ..failure })?;
     }
     Ok(Report { tables: spec.tables, rows: 0, seconds: begin.elapsed().as_secs_f64() })

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use std::fmt;
 
+use super::Layout;
 use crate::dial::Login;
 use crate::random::Distribution;
 use crate::spec::EndpointSpec;
@@ -11,17 +12,6 @@ use crate::spec::EndpointSpec;
 const ROWS_MAX: u32 = i32::MAX as u32;
 /// More sessions than any server loads faster with.
 const THREADS_MAX: u32 = 1024;
-
-/// The columns of the tables.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Layout {
-    /// Those of the `oltp_*` and `select_random_*` scripts.
-    #[default]
-    Oltp,
-    /// Those of `bulk_insert`: two numbers, no engine named, and a table that exists is left as it is.
-    BulkInsert,
-}
 
 /// Which tables to create, and how to fill them.
 #[derive(Clone, Deserialize)]
@@ -38,7 +28,10 @@ pub struct PrepareSpec {
     pub database: String,
     /// How many tables: `sbtest1` and so on.
     pub tables: u32,
-    /// Their columns.
+    /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
+    #[serde(default = "one")]
+    pub first_table: u32,
+    /// Their names and columns.
     #[serde(default)]
     pub layout: Layout,
     /// Rows of each table; 0 leaves them empty.
@@ -63,6 +56,12 @@ pub struct PrepareSpec {
     /// Storage engine.
     #[serde(default = "innodb")]
     pub engine: String,
+    /// What [`Layout::Legacy`] promises the storage engine as the most rows of a table.
+    #[serde(default = "a_million")]
+    pub max_rows: u64,
+    /// SQL that follows the storage engine, as the user wrote it: further options of the table.
+    #[serde(default)]
+    pub table_options: String,
 }
 
 /// Which tables to drop.
@@ -80,10 +79,24 @@ pub struct CleanupSpec {
     pub database: String,
     /// How many tables: `sbtest1` and so on.
     pub tables: u32,
+    /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
+    #[serde(default = "one")]
+    pub first_table: u32,
+    /// Their names.
+    #[serde(default)]
+    pub layout: Layout,
 }
 
 const fn yes() -> bool {
     true
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn a_million() -> u64 {
+    1_000_000
 }
 
 fn innodb() -> String {
@@ -113,13 +126,16 @@ impl PrepareSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = tables_mistakes(self.tables);
+        let mut mistakes = tables_mistakes(self.layout, self.first_table, self.tables);
         if self.table_size > ROWS_MAX {
             mistakes
                 .push(format!("table_size must be at most {ROWS_MAX}, not {}", self.table_size));
         }
         if self.layout == Layout::BulkInsert && self.table_size > 0 {
             mistakes.push("table_size must be 0 where bulk_insert is to write the rows".to_owned());
+        }
+        if self.first_table == 0 && self.table_size > 0 {
+            mistakes.push("first_table must be 1 for tables that are given rows".to_owned());
         }
         if self.threads > THREADS_MAX {
             mistakes.push(format!("threads must be at most {THREADS_MAX}, not {}", self.threads));
@@ -135,6 +151,15 @@ impl PrepareSpec {
         let of_distribution = self.distribution.mistakes();
         mistakes.extend(of_distribution.into_iter().map(|it| format!("distribution: {it}")));
         mistakes
+    }
+
+    /// Sessions that may work at the same time.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            asked => asked as usize,
+        }
     }
 
     /// Rows of all tables.
@@ -154,7 +179,7 @@ impl CleanupSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        tables_mistakes(self.tables)
+        tables_mistakes(self.layout, self.first_table, self.tables)
     }
 
     /// Who logs in, and into which database.
@@ -168,6 +193,16 @@ fn login(user: &str, password: &str, database: &str) -> Login {
     Login { user: user.to_owned(), password: password.to_owned(), database: database.to_owned() }
 }
 
-fn tables_mistakes(tables: u32) -> Vec<String> {
-    if tables > 0 { Vec::new() } else { vec!["tables must be at least 1, not 0".to_owned()] }
+fn tables_mistakes(layout: Layout, first_table: u32, tables: u32) -> Vec<String> {
+    let mut mistakes = Vec::new();
+    if tables == 0 {
+        mistakes.push("tables must be at least 1, not 0".to_owned());
+    }
+    if layout == Layout::LegacyOne && tables > 1 {
+        mistakes.push(format!("tables must be 1 where there is only sbtest, not {tables}"));
+    }
+    if first_table > 1 {
+        mistakes.push(format!("first_table must be 0 or 1, not {first_table}"));
+    }
+    mistakes
 }

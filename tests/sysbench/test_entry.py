@@ -48,7 +48,9 @@ FATAL = {
     "oltp_reed_write run": (
         "Cannot find benchmark 'oltp_reed_write': no such built-in test, file or module"
     ),
-    "oltp_read_write": ("Command is required. Supported commands: prepare, run, cleanup, help"),
+    "oltp_read_write": (
+        "Command is required. Supported commands: prepare, prewarm, run, cleanup, help"
+    ),
     "oltp_read_write --db-ps-mode=zip run": "Invalid value for db-ps-mode: zip",
     "oltp_read_write --db-driver=oracle run": "invalid database driver name: 'oracle'",
     "oltp_read_write --mysql-host=h --mysql-port=0 run": (

@@ -8,7 +8,6 @@ sysbench: the global ones before the banner, a workload's own after.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from dbdyno.sysbench import config_file
 from dbdyno.sysbench.options import COMMANDS, GLOBAL_TABLE, by_name, of_test
@@ -21,7 +20,6 @@ TEST_IS_DEPRECATED = (
 )
 
 
-@dataclass
 class CommandLine:
     """What was typed: the two words, and the options by name (the last of each).
 
@@ -32,13 +30,14 @@ class CommandLine:
         notes: for stderr: where the line is read otherwise than by sysbench.
     """
 
-    test: str | None = None
-    command: str | None = None
-    typed: dict[str, str | None] = field(default_factory=dict)
-    spelled: dict[str, str] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
-    names_test: bool = False
-    notes: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.test: str | None = None
+        self.command: str | None = None
+        self.typed: dict[str, str | None] = {}
+        self.spelled: dict[str, str] = {}
+        self.places: dict[str, str] = {}
+        self.names_test = False
+        self.notes: list[str] = []
 
     def take_word(self, word: str) -> None:
         """The first is the test, the second the command."""

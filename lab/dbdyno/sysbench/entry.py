@@ -88,6 +88,15 @@ def _obey(argv: Sequence[str]) -> int:
     request = Request(test, general, values, own_values)
     gaussian = compat.check_distribution(values, release)
     _note([*line.notes, *([gaussian] if gaussian else []), *request.notes()])
+    return _done(command, request, output)
+
+
+def _done(command: Command, request: Request, output: Output) -> int:
+    if command is run:
+        return prepare(request, output) if request.is_load() else run(request, output)
+    if request.is_dry():
+        _note(["--mysql-dry-run: there is no server and nothing is done"])
+        return 0
     return command(request, output)
 
 

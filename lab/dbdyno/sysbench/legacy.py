@@ -25,8 +25,9 @@ _NONTRX = {
     "insert": LEGACY + "insert",
     "delete": LEGACY + "delete",
 }
-_COUNTS = ("table-size", "range-size", "point-selects", "simple-ranges", "sum-ranges") + (
-    *("order-ranges", "distinct-ranges", "index-updates", "non-index-updates", "delete-inserts"),
+_COUNTS = (
+    *("table-size", "range-size", "point-selects", "simple-ranges", "sum-ranges", "order-ranges"),
+    *("distinct-ranges", "index-updates", "non-index-updates", "delete-inserts"),
 )
 _SWITCHES = ("range-selects", "read-only", "write-only", "skip-trx", "auto-inc")
 _OTHERS = {

@@ -119,7 +119,7 @@ class Request(NamedTuple):
         return self.values.flag("mysql-dry-run")
 
     def notes(self) -> list[str]:
-        """What the options mean here that they do not mean to sysbench; Refusal as for `run_spec`."""
+        """What the options mean here and not to sysbench; Refusal as for `run_spec`."""
         notes = [*transport(self.values).notes]
         if self.values.text("luajit-cmd"):
             notes.append("--luajit-cmd has no effect: there is no LuaJIT to be switched")

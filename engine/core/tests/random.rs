@@ -224,7 +224,7 @@ fn assert_follows(distribution: Distribution, size: u32, cumulative: impl Fn(u32
 
 fn assert_differs(distribution: Distribution, size: u32, cumulative: impl Fn(u32) -> f64) {
     let (square, bound) = chi_square(distribution, size, cumulative);
-    assert!(square > 1.5 * bound, "{distribution:?}: chi-square {square}, bound {bound}");
+    assert!(square > 1.2 * bound, "{distribution:?}: chi-square {square}, bound {bound}");
 }
 
 /// The 99.99 % point (Wilson and Hilferty, PNAS 17 (1931), 684-688).
@@ -288,7 +288,7 @@ fn laws_that_are_nearly_right_are_told_apart() {
     let special = Distribution::Special { iterations: 12, percent: 20, result: 75 };
     assert_differs(special, 2001, special_law(2001, 20, 75, 1.0));
     assert_differs(Distribution::Uniform {}, 1000, |value| (f64::from(value) / 1000.0).powf(1.1));
-    assert_differs(PARETO, 5000, |value| (f64::from(value) / 5000.0).powf(0.15));
+    assert_differs(PARETO, 5000, |value| (f64::from(value) / 5000.0).powf(0.18));
     assert_differs(Distribution::Gaussian { iterations: 11 }, 1000, |value| {
         irwin_hall(12, 12.0 * f64::from(value) / 1000.0)
     });

@@ -27,7 +27,10 @@ class FakeStop:
         return self._is_set
 
 
-def interval(start_s: float, end_s: float, latencies_ms: list[int], phase: str) -> dict[str, Any]:
+def interval(
+    start_s: float, end_s: float, latencies_ms: list[int], phase: str, **more: Any
+) -> dict[str, Any]:
+    """An interval of a record; `more` are fields that only some runs have."""
     histogram = Histogram()
     for latency_ms in latencies_ms:
         histogram.record(latency_ms * MS)
@@ -48,20 +51,28 @@ def interval(start_s: float, end_s: float, latencies_ms: list[int], phase: str) 
         "latency_ns_sum": sum(latencies_ms) * MS,
         "latency_ns_min": min(latencies_ms, default=0) * MS,
         "latency_ns_max": max(latencies_ms, default=0) * MS,
-        "histograms": {"event": b64encode(histogram.encode()).decode()} if events else {},
+        "histograms": {"event": encoded(histogram)} if events else {},
+        **more,
     }
 
 
-def news(interval: dict[str, Any], connections: int, percentiles: list[int]) -> dict[str, Any]:
+def encoded(histogram: Histogram) -> str:
+    return b64encode(histogram.encode()).decode()
+
+
+def news(interval: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """What the engine tells of an interval, by its spec."""
     counts = ("phase", "events", "reads", "writes", "others", "reconnects")
     return {
         **{name: interval[name] for name in counts},
         "at_s": interval["end_s"],
-        "connections": connections,
+        "connections": asked["connections"],
         "queries": interval["reads"] + interval["writes"] + interval["others"],
         "errors": sum(interval["errors"].values()),
         "seconds": interval["end_s"] - interval["start_s"],
-        "latency_ms": {str(p): interval["latency_ns_max"] / MS for p in percentiles},
+        "latency_ms": {f"{p:g}": interval["latency_ns_max"] / MS for p in asked["percentiles"]},
+        **{name: interval[name] for name in ("backlog", "in_flight") if name in interval},
+        **({"record": interval} if asked.get("tell_records") else {}),
     }
 
 
@@ -76,6 +87,7 @@ class FakeEngine:
             interval(2.0, 2.0125, [3], "drain"),
         ]
         self.failure: dict[str, Any] | None = None
+        self.more: dict[str, Any] = {}
         self.raises: Exception | None = None
         self.before_end: Callable[[FakeStop], None] = lambda stop: None
 
@@ -88,10 +100,16 @@ class FakeEngine:
     def run(self, spec: str, on_interval: Callable[[str], None], stop: FakeStop) -> str:
         asked = self._take(spec)
         for one in self.intervals:
-            on_interval(json.dumps(news(one, asked["connections"], asked["percentiles"])))
+            on_interval(json.dumps(news(one, asked)))
         self.before_end(stop)
         return json.dumps(
             {
+                "engine_version": "0.1.0",
+                "reactor": "io_uring",
+                "threads": 1,
+                "connections": asked["connections"],
+                "server_version": "8.0.31",
+                "measured": {"cpu_s": 0.5, "cpu_share_max": 0.25},
                 "intervals": self.intervals,
                 "fairness": {
                     "events_mean": 4.5,
@@ -101,6 +119,7 @@ class FakeEngine:
                 },
                 "stopped_by": "stop" if stop.is_set() else "time",
                 "failure": self.failure,
+                **self.more,
             }
         )
 

@@ -10,7 +10,8 @@ from dbdyno.sysbench.not_yet import OPTIONS
 from dbdyno.sysbench.options import DATABASE, GENERAL, LOG, MYSQL, OWN, RANDOM, WORKLOAD, of_test
 from dbdyno.sysbench.values import canonical
 
-ADDED = {"rand-zipfian-exp"}  # of sysbench 1.1
+ADDED = {"rand-zipfian-exp", "warmup-time"}  # of sysbench 1.1
+ADDED |= {"arrival", "think-time", "detail", "output", "output-file"}  # of dbdyno
 PROGRAM = shutil.which("sysbench", path="/usr/bin:/usr/local/bin")
 OURS = {option.name: option.default for option in (*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL)}
 

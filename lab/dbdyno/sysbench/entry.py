@@ -17,8 +17,10 @@ from dbdyno.sysbench.help_text import general_help, version, workload_help
 from dbdyno.sysbench.output import Output
 from dbdyno.sysbench.refusal import Refusal, argument_error, fatal
 from dbdyno.sysbench.request import Request
+from dbdyno.sysbench.running import run
+from dbdyno.sysbench.telling import is_text_asked
 from dbdyno.sysbench.values import boolean
-from dbdyno.sysbench.work import cleanup, prepare, run
+from dbdyno.sysbench.work import cleanup, prepare
 
 Command = Callable[[Request, Output], int]
 COMMANDS: dict[str, Command] = {"prepare": prepare, "run": run, "cleanup": cleanup}
@@ -45,7 +47,7 @@ def _answer(argv: Sequence[str]) -> int:
     try:
         return _obey(argv)
     except Refusal as refusal:
-        stream = sys.stderr if refusal.to_stderr else sys.stdout
+        stream = sys.stdout if is_text_asked(argv) and not refusal.to_stderr else sys.stderr
         stream.write("\n".join(refusal.lines) + "\n")
         return refusal.exit_status
 
@@ -59,8 +61,9 @@ def _obey(argv: Sequence[str]) -> int:
     typed = not_yet.driven(line.typed)
     values = command_line.global_values(typed)
     general = General.of(values)
-    output = Output(general.verbosity)
-    output.notice(version())
+    is_text = general.telling.is_text() or line.command != "run"
+    output = Output(general.verbosity, is_text=is_text)
+    output.notice(version(general.compat))
     if line.test in (None, "-"):
         raise not_yet.refusal("no test", "Lua scripts from the standard input; name a test")
     assert line.test is not None

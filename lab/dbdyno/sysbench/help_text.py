@@ -8,7 +8,7 @@ from dbdyno import __version__, _engine
 from dbdyno.sysbench.options import DATABASE, GENERAL, LOG, MYSQL, RANDOM, of_test
 from dbdyno.sysbench.values import Option
 
-COMPATIBLE_WITH = "1.0.20"
+COMPATIBLE_WITH = {"1.0": "1.0.20", "1.1": "1.1.0"}
 
 _SHAPES = {
     "BOOL": "[=on|off]",
@@ -21,9 +21,9 @@ _SHAPES = {
 }
 
 
-def version() -> str:
+def version(compat: str = "1.0") -> str:
     """The first line of every command; scripts read "sysbench" and the number after it."""
-    return f"sysbench {COMPATIBLE_WITH} (using dbdyno {__version__})\n"
+    return f"sysbench {COMPATIBLE_WITH[compat]} (using dbdyno {__version__})\n"
 
 
 def general_help() -> str:

@@ -30,12 +30,6 @@ _POSTGRES = "the PostgreSQL driver"
 _LEGACY = "the legacy names of options; write {} instead"
 
 OPTIONS = (
-    NotYet("rate", _ZERO, "load at a fixed rate"),
-    NotYet("warmup-time", _ZERO, "a warm-up before the measured time (sysbench 1.1)"),
-    NotYet("forced-shutdown", frozenset({"off"}), "ending a run with events in flight"),
-    NotYet("report-checkpoints", _UNSET, "reports in the middle of a run"),
-    NotYet("histogram", _OFF, "the printed histogram"),
-    NotYet("debug", _OFF, "debug output"),
     NotYet("config-file", _NONE, "options from a file"),
     NotYet("luajit-cmd", _UNSET, "Lua scripts (sysbench 1.1)"),
     NotYet("thread-init-timeout", _NONE, "a limit for logging in (sysbench 1.1)"),

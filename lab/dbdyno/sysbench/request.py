@@ -17,8 +17,6 @@ BULK_INSERT = "bulk_insert"
 PREPARE_SEED = 1
 """sysbench's prepare ignores ``--rand-seed`` and starts where libc's generator starts."""
 
-_UNREPORTED_INTERVAL_S = 60
-
 
 class Request(NamedTuple):
     """One invocation: the test, and all options."""
@@ -38,21 +36,14 @@ class Request(NamedTuple):
         Raises:
             Refusal: an option's value cannot be used.
         """
-        general = self.general
         return {
             **self._login(),
-            "connections": general.threads,
-            "window_s": general.time_s,
-            "events": general.events,
-            "interval_s": self.interval_s(),
-            "tell_begin": True,
-            "drain_s": 0,
+            **self.general.spec(),
             **self._seeding(),
             "prepared": self._prepared(),
             "workload": {"name": self.test, "options": self._options()},
-            "distribution": general.distribution,
+            "distribution": self.general.distribution,
             "ignore_errors": self._ignored_errors(),
-            "percentiles": [general.percentile] if general.percentile else [],
         }
 
     def prepare_spec(self) -> dict[str, Any]:
@@ -94,10 +85,6 @@ class Request(NamedTuple):
     def is_prepared(self) -> bool:
         """Whether the test's statements are prepared ones; Refusal as for `run_spec`."""
         return self.test not in (BULK_INSERT, "oltp_insert") and self._prepared()
-
-    def interval_s(self) -> int:
-        """Length of the recorded intervals; what is not reported is recorded in few of them."""
-        return self.general.report_interval_s or _UNREPORTED_INTERVAL_S
 
     def _login(self) -> dict[str, Any]:
         driver = self.values.text("db-driver") or "mysql"

@@ -157,7 +157,9 @@ mod tests {
     #[test]
     fn size_classes_are_told_by_their_middle() {
         let mut histogram = Histogram::new();
-        [7, 1_000_000, 1_000_001, 2_000_000_000].map(|value| histogram.record(value));
+        for value in [7, 1_000_000, 1_000_001, 2_000_000_000] {
+            histogram.record(value);
+        }
         let recorded = histogram.recorded();
         assert_eq!(recorded.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [1, 2, 1]);
         assert_eq!(recorded[0].0, 7);

@@ -43,7 +43,8 @@ def log(intervals: Sequence[Mapping[str, Any]], begun_at: float, begin_s: float)
 def _lines(interval: Mapping[str, Any], begin_s: float) -> list[str]:
     at_s, length_s = interval["start_s"] - begin_s, interval["end_s"] - interval["start_s"]
     lines = []
-    for name, text in interval["histograms"].items():
+    by_name = interval["histograms"].items()
+    for name, text in sorted(by_name, key=lambda item: item[0] != EVENT):
         is_event = name == EVENT
         greatest_ns = interval["latency_ns_max"] if is_event else _greatest_ns(text)
         tag = "" if is_event else f"Tag={name},"

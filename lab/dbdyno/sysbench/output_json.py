@@ -6,6 +6,7 @@ Units end the names. Passwords are not in it, and neither is the environment the
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -53,7 +54,7 @@ def document(request: Request, seed: int, run: Run) -> str:
                 "seed": seed,
                 "environment": _environment(record),
                 "begun_at": None if run.begun_at is None else _iso(run.begun_at),
-                "measured_from_s": begin_s,
+                "warmup_s": begin_s,
                 "totals": {
                     **_counts(totals, percentiles),
                     "unserved": record.get("unserved", 0),
@@ -87,12 +88,14 @@ def _options(request: Request) -> dict[str, Any]:
     }
 
 
-def _value(values: Values, option: Option) -> bool | int | str | list[str] | None:
+def _value(values: Values, option: Option) -> bool | int | float | str | list[str] | None:
     name = option.name
     if option.kind == "BOOL":
         return values.flag(name)
     if option.kind == "INT":
         return values.integer(name)
+    if option.kind == "DOUBLE" and math.isfinite(number := values.number(name)):
+        return int(number) if number.is_integer() else number
     if option.kind == "LIST":
         return list(values.items(name))
     return values.raw(name)

@@ -33,13 +33,12 @@ def backlog(totals: Totals, record: Mapping[str, Any], rate_per_s: float) -> str
     unserved = record.get("unserved", 0)
     late_s = unserved / rate_per_s
     rows = (
-        ("asked for per second", f"{rate_per_s:g}"),
-        ("done per second", f"{totals.per_s(totals.events):.2f}"),
+        ("were asked for per second", f"{rate_per_s:g}"),
+        ("were done per second", f"{totals.per_s(totals.events):.2f}"),
         ("fell due", f"{totals.arrivals}"),
         ("were done", f"{totals.events}"),
-        ("were never begun", f"{unserved}"),
+        ("were never begun", f"{unserved} (the backlog at the end: {late_s:.2f} s of the rate)"),
         ("were given up while they ran", f"{record.get('unfinished', 0)}"),
-        ("backlog at the end", f"{unserved} ({late_s:.2f} s of the rate)"),
     )
     return "\n".join(
         [

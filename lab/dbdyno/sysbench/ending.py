@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
 from dbdyno.sysbench.failure import begin_lines, failure_of
 from dbdyno.sysbench.refusal import Refusal
 from dbdyno.sysbench.request import Request
 from dbdyno.sysbench.signals import Outcome
 
 _SIGNALLED = 128
+
+
+class Run(NamedTuple):
+    """What is told of.
+
+    Attributes:
+        record: the engine's; empty when the load could not begin.
+        failure: why it could not begin, or ended early; None for a run without failure.
+        begun_at: when the load began, s since 1970; None if it never did.
+    """
+
+    record: Mapping[str, Any]
+    failure: Mapping[str, Any] | None
+    begun_at: float | None
+    exit_status: int
 
 
 def result(outcome: Outcome, request: Request, function: str) -> str:

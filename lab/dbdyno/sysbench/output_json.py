@@ -10,10 +10,11 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dbdyno import __version__
 from dbdyno._engine import Histogram, version
+from dbdyno.sysbench.ending import Run
 from dbdyno.sysbench.options import GLOBAL_TABLE, of_test
 from dbdyno.sysbench.request import Request
 from dbdyno.sysbench.telling import Percentile
@@ -22,21 +23,6 @@ from dbdyno.sysbench.values import Option, Values
 
 _NS_PER_MS = 1e6
 _UNTOLD = ("help", "version")
-
-
-class Run(NamedTuple):
-    """What is told of.
-
-    Attributes:
-        record: the engine's; empty when the load could not begin.
-        failure: why it could not begin, or ended early; None for a run without failure.
-        begun_at: when the load began, s since 1970; None if it never did.
-    """
-
-    record: Mapping[str, Any]
-    failure: Mapping[str, Any] | None
-    begun_at: float | None
-    exit_status: int
 
 
 def document(request: Request, seed: int, run: Run) -> str:

@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TextIO
 
 from dbdyno import _engine
-from dbdyno.sysbench import output_csv, output_hlog, output_json, report_blocks
-from dbdyno.sysbench.ending import result, status
+from dbdyno.sysbench import report_blocks
+from dbdyno.sysbench.ending import Run, result, status
 from dbdyno.sysbench.failure import THREAD_INIT, failure_of, run_lines
 from dbdyno.sysbench.general import General
 from dbdyno.sysbench.output import Output
@@ -72,6 +72,8 @@ def _opened(general: General) -> AbstractContextManager[TextIO]:
 
 
 def _rows(general: General, stream: TextIO) -> Callable[[Totals, Stretch], None]:
+    from dbdyno.sysbench import output_csv  # noqa: PLC0415 - only who asks for it pays for it
+
     stream.write(output_csv.head(general.telling.percentiles))
     stream.flush()
 
@@ -82,7 +84,7 @@ def _rows(general: General, stream: TextIO) -> Callable[[Totals, Stretch], None]
     return write
 
 
-def _told(outcome: Outcome, teller: Teller, general: General) -> output_json.Run:
+def _told(outcome: Outcome, teller: Teller, general: General) -> Run:
     """The run as the forms for machines see it."""
     record: dict[str, Any] = json.loads(outcome.result) if outcome.result else {}
     failure = record.get("failure")
@@ -91,7 +93,7 @@ def _told(outcome: Outcome, teller: Teller, general: General) -> output_json.Run
     exit_status = status(outcome) or (1 if failure else 0)
     if not exit_status and _is_forced(record, general):
         exit_status = FORCED_SHUTDOWN
-    return output_json.Run(record, failure, teller.begun_at, exit_status)
+    return Run(record, failure, teller.begun_at, exit_status)
 
 
 def _is_forced(record: Mapping[str, Any], general: General) -> bool:
@@ -99,11 +101,15 @@ def _is_forced(record: Mapping[str, Any], general: General) -> bool:
     return is_asked and record.get("stopped_by") == "time" and record.get("unfinished", 0) > 0
 
 
-def _write(run: output_json.Run, request: Request, seed: int, stream: TextIO) -> None:
+def _write(run: Run, request: Request, seed: int, stream: TextIO) -> None:
     form = request.general.telling.output
     if form == "json":
+        from dbdyno.sysbench import output_json  # noqa: PLC0415 - as above
+
         stream.write(output_json.document(request, seed, run))
     elif form == "hlog":
+        from dbdyno.sysbench import output_hlog  # noqa: PLC0415 - as above
+
         begin_s = request.general.warmup_s
         intervals = _measured(run.record)
         stream.write(output_hlog.log(intervals, run.begun_at or 0.0, begin_s))

@@ -23,6 +23,8 @@ class Histogram:
         """Adds one value; values beyond the range count at its end."""
     def add(self, other: Histogram) -> None:
         """Adds the other's counts to this one."""
+    def recorded(self) -> list[tuple[int, int]]:
+        """Middle in ns and count of every size class that was hit, smallest first."""
     def quantile(self, fraction: float) -> int:
         """The value in ns at or below which `fraction` of the counts lie; 0 when empty."""
     def count(self) -> int:

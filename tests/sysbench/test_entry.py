@@ -16,9 +16,7 @@ ON_STDERR = {
         "invalid option: --skip_trx=maybe\n  hint: it takes on or off\n"
     ),
     "oltp_read_write --threads=1K run": "Invalid value for the 'threads' option: '1K'\n",
-    "oltp_read_write --percentile=99.9 run": (
-        "Invalid value for the 'percentile' option: '99.9'\n"
-    ),
+    "oltp_read_write --percentile=p99 run": ("Invalid value for the 'percentile' option: 'p99'\n"),
     "oltp_read_write walk": "Unknown command: walk\n",
 }
 

@@ -1,4 +1,4 @@
-"""Whole commands against a fake engine: what is printed, to the blank."""
+"""prepare and cleanup against a fake engine: what is printed, to the blank."""
 
 import json
 import os
@@ -23,25 +23,6 @@ def interrupt(stop):
 
 def golden(name):
     return (GOLDEN / name).read_text().replace("VERSION", __version__)
-
-
-def test_a_whole_run_prints_what_sysbench_prints(sysbench):
-    line = "oltp_read_write --threads=2 --time=2 --report-interval=1 --rand-seed=7 run"
-    assert sysbench(line) == 0
-    assert sysbench.stdout == golden("sysbench_run.txt")
-    assert sysbench.stderr == ""
-
-
-def test_without_percentile_and_report_interval(sysbench):
-    line = "oltp_read_write --threads=2 --time=2 --percentile=0 --validate --rand-seed=7 run"
-    assert sysbench(line) == 0
-    assert sysbench.stdout == golden("sysbench_run_bare.txt")
-
-
-def test_an_interval_cut_short_has_no_line(sysbench, engine):
-    engine.intervals[1]["end_s"] = 1.5
-    assert sysbench("oltp_read_only --time=2 --report-interval=1 run") == 0
-    assert sysbench.stdout.count(" thds: ") == 1
 
 
 def test_prepare_tells_each_step_once(sysbench, engine):
@@ -70,34 +51,12 @@ def test_bulk_insert_tells_of_its_tables_as_sysbench_does(sysbench, engine, monk
     assert sysbench.stdout.endswith("Dropping table 'sbtest1'...\nDropping table 'sbtest2'...\n")
 
 
-def test_a_statement_that_is_never_prepared_fails_as_a_query(sysbench, engine):
-    engine.failure = {"code": 1062, "sqlstate": "23000", "message": "Dup", "statement": "inserts"}
-    for test, call in (
-        ("bulk_insert", "mysql_drv_query()"),
-        ("oltp_insert", "mysql_drv_query()"),
-        ("oltp_read_write", "mysql_stmt_execute()"),
-    ):
-        assert sysbench(f"{test} run") == 1
-        assert f"FATAL: {call} returned error 1062 (Dup)" in sysbench.stdout
-
-
 def test_cleanup_names_each_table(sysbench, engine):
     assert sysbench("oltp_read_write --tables=2 cleanup") == 0
     banner, told = sysbench.stdout.split("\n\n")
     assert banner.startswith("sysbench 1.0.20 (using dbdyno ")
     assert told == "Dropping table 'sbtest1'...\nDropping table 'sbtest2'...\n"
     assert engine.specs[0]["tables"] == 2
-
-
-def test_verbosity_zero_prints_nothing(sysbench):
-    assert sysbench("oltp_read_write --verbosity=0 --report-interval=1 run") == 0
-    assert sysbench.stdout == ""
-
-
-def test_an_endless_run_is_warned_of(sysbench):
-    sysbench("oltp_read_write --time=0 run")
-    warning = "WARNING: Both event and time limits are disabled, running an endless test\n"
-    assert warning in sysbench.stdout
 
 
 def made(**changes):
@@ -134,14 +93,6 @@ def test_the_tables_of_older_scripts_are_told_of_in_their_words(engine, capsys):
     assert cleanup(made(layout="bulk_insert", first_table=0), Output(3)) == 0
     dropped = [f"Dropping table '{name}'...\n" for name in ("sbtest", "sbtest0", "sbtest1")]
     assert capsys.readouterr().out == "".join(dropped)
-
-
-def test_a_signal_ends_the_run_with_its_report(sysbench, engine):
-    engine.before_end = interrupt
-    before = signal.getsignal(signal.SIGTERM)
-    assert sysbench("oltp_read_write --time=0 --events=0 run") == 128 + signal.SIGTERM
-    assert "    transactions:                        9      (4.47 per sec.)" in sysbench.stdout
-    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_an_interrupted_prepare_says_so_and_how_far_it_came(sysbench, engine):

@@ -14,15 +14,17 @@ from collections.abc import Callable, Sequence
 from dbdyno import _engine
 from dbdyno.sysbench import aliases, command_line, compat, not_yet
 from dbdyno.sysbench.command_line import CommandLine
-from dbdyno.sysbench.general import General
+from dbdyno.sysbench.general import VERBOSITY_MAX, General
 from dbdyno.sysbench.help_text import general_help, version, workload_help
 from dbdyno.sysbench.names import recognised
 from dbdyno.sysbench.options import GLOBAL_TABLE
 from dbdyno.sysbench.output import Output
 from dbdyno.sysbench.refusal import Refusal, argument_error, fatal
 from dbdyno.sysbench.request import Request
+from dbdyno.sysbench.running import run
+from dbdyno.sysbench.telling import is_text_asked
 from dbdyno.sysbench.values import Values, boolean
-from dbdyno.sysbench.work import cleanup, prepare, prewarm, run
+from dbdyno.sysbench.work import cleanup, prepare, prewarm
 
 Command = Callable[[Request, Output], int]
 COMMANDS: dict[str, Command] = {
@@ -33,7 +35,6 @@ COMMANDS: dict[str, Command] = {
     "cleanup": cleanup,
 }
 _PIPE_CLOSED = 141
-_LOUDEST = 5
 
 
 def main(argv: Sequence[str]) -> int:
@@ -56,7 +57,7 @@ def _answer(argv: Sequence[str]) -> int:
     try:
         return _obey(argv)
     except Refusal as refusal:
-        stream = sys.stderr if refusal.to_stderr else sys.stdout
+        stream = sys.stdout if is_text_asked(argv) and not refusal.to_stderr else sys.stderr
         stream.write("\n".join(refusal.lines) + "\n")
         return refusal.exit_status
 
@@ -75,7 +76,7 @@ def _obey(argv: Sequence[str]) -> int:
     typed, warnings = aliases.applied(line.typed)
     typed = not_yet.driven(typed)
     values = command_line.global_values(typed, compat.table(GLOBAL_TABLE, release))
-    general, output = _general(values, warnings)
+    general, output = _general(values, warnings, line.command)
     output.notice(version(release))
     compat.refuse_removed(line.spelled, release)
     test = _test(line, release)
@@ -100,13 +101,17 @@ def _done(command: Command, request: Request, output: Output) -> int:
     return command(request, output)
 
 
-def _general(values: Values, warnings: Sequence[str]) -> tuple[General, Output]:
-    """The general options, after what sysbench warns of before its banner at any verbosity."""
-    sys.stdout.writelines(f"WARNING: {text}\n" for text in warnings)
+def _general(
+    values: Values, warnings: Sequence[str], command: str | None
+) -> tuple[General, Output]:
+    """The general options, and what sysbench warns of before its banner at any verbosity."""
     general = General.of(values)
     if values.flag("mysql-debug"):
-        general = general._replace(verbosity=_LOUDEST)
-    return general, Output(general.verbosity)
+        general = general._replace(verbosity=VERBOSITY_MAX)
+    is_text = general.telling.is_text() or command != "run"
+    stream = sys.stdout if is_text else sys.stderr
+    stream.writelines(f"WARNING: {text}\n" for text in warnings)
+    return general, Output(general.verbosity, is_text=is_text)
 
 
 def _test(line: CommandLine, release: str) -> str:

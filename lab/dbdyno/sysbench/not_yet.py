@@ -1,7 +1,7 @@
 """What sysbench has and this version of dbdyno does not drive: refused by name, never ignored.
 
-An option that is set to what does nothing anyway (``--rate=0``, ``--histogram=off``) is accepted,
-so that command lines which spell out their defaults go on working.
+An option that is set to its default (``--pgsql-port=5432``) is accepted, so that command lines
+which spell out their defaults go on working.
 """
 
 from __future__ import annotations
@@ -21,26 +21,15 @@ class NotYet(NamedTuple):
     missing: str
 
 
-_OFF: frozenset[str | None] = frozenset({"off", "false", "0"})
-_ZERO: frozenset[str | None] = frozenset({"0", "", None})
-_UNSET: frozenset[str | None] = frozenset({"", None})
-_NONE: frozenset[str | None] = frozenset()
-
 _POSTGRES = "the PostgreSQL driver"
 
 OPTIONS = (
-    NotYet("rate", _ZERO, "load at a fixed rate"),
-    NotYet("warmup-time", _ZERO, "a warm-up before the measured time (sysbench 1.1)"),
-    NotYet("forced-shutdown", frozenset({"off"}), "ending a run with events in flight"),
-    NotYet("report-checkpoints", _UNSET, "reports in the middle of a run"),
-    NotYet("histogram", _OFF, "the printed histogram"),
-    NotYet("debug", _OFF, "debug output"),
-    NotYet("pgsql-host", _NONE, _POSTGRES),
-    NotYet("pgsql-port", _NONE, _POSTGRES),
-    NotYet("pgsql-user", _NONE, _POSTGRES),
-    NotYet("pgsql-password", _NONE, _POSTGRES),
-    NotYet("pgsql-db", _NONE, _POSTGRES),
-    NotYet("pgsql-sslmode", _NONE, _POSTGRES),
+    NotYet("pgsql-host", frozenset({"localhost"}), _POSTGRES),
+    NotYet("pgsql-port", frozenset({"5432"}), _POSTGRES),
+    NotYet("pgsql-user", frozenset({"sbtest"}), _POSTGRES),
+    NotYet("pgsql-password", frozenset({"", None}), _POSTGRES),
+    NotYet("pgsql-db", frozenset({"sbtest"}), _POSTGRES),
+    NotYet("pgsql-sslmode", frozenset({"prefer"}), _POSTGRES),
 )
 _BY_NAME = {option.name: option for option in OPTIONS}
 

@@ -26,7 +26,45 @@ GENERAL = (
     Option("threads", "INT", "1", "connections that run events at the same time"),
     Option("events", "INT", "0", "stop after this many events in all; 0 for no limit"),
     Option("time", "INT", "10", "stop after this many seconds; 0 for no limit"),
-    Option("report-interval", "INT", "0", "print a line of rates every N seconds; 0 for none"),
+    Option(
+        "warmup-time",
+        "INT",
+        "0",
+        "run this many seconds before anything is counted (sysbench 1.1)",
+    ),
+    Option(
+        "forced-shutdown",
+        "STRING",
+        "off",
+        "how long events in flight may outlast --time {off,N,N%}; N in seconds, N% of --time, no"
+        " value means 5%",
+    ),
+    Option("rate", "INT", "0", "events that fall due per second; 0 for as fast as it goes"),
+    Option(
+        "arrival",
+        "STRING",
+        "poisson",
+        "gaps between the events of a rate {poisson,uniform}: random or all the same",
+    ),
+    Option(
+        "think-time",
+        "STRING",
+        "0",
+        "milliseconds a connection rests after each event, N or LEAST-MOST",
+    ),
+    Option(
+        "report-interval",
+        "DOUBLE",
+        "0",
+        "print a line of rates every N seconds, 0.01 or more; 0 for none",
+    ),
+    Option(
+        "report-checkpoints",
+        "LIST",
+        "",
+        "whole seconds at which a report is printed and counting begins anew",
+    ),
+    Option("debug", "BOOL", "off", "verbosity 5, with what drove the load"),
     Option("validate", "BOOL", "off", "shown in the header; changes nothing for databases"),
     Option(
         "thread-stack-size",
@@ -84,10 +122,30 @@ LOG = (
     Option("verbosity", "INT", "3", "0 fatal errors only, 3 reports, 5 everything"),
     Option(
         "percentile",
-        "INT",
+        "LIST",
         "95",
-        "latency percentile to print, 1 to 100; 0 for none. Taken from an HDR histogram with"
-        " 3 significant digits, not from sysbench's grid of 1.8% steps",
+        "latency percentiles to print, such as 95 or 50,95,99.9; 0 for none. Taken from an HDR"
+        " histogram with 3 significant digits, not from sysbench's grid of 1.8% steps",
+    ),
+    Option("histogram", "BOOL", "off", "print the latency histogram in the report"),
+    Option(
+        "detail",
+        "BOOL",
+        "off",
+        "add to the report: statements by kind, errors by code, what the generator cost",
+    ),
+    Option(
+        "output",
+        "STRING",
+        "text",
+        "form of the results on stdout {text,json,csv,hlog}; hlog is HdrHistogram's log of"
+        " intervals. Errors then go to stderr",
+    ),
+    Option(
+        "output-file",
+        "FILE",
+        "",
+        "write json, csv or hlog to this file, and the text to stdout as always",
     ),
 )
 DATABASE = (

@@ -22,7 +22,6 @@ BULK_INSERT = "bulk_insert"
 PREPARE_SEED = 1
 """sysbench's prepare ignores ``--rand-seed`` and starts where libc's generator starts."""
 
-_UNREPORTED_INTERVAL_S = 60
 _NOT_OF_EVENTS = ("pgsql_variant", "create_table_options", "reconnect")
 
 
@@ -44,21 +43,14 @@ class Request(NamedTuple):
         Raises:
             Refusal: an option's value cannot be used.
         """
-        general = self.general
         return {
             **self._login(),
-            "connections": general.threads,
-            "window_s": general.time_s,
-            "events": general.events,
-            "interval_s": self.interval_s(),
-            "tell_begin": True,
-            "drain_s": 0,
+            **self.general.spec(),
             **self._seeding(),
             "prepared": self._prepared(),
             "workload": self._workload(),
-            "distribution": general.distribution,
+            "distribution": self.general.distribution,
             "ignore_errors": self._ignored_errors(),
-            "percentiles": [general.percentile] if general.percentile else [],
             **self._connecting(),
         }
 
@@ -124,10 +116,6 @@ class Request(NamedTuple):
         if self.values.text("luajit-cmd"):
             notes.append("--luajit-cmd has no effect: there is no LuaJIT to be switched")
         return [*notes, *(self._legacy().notes() if legacy.is_legacy(self.test) else [])]
-
-    def interval_s(self) -> int:
-        """Length of the recorded intervals; what is not reported is recorded in few of them."""
-        return self.general.report_interval_s or _UNREPORTED_INTERVAL_S
 
     def _legacy(self) -> Legacy:
         return Legacy(self.test, self.own, self.general.threads)

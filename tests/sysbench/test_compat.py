@@ -70,12 +70,20 @@ def test_what_1_1_added_works_in_both(sysbench, engine):
         assert engine.specs[-1]["table_options"] == "COMMENT='x'"
 
 
+def test_a_login_must_be_given_time(sysbench, engine):
+    assert sysbench("oltp_read_only --thread-init-timeout=0 run") == 1
+    assert sysbench.stdout.endswith("FATAL: Invalid value for --thread-init-timeout: 0.\n")
+
+
 def test_both_names_of_the_command_work_in_both(sysbench, engine):
     for word in ("prewarm", "warmup"):
         assert sysbench(f"oltp_read_only {word}") == 0
         assert sysbench.stdout.endswith("Prewarming table sbtest1\n")
         assert sysbench(f"--compat=1.1 oltp_read_only {word}") == 0
         assert sysbench.stdout.endswith("Preloading table sbtest1\n")
+    for test in ("bulk_insert", "tests/db/oltp.lua"):
+        assert sysbench(f"{test} prewarm") == 1
+        assert sysbench.stderr == "Unknown command: prewarm\n"
     sysbench("--compat=1.1 oltp_read_only")
     assert "Supported commands: prepare, warmup, run, cleanup, help" in sysbench.stdout
 

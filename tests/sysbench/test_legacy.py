@@ -235,7 +235,9 @@ def test_the_tables_of_today_s_tests_by_their_common_module(sysbench, engine):
 
 
 def test_without_a_server_nothing_is_made(sysbench, engine):
-    assert spec_of(sysbench, engine, "oltp_read_only --mysql-dry-run run")["dry_run"] is True
+    spec = spec_of(sysbench, engine, "oltp_read_only --mysql-dry-run --reconnect=5 run")
+    assert spec["dry_run"] is True
+    assert "reconnect_every" not in spec, "there are no connections"
     for word in ("prepare", "cleanup", "prewarm"):
         assert sysbench(f"oltp_read_only --mysql-dry-run {word}") == 0
         assert notes(sysbench) == ["note: --mysql-dry-run: there is no server and nothing is done"]

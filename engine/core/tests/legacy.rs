@@ -216,3 +216,23 @@ fn legacy_names_are_no_names_of_today() {
         ["options read_only and write_only exclude each other"]
     );
 }
+
+#[test]
+fn an_event_grows_no_memory_after_the_first() {
+    for (name, options) in [
+        ("legacy_oltp", json!({"tables": 3})),
+        ("legacy_oltp", json!({"one_table": true})),
+        ("legacy_select_random_points", json!({})),
+    ] {
+        let workload = made(name, &options, false);
+        let mut client = Client::new(0, vec![], Random::for_stream(1, 1));
+        let mut event = Event::default();
+        event.bytes.reserve(16_384);
+        workload.fill(&mut client, &mut event);
+        let (bytes, steps) = (event.bytes.as_ptr(), event.steps.as_ptr());
+        for _ in 0..100 {
+            workload.fill(&mut client, &mut event);
+        }
+        assert_eq!((bytes, steps), (event.bytes.as_ptr(), event.steps.as_ptr()), "{name}");
+    }
+}

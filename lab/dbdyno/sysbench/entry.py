@@ -95,6 +95,8 @@ def _obey(argv: Sequence[str]) -> int:
 def _done(command: Command, request: Request, output: Output) -> int:
     if command is run:
         return prepare(request, output) if request.is_load() else run(request, output)
+    if command is prewarm and not request.has_prewarm():
+        raise argument_error(f"Unknown command: {compat.PREWARM[request.general.compat]}")
     if request.is_dry():
         _note(["--mysql-dry-run: there is no server and nothing is done"])
         return 0

@@ -100,6 +100,10 @@ class Request(NamedTuple):
         """Whether the command `run` creates and fills the tables (`parallel_prepare`)."""
         return self.test == legacy.LOAD_BY_RUN
 
+    def has_prewarm(self) -> bool:
+        """Whether sysbench can read the test's tables into memory."""
+        return self.test != BULK_INSERT and not legacy.is_legacy(self.test)
+
     def is_prepared(self) -> bool:
         """Whether the test's statements are prepared ones; Refusal as for `run_spec`."""
         if legacy.is_legacy(self.test):
@@ -132,11 +136,14 @@ class Request(NamedTuple):
 
     def _connecting(self) -> dict[str, Any]:
         """What a run says about its connections, where it says anything."""
-        fields: dict[str, Any] = {}
         if self.is_dry():
-            fields["dry_run"] = True
+            return {"dry_run": True}
+        fields: dict[str, Any] = {}
         if self.values.was_typed("thread-init-timeout"):
-            fields["connect_timeout_s"] = self.values.integer("thread-init-timeout")
+            limit_s = self.values.integer("thread-init-timeout")
+            if limit_s < 1:
+                raise fatal(f"Invalid value for --thread-init-timeout: {limit_s}.")
+            fields["connect_timeout_s"] = limit_s
         if events := self._reconnects_every():
             fields["reconnect_every"] = events
         return fields

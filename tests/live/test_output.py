@@ -130,7 +130,7 @@ def test_a_rate_shows_a_stall_in_its_percentile(dbdyno, stalling):
     done = dbdyno("oltp_point_select --threads=2 --time=6 --rate=100 --percentile=90 run")
     # Of 600 events the 130 that were due in the stall waited for its end, so 1 in 10 waited long.
     assert number(r"90th percentile: +(\S+)", done.stdout) > 300
-    assert "dbdyno: stall: for 1." in done.stderr
+    assert "note: stall: for 1." in done.stderr
     assert done.returncode == 0
 
 
@@ -139,7 +139,7 @@ def test_a_closed_loop_shows_a_stall_in_its_maximum_and_a_note(dbdyno, stalling)
     done = dbdyno("oltp_point_select --threads=2 --time=4 run")
     assert number(r"max: +(\S+)", done.stdout) > 1000 * STALL_S * 0.9
     assert number(r"95th percentile: +(\S+)", done.stdout) < 1000
-    assert "dbdyno: stall: for 1." in done.stderr
+    assert "note: stall: for 1." in done.stderr
 
 
 def test_a_server_that_never_answers_again_does_not_hold_the_run(dbdyno, stalling):

@@ -221,7 +221,7 @@ def test_a_stall_is_noted_on_stderr(sysbench, engine):
     engine.intervals[1]["silence_ns_max"] = 1_040_000_000
     assert sysbench("oltp_read_write --time=2 run") == 0
     assert sysbench.stderr == (
-        "dbdyno: stall: for 1.04 s, until second 2 or just before, no statement was answered"
+        "note: stall: for 1.04 s, until second 2 or just before, no statement was answered"
         " although events were in flight\n"
     )
 
@@ -232,7 +232,7 @@ def test_a_run_that_fails_has_no_report_but_says_how_far_it_came(sysbench, engin
     assert "SQL statistics" not in sysbench.stdout
     assert sysbench.stdout.endswith("state = '23000': Dup\n")
     assert sysbench.stderr == (
-        "dbdyno: the run failed after 2.0 s; until then 9 events (4.47 per second) were completed\n"
+        "note: the run failed after 2.0 s; until then 9 events (4.47 per second) were completed\n"
     )
 
 
@@ -276,8 +276,8 @@ def test_a_file_that_cannot_be_written_is_told_before_the_run(sysbench, engine, 
     ("line", "said"),
     [
         ("--output=json --threads=0", "FATAL: Invalid value for --threads: 0."),
-        ("--output=json --time=0", "dbdyno: Both event and time limits are disabled"),
-        ("--output=csv --forced-shutdown", "dbdyno: The --max-time limit has expired"),
+        ("--output=json --time=0", "WARNING: Both event and time limits are disabled"),
+        ("--output=csv --forced-shutdown", "FATAL: The --max-time limit has expired"),
     ],
 )
 def test_beside_a_form_for_machines_words_go_to_stderr(sysbench, engine, line, said):

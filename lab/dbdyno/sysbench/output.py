@@ -39,28 +39,24 @@ class Output:
 
     def warning(self, text: str) -> None:
         """A doubt about what was asked for."""
-        if self._is_text:
-            self._write(WARNING, f"WARNING: {text}\n")
-        else:
-            self.note(text)
+        self._write(WARNING, f"WARNING: {text}\n", anyway=True)
 
     def fatal(self, text: str) -> None:
         """A line that sysbench prints with its FATAL prefix although a report follows."""
-        if self._is_text:
-            self._write(0, f"FATAL: {text}\n")
-        else:
-            self.note(text)
+        self._write(0, f"FATAL: {text}\n", anyway=True)
 
     def note(self, text: str) -> None:
         """What sysbench has no words for: on stderr, where no parser of its output looks."""
-        sys.stderr.write(f"dbdyno: {text}\n")
+        sys.stderr.write(f"note: {text}\n")
         sys.stderr.flush()
 
     def told(self, text: str) -> None:
         """A line of prepare or cleanup; sysbench's scripts print these whatever the verbosity."""
         self._write(-1, text + "\n")
 
-    def _write(self, level: int, text: str) -> None:
-        if self._is_text and level <= self._verbosity:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+    def _write(self, level: int, text: str, *, anyway: bool = False) -> None:
+        """Prints a text that is not above the verbosity; on stderr, if stdout is not for texts."""
+        if level <= self._verbosity and (self._is_text or anyway):
+            stream = sys.stdout if self._is_text else sys.stderr
+            stream.write(text)
+            stream.flush()

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Barrier, Mutex};
 
+use super::infile::{statement, write_part};
 use super::insert::inserts;
 use super::rows::Chunk;
 use super::target::{Connect, Target};
-use super::{PrepareSpec, Progress, Stage, schema};
+use super::{PrepareSpec, Progress, Stage, Way, schema};
 use crate::error::Failure;
 use crate::random::Law;
 
@@ -21,6 +22,12 @@ struct News {
     stage: Stage,
     table: u32,
     rows: u64,
+}
+
+/// One of the sessions that load.
+struct Session {
+    target: Box<dyn Target>,
+    by_file: bool,
 }
 
 /// One load, shared by its sessions.
@@ -86,18 +93,30 @@ impl Load<'_> {
 
     /// One session from its login to its end.
     fn work(&self, connect: &Connect<'_>, barrier: &Barrier, news: &Sender<News>) {
-        let mut session = connect().map_err(|failure| self.fail(failure)).ok();
+        let mut session = self.open(connect).map_err(|failure| self.fail(failure)).ok();
         for stage in Stage::ALL {
-            if let Some(target) = &mut session {
-                self.work_on(stage, &mut **target, news);
+            if let Some(session) = &mut session {
+                self.work_on(stage, session, news);
             }
             barrier.wait();
         }
     }
 
-    fn work_on(&self, stage: Stage, target: &mut dyn Target, news: &Sender<News>) {
+    fn open(&self, connect: &Connect<'_>) -> Result<Session, Failure> {
+        let mut target = connect()?;
+        let by_file = self.spec.table_size > 0
+            && match self.spec.load {
+                Way::Insert => false,
+                Way::Infile => true,
+                // A server that does not know the variable does not know the statement.
+                Way::Auto => target.takes_files().unwrap_or(false),
+            };
+        Ok(Session { target, by_file })
+    }
+
+    fn work_on(&self, stage: Stage, session: &mut Session, news: &Sender<News>) {
         while let Some(task) = self.next_task(stage) {
-            if let Err(failure) = self.perform(stage, task, target, news) {
+            if let Err(failure) = self.perform(stage, task, session, news) {
                 self.fail(Failure { stage: stage.name(), ..failure });
             }
         }
@@ -116,34 +135,69 @@ impl Load<'_> {
         &self,
         stage: Stage,
         task: u64,
-        target: &mut dyn Target,
+        session: &mut Session,
         news: &Sender<News>,
     ) -> Result<(), Failure> {
         let tables = u64::from(self.spec.tables);
         let table = (task % tables) as u32 + self.spec.first_table;
         // The receiver outlives every session.
         let tell = |rows| news.send(News { stage, table, rows }).expect("somebody listens");
+        let target = &mut *session.target;
         match stage {
             Stage::Create => target.execute(&schema::create_table(self.spec, table))?,
             Stage::Index => target.execute(&schema::create_index(self.spec.layout, table))?,
             Stage::Insert => {
-                let chunk = Chunk::new(
-                    self.spec.layout,
-                    table,
-                    (task / tables) as u32,
-                    self.spec.table_size,
-                );
-                return inserts(&chunk, self.spec.seed, &self.k, |insert| {
-                    self.check_stop()?;
-                    let named = |failure| named(failure, &chunk, &insert.ids);
-                    target.execute(insert.sql).map_err(named)?;
-                    tell(insert.ids.clone().count() as u64);
-                    Ok(())
-                });
+                let PrepareSpec { layout, table_size, .. } = *self.spec;
+                let chunk = Chunk::new(layout, table, (task / tables) as u32, table_size);
+                return self.fill(&chunk, session, &tell);
             }
         }
         tell(0);
         Ok(())
+    }
+
+    /// Loads a chunk by file, or by INSERT where the session's server does not take files.
+    fn fill(
+        &self,
+        chunk: &Chunk,
+        session: &mut Session,
+        tell: &dyn Fn(u64),
+    ) -> Result<(), Failure> {
+        if session.by_file {
+            let loaded = self.stream(chunk, &mut *session.target, tell);
+            let Err(failure) = &loaded else { return loaded };
+            if self.spec.load == Way::Infile || !is_file_refused(failure) {
+                return loaded;
+            }
+            session.by_file = false;
+        }
+        inserts(chunk, self.spec.seed, &self.k, |insert| {
+            self.check_stop()?;
+            let named = |failure| named(failure, "INSERT", chunk, &insert.ids);
+            session.target.execute(insert.sql).map_err(named)?;
+            tell(insert.ids.clone().count() as u64);
+            Ok(())
+        })
+    }
+
+    /// Loads a chunk as a file, which ends early when the load is stopped.
+    fn stream(
+        &self,
+        chunk: &Chunk,
+        target: &mut dyn Target,
+        tell: &dyn Fn(u64),
+    ) -> Result<(), Failure> {
+        let mut rows = chunk.rows(self.spec.seed, &self.k);
+        let mut sent = 0;
+        let mut next = |out: &mut Vec<u8>| {
+            let part = if self.check_stop().is_ok() { write_part(&mut rows, out) } else { 0 };
+            sent += part;
+            part
+        };
+        let loaded = target.load(&statement(chunk), &mut next);
+        loaded.map_err(|failure| named(failure, "LOAD DATA", chunk, &chunk.ids))?;
+        tell(sent);
+        self.check_stop()
     }
 
     fn check_stop(&self) -> Result<(), Failure> {
@@ -167,10 +221,19 @@ impl Load<'_> {
     }
 }
 
+/// A server or something before it that takes no files, whatever its variable says.
+fn is_file_refused(failure: &Failure) -> bool {
+    const NOT_ALLOWED: u16 = 1148;
+    const LOCAL_FILES_DISABLED: u16 = 3948;
+    const LOCAL_FILES_DISABLED_IN_MARIADB: u16 = 4166;
+    let codes = [NOT_ALLOWED, LOCAL_FILES_DISABLED, LOCAL_FILES_DISABLED_IN_MARIADB];
+    failure.code.is_some_and(|code| codes.contains(&code))
+}
+
 /// A failed INSERT is half a megabyte; its place says more.
-fn named(failure: Failure, chunk: &Chunk, ids: &RangeInclusive<u32>) -> Failure {
+fn named(failure: Failure, verb: &str, chunk: &Chunk, ids: &RangeInclusive<u32>) -> Failure {
     let (table, first, last) = (chunk.table_name(), ids.start(), ids.end());
-    let statement = format!("INSERT INTO {table}, rows {first} to {last}");
+    let statement = format!("{verb} INTO {table}, rows {first} to {last}");
     Failure { statement, ..failure }
 }
 

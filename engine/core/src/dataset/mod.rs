@@ -4,6 +4,7 @@
 //! be given the same rows, and a dataset can be made again years later.
 
 mod digits;
+mod infile;
 mod insert;
 mod load;
 mod prewarm;
@@ -14,7 +15,7 @@ mod target;
 
 pub use prewarm::{Prewarming, prewarm};
 pub use schema::Layout;
-pub use spec::{CleanupSpec, PrepareSpec};
+pub use spec::{CleanupSpec, PrepareSpec, Way};
 
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +30,7 @@ use target::{Connect, connect};
 pub enum Stage {
     /// `CREATE TABLE`
     Create,
-    /// `INSERT`
+    /// `INSERT`, or `LOAD DATA`
     Insert,
     /// `CREATE INDEX`
     Index,

@@ -29,9 +29,60 @@ impl Target for Notebook {
         self.statements.lock().unwrap().push(sql.to_owned());
         Ok(())
     }
+
+    fn takes_files(&mut self) -> Result<bool, Failure> {
+        Err(server_error(1193, "Unknown system variable 'local_infile'"))
+    }
+
+    fn load(
+        &mut self,
+        sql: &str,
+        _next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
+    ) -> Result<(), Failure> {
+        self.execute(sql)
+    }
+}
+
+/// A server that takes files, or says that it does; a file is noted as its lines.
+struct FileNotebook {
+    notebook: Notebook,
+    says: bool,
+}
+
+impl Target for FileNotebook {
+    fn execute(&mut self, sql: &str) -> Result<(), Failure> {
+        self.notebook.execute(sql)
+    }
+
+    fn takes_files(&mut self) -> Result<bool, Failure> {
+        Ok(self.says)
+    }
+
+    fn load(
+        &mut self,
+        sql: &str,
+        next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
+    ) -> Result<(), Failure> {
+        self.notebook.execute(sql)?;
+        let mut lines = Vec::new();
+        while next(&mut lines) > 0 {}
+        let table = sql.split(' ').nth(10).expect("a table");
+        for line in String::from_utf8(lines).expect("text").lines() {
+            let values: Vec<&str> = line.split('\t').collect();
+            let [id, k, c, pad] = values[..] else { panic!("{line}") };
+            let row =
+                format!("INSERT INTO {table}(id, k, c, pad) VALUES({id}, {k}, '{c}', '{pad}')");
+            self.notebook.statements.lock().unwrap().push(row);
+        }
+        Ok(())
+    }
 }
 
 impl Notebook {
+    fn connect_files(&self, says: bool) -> Result<Box<dyn Target>, Failure> {
+        Ok(Box::new(FileNotebook { notebook: self.clone(), says }))
+    }
+
     fn new(rule: impl Fn(usize, &str) -> Result<(), Failure> + Send + Sync + 'static) -> Self {
         Self { statements: Arc::default(), count: Arc::default(), rule: Arc::new(rule) }
     }
@@ -109,6 +160,60 @@ fn the_statements_do_not_depend_on_the_number_of_sessions() {
     let one = sorted(1);
     assert_eq!(one, sorted(4));
     assert!(one.iter().all(|it| it.len() <= 524_288));
+}
+
+#[test]
+fn rows_are_the_same_by_file_and_by_insert() {
+    let inserted = rows(&loaded(&spec(json!({"load": "insert"}))).0);
+    let refused = |_: usize, sql: &str| {
+        if sql.starts_with("LOAD") { Err(server_error(3948, "disabled")) } else { Ok(()) }
+    };
+    for (changes, says, rule, loads) in [
+        (json!({}), true, Notebook::new(|_, _| Ok(())), 6),
+        (json!({"threads": 3}), true, Notebook::new(|_, _| Ok(())), 6),
+        (json!({"load": "infile"}), false, Notebook::new(|_, _| Ok(())), 6),
+        (json!({}), false, Notebook::new(|_, _| Ok(())), 0),
+        (json!({"load": "insert"}), true, Notebook::new(|_, _| Ok(())), 0),
+        (json!({"threads": 2}), true, Notebook::new(refused), 0),
+    ] {
+        let (mut told, never) = (Vec::new(), AtomicBool::new(false));
+        let mut tell = |progress: Progress| told.push(progress.rows_done);
+        let spec = spec(changes);
+        prepare_through(&|| rule.connect_files(says), &spec, &mut tell, &never).unwrap();
+        let written = rule.written();
+        assert_eq!(written.iter().filter(|it| it.starts_with("LOAD DATA")).count(), loads);
+        assert_eq!(rows(&written), inserted);
+        assert_eq!(told.last(), Some(&120_000));
+    }
+}
+
+#[test]
+fn a_file_that_is_refused_is_an_error_where_it_was_asked_for() {
+    let refused = |_: usize, sql: &str| {
+        if sql.starts_with("LOAD") { Err(server_error(1148, "not allowed")) } else { Ok(()) }
+    };
+    let notebook = Notebook::new(refused);
+    let (spec, never) = (spec(json!({"load": "infile"})), AtomicBool::new(false));
+    let failure =
+        prepare_through(&|| notebook.connect_files(true), &spec, &mut |_| (), &never).unwrap_err();
+    assert_eq!((failure.stage, failure.code), ("insert", Some(1148)));
+    assert_eq!(failure.statement, "LOAD DATA INTO sbtest1, rows 1 to 25000");
+    assert!(failure.message.ends_with("; 0 of 120000 rows were loaded"), "{}", failure.message);
+}
+
+#[test]
+fn a_stop_ends_a_file_early_and_counts_its_rows() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&stop);
+    let notebook = Notebook::new(move |_, sql| {
+        switch.store(sql.starts_with("LOAD"), Ordering::Relaxed);
+        Ok(())
+    });
+    let failure =
+        prepare_through(&|| notebook.connect_files(true), &spec(json!({})), &mut |_| (), &stop)
+            .unwrap_err();
+    assert_eq!((failure.stage, failure.code), ("insert", None));
+    assert_eq!(failure.message, "stopped; 0 of 120000 rows were loaded");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::sync::{Barrier, Mutex};
 
 use super::infile::{statement, write_part};
 use super::insert::inserts;
+use super::interrupt::Sessions;
 use super::rows::Chunk;
 use super::target::{Connect, Target};
 use super::{PrepareSpec, Progress, Stage, Way, schema};
@@ -34,7 +35,7 @@ struct Session {
 struct Load<'a> {
     spec: &'a PrepareSpec,
     k: Law,
-    stop: &'a AtomicBool,
+    sessions: Sessions<'a>,
     failure: Mutex<Option<Failure>>,
     /// No further task is begun: something failed, or the load was stopped.
     over: AtomicBool,
@@ -51,31 +52,31 @@ pub(super) fn load(
     let load = Load {
         spec,
         k: spec.distribution.over(1, spec.table_size),
-        stop,
+        sessions: Sessions::new(stop),
         failure: Mutex::new(None),
         over: AtomicBool::new(false),
         tasks_taken: Default::default(),
     };
-    let sessions = load.sessions();
-    let barrier = Barrier::new(sessions);
+    let count = load.sessions_count();
+    let barrier = Barrier::new(count);
     let (sender, arriving) = channel();
     let rows_total = spec.rows();
     let mut rows_done = 0;
     std::thread::scope(|scope| {
-        for news in vec![sender; sessions] {
+        for news in vec![sender; count] {
             let (load, barrier) = (&load, &barrier);
             scope.spawn(move || load.work(connect, barrier, &news));
         }
-        for News { stage, table, rows } in arriving {
+        load.sessions.hear(&arriving, connect, |News { stage, table, rows }| {
             rows_done += rows;
             on_progress(Progress { table, rows_done, rows_total, stage });
-        }
+        });
     });
     load.finish(rows_done)
 }
 
 impl Load<'_> {
-    fn sessions(&self) -> usize {
+    fn sessions_count(&self) -> usize {
         let wanted = self.spec.sessions();
         let tasks_most = Stage::ALL.map(|stage| self.tasks(stage)).into_iter().max().unwrap_or(1);
         wanted.min(usize::try_from(tasks_most).unwrap_or(usize::MAX)).max(1)
@@ -103,7 +104,7 @@ impl Load<'_> {
     }
 
     fn open(&self, connect: &Connect<'_>) -> Result<Session, Failure> {
-        let mut target = connect()?;
+        let mut target = self.sessions.connect(connect)?;
         let by_file = self.spec.table_size > 0
             && match self.spec.load {
                 Way::Insert => false,
@@ -117,7 +118,7 @@ impl Load<'_> {
     fn work_on(&self, stage: Stage, session: &mut Session, news: &Sender<News>) {
         while let Some(task) = self.next_task(stage) {
             if let Err(failure) = self.perform(stage, task, session, news) {
-                self.fail(Failure { stage: stage.name(), ..failure });
+                self.fail(self.sessions.explained(Failure { stage: stage.name(), ..failure }));
             }
         }
     }
@@ -125,7 +126,7 @@ impl Load<'_> {
     fn next_task(&self, stage: Stage) -> Option<u64> {
         let task = self.tasks_taken[stage as usize].fetch_add(1, Ordering::Relaxed);
         let is_left = task < self.tasks(stage);
-        if is_left && self.stop.load(Ordering::Relaxed) {
+        if is_left && self.sessions.is_stopped() {
             self.fail(Failure::new(stage.name(), "stopped"));
         }
         (is_left && !self.over.load(Ordering::Relaxed)).then_some(task)
@@ -201,7 +202,7 @@ impl Load<'_> {
     }
 
     fn check_stop(&self) -> Result<(), Failure> {
-        let is_over = self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed);
+        let is_over = self.sessions.is_stopped() || self.over.load(Ordering::Relaxed);
         if is_over { Err(Failure::new(Stage::Insert.name(), "stopped")) } else { Ok(()) }
     }
 

@@ -6,6 +6,7 @@
 mod digits;
 mod infile;
 mod insert;
+mod interrupt;
 mod load;
 mod prewarm;
 mod rows;
@@ -77,7 +78,8 @@ pub struct Report {
 
 /// Creates and fills the tables of `spec`, telling each statement's end in the caller's thread.
 ///
-/// `stop` is looked at between statements; tables begun are left as they are.
+/// `stop` is looked at between statements, and what takes long is ended at the server; tables begun
+/// are left as they are.
 ///
 /// # Errors
 /// The first failure, at stage `spec`, `connect`, `create`, `insert` or `index`; nothing is removed.

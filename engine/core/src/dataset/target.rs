@@ -11,6 +11,9 @@ pub(super) trait Target {
     /// What the server refused, in its words.
     fn execute(&mut self, sql: &str) -> Result<(), Failure>;
 
+    /// The server's number for the session.
+    fn connection_id(&self) -> u32;
+
     /// Whether the server takes files from its clients.
     ///
     /// # Errors
@@ -31,6 +34,10 @@ pub(super) type Connect<'a> = dyn Fn() -> Result<Box<dyn Target>, Failure> + Syn
 impl Target for Session {
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
         Self::execute(self, sql).map(drop).map_err(|error| Failure::refused("load", sql, &error))
+    }
+
+    fn connection_id(&self) -> u32 {
+        Self::connection_id(self)
     }
 
     fn takes_files(&mut self) -> Result<bool, Failure> {

@@ -104,6 +104,9 @@ fn files_are_streamed_and_their_rows_counted() {
     for threads in [1, 3] {
         let server = started(Script { files: Some(Files::Taken), ..Script::default() });
         let report = load_by(&server, threads, "infile").0.expect("nothing is refused");
+        let stages = report.stages.expect("a load has stages");
+        let sum = stages.create + stages.insert + stages.index;
+        assert!(stages.insert > 0.0 && sum <= report.seconds, "{report:?}");
         assert_eq!(report.rows, u64::from(2 * ROWS));
         let log = sorted_log(&server);
         let loads = log.iter().filter(|it| it.starts_with("LOAD DATA LOCAL INFILE"));

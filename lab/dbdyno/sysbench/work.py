@@ -11,6 +11,7 @@ from typing import Any
 from dbdyno import _engine
 from dbdyno.sysbench.failure import COMMAND, THREAD_INIT, begin_lines, failure_of, run_lines
 from dbdyno.sysbench.output import Output
+from dbdyno.sysbench.progress_bar import ProgressBar
 from dbdyno.sysbench.refusal import Refusal, fatal
 from dbdyno.sysbench.report import final_report, header, interval_line
 from dbdyno.sysbench.request import Request
@@ -74,10 +75,13 @@ def prepare(request: Request, output: Output) -> int:
         if (table, stage) not in told and stage in stages:
             told.add((table, stage))
             name = f"'{_table_name(spec, table)}'"
+            bar.erase()
             output.told(stages[stage].format(table=name, rows=spec["table_size"]))
+        bar.tell(progress)
 
     text = json.dumps(spec)
-    outcome = stoppable(lambda stop: _engine.prepare(text, tell, stop), _engine.Stop())
+    with ProgressBar() as bar:
+        outcome = stoppable(lambda stop: _engine.prepare(text, tell, stop), _engine.Stop())
     _result(outcome, request, COMMAND)
     return _status(outcome)
 

@@ -7,7 +7,8 @@
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Barrier, Mutex, OnceLock};
+use std::time::Instant;
 
 use super::infile::{statement, write_part};
 use super::insert::inserts;
@@ -40,15 +41,18 @@ struct Load<'a> {
     /// No further task is begun: something failed, or the load was stopped.
     over: AtomicBool,
     tasks_taken: [AtomicU64; Stage::ALL.len()],
+    begin: Instant,
+    /// When each stage ended, counted from the begin, s.
+    ended_s: [OnceLock<f64>; Stage::ALL.len()],
 }
 
-/// Loads as `spec` says and gives the number of rows.
+/// Loads as `spec` says; gives the number of rows, and the seconds that each stage took.
 pub(super) fn load(
     spec: &PrepareSpec,
     connect: &Connect<'_>,
     on_progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
-) -> Result<u64, Failure> {
+) -> Result<(u64, [f64; Stage::ALL.len()]), Failure> {
     let load = Load {
         spec,
         k: spec.distribution.over(1, spec.table_size),
@@ -56,6 +60,8 @@ pub(super) fn load(
         failure: Mutex::new(None),
         over: AtomicBool::new(false),
         tasks_taken: Default::default(),
+        begin: Instant::now(),
+        ended_s: Default::default(),
     };
     let count = load.sessions_count();
     let barrier = Barrier::new(count);
@@ -72,7 +78,9 @@ pub(super) fn load(
             on_progress(Progress { table, rows_done, rows_total, stage });
         });
     });
-    load.finish(rows_done)
+    let ended_s = load.ended_s.each_ref().map(|end| end.get().copied().unwrap_or_default());
+    let [create, insert, index] = ended_s;
+    load.finish(rows_done).map(|rows| (rows, [create, insert - create, index - insert]))
 }
 
 impl Load<'_> {
@@ -99,7 +107,9 @@ impl Load<'_> {
             if let Some(session) = &mut session {
                 self.work_on(stage, session, news);
             }
-            barrier.wait();
+            if barrier.wait().is_leader() {
+                self.ended_s[stage as usize].get_or_init(|| self.begin.elapsed().as_secs_f64());
+            }
         }
     }
 

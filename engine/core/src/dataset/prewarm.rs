@@ -73,7 +73,8 @@ pub(super) fn prewarm_through(
     });
     let failure = failure.into_inner().expect("no session panics with the lock");
     failure.map_or(Ok(()), Err)?;
-    Ok(Report { tables: spec.tables, rows: 0, seconds: begin.elapsed().as_secs_f64() })
+    let seconds = begin.elapsed().as_secs_f64();
+    Ok(Report { tables: spec.tables, rows: 0, seconds, stages: None })
 }
 
 /// One session from its login to its end.

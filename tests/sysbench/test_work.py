@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +30,15 @@ def test_prepare_tells_each_step_once(sysbench, engine):
     assert sysbench("oltp_read_write --tables=2 --table_size=500 --threads=2 prepare") == 0
     assert sysbench.stdout == golden("sysbench_prepare.txt")
     assert engine.specs[0]["seed"] == 1
+
+
+def test_a_terminal_sees_a_bar_beside_the_lines_of_prepare(engine, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert prepare(made(tables=1), Output(3)) == 0
+    told, bar = capsys.readouterr()
+    assert told.count("\n") == 3
+    assert "0 of 5 rows" in bar
+    assert bar.endswith("\r\x1b[K")
 
 
 def test_a_script_of_empty_tables_tells_of_no_rows(sysbench, engine):

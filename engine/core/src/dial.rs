@@ -7,6 +7,7 @@
 mod endpoint;
 mod error;
 pub(crate) mod frame;
+mod load;
 pub(crate) mod socket;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
 pub use self::endpoint::{Endpoint, Login};
 pub use self::error::DialError;
 use self::error::Problem;
+pub use self::load::FILE_NAME;
 use self::socket::Socket;
 
 /// How long a server may take to accept a session, when nothing else is asked for.
@@ -36,6 +38,7 @@ pub struct Session {
     socket: Socket,
     endpoint: Endpoint,
     server_version: String,
+    connection_id: u32,
     deprecate_eof: bool,
     scanner: Scanner,
     request: Vec<u8>,
@@ -62,6 +65,27 @@ impl Session {
         login: &Login,
         timeout: Duration,
     ) -> Result<Self, DialError> {
+        Self::open(endpoint, login, timeout, 0)
+    }
+
+    /// [`Self::connect`] for a session that may also [`Self::load`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn connect_loader(
+        endpoint: &Endpoint,
+        login: &Login,
+        timeout: Duration,
+    ) -> Result<Self, DialError> {
+        Self::open(endpoint, login, timeout, capability::LOCAL_FILES)
+    }
+
+    fn open(
+        endpoint: &Endpoint,
+        login: &Login,
+        timeout: Duration,
+        wanted: u32,
+    ) -> Result<Self, DialError> {
         let failed = |problem: Problem| DialError::session(endpoint, login, problem);
         let socket =
             Socket::connect(endpoint, timeout).map_err(|e| failed(Problem::Unreachable(e)))?;
@@ -69,17 +93,18 @@ impl Session {
             socket,
             endpoint: endpoint.clone(),
             server_version: String::new(),
+            connection_id: 0,
             deprecate_eof: false,
             scanner: Scanner::new(false),
             request: Vec::new(),
             payload: Vec::new(),
         };
-        session.log_in(login).map_err(failed)?;
+        session.log_in(login, wanted).map_err(failed)?;
         session.socket.wait_forever().map_err(|e| failed(Problem::Broken(e)))?;
         Ok(session)
     }
 
-    fn log_in(&mut self, login: &Login) -> Result<(), Problem> {
+    fn log_in(&mut self, login: &Login, wanted: u32) -> Result<(), Problem> {
         let credentials = Credentials {
             user: &login.user,
             password: &login.password,
@@ -88,7 +113,9 @@ impl Session {
         };
         let mut sequence = 0;
         frame::read_payload(&mut self.socket, &mut sequence, &mut self.payload)?;
-        let (mut exchange, greeting, agreed, packet) = Exchange::begin(credentials, &self.payload)?;
+        let (mut exchange, greeting, agreed, packet) =
+            Exchange::begin_wanting(credentials, &self.payload, wanted)?;
+        self.connection_id = greeting.connection_id;
         self.server_version = version_of(&greeting.server_version).to_owned();
         self.deprecate_eof = agreed & capability::DEPRECATE_EOF != 0;
         self.scanner = Scanner::new(self.deprecate_eof);
@@ -118,6 +145,12 @@ impl Session {
     #[must_use]
     pub fn server_version(&self) -> &str {
         &self.server_version
+    }
+
+    /// The server's number for this session, by which another one can `KILL` it.
+    #[must_use]
+    pub const fn connection_id(&self) -> u32 {
+        self.connection_id
     }
 
     /// Whether `CLIENT_DEPRECATE_EOF` was agreed: the scanner of this session must know.

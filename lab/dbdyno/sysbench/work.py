@@ -12,6 +12,7 @@ from dbdyno import _engine
 from dbdyno.sysbench.ending import result, status
 from dbdyno.sysbench.failure import COMMAND
 from dbdyno.sysbench.output import Output
+from dbdyno.sysbench.progress_bar import ProgressBar
 from dbdyno.sysbench.request import Request
 from dbdyno.sysbench.running import INITIALIZING
 from dbdyno.sysbench.signals import stoppable
@@ -45,10 +46,13 @@ def prepare(request: Request, output: Output) -> int:
         if (table, stage) not in told and stage in stages:
             told.add((table, stage))
             name = f"'{_table_name(spec, table)}'"
+            bar.erase()
             output.told(stages[stage].format(table=name, rows=spec["table_size"]))
+        bar.tell(progress)
 
     text = json.dumps(spec)
-    outcome = stoppable(lambda stop: _engine.prepare(text, tell, stop), _engine.Stop())
+    with ProgressBar() as bar:
+        outcome = stoppable(lambda stop: _engine.prepare(text, tell, stop), _engine.Stop())
     result(outcome, request, COMMAND)
     return status(outcome)
 

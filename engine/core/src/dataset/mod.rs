@@ -4,7 +4,9 @@
 //! be given the same rows, and a dataset can be made again years later.
 
 mod digits;
+mod infile;
 mod insert;
+mod interrupt;
 mod load;
 mod prewarm;
 mod rows;
@@ -14,7 +16,7 @@ mod target;
 
 pub use prewarm::{Prewarming, prewarm};
 pub use schema::Layout;
-pub use spec::{CleanupSpec, PrepareSpec};
+pub use spec::{CleanupSpec, PrepareSpec, Way};
 
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +31,7 @@ use target::{Connect, connect};
 pub enum Stage {
     /// `CREATE TABLE`
     Create,
-    /// `INSERT`
+    /// `INSERT`, or `LOAD DATA`
     Insert,
     /// `CREATE INDEX`
     Index,
@@ -72,11 +74,26 @@ pub struct Report {
     pub rows: u64,
     /// Time it took, s.
     pub seconds: f64,
+    /// Of it the time of each stage of a load, s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StageSeconds>,
+}
+
+/// How long the stages of a load took, s; each waits for the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct StageSeconds {
+    /// Connecting, and `CREATE TABLE`.
+    pub create: f64,
+    /// The rows.
+    pub insert: f64,
+    /// `CREATE INDEX`
+    pub index: f64,
 }
 
 /// Creates and fills the tables of `spec`, telling each statement's end in the caller's thread.
 ///
-/// `stop` is looked at between statements; tables begun are left as they are.
+/// `stop` is looked at between statements, and what takes long is ended at the server; tables begun
+/// are left as they are.
 ///
 /// # Errors
 /// The first failure, at stage `spec`, `connect`, `create`, `insert` or `index`; nothing is removed.
@@ -97,8 +114,9 @@ fn prepare_through(
 ) -> Result<Report, Failure> {
     let begin = Instant::now();
     refuse(&spec.mistakes())?;
-    let rows = load::load(spec, connect, on_progress, stop)?;
-    Ok(Report { tables: spec.tables, rows, seconds: begin.elapsed().as_secs_f64() })
+    let (rows, [create, insert, index]) = load::load(spec, connect, on_progress, stop)?;
+    let stages = Some(StageSeconds { create, insert, index });
+    Ok(Report { tables: spec.tables, rows, seconds: begin.elapsed().as_secs_f64(), stages })
 }
 
 /// Drops the tables of `spec`, those that exist.
@@ -117,7 +135,8 @@ fn cleanup_through(connect: &Connect<'_>, spec: &CleanupSpec) -> Result<Report, 
         let dropped = target.execute(&schema::drop_table(spec.layout, table));
         dropped.map_err(|failure| Failure { stage: "drop", ..failure })?;
     }
-    Ok(Report { tables: spec.tables, rows: 0, seconds: begin.elapsed().as_secs_f64() })
+    let seconds = begin.elapsed().as_secs_f64();
+    Ok(Report { tables: spec.tables, rows: 0, seconds, stages: None })
 }
 
 fn refuse(mistakes: &[String]) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
+use super::interrupt::Sessions;
 use super::target::{Connect, connect};
 use super::{PrepareSpec, Report, refuse};
 use crate::error::Failure;
@@ -29,7 +30,7 @@ pub struct Prewarming {
 /// Reads the tables that [`super::prepare`] made of `spec`, each by one session at a time, and tells
 /// when a table is begun.
 ///
-/// `stop` is looked at between statements.
+/// `stop` is looked at between statements, and what takes long is ended at the server.
 ///
 /// # Errors
 /// The first failure, at stage `spec`, `connect` or `prewarm`.
@@ -51,26 +52,29 @@ pub(super) fn prewarm_through(
     let begin = Instant::now();
     refuse(&spec.mistakes())?;
     let (tables_taken, failure) = (AtomicU32::new(0), Mutex::new(None));
-    let over = AtomicBool::new(false);
+    let (sessions, over) = (Sessions::new(stop), AtomicBool::new(false));
     let (sender, arriving) = channel();
     std::thread::scope(|scope| {
         for news in vec![sender; spec.sessions().min(spec.tables as usize)] {
-            let (tables_taken, failure, over) = (&tables_taken, &failure, &over);
-            let is_over = || stop.load(Ordering::Relaxed) || over.load(Ordering::Relaxed);
+            let (tables_taken, failure) = (&tables_taken, &failure);
+            let (sessions, over) = (&sessions, &over);
+            let is_over = || sessions.is_stopped() || over.load(Ordering::Relaxed);
+            let open = || sessions.connect(connect);
             scope.spawn(move || {
-                if let Err(found) = read_tables(connect, spec, tables_taken, &is_over, &news) {
+                if let Err(found) = read_tables(&open, spec, tables_taken, &is_over, &news) {
                     over.store(true, Ordering::Relaxed);
-                    failure.lock().expect("no session panics with the lock").get_or_insert(found);
+                    let mut first = failure.lock().expect("no session panics with the lock");
+                    first.get_or_insert(sessions.explained(found));
                 }
             });
         }
-        for table in arriving {
-            on_progress(Prewarming { table, stage: STAGE });
-        }
+        let tell = |table| on_progress(Prewarming { table, stage: STAGE });
+        sessions.hear(&arriving, connect, tell);
     });
     let failure = failure.into_inner().expect("no session panics with the lock");
     failure.map_or(Ok(()), Err)?;
-    Ok(Report { tables: spec.tables, rows: 0, seconds: begin.elapsed().as_secs_f64() })
+    let seconds = begin.elapsed().as_secs_f64();
+    Ok(Report { tables: spec.tables, rows: 0, seconds, stages: None })
 }
 
 /// One session from its login to its end.

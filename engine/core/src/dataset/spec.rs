@@ -13,6 +13,19 @@ const ROWS_MAX: u32 = i32::MAX as u32;
 /// More sessions than any server loads faster with.
 const THREADS_MAX: u32 = 1024;
 
+/// How rows reach the server.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// By LOAD DATA LOCAL INFILE where the server allows it, else by INSERT.
+    #[default]
+    Auto,
+    /// By INSERT of many rows.
+    Insert,
+    /// By LOAD DATA LOCAL INFILE; a server that does not allow it is an error.
+    Infile,
+}
+
 /// Which tables to create, and how to fill them.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +57,9 @@ pub struct PrepareSpec {
     /// Sessions that load at the same time; 0 for one a core. The rows do not depend on it.
     #[serde(default)]
     pub threads: u32,
+    /// How the rows are loaded; they do not depend on it.
+    #[serde(default)]
+    pub load: Way,
     /// Whether the server can number further rows.
     #[serde(default = "yes")]
     pub auto_inc: bool,

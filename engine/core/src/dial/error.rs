@@ -37,6 +37,10 @@ pub(super) enum Problem {
     Malformed(Malformed),
     /// The server asks for a file.
     LocalInfile,
+    /// The server did not ask for the rows it was to load.
+    NoFileWanted,
+    /// The server took another number of rows than it was sent.
+    RowsLost { sent: u64, taken: u64, warnings: u16 },
 }
 
 impl Problem {
@@ -92,6 +96,10 @@ impl fmt::Display for Problem {
             Self::Scan(error) => write!(f, "a reply out of step: {error}"),
             Self::Malformed(error) => error.fmt(f),
             Self::LocalInfile => ScanError::LocalInfile.fmt(f),
+            Self::NoFileWanted => f.write_str("a server that did not ask for the rows"),
+            Self::RowsLost { sent, taken, warnings } => {
+                write!(f, "{taken} of {sent} rows taken, with {warnings} warnings")
+            }
         }
     }
 }
@@ -146,6 +154,9 @@ impl DialError {
                 Some("the port of the classic protocol (3306, not X's 33060)")
             }
             Problem::Broken(_) => Some("the server's error log"),
+            Problem::NoFileWanted | Problem::RowsLost { .. } => {
+                Some("multi-row INSERT instead of LOAD DATA")
+            }
             _ => None,
         }
     }
@@ -163,6 +174,9 @@ fn advice_for_code(code: u16) -> Option<&'static str> {
         1461 => "fewer connections or statements, or raise max_prepared_stmt_count",
         1153 => "a smaller statement, or raise max_allowed_packet",
         3159 => "the server's Unix socket, or require_secure_transport=OFF: TLS is not spoken here",
+        1148 | 3948 | 4166 => {
+            "SET GLOBAL local_infile=ON at the server, or multi-row INSERT instead of LOAD DATA"
+        }
         1251 => "an account with mysql_native_password or caching_sha2_password",
         _ => return None,
     })

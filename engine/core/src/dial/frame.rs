@@ -13,11 +13,37 @@ pub(crate) fn read_payload(
     sequence: &mut u8,
     payload: &mut Vec<u8>,
 ) -> io::Result<()> {
+    let header = read_header(stream)?;
+    read_from(header, stream, sequence, payload)
+}
+
+/// The same for a server that speaks out of turn: whatever number its first packet has.
+///
+/// # Errors
+/// Those of the stream, and `InvalidData` for a wrong number of a later packet.
+pub(crate) fn read_payload_out_of_turn(
+    stream: &mut impl Read,
+    payload: &mut Vec<u8>,
+) -> io::Result<()> {
+    let header = read_header(stream)?;
+    read_from(header, stream, &mut { header.sequence }, payload)
+}
+
+fn read_header(stream: &mut impl Read) -> io::Result<Header> {
+    let mut bytes = [0; HEADER_LENGTH];
+    stream.read_exact(&mut bytes)?;
+    Ok(Header::parse(bytes))
+}
+
+fn read_from(
+    first: Header,
+    stream: &mut impl Read,
+    sequence: &mut u8,
+    payload: &mut Vec<u8>,
+) -> io::Result<()> {
     payload.clear();
+    let mut header = first;
     loop {
-        let mut bytes = [0; HEADER_LENGTH];
-        stream.read_exact(&mut bytes)?;
-        let header = Header::parse(bytes);
         if header.sequence != *sequence {
             let text = format!("packet number {} where {} comes next", header.sequence, *sequence);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
@@ -30,6 +56,7 @@ pub(crate) fn read_payload(
         if !header.continues() {
             return Ok(());
         }
+        header = read_header(stream)?;
     }
 }
 
@@ -60,5 +87,8 @@ mod tests {
     fn a_wrong_sequence_number_is_an_error() {
         let error = read(b"\x00\0\0\x05").expect_err("a wrong number");
         assert_eq!(error.to_string(), "packet number 5 where 0 comes next");
+        let mut payload = Vec::new();
+        read_payload_out_of_turn(&mut &b"\x01\0\0\x05a"[..], &mut payload).expect("a payload");
+        assert_eq!(payload, b"a");
     }
 }

@@ -96,14 +96,28 @@ pub struct Login<'a> {
 }
 
 impl<'a> Login<'a> {
-    /// Takes the server's first payload. Gives the machine, what was greeted with, what is agreed
-    /// upon as bits of [`capability`], and a whole packet to send.
+    /// Begins as [`Self::begin_wanting`] with nothing further.
     ///
     /// # Errors
-    /// [`LoginError`] when the server refuses, or speaks another protocol.
+    /// The same.
     pub fn begin(
         credentials: Credentials<'a>,
         payload: &[u8],
+    ) -> Result<(Self, Handshake, u32, Vec<u8>), LoginError> {
+        Self::begin_wanting(credentials, payload, 0)
+    }
+
+    /// Takes the server's first payload. Gives the machine, what was greeted with, what is agreed
+    /// upon as bits of [`capability`], and a whole packet to send.
+    ///
+    /// `wanted` is asked for beside [`capability::CLIENT`], where the server offers it.
+    ///
+    /// # Errors
+    /// [`LoginError`] when the server refuses, or speaks another protocol.
+    pub fn begin_wanting(
+        credentials: Credentials<'a>,
+        payload: &[u8],
+        wanted: u32,
     ) -> Result<(Self, Handshake, u32, Vec<u8>), LoginError> {
         if payload.first() == Some(&ERR) {
             return Err(LoginError::Refused(ServerError::parse(payload)?));
@@ -114,8 +128,9 @@ impl<'a> Login<'a> {
         }
         let plugin =
             Plugin::from_name(greeting.plugin.as_bytes()).unwrap_or(Plugin::NativePassword);
-        let wanted = if credentials.database.is_empty() { 0 } else { capability::CONNECT_WITH_DB };
-        let agreed = greeting.capabilities & (capability::CLIENT | wanted);
+        let database =
+            if credentials.database.is_empty() { 0 } else { capability::CONNECT_WITH_DB };
+        let agreed = greeting.capabilities & (capability::CLIENT | database | wanted);
         let login = Self { credentials, nonce: greeting.nonce.clone(), plugin };
         let packet = login.response(agreed);
         Ok((login, greeting, agreed, packet))

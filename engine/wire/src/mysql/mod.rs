@@ -9,6 +9,7 @@ pub mod capability;
 pub mod command;
 pub mod handshake;
 pub mod lenenc;
+pub mod local_infile;
 pub mod login;
 pub mod packet;
 pub mod parameter;

@@ -198,6 +198,29 @@ def test_called_as_sysbench_it_is_sysbench(monkeypatch: pytest.MonkeyPatch) -> N
     assert seen == [["oltp_read_only", "run"]] * 2
 
 
+@pytest.mark.parametrize(
+    ("name", "version"), [("sysbench", "1.0.20"), ("sysbench-1.1", "1.1.0"), ("dbdyno", None)]
+)
+def test_a_link_to_the_program_is_sysbench_by_its_name(
+    tmp_path: Path, name: str, version: str | None
+) -> None:
+    program = Path(sys.executable).with_name("dbdyno")
+    assert program.is_file(), "the console script stands beside the interpreter it runs with"
+    link = tmp_path / name
+    link.symlink_to(program)
+    lab = str(Path(__main__.__file__).parents[1])
+    done = subprocess.run(
+        [link, "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": lab},
+    )
+    told = f"sysbench {version} (using dbdyno " if version else f"dbdyno {__version__} (engine "
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(told)
+
+
 def test_the_persona_starts_without_the_lab() -> None:
     code = (
         "import sys\n"

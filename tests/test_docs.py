@@ -60,8 +60,8 @@ def _check_sysbench(words: list[str]) -> None:
     for word in words:
         name = canonical(word.removeprefix("--").partition("=")[0])
         if word.startswith("--"):
-            own = by_name(option for test in OWN for option in of_test(test))
-            assert name in GLOBAL_TABLE or name in own, word
+            own = by_name(option for test in (*OWN, "oltp") for option in of_test(test))
+            assert name in {*GLOBAL_TABLE, *own, "test"}, word
         else:
             assert word in {*_engine.workloads(), "prepare", "run", "cleanup", "help"}, word
 

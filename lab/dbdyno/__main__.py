@@ -1,8 +1,8 @@
 """Where the program begins: chooses between the lab and sysbench's persona, and ends the process.
 
-Called as `sysbench`, or with `sysbench` as its first argument, it must start as quickly as the tool
-it stands in for, so nothing of the lab is imported before that is settled. Commands raise; this
-file alone turns errors into text on stderr and an exit status.
+Called as `sysbench` or `sysbench-1.1`, or with `sysbench` as its first argument, it must start as
+quickly as the tool it stands in for, so nothing of the lab is imported before that is settled.
+Commands raise; this file alone turns errors into text on stderr and an exit status.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ INTERRUPTED: Final = 130
 """What typer makes of a KeyboardInterrupt before anybody else can see it."""
 
 
+PERSONAS: Final = {"sysbench": ("sysbench",), "sysbench-1.1": ("sysbench", "--compat=1.1")}
+"""First arguments by the name under which the program is called, as by a link."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line (without the program's name) and returns the exit status.
 
@@ -26,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         argv = sys.argv[1:]
-        if os.path.basename(sys.argv[0]) == "sysbench":  # noqa: PTH119 - pathlib costs 6 ms
-            argv = ["sysbench", *argv]
+        called = os.path.basename(sys.argv[0])  # noqa: PTH119 - pathlib costs 6 ms
+        argv = [*PERSONAS.get(called, ()), *argv]
     try:
         if argv and argv[0] == "sysbench":
             from dbdyno import sysbench

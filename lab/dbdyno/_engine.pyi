@@ -23,6 +23,8 @@ class Histogram:
         """Adds one value; values beyond the range count at its end."""
     def add(self, other: Histogram) -> None:
         """Adds the other's counts to this one."""
+    def recorded(self) -> list[tuple[int, int]]:
+        """Middle in ns and count of every size class that was hit, smallest first."""
     def quantile(self, fraction: float) -> int:
         """The value in ns at or below which `fraction` of the counts lie; 0 when empty."""
     def count(self) -> int:
@@ -49,7 +51,14 @@ def run(spec: str, on_interval: Callable[[str], None] | None, stop: Stop) -> str
     """
 
 def prepare(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) -> str:
-    """Creates and fills the tables of a dataset spec (JSON); returns a JSON report."""
+    """Creates and fills the tables of a dataset spec (JSON).
+
+    Returns:
+        JSON: tables, rows, seconds, and of these the seconds of the stages create, insert, index.
+    """
+
+def prewarm(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) -> str:
+    """Reads the tables of a dataset spec (JSON, as for `prepare`) into the server's memory."""
 
 def cleanup(spec: str) -> str:
     """Drops the tables of a dataset spec (JSON)."""

@@ -77,3 +77,17 @@ def test_the_floor_is_measured_beside_the_engine(tmp_path: Path) -> None:
     assert {*ways, "engine"} <= {sample["program"] for sample in samples}
     assert all(sample["cpu_us_per_query"] > 0 for sample in samples)
     assert all(sample["queries_per_s"] > 100 for sample in samples)
+
+
+def test_prepare_compares_three_ways_to_load_on_one_server(tmp_path: Path) -> None:
+    if shutil.which("sysbench") is None:
+        pytest.skip("sysbench is not installed; `make test` as root installs it")
+    samples = tmp_path / "samples.json"
+    size = ["--shapes", "2x3000", "--threads", "2", "--repeats", "1", "--target", "0"]
+    bench("prepare", *size, "--json", str(samples))
+    content = read(samples)
+    programs = sorted(sample["program"] for sample in content["samples"])
+    assert programs == ["infile", "insert", "sysbench"]
+    assert all(sample["wall_s"] > 0 for sample in content["samples"])
+    for stages in content["rows"][0]["stages_s"].values():
+        assert all(stages[name] > 0 for name in ("create", "insert", "index"))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from dbdyno import _engine
-from dbdyno._engine import Histogram
 from dbdyno.sysbench import main
-
-MS = 1_000_000
+from made_intervals import interval, news
 
 
 class FakeStop:
@@ -27,44 +24,6 @@ class FakeStop:
         return self._is_set
 
 
-def interval(start_s: float, end_s: float, latencies_ms: list[int], phase: str) -> dict[str, Any]:
-    histogram = Histogram()
-    for latency_ms in latencies_ms:
-        histogram.record(latency_ms * MS)
-    events = len(latencies_ms)
-    return {
-        "phase": phase,
-        "start_s": start_s,
-        "end_s": end_s,
-        "events": events,
-        "reads": 14 * events,
-        "writes": 4 * events,
-        "others": 2 * events,
-        "errors": {"1213": 1} if phase == "measured" else {},
-        "restarts": 1,
-        "reconnects": 0,
-        "bytes_received": 1,
-        "bytes_sent": 1,
-        "latency_ns_sum": sum(latencies_ms) * MS,
-        "latency_ns_min": min(latencies_ms, default=0) * MS,
-        "latency_ns_max": max(latencies_ms, default=0) * MS,
-        "histograms": {"event": b64encode(histogram.encode()).decode()} if events else {},
-    }
-
-
-def news(interval: dict[str, Any], connections: int, percentiles: list[int]) -> dict[str, Any]:
-    counts = ("phase", "events", "reads", "writes", "others", "reconnects")
-    return {
-        **{name: interval[name] for name in counts},
-        "at_s": interval["end_s"],
-        "connections": connections,
-        "queries": interval["reads"] + interval["writes"] + interval["others"],
-        "errors": sum(interval["errors"].values()),
-        "seconds": interval["end_s"] - interval["start_s"],
-        "latency_ms": {str(p): interval["latency_ns_max"] / MS for p in percentiles},
-    }
-
-
 class FakeEngine:
     """Keeps the specs it is given; `before_end` runs in the middle of a work, `raises` ends it."""
 
@@ -76,6 +35,7 @@ class FakeEngine:
             interval(2.0, 2.0125, [3], "drain"),
         ]
         self.failure: dict[str, Any] | None = None
+        self.more: dict[str, Any] = {}
         self.raises: Exception | None = None
         self.before_end: Callable[[FakeStop], None] = lambda stop: None
 
@@ -88,10 +48,16 @@ class FakeEngine:
     def run(self, spec: str, on_interval: Callable[[str], None], stop: FakeStop) -> str:
         asked = self._take(spec)
         for one in self.intervals:
-            on_interval(json.dumps(news(one, asked["connections"], asked["percentiles"])))
+            on_interval(json.dumps(news(one, asked)))
         self.before_end(stop)
         return json.dumps(
             {
+                "engine_version": "0.1.0",
+                "reactor": "io_uring",
+                "threads": 1,
+                "connections": asked["connections"],
+                "server_version": "8.0.31",
+                "measured": {"cpu_s": 0.5, "cpu_share_max": 0.25},
                 "intervals": self.intervals,
                 "fairness": {
                     "events_mean": 4.5,
@@ -101,6 +67,7 @@ class FakeEngine:
                 },
                 "stopped_by": "stop" if stop.is_set() else "time",
                 "failure": self.failure,
+                **self.more,
             }
         )
 
@@ -115,6 +82,13 @@ class FakeEngine:
                 on_progress(json.dumps(progress))
         return json.dumps({"tables": asked["tables"], "rows": rows, "seconds": 1.0})
 
+    def prewarm(self, spec: str, on_progress: Callable[[str], None], stop: FakeStop) -> str:
+        self.before_end(stop)
+        asked = self._take(spec)
+        for table in range(1, asked["tables"] + 1):
+            on_progress(json.dumps({"table": table, "stage": "prewarm"}))
+        return "{}"
+
     def cleanup(self, spec: str) -> str:
         self._take(spec)
         return "{}"
@@ -127,7 +101,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     workloads += ["oltp_insert", "select_random_points", "select_random_ranges", "bulk_insert"]
     monkeypatch.setattr(_engine, "workloads", lambda: workloads, raising=False)
     monkeypatch.setattr(_engine, "Stop", FakeStop, raising=False)
-    for name in ("run", "prepare", "cleanup"):
+    for name in ("run", "prepare", "prewarm", "cleanup"):
         monkeypatch.setattr(_engine, name, getattr(fake, name), raising=False)
     monkeypatch.delenv("MYSQL_PWD", raising=False)
     monkeypatch.delenv("MYSQL_UNIX_PORT", raising=False)

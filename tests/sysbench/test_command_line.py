@@ -33,7 +33,7 @@ def test_nothing_is_abbreviated():
     with pytest.raises(
         Refusal, match=r"invalid option: --thread=4\n  hint: did you mean --threads"
     ):
-        command_line.workload_values(line, line.typed)
+        command_line.workload_values(line, "oltp_read_only", line.typed)
 
 
 @given(st.lists(st.text(max_size=10), max_size=6))

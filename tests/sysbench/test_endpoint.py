@@ -47,7 +47,24 @@ def test_a_port_that_is_none(port):
         of(mysql_host="h", mysql_port=port)
 
 
-@pytest.mark.parametrize("name", ["mysql_host", "mysql_port", "mysql_socket"])
-def test_several_servers_are_not_driven_yet(name):
-    with pytest.raises(Refusal, match="spreading connections over several servers"):
-        of(**{"mysql_host": "h", name: "1,2"})
+def test_hosts_and_ports_are_crossed_ports_first():
+    crossed = of(mysql_host="a,b", mysql_port="1,2")
+    assert crossed.endpoint == [
+        {"host": "a", "port": 1},
+        {"host": "a", "port": 2},
+        {"host": "b", "port": 1},
+        {"host": "b", "port": 2},
+    ]
+    assert crossed.described == "host 'a', port 1 (the first of 4)"
+
+
+def test_several_sockets_win_over_several_hosts(monkeypatch):
+    assert of(mysql_host="a,b", mysql_socket="/1.sock,/2.sock").endpoint == [
+        {"socket": "/1.sock"},
+        {"socket": "/2.sock"},
+    ]
+    monkeypatch.setenv("MYSQL_UNIX_PORT", "/s.sock")
+    assert of(mysql_host="localhost,db").endpoint == [
+        {"socket": "/s.sock"},
+        {"host": "db", "port": 3306},
+    ]

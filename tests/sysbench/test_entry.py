@@ -16,9 +16,7 @@ ON_STDERR = {
         "invalid option: --skip_trx=maybe\n  hint: it takes on or off\n"
     ),
     "oltp_read_write --threads=1K run": "Invalid value for the 'threads' option: '1K'\n",
-    "oltp_read_write --percentile=99.9 run": (
-        "Invalid value for the 'percentile' option: '99.9'\n"
-    ),
+    "oltp_read_write --percentile=p99 run": ("Invalid value for the 'percentile' option: 'p99'\n"),
     "oltp_read_write walk": "Unknown command: walk\n",
 }
 
@@ -48,7 +46,9 @@ FATAL = {
     "oltp_reed_write run": (
         "Cannot find benchmark 'oltp_reed_write': no such built-in test, file or module"
     ),
-    "oltp_read_write": ("Command is required. Supported commands: prepare, run, cleanup, help"),
+    "oltp_read_write": (
+        "Command is required. Supported commands: prepare, prewarm, run, cleanup, help"
+    ),
     "oltp_read_write --db-ps-mode=zip run": "Invalid value for db-ps-mode: zip",
     "oltp_read_write --db-driver=oracle run": "invalid database driver name: 'oracle'",
     "oltp_read_write --mysql-host=h --mysql-port=0 run": (

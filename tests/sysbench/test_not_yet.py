@@ -6,15 +6,13 @@ from dbdyno.sysbench.not_yet import OPTIONS, driven
 from dbdyno.sysbench.options import GLOBAL_TABLE, OWN, WORKLOAD, by_name
 
 NOT_YET = {
-    "oltp_read_write --rate=100 run": "--rate: ",
-    "oltp_read_write --histogram run": "--histogram: ",
-    "oltp_read_write --warmup-time=5 run": "--warmup-time: ",
-    "oltp_read_write --num-threads=5 run": "--num-threads: ",
     "oltp_read_write --pgsql-host=h run": "--pgsql-host: ",
     "oltp_read_write --db-driver=pgsql run": "--db-driver=pgsql: ",
-    "oltp_read_write --mysql-ssl=on run": "--mysql-ssl: ",
-    "oltp_read_write --mysql-host=a,b run": "--mysql-host=a,b: ",
-    "oltp_read_write prewarm": "prewarm: ",
+    "oltp_read_write --mysql-compression --mysql-compression-algorithms=zstd run": (
+        "--mysql-compression-algorithms=zstd: "
+    ),
+    "--test=oltp --oltp-test-mode=sp run": "--oltp-test-mode=sp: ",
+    "--test=oltp --oltp-table-name=t run": "--oltp-table-name=t: ",
     "fileio run": "fileio: ",
     "": "no test: ",
 }
@@ -24,8 +22,9 @@ NOT_YET = {
 def test_what_is_not_driven_yet_is_said_by_name(sysbench, engine, line):
     assert sysbench(line) == 1
     expected = NOT_YET[line] + "this version of dbdyno does not do this yet: "
-    assert sysbench.stderr.startswith(expected)
-    assert sysbench.stderr.count("\n") == 1
+    told = [it for it in sysbench.stderr.splitlines() if not it.startswith("WARNING: the --test")]
+    assert told[0].startswith(expected)
+    assert len(told) == 1
     assert engine.specs == []
 
 
@@ -44,5 +43,5 @@ def test_an_option_is_driven_or_not_yet_but_never_both():
 
 
 def test_what_does_nothing_is_dropped_and_the_rest_kept():
-    typed = {"rate": "0", "mysql-ssl": "off", "threads": "8", "unheard-of": None}
+    typed = {"pgsql-port": "5432", "threads": "8", "unheard-of": None}
     assert driven(typed) == {"threads": "8", "unheard-of": None}

@@ -10,7 +10,11 @@ from dbdyno.sysbench.not_yet import OPTIONS
 from dbdyno.sysbench.options import DATABASE, GENERAL, LOG, MYSQL, OWN, RANDOM, WORKLOAD, of_test
 from dbdyno.sysbench.values import canonical
 
-ADDED = {"rand-zipfian-exp"}  # of sysbench 1.1
+# Of sysbench 1.1, and dbdyno's own.
+ADDED = {"rand-zipfian-exp", "warmup-time", "thread-init-timeout", "luajit-cmd", "compat"}
+ADDED |= {"mysql-ssl-ca", "mysql-ssl-cert", "mysql-ssl-key", "mysql-compression-algorithms"}
+ADDED |= {"arrival", "think-time", "detail", "output", "output-file"}
+ADDED_TO_TESTS = {"create_table_options", "reconnect"}
 PROGRAM = shutil.which("sysbench", path="/usr/bin:/usr/local/bin")
 OURS = {option.name: option.default for option in (*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL)}
 
@@ -41,7 +45,7 @@ def test_the_defaults_are_those_of_sysbench():
 
 @pytest.mark.parametrize("test", ["oltp_read_write", *OWN])
 def test_the_options_of_a_test_are_those_of_sysbench(test):
-    ours = {option.name: option.default for option in of_test(test)}
+    ours = {it.name: it.default for it in of_test(test) if it.name not in ADDED_TO_TESTS}
     theirs = helped(test, "help")
     assert ours == theirs
     assert [*ours] == [*theirs]

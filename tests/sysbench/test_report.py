@@ -1,83 +1,80 @@
-"""The report's arithmetic: a run is the sum of its intervals. Its layout is in test_work."""
+"""The report's shape at its edges; whole texts are in test_running and test_real_sysbench."""
 
-from base64 import b64encode
+import pytest
 
-from hypothesis import given
-from hypothesis import strategies as st
+from dbdyno.sysbench.general import General
+from dbdyno.sysbench.options import GLOBAL_TABLE
+from dbdyno.sysbench.report import Ending, header, report
+from dbdyno.sysbench.totals import Totals
+from dbdyno.sysbench.values import Values
 
-from dbdyno._engine import Histogram
-from dbdyno.sysbench.report import Totals, final_report, interval_line
-
-MS = 1_000_000
-NEWS = {
-    "at_s": 3.0,
-    "connections": 8,
-    "events": 50,
-    "queries": 1000,
-    "reads": 700,
-    "writes": 200,
-    "others": 100,
-    "errors": 5,
-    "reconnects": 0,
-    "seconds": 2.0,
-    "latency_ms": {"99": 12.345},
-}
 FAIR = dict.fromkeys(("events_mean", "events_stddev", "seconds_mean", "seconds_stddev"), 0.0)
 
 
-def interval(number, latencies):
-    counts = Histogram()
-    for latency in latencies:
-        counts.record(latency)
-    return {
-        "start_s": float(number),
-        "end_s": number + 1.0,
-        "events": len(latencies),
-        "reads": 2 * len(latencies),
-        "writes": 1,
-        "others": 0,
-        "errors": {"1213": 1, "1205": 2},
-        "reconnects": 0,
-        "latency_ns_sum": sum(latencies),
-        "latency_ns_min": min(latencies, default=0),
-        "latency_ns_max": max(latencies, default=0),
-        "histograms": {"event": b64encode(counts.encode()).decode()} if latencies else {},
-    }
-
-
-def test_rates_are_of_the_interval_s_own_length():
-    assert interval_line(NEWS, 99) == (
-        "[ 3s ] thds: 8 tps: 25.00 qps: 500.00 (r/w/o: 350.00/100.00/50.00) "
-        "lat (ms,99%): 12.35 err/s: 2.50 reconn/s: 0.00"
-    )
-
-
-def test_without_percentile_the_line_keeps_its_shape():
-    assert " lat (ms,0%): 0.00 err/s: " in interval_line({**NEWS, "latency_ms": {}}, 0)
-
-
-@given(st.lists(st.lists(st.integers(1, 10**10), max_size=20), min_size=1, max_size=6))
-def test_the_totals_are_those_of_one_long_interval(parts):
-    totals = Totals.of([interval(number, part) for number, part in enumerate(parts)])
-    everything = [latency for part in parts for latency in part]
-    whole = Totals.of([interval(0, everything)])
-    assert totals.events == whole.events == totals.latency.count()
-    assert totals.latency_ns_sum == sum(everything)
-    assert totals.latency_ns_min == whole.latency_ns_min
-    assert totals.latency_ns_max == whole.latency_ns_max
-    assert totals.latency.quantile(0.95) == whole.latency.quantile(0.95)
-    assert totals.seconds == len(parts)
-    assert totals.errors == 3 * len(parts)
+def of(**typed):
+    options = {name.replace("_", "-"): value for name, value in typed.items()}
+    return General.of(Values(GLOBAL_TABLE, options))
 
 
 def test_a_run_without_events_or_time_has_a_report():
-    for intervals in ([], [interval(0, [])]):
-        report = final_report({"intervals": intervals, "fairness": FAIR}, 95)
-        assert "    transactions:                        0      (0.00 per sec.)" in report
-        assert "         95th percentile:                        0.00" in report
+    text = report(Totals.of([]), of(), Ending(0.0, FAIR))
+    assert "    transactions:                        0      (0.00 per sec.)" in text
+    assert "         95th percentile:                        0.00\n" in text
 
 
-def test_every_percentile_is_right_aligned_as_in_sysbench():
-    record = {"intervals": [interval(0, [5 * MS])], "fairness": FAIR}
-    for percentile, label in ((1, "  1th"), (99, " 99th"), (100, "100th")):
-        assert f"\n        {label} percentile:" in final_report(record, percentile)
+@pytest.mark.parametrize(
+    ("percentile", "row"),
+    [
+        ("1", "          1th percentile:                        0.00"),
+        ("99", "         99th percentile:                        0.00"),
+        ("100", "        100th percentile:                        0.00"),
+        ("99.9", "        99.9th percentile:                       0.00"),
+        ("99.99", "        99.99th percentile:                      0.00"),
+    ],
+)
+def test_every_percentile_ends_in_the_column_of_the_others(percentile, row):
+    text = report(Totals.of([]), of(percentile=percentile), Ending(0.0, FAIR))
+    assert f"\n{row}\n" in text
+    assert len(row) == len("         max:                                    0.00")
+
+
+def test_several_percentiles_have_a_row_each_in_order():
+    text = report(Totals.of([]), of(percentile="99.9,50,95"), Ending(0.0, FAIR))
+    rows = [line.split()[0] for line in text.splitlines() if "percentile" in line]
+    assert rows == ["50th", "95th", "99.9th"]
+
+
+def test_a_report_in_the_middle_has_no_fairness():
+    text = report(Totals.of([]), of(), Ending(3.0, None))
+    assert "Threads fairness" not in text
+    assert text.endswith("         sum:                                    0.00\n")
+    assert "total time:                          3.0000s" in text
+
+
+def test_the_header_names_what_was_asked_for():
+    general = of(
+        threads="4",
+        warmup_time="3",
+        rate="50",
+        think_time="5-10",
+        report_interval="0.5",
+        report_checkpoints="20,10",
+        rand_seed="7",
+        forced_shutdown=None,
+    )
+    assert header(general) == (
+        "Running the test with following options:\n"
+        "Number of threads: 4\n"
+        "Warmup time: 3s\n"
+        "Target transaction rate: 50/sec\n"
+        "Think time: 5-10 ms\n"
+        "Report intermediate results every 0.5 second(s)\n"
+        "Report checkpoint(s) at 10, 20 seconds\n"
+        "Initializing random number generator from seed (7).\n"
+        "\n"
+        "Forcing shutdown in 13.5 seconds\n"
+    )
+
+
+def test_one_think_time_is_one_number():
+    assert "\nThink time: 2.5 ms\n" in header(of(think_time="2.5"))

@@ -1,12 +1,16 @@
-"""Whole commands against a fake engine: what is printed, to the blank."""
+"""prepare and cleanup against a fake engine: what is printed, to the blank."""
 
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 from dbdyno import __version__, _engine
+from dbdyno.sysbench.output import Output
+from dbdyno.sysbench.work import cleanup, prepare, prewarm
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -22,29 +26,19 @@ def golden(name):
     return (GOLDEN / name).read_text().replace("VERSION", __version__)
 
 
-def test_a_whole_run_prints_what_sysbench_prints(sysbench):
-    line = "oltp_read_write --threads=2 --time=2 --report-interval=1 --rand-seed=7 run"
-    assert sysbench(line) == 0
-    assert sysbench.stdout == golden("sysbench_run.txt")
-    assert sysbench.stderr == ""
-
-
-def test_without_percentile_and_report_interval(sysbench):
-    line = "oltp_read_write --threads=2 --time=2 --percentile=0 --validate --rand-seed=7 run"
-    assert sysbench(line) == 0
-    assert sysbench.stdout == golden("sysbench_run_bare.txt")
-
-
-def test_an_interval_cut_short_has_no_line(sysbench, engine):
-    engine.intervals[1]["end_s"] = 1.5
-    assert sysbench("oltp_read_only --time=2 --report-interval=1 run") == 0
-    assert sysbench.stdout.count(" thds: ") == 1
-
-
 def test_prepare_tells_each_step_once(sysbench, engine):
     assert sysbench("oltp_read_write --tables=2 --table_size=500 --threads=2 prepare") == 0
     assert sysbench.stdout == golden("sysbench_prepare.txt")
     assert engine.specs[0]["seed"] == 1
+
+
+def test_a_terminal_sees_a_bar_beside_the_lines_of_prepare(engine, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert prepare(made(tables=1), Output(3)) == 0
+    told, bar = capsys.readouterr()
+    assert told.count("\n") == 3
+    assert "0 of 5 rows" in bar
+    assert bar.endswith("\r\x1b[K")
 
 
 def test_a_script_of_empty_tables_tells_of_no_rows(sysbench, engine):
@@ -67,17 +61,6 @@ def test_bulk_insert_tells_of_its_tables_as_sysbench_does(sysbench, engine, monk
     assert sysbench.stdout.endswith("Dropping table 'sbtest1'...\nDropping table 'sbtest2'...\n")
 
 
-def test_a_statement_that_is_never_prepared_fails_as_a_query(sysbench, engine):
-    engine.failure = {"code": 1062, "sqlstate": "23000", "message": "Dup", "statement": "inserts"}
-    for test, call in (
-        ("bulk_insert", "mysql_drv_query()"),
-        ("oltp_insert", "mysql_drv_query()"),
-        ("oltp_read_write", "mysql_stmt_execute()"),
-    ):
-        assert sysbench(f"{test} run") == 1
-        assert f"FATAL: {call} returned error 1062 (Dup)" in sysbench.stdout
-
-
 def test_cleanup_names_each_table(sysbench, engine):
     assert sysbench("oltp_read_write --tables=2 cleanup") == 0
     banner, told = sysbench.stdout.split("\n\n")
@@ -86,23 +69,40 @@ def test_cleanup_names_each_table(sysbench, engine):
     assert engine.specs[0]["tables"] == 2
 
 
-def test_verbosity_zero_prints_nothing(sysbench):
-    assert sysbench("oltp_read_write --verbosity=0 --report-interval=1 run") == 0
-    assert sysbench.stdout == ""
+def made(**changes):
+    """A request whose specs are those of the given changes."""
+    whole = {"tables": 2, "table_size": 5, "rows": 10, "endpoint": {}, **changes}
+    general = SimpleNamespace(threads=1)
+    return SimpleNamespace(
+        general=general,
+        prepare_spec=lambda: whole,
+        cleanup_spec=lambda: whole,
+        is_bulk_insert=lambda: False,
+    )
 
 
-def test_an_endless_run_is_warned_of(sysbench):
-    sysbench("oltp_read_write --time=0 run")
-    warning = "WARNING: Both event and time limits are disabled, running an endless test\n"
-    assert warning in sysbench.stdout
+def test_prewarm_names_each_table_as_each_version_does(engine, capsys):
+    request = made()
+    assert prewarm(request, Output(3)) == 0
+    assert capsys.readouterr().out == "Prewarming table sbtest1\nPrewarming table sbtest2\n"
+    request.general.compat = "1.1"
+    assert prewarm(request, Output(3)) == 0
+    assert capsys.readouterr().out == "Preloading table sbtest1\nPreloading table sbtest2\n"
 
 
-def test_a_signal_ends_the_run_with_its_report(sysbench, engine):
-    engine.before_end = interrupt
-    before = signal.getsignal(signal.SIGTERM)
-    assert sysbench("oltp_read_write --time=0 --events=0 run") == 128 + signal.SIGTERM
-    assert "    transactions:                        9      (4.47 per sec.)" in sysbench.stdout
-    assert signal.getsignal(signal.SIGTERM) == before
+def test_the_tables_of_older_scripts_are_told_of_in_their_words(engine, capsys):
+    assert prepare(made(layout="legacy", tables=1), Output(3)) == 0
+    assert capsys.readouterr().out == (
+        "Creating table 'sbtest1'...\nInserting 5 records into 'sbtest1'\n"
+        "Creating secondary indexes on 'sbtest1'...\n"
+    )
+    assert prepare(made(layout="legacy_one", tables=1), Output(3)) == 0
+    told = "Creating table 'sbtest'...\nCreating 5 records in table 'sbtest'...\n"
+    assert capsys.readouterr().out == told
+    assert cleanup(made(layout="legacy_one", tables=1), Output(3)) == 0
+    assert cleanup(made(layout="bulk_insert", first_table=0), Output(3)) == 0
+    dropped = [f"Dropping table '{name}'...\n" for name in ("sbtest", "sbtest0", "sbtest1")]
+    assert capsys.readouterr().out == "".join(dropped)
 
 
 def test_an_interrupted_prepare_says_so_and_how_far_it_came(sysbench, engine):

@@ -35,6 +35,10 @@ impl Histogram {
         self.counts.add(&other.counts);
     }
 
+    fn recorded(&self) -> Vec<(u64, u64)> {
+        self.counts.recorded()
+    }
+
     fn quantile(&self, fraction: f64) -> u64 {
         self.counts.quantile(fraction)
     }

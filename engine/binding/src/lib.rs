@@ -18,5 +18,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::run, module)?)?;
     module.add_function(wrap_pyfunction!(load::prepare, module)?)?;
+    module.add_function(wrap_pyfunction!(load::prewarm, module)?)?;
     module.add_function(wrap_pyfunction!(load::cleanup, module)?)
 }

@@ -1,4 +1,4 @@
-//! `run`, `prepare`, `cleanup` and the flag that stops them. Specs and results cross as JSON, so
+//! `run`, `prepare`, `prewarm`, `cleanup` and the flag that stops them. Specs and results cross as JSON, so
 //! that the same text works from Python, through a pipe and out of a file.
 //!
 //! The GIL is released while the engine works and taken only to tell an interval. A callback that
@@ -74,6 +74,23 @@ pub fn prepare(
     let mut listener = Listener::new(on_progress, &stop.flag);
     let report =
         py.detach(|| dataset::prepare(&spec, &mut |progress| listener.tell(&progress), &stop.flag));
+    listener.finish()?;
+    json(&report.map_err(|failure| refused(&failure))?)
+}
+
+/// Reads the tables of a dataset spec (JSON) into the server's memory; returns a JSON report.
+#[pyfunction]
+#[pyo3(signature = (spec, on_progress, stop))]
+pub fn prewarm(
+    py: Python<'_>,
+    spec: &str,
+    on_progress: Option<Py<PyAny>>,
+    stop: &Stop,
+) -> PyResult<String> {
+    let spec: dataset::PrepareSpec = parsed(spec)?;
+    let mut listener = Listener::new(on_progress, &stop.flag);
+    let report =
+        py.detach(|| dataset::prewarm(&spec, &mut |progress| listener.tell(&progress), &stop.flag));
     listener.finish()?;
     json(&report.map_err(|failure| refused(&failure))?)
 }

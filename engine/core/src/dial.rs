@@ -8,6 +8,7 @@ mod endpoint;
 mod entry;
 mod error;
 pub(crate) mod frame;
+mod load;
 pub(crate) mod socket;
 pub(crate) mod stream;
 mod transport;
@@ -20,11 +21,12 @@ use std::time::Duration;
 use dbdyno_wire::mysql::packet::packets_in;
 use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
-use dbdyno_wire::mysql::{command, lenenc, result_set};
+use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
 
 pub use self::endpoint::{Endpoint, Login};
 pub use self::error::DialError;
 use self::error::Problem;
+pub use self::load::FILE_NAME;
 use self::socket::Socket;
 use self::stream::Stream;
 pub use self::transport::Transport;
@@ -41,6 +43,7 @@ pub struct Session {
     stream: Stream,
     endpoint: Endpoint,
     server_version: String,
+    connection_id: u32,
     deprecate_eof: bool,
     scanner: Scanner,
     request: Vec<u8>,
@@ -81,11 +84,35 @@ impl Session {
         transport: &Transport,
         timeout: Duration,
     ) -> Result<Self, DialError> {
+        Self::open(endpoint, login, transport, timeout, 0)
+    }
+
+    /// [`Self::connect_over`] for a session that may also [`Self::load`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn connect_loader(
+        endpoint: &Endpoint,
+        login: &Login,
+        transport: &Transport,
+        timeout: Duration,
+    ) -> Result<Self, DialError> {
+        Self::open(endpoint, login, transport, timeout, capability::LOCAL_FILES)
+    }
+
+    fn open(
+        endpoint: &Endpoint,
+        login: &Login,
+        transport: &Transport,
+        timeout: Duration,
+        wanted: u32,
+    ) -> Result<Self, DialError> {
         let failed = |problem: Problem| DialError::session(endpoint, login, problem);
         let socket =
             Socket::connect(endpoint, timeout).map_err(|e| failed(Problem::Unreachable(e)))?;
         let mut stream = Stream::new(socket);
-        let entered = entry::enter(&mut stream, endpoint, login, transport).map_err(failed)?;
+        let entered =
+            entry::enter(&mut stream, endpoint, login, transport, wanted).map_err(failed)?;
         stream.socket.wait_forever().map_err(|e| failed(Problem::Broken(e)))?;
         let scanner = Scanner::new(entered.deprecate_eof);
         let is_compressed = stream.link.is_compressed();
@@ -93,6 +120,7 @@ impl Session {
             stream,
             endpoint: endpoint.clone(),
             server_version: entered.server_version,
+            connection_id: entered.connection_id,
             deprecate_eof: entered.deprecate_eof,
             scanner: if is_compressed { scanner.of_any_number() } else { scanner },
             request: Vec::new(),
@@ -104,6 +132,12 @@ impl Session {
     #[must_use]
     pub fn server_version(&self) -> &str {
         &self.server_version
+    }
+
+    /// The server's number for this session, by which another one can `KILL` it.
+    #[must_use]
+    pub const fn connection_id(&self) -> u32 {
+        self.connection_id
     }
 
     /// Whether `CLIENT_DEPRECATE_EOF` was agreed: the scanner of this session must know.

@@ -93,6 +93,17 @@ impl Histogram {
         self.counts.value_at_quantile(fraction)
     }
 
+    /// Every size class with counts in it, smallest first: the middle of its values, and its count.
+    #[must_use]
+    pub fn recorded(&self) -> Vec<(u64, u64)> {
+        let steps = self.counts.iter_recorded();
+        steps
+            .map(|step| {
+                (self.counts.median_equivalent(step.value_iterated_to()), step.count_at_value())
+            })
+            .collect()
+    }
+
     /// The histogram in HDR's deflated V2 encoding.
     ///
     /// # Panics
@@ -141,6 +152,19 @@ mod tests {
         histogram.record(u64::MAX);
         assert_eq!(histogram.count(), 1);
         assert!(histogram.max() >= LATENCY_NS_MAX);
+    }
+
+    #[test]
+    fn size_classes_are_told_by_their_middle() {
+        let mut histogram = Histogram::new();
+        for value in [7, 1_000_000, 1_000_001, 2_000_000_000] {
+            histogram.record(value);
+        }
+        let recorded = histogram.recorded();
+        assert_eq!(recorded.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [1, 2, 1]);
+        assert_eq!(recorded[0].0, 7);
+        assert!(recorded[1].0.abs_diff(1_000_000) <= 512, "{recorded:?}");
+        assert!(recorded[2].0.abs_diff(2_000_000_000) <= 1 << 20, "{recorded:?}");
     }
 
     #[test]

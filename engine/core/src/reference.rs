@@ -6,6 +6,7 @@
 //! [`RANGE_ROWS`] rows of [`ROW_LENGTH`] bytes, any other `SELECT` one row, everything else OK.
 
 mod answer;
+mod file;
 mod login;
 mod null;
 mod script;
@@ -27,7 +28,7 @@ use crate::dial::{Endpoint, Login};
 
 pub use self::answer::{RANGE_ROWS, ROW_LENGTH};
 pub use self::null::NullResponder;
-pub use self::script::{Fail, Malformed, Script, Stall};
+pub use self::script::{Fail, Files, Malformed, Script, Stall};
 
 /// How often a listener looks whether it should stop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(2);

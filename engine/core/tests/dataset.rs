@@ -1,8 +1,9 @@
 //! Loads through real sessions into the reference server, which keeps every statement.
 
 use dbdyno_core::dataset::{CleanupSpec, PrepareSpec, Progress, Report, Stage, cleanup, prepare};
+use dbdyno_core::dial::{CONNECT_TIMEOUT, Session};
 use dbdyno_core::error::Failure;
-use dbdyno_core::reference::{Fail, Reference, Script};
+use dbdyno_core::reference::{Fail, Files, Reference, Script};
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 
@@ -21,10 +22,19 @@ fn address(server: &Reference) -> Value {
 }
 
 fn load(server: &Reference, threads: u32) -> (Result<Report, Failure>, Vec<Progress>) {
+    load_by(server, threads, "auto")
+}
+
+fn load_by(
+    server: &Reference,
+    threads: u32,
+    way: &str,
+) -> (Result<Report, Failure>, Vec<Progress>) {
     let mut spec = address(server);
     spec["table_size"] = json!(ROWS);
     spec["seed"] = json!(11);
     spec["threads"] = json!(threads);
+    spec["load"] = json!(way);
     let spec: PrepareSpec = serde_json::from_value(spec).expect("a sound specification");
     let mut told = Vec::new();
     let report = prepare(&spec, &mut |progress| told.push(progress), &AtomicBool::new(false));
@@ -45,9 +55,11 @@ fn a_load_is_the_same_through_one_session_and_through_three() {
         let report = report.expect("nothing is refused");
         assert_eq!((report.tables, report.rows), (2, u64::from(2 * ROWS)));
         assert_eq!(told.last().map(|it| it.stage), Some(Stage::Index));
-        (told.len(), sorted_log(&server))
+        let mut log = sorted_log(&server);
+        log.retain(|it| it != "SELECT @@GLOBAL.local_infile"); // each session asks
+        (told.len(), log)
     });
-    assert_eq!(one, three);
+    assert!(one == three, "the statements are the same");
     let (_, log) = one;
     let begin_with = |head: &str| log.iter().filter(|it| it.starts_with(head)).count();
     assert_eq!(begin_with("CREATE TABLE sbtest"), 2);
@@ -85,6 +97,48 @@ fn a_refusal_reaches_the_caller_with_its_code_and_a_hint() {
         assert!(failure.statement.starts_with(word), "{}", failure.statement);
         assert!(failure.statement.len() < 300, "not half a megabyte of rows");
     }
+}
+
+#[test]
+fn files_are_streamed_and_their_rows_counted() {
+    for threads in [1, 3] {
+        let server = started(Script { files: Some(Files::Taken), ..Script::default() });
+        let report = load_by(&server, threads, "infile").0.expect("nothing is refused");
+        let stages = report.stages.expect("a load has stages");
+        let sum = stages.create + stages.insert + stages.index;
+        assert!(stages.insert > 0.0 && sum <= report.seconds, "{report:?}");
+        assert_eq!(report.rows, u64::from(2 * ROWS));
+        let log = sorted_log(&server);
+        let loads = log.iter().filter(|it| it.starts_with("LOAD DATA LOCAL INFILE"));
+        assert_eq!((loads.count(), log.len()), (4, 8));
+    }
+}
+
+#[test]
+fn a_file_that_goes_wrong_ends_the_load_with_what_the_server_said() {
+    for (files, code, words) in [
+        (Files::RefusesAfter(200_000), Some(1114), "The table 'sbtest1' is full"),
+        (Files::DiesAfter(200_000), None, "wanted the answer to \"LOAD DATA"),
+        (Files::Foreign, None, "asks for a local file"),
+        (Files::LosesOne, None, "24999 of 25000 rows taken, with 0 warnings; try multi-row INSERT"),
+    ] {
+        let server = started(Script { files: Some(files), ..Script::default() });
+        let failure = load_by(&server, 1, "infile").0.expect_err("a failure");
+        assert_eq!((failure.stage, failure.code), ("insert", code), "{files:?}");
+        assert!(failure.message.contains(words), "{files:?}: {}", failure.message);
+        assert!(failure.message.contains("; 0 of 60000 rows were loaded"), "{}", failure.message);
+        assert_eq!(failure.statement, "LOAD DATA INTO sbtest1, rows 1 to 25000");
+    }
+}
+
+#[test]
+fn a_session_that_does_not_load_never_answers_a_request_for_a_file() {
+    let server = started(Script { files: Some(Files::Foreign), ..Script::default() });
+    let mut session =
+        Session::connect(&server.endpoint(), &server.login(), CONNECT_TIMEOUT).expect("a session");
+    let sql = "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t";
+    let refusal = session.execute(sql).expect_err("a refusal").to_string();
+    assert!(refusal.contains("asks for a local file"), "{refusal}");
 }
 
 #[test]

@@ -185,9 +185,14 @@ fn unusable_parameters_are_named() {
 
 const DRAWS: u32 = 200_000;
 
-/// Chi-square of `DRAWS` draws of `1..=size` against `probability(value)`; values expected fewer
-/// than ten times are pooled with their neighbours.
-fn assert_follows(distribution: Distribution, size: u32, cumulative: impl Fn(u32) -> f64) {
+/// Chi-square of `DRAWS` draws of `1..=size` against `cumulative(value)`, and the bound that chance
+/// alone passes once in 10,000 times. Values expected fewer than ten times are pooled with their
+/// neighbours. The seed is fixed, so the outcome is the same on every machine.
+fn chi_square(
+    distribution: Distribution,
+    size: u32,
+    cumulative: impl Fn(u32) -> f64,
+) -> (f64, f64) {
     let law = distribution.over(1, size);
     let mut random = Random::for_stream(20_260_101, u64::from(size));
     let mut counts = vec![0_u32; size as usize + 1];
@@ -209,8 +214,17 @@ fn assert_follows(distribution: Distribution, size: u32, cumulative: impl Fn(u32
     }
     assert!((cumulative(size) - 1.0).abs() < 1e-9, "the law itself must sum to 1");
     assert!(cells > 10, "too few cells to say anything");
-    let bound = chi_square_bound(f64::from(cells - 1));
-    assert!(square < bound, "{distribution:?}: chi-square {square} of {cells} cells > {bound}");
+    (square, chi_square_bound(f64::from(cells - 1)))
+}
+
+fn assert_follows(distribution: Distribution, size: u32, cumulative: impl Fn(u32) -> f64) {
+    let (square, bound) = chi_square(distribution, size, cumulative);
+    assert!(square < bound, "{distribution:?}: chi-square {square} > {bound}");
+}
+
+fn assert_differs(distribution: Distribution, size: u32, cumulative: impl Fn(u32) -> f64) {
+    let (square, bound) = chi_square(distribution, size, cumulative);
+    assert!(square > bound, "{distribution:?}: chi-square {square}, bound {bound}");
 }
 
 /// The 99.99 % point (Wilson and Hilferty, PNAS 17 (1931), 684-688).
@@ -246,42 +260,62 @@ fn gaussian_follows_its_law() {
     }
 }
 
-#[test]
-fn special_follows_its_law() {
-    let (size, span, common) = (2001_u32, 2000.0, 0.25);
-    for percent in [1, 20] {
-        let zone = span * f64::from(percent) / 100.0;
-        let start = span / 2.0 - zone / 2.0;
-        assert_follows(
-            Distribution::Special { iterations: 12, percent, result: 75 },
-            size,
-            |value| {
-                let edge = f64::from(value);
-                let around = irwin_hall(12, 12.0 * (edge / span).min(1.0));
-                // One uniform draw of [0.25, 1), stretched over the zone, its floor below `value`.
-                let reached = ((edge - start) / (zone + 1.0)).clamp(common, 1.0) - common;
-                common * around + reached
-            },
-        );
+/// The law of `special`: `reached` is the part of a zone's width, from its end, that draws come to.
+fn special_law(size: u32, percent: u32, result: u32, reached: f64) -> impl Fn(u32) -> f64 {
+    let (span, common) = (f64::from(size - 1), 1.0 - f64::from(result) / 100.0);
+    let zone = span * f64::from(percent) / 100.0;
+    let start = span / 2.0 - zone / 2.0;
+    move |value| {
+        let edge = f64::from(value);
+        let around = irwin_hall(12, 12.0 * (edge / span).min(1.0));
+        let within = ((edge - start) / (zone + 1.0) - (1.0 - reached)) / reached;
+        common * around + (1.0 - common) * within.clamp(0.0, 1.0)
     }
 }
 
 #[test]
+fn special_follows_its_law() {
+    for (percent, result) in [(1, 75), (20, 75), (20, 50), (5, 90)] {
+        let distribution = Distribution::Special { iterations: 12, percent, result };
+        // The draw that chose the zone is used again, so its lowest values never come.
+        let reached = f64::from(result) / 100.0;
+        assert_follows(distribution, 2001, special_law(2001, percent, result, reached));
+    }
+}
+
+#[test]
+fn laws_that_are_nearly_right_are_told_apart() {
+    let special = Distribution::Special { iterations: 12, percent: 20, result: 75 };
+    assert_differs(special, 2001, special_law(2001, 20, 75, 1.0));
+    assert_differs(Distribution::Uniform {}, 1000, |value| (f64::from(value) / 1000.0).powf(1.1));
+    assert_differs(PARETO, 5000, |value| (f64::from(value) / 5000.0).powf(0.18));
+    assert_differs(Distribution::Gaussian { iterations: 11 }, 1000, |value| {
+        irwin_hall(12, 12.0 * f64::from(value) / 1000.0)
+    });
+    assert_differs(Distribution::Zipfian { exponent: 0.82 }, 1000, zipf_law(1000, 0.8));
+}
+
+#[test]
 fn pareto_follows_its_law() {
-    let inverse_power = 0.8_f64.ln() / 0.2_f64.ln();
-    assert_follows(PARETO, 5000, |value| (f64::from(value) / 5000.0).powf(inverse_power));
+    for h in [0.05, 0.2, 0.4] {
+        let inverse_power = f64::ln(1.0 - h) / f64::ln(h);
+        let law = |value| (f64::from(value) / 5000.0).powf(inverse_power);
+        assert_follows(Distribution::Pareto { h }, 5000, law);
+    }
+}
+
+fn zipf_law(size: usize, exponent: f64) -> impl Fn(u32) -> f64 {
+    let mut sums = vec![0.0];
+    for rank in 1..=size {
+        sums.push(sums[rank - 1] + (rank as f64).powf(-exponent));
+    }
+    move |value| sums[value as usize] / sums[size]
 }
 
 #[test]
 fn zipfian_follows_its_law() {
     for exponent in [0.0, 0.8, 1.0, 1.5] {
-        let mut sums = vec![0.0];
-        for rank in 1..=1000 {
-            sums.push(sums[rank - 1] + (rank as f64).powf(-exponent));
-        }
-        assert_follows(Distribution::Zipfian { exponent }, 1000, |value| {
-            sums[value as usize] / sums[1000]
-        });
+        assert_follows(Distribution::Zipfian { exponent }, 1000, zipf_law(1000, exponent));
     }
 }
 

@@ -5,6 +5,7 @@
 use dbdyno_wire::mysql::command::Command;
 use dbdyno_wire::mysql::compressed::{Codec, FrameError, Frames};
 use dbdyno_wire::mysql::handshake::{AuthSwitch, Handshake, HandshakeResponse, parse_tls_request};
+use dbdyno_wire::mysql::local_infile::FileRequest;
 use dbdyno_wire::mysql::login::{self, Credentials, Login};
 use dbdyno_wire::mysql::scanner::{ReplyShape, Scanner};
 use dbdyno_wire::mysql::{auth, parameter, response, result_set};
@@ -64,6 +65,7 @@ fn understand(bytes: &[u8]) {
     let _ = (response::Ok::parse(bytes), response::parse_eof(bytes));
     let _ = (response::ServerError::parse(bytes), response::PrepareOk::parse(bytes));
     let _ = (result_set::parse_column_count(bytes), result_set::parse_text_row(bytes, 3));
+    let _ = FileRequest::parse(bytes).map(|request| request.is_for("rows"));
 }
 
 /// Packets with the right numbers, so that more than the first header is reached.

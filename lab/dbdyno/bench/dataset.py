@@ -22,6 +22,10 @@ WRITTEN_OUT_S: Final = 3600.0
 """A server that took rows may need long to write a large buffer pool out; killed, it had loaded
 them in vain."""
 
+ROWS_CHANGED: Final = 1
+"""How often it has changed which rows a seed makes; snapshots from before are not mixed with others.
+An engine's test holds the rows (`the_rows_of_a_seed_never_change`)."""
+
 
 def folder_of(folder: Path, plan: Plan, system: SystemPlan) -> Path:
     """Where a system's files are: one folder for each system, settings and dataset.
@@ -31,7 +35,7 @@ def folder_of(folder: Path, plan: Plan, system: SystemPlan) -> Path:
     about = json.dumps(
         [
             *(system.label, system.reference, dict(sorted(system.settings.items()))),
-            *(dataset_hash(plan), _engine.version()),  # another engine may draw other rows
+            *(dataset_hash(plan), _engine.version(), ROWS_CHANGED),
         ]
     )
     name = re.sub(r"[^A-Za-z0-9.]+", "-", system.label)[:24]

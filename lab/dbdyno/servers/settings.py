@@ -30,6 +30,7 @@ COMMON: Final[Mapping[str, str]] = {
     "performance_schema": "OFF",
     "ssl": "OFF",
     "skip_name_resolve": "ON",
+    "local_infile": "ON",  # off by default from 8.0: rows are then loaded the same way everywhere
     "max_connections": "1024",
     "max_prepared_stmt_count": "1000000",
     "table_open_cache": "2000",

@@ -1,11 +1,15 @@
-"""Where the server is: a named socket, else the client library's own for localhost, else TCP."""
+"""Where the servers are: named sockets, else the client library's own for localhost, else TCP.
+
+Several hosts and several ports are every host with every port, the ports first, as in sysbench;
+connections go to the addresses in turn.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.not_yet import refusal
 from dbdyno.sysbench.refusal import fatal
 from dbdyno.sysbench.values import Values
 
@@ -22,30 +26,39 @@ DEFAULT_SOCKETS = (
 
 
 class Address(NamedTuple):
-    """A server's address for the engine, and how sysbench names it in messages."""
+    """The servers' addresses for the engine (one, or a list), and how messages name them."""
 
-    endpoint: dict[str, Any]
+    endpoint: dict[str, Any] | list[dict[str, Any]]
     described: str
 
 
 def address(values: Values) -> Address:
-    """The one address of the options.
+    """The addresses of the options.
 
     Raises:
-        Refusal: a port is none, or there are several addresses to spread the load over.
+        Refusal: a port is none, or there is no host or port at all.
     """
-    socket = _only(values, "mysql-socket")
-    if socket:
-        return Address({"socket": socket}, f"socket '{socket}'")
-    host, port_text = _only(values, "mysql-host"), _only(values, "mysql-port")
-    for what, text in (("hosts", host), ("ports", port_text)):
-        if not text:
+    named = [({"socket": path}, f"socket '{path}'") for path in values.items("mysql-socket")]
+    found = named or _of_hosts(values.items("mysql-host"), values.items("mysql-port"))
+    endpoints = [endpoint for endpoint, _ in found]
+    described = found[0][1]
+    if len(found) == 1:
+        return Address(endpoints[0], described)
+    return Address(endpoints, f"{described} (the first of {len(found)})")
+
+
+def _of_hosts(hosts: Sequence[str], ports: Sequence[str]) -> list[tuple[dict[str, Any], str]]:
+    for what, items in (("hosts", hosts), ("ports", ports)):
+        if not items:
             raise fatal(f"No MySQL {what} specified, aborting")
-    port = _port(port_text)
+    return [_of_host(host, _port(port)) for host in hosts for port in ports]
+
+
+def _of_host(host: str, port: int) -> tuple[dict[str, Any], str]:
     described = f"host '{host}', port {port}"
     if host == "localhost":
-        return Address({"socket": default_socket()}, described)
-    return Address({"host": host, "port": port}, described)
+        return {"socket": default_socket()}, described
+    return {"host": host, "port": port}, described
 
 
 def default_socket() -> str:
@@ -54,13 +67,6 @@ def default_socket() -> str:
         return named
     there = (path for path in DEFAULT_SOCKETS if os.path.exists(path))  # noqa: PTH110 - start-up
     return next(there, DEFAULT_SOCKETS[0])
-
-
-def _only(values: Values, name: str) -> str:
-    items = values.items(name)
-    if len(items) > 1:
-        raise refusal(f"--{name}={','.join(items)}", "spreading connections over several servers")
-    return items[0] if items else ""
 
 
 def _port(text: str) -> int:

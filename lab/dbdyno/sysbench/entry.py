@@ -2,6 +2,7 @@
 
 The order of checks is sysbench's: a third word and general options before the banner, the test's
 name and its own options after it. Argument errors go to stderr, FATAL lines to stdout, both exit 1.
+Where a line is read otherwise than by sysbench, a note on stderr says so.
 """
 
 from __future__ import annotations
@@ -11,17 +12,28 @@ import sys
 from collections.abc import Callable, Sequence
 
 from dbdyno import _engine
-from dbdyno.sysbench import command_line, not_yet
-from dbdyno.sysbench.general import General
+from dbdyno.sysbench import aliases, command_line, compat, not_yet
+from dbdyno.sysbench.command_line import CommandLine
+from dbdyno.sysbench.general import VERBOSITY_MAX, General
 from dbdyno.sysbench.help_text import general_help, version, workload_help
+from dbdyno.sysbench.names import recognised
+from dbdyno.sysbench.options import GLOBAL_TABLE
 from dbdyno.sysbench.output import Output
 from dbdyno.sysbench.refusal import Refusal, argument_error, fatal
 from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.values import boolean
-from dbdyno.sysbench.work import cleanup, prepare, run
+from dbdyno.sysbench.running import run
+from dbdyno.sysbench.telling import is_text_asked
+from dbdyno.sysbench.values import Values, boolean
+from dbdyno.sysbench.work import cleanup, prepare, prewarm
 
 Command = Callable[[Request, Output], int]
-COMMANDS: dict[str, Command] = {"prepare": prepare, "run": run, "cleanup": cleanup}
+COMMANDS: dict[str, Command] = {
+    "prepare": prepare,
+    "prewarm": prewarm,
+    "warmup": prewarm,
+    "run": run,
+    "cleanup": cleanup,
+}
 _PIPE_CLOSED = 141
 
 
@@ -45,43 +57,86 @@ def _answer(argv: Sequence[str]) -> int:
     try:
         return _obey(argv)
     except Refusal as refusal:
-        stream = sys.stderr if refusal.to_stderr else sys.stdout
+        stream = sys.stdout if is_text_asked(argv) and not refusal.to_stderr else sys.stderr
         stream.write("\n".join(refusal.lines) + "\n")
         return refusal.exit_status
 
 
 def _obey(argv: Sequence[str]) -> int:
     line = command_line.read(argv)
-    for word, text in (("help", general_help), ("version", version)):
-        if word in line.typed and boolean(line.typed[word]):
-            sys.stdout.write(text())
-            return 0
-    typed = not_yet.driven(line.typed)
-    values = command_line.global_values(typed)
-    general = General.of(values)
-    output = Output(general.verbosity)
-    output.notice(version())
-    if line.test in (None, "-"):
-        raise not_yet.refusal("no test", "Lua scripts from the standard input; name a test")
-    assert line.test is not None
-    not_yet.check_test(line.test, _engine.workloads())
-    own_values = command_line.workload_values(line, typed)
-    command = _command(line.command)
-    if command is None:
-        sys.stdout.write(workload_help(line.test))
+    if boolean(line.typed.get("help", "off")):
+        sys.stdout.write(general_help())
         return 0
-    return command(Request(line.test, general, values, own_values), output)
+    release = compat.asked(line.typed)
+    if boolean(line.typed.get("version", "off")):
+        sys.stdout.write(version(release))
+        return 0
+    if "test" in line.typed and release == compat.V1_0:
+        sys.stderr.write(f"{command_line.TEST_IS_DEPRECATED}\n")
+    typed, warnings = aliases.applied(line.typed)
+    typed = not_yet.driven(typed)
+    values = command_line.global_values(typed, compat.table(GLOBAL_TABLE, release))
+    general, output = _general(values, warnings, line.command)
+    output.notice(version(release))
+    compat.refuse_removed(line.spelled, release)
+    test = _test(line, release)
+    typed.pop("test", None)
+    own_values = command_line.workload_values(line, test, typed)
+    command = _command(line.command, release)
+    if command is None:
+        sys.stdout.write(workload_help(test))
+        return 0
+    request = Request(test, general, values, own_values)
+    gaussian = compat.check_distribution(values, release)
+    _note([*line.notes, *([gaussian] if gaussian else []), *request.notes()])
+    return _done(command, request, output)
 
 
-def _command(word: str | None) -> Command | None:
+def _done(command: Command, request: Request, output: Output) -> int:
+    if command is run:
+        return prepare(request, output) if request.is_load() else run(request, output)
+    if command is prewarm and not request.has_prewarm():
+        raise argument_error(f"Unknown command: {compat.PREWARM[request.general.compat]}")
+    if request.is_dry():
+        _note(["--mysql-dry-run: there is no server and nothing is done"])
+        return 0
+    return command(request, output)
+
+
+def _general(
+    values: Values, warnings: Sequence[str], command: str | None
+) -> tuple[General, Output]:
+    """The general options, and what sysbench warns of before its banner at any verbosity."""
+    general = General.of(values)
+    if values.flag("mysql-debug"):
+        general = general._replace(verbosity=VERBOSITY_MAX)
+    is_text = general.telling.is_text() or command != "run"
+    stream = sys.stdout if is_text else sys.stderr
+    stream.writelines(f"WARNING: {text}\n" for text in warnings)
+    return general, Output(general.verbosity, is_text=is_text)
+
+
+def _test(line: CommandLine, release: str) -> str:
+    """The recognised name of the test; Refusal when there is none."""
+    if line.test is None or line.test == "-":
+        raise not_yet.refusal("no test", "Lua scripts from the standard input; name a test")
+    return recognised(
+        line.test, is_option=line.names_test, version=release, ours=_engine.workloads()
+    )
+
+
+def _command(word: str | None, release: str) -> Command | None:
     """What the word stands for; None for help."""
     if word == "help":
         return None
     if word is None:
-        names = ", ".join([*COMMANDS, "help"])
+        names = ", ".join(["prepare", compat.PREWARM[release], "run", "cleanup", "help"])
         raise fatal(f"Command is required. Supported commands: {names}")
-    if word in not_yet.COMMANDS:
-        raise not_yet.refusal(word, "reading the tables into the server's memory")
     if word not in COMMANDS:
         raise argument_error(f"Unknown command: {word}")
     return COMMANDS[word]
+
+
+def _note(notes: Sequence[str]) -> None:
+    sys.stderr.writelines(f"note: {text}\n" for text in notes)
+    sys.stderr.flush()

@@ -10,6 +10,7 @@ _STATEMENT_SHOWN = 300
 _CANNOT_CONNECT_SOCKET = 2002
 _CANNOT_CONNECT_TCP = 2003
 _CONNECTION_LOST = 2013
+_THREADS = {"1.0": "Thread", "1.1": "Threads"}
 
 THREAD_INIT = "`thread_init' function failed"
 COMMAND = "`sysbench.cmdline.call_command' function failed"
@@ -30,13 +31,16 @@ def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
     return {"stage": "spec", "message": str(error)}
 
 
-def begin_lines(failure: Mapping[str, Any], where: str, function: str) -> list[str]:
+def begin_lines(
+    failure: Mapping[str, Any], where: str, function: str, compat: str = "1.0"
+) -> list[str]:
     """Why a run, load or clean-up could not be begun or finished.
 
     Args:
         failure: {"code", "sqlstate", "message", "server_message", "statement", "stage"}.
         where: the server's address as in messages.
         function: what sysbench says failed, `THREAD_INIT` or `COMMAND`.
+        compat: whose words, "1.0" or "1.1".
     """
     message, stage = _words(failure), failure.get("stage")
     if stage in ("spec", "limits"):
@@ -56,7 +60,7 @@ def begin_lines(failure: Mapping[str, Any], where: str, function: str) -> list[s
     else:
         lines = [_returned("mysql_drv_query()", failure), f"{function}: {_sql_error(failure)}"]
     if function == THREAD_INIT:
-        lines.append("Thread initialization failed!")
+        lines.append(f"{_THREADS[compat]} initialization failed!")
     return [*lines, *_hints(failure)]
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno import __version__, _engine
+from dbdyno.sysbench.compat import RELEASES, V1_0
 from dbdyno.sysbench.options import DATABASE, GENERAL, LOG, MYSQL, RANDOM, of_test
 from dbdyno.sysbench.values import Option
-
-COMPATIBLE_WITH = "1.0.20"
 
 _SHAPES = {
     "BOOL": "[=on|off]",
@@ -21,9 +20,9 @@ _SHAPES = {
 }
 
 
-def version() -> str:
+def version(release: str = V1_0) -> str:
     """The first line of every command; scripts read "sysbench" and the number after it."""
-    return f"sysbench {COMPATIBLE_WITH} (using dbdyno {__version__})\n"
+    return f"sysbench {RELEASES[release]} (using dbdyno {__version__})\n"
 
 
 def general_help() -> str:
@@ -32,7 +31,7 @@ def general_help() -> str:
     return "\n".join(
         [
             "Usage:\n  sysbench [options]... [testname] [command]\n",
-            "Commands implemented by every test: prepare run cleanup help\n",
+            "Commands implemented by every test: prepare prewarm run cleanup help\n",
             _section("General options", GENERAL),
             _section("Pseudo-Random Numbers Generator options", RANDOM),
             _section("Log options", LOG),

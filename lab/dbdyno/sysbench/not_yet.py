@@ -1,7 +1,7 @@
 """What sysbench has and this version of dbdyno does not drive: refused by name, never ignored.
 
-An option that is set to what does nothing anyway (``--rate=0``, ``--mysql-ssl=off``) is accepted,
-so that command lines which spell out their defaults go on working.
+An option that is set to its default (``--pgsql-port=5432``) is accepted, so that command lines
+which spell out their defaults go on working.
 """
 
 from __future__ import annotations
@@ -21,47 +21,15 @@ class NotYet(NamedTuple):
     missing: str
 
 
-_OFF: frozenset[str | None] = frozenset({"off", "false", "0"})
-_ZERO: frozenset[str | None] = frozenset({"0", "", None})
-_UNSET: frozenset[str | None] = frozenset({"", None})
-_NONE: frozenset[str | None] = frozenset()
-
 _POSTGRES = "the PostgreSQL driver"
-_LEGACY = "the legacy names of options; write {} instead"
 
 OPTIONS = (
-    NotYet("rate", _ZERO, "load at a fixed rate"),
-    NotYet("warmup-time", _ZERO, "a warm-up before the measured time (sysbench 1.1)"),
-    NotYet("forced-shutdown", frozenset({"off"}), "ending a run with events in flight"),
-    NotYet("report-checkpoints", _UNSET, "reports in the middle of a run"),
-    NotYet("histogram", _OFF, "the printed histogram"),
-    NotYet("debug", _OFF, "debug output"),
-    NotYet("config-file", _NONE, "options from a file"),
-    NotYet("luajit-cmd", _UNSET, "Lua scripts (sysbench 1.1)"),
-    NotYet("thread-init-timeout", _NONE, "a limit for logging in (sysbench 1.1)"),
-    NotYet("tx-rate", _ZERO, "load at a fixed rate"),
-    NotYet("max-requests", _NONE, _LEGACY.format("--events")),
-    NotYet("max-time", _NONE, _LEGACY.format("--time")),
-    NotYet("num-threads", _NONE, _LEGACY.format("--threads")),
-    NotYet("test", _NONE, "the legacy way to name a test; write the name without --test="),
-    NotYet("db-debug", _OFF, "debug output"),
-    NotYet("mysql-ssl", _OFF | {"disabled"}, "TLS set by these options"),
-    NotYet("mysql-ssl-cipher", _UNSET, "TLS set by these options"),
-    NotYet("mysql-ssl-key", _UNSET, "TLS set by these options (sysbench 1.1)"),
-    NotYet("mysql-ssl-ca", _UNSET, "TLS set by these options (sysbench 1.1)"),
-    NotYet("mysql-ssl-cert", _UNSET, "TLS set by these options (sysbench 1.1)"),
-    NotYet("mysql-compression", _OFF, "the compressed protocol"),
-    NotYet("mysql-compression-algorithms", _NONE, "the compressed protocol (sysbench 1.1)"),
-    NotYet("mysql-debug", _OFF, "debug output"),
-    NotYet("mysql-dry-run", _OFF, "running without a server"),
-    NotYet("pgsql-host", _NONE, _POSTGRES),
-    NotYet("pgsql-port", _NONE, _POSTGRES),
-    NotYet("pgsql-user", _NONE, _POSTGRES),
-    NotYet("pgsql-password", _NONE, _POSTGRES),
-    NotYet("pgsql-db", _NONE, _POSTGRES),
-    NotYet("pgsql-sslmode", _NONE, _POSTGRES),
-    NotYet("reconnect", _ZERO, "connecting again after every N events (sysbench 1.1)"),
-    NotYet("create-table-options", _UNSET, "options for CREATE TABLE (sysbench 1.1)"),
+    NotYet("pgsql-host", frozenset({"localhost"}), _POSTGRES),
+    NotYet("pgsql-port", frozenset({"5432"}), _POSTGRES),
+    NotYet("pgsql-user", frozenset({"sbtest"}), _POSTGRES),
+    NotYet("pgsql-password", frozenset({"", None}), _POSTGRES),
+    NotYet("pgsql-db", frozenset({"sbtest"}), _POSTGRES),
+    NotYet("pgsql-sslmode", frozenset({"prefer"}), _POSTGRES),
 )
 _BY_NAME = {option.name: option for option in OPTIONS}
 
@@ -71,7 +39,6 @@ TESTS = (
     *("select_random_points", "select_random_ranges"),
     *("fileio", "cpu", "memory", "threads", "mutex"),
 )
-COMMANDS = ("prewarm", "warmup")
 
 
 def refusal(what: str, missing: str) -> Refusal:

@@ -5,23 +5,28 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
+from dbdyno.sysbench import legacy
+from dbdyno.sysbench.compat import PREWARM
 from dbdyno.sysbench.endpoint import Address, address
 from dbdyno.sysbench.general import General
+from dbdyno.sysbench.legacy import Legacy
+from dbdyno.sysbench.names import COMMON
 from dbdyno.sysbench.not_yet import refusal
 from dbdyno.sysbench.options import of_test
 from dbdyno.sysbench.refusal import fatal
-from dbdyno.sysbench.values import Values, is_whole_number_text
+from dbdyno.sysbench.transport import transport
+from dbdyno.sysbench.values import Values, whole
 
 PASSWORD_VARIABLE = "MYSQL_PWD"  # noqa: S105 - the variable's name
 BULK_INSERT = "bulk_insert"
 PREPARE_SEED = 1
 """sysbench's prepare ignores ``--rand-seed`` and starts where libc's generator starts."""
 
-_UNREPORTED_INTERVAL_S = 60
+_NOT_OF_EVENTS = ("pgsql_variant", "create_table_options", "reconnect")
 
 
 class Request(NamedTuple):
-    """One invocation: the test, and all options."""
+    """One invocation: the test under its recognised name, and all options."""
 
     test: str
     general: General
@@ -29,7 +34,7 @@ class Request(NamedTuple):
     own: Values
 
     def address(self) -> Address:
-        """Where the server is; Refusal when the options do not name one address."""
+        """Where the servers are; Refusal when the options name none."""
         return address(self.values)
 
     def run_spec(self) -> dict[str, Any]:
@@ -38,26 +43,22 @@ class Request(NamedTuple):
         Raises:
             Refusal: an option's value cannot be used.
         """
-        general = self.general
         return {
             **self._login(),
-            "connections": general.threads,
-            "window_s": general.time_s,
-            "events": general.events,
-            "interval_s": self.interval_s(),
-            "tell_begin": True,
-            "drain_s": 0,
+            **self.general.spec(),
             **self._seeding(),
             "prepared": self._prepared(),
-            "workload": {"name": self.test, "options": self._options()},
-            "distribution": general.distribution,
+            "workload": self._workload(),
+            "distribution": self.general.distribution,
             "ignore_errors": self._ignored_errors(),
-            "percentiles": [general.percentile] if general.percentile else [],
+            **self._connecting(),
         }
 
     def prepare_spec(self) -> dict[str, Any]:
         """The engine's spec of creating and filling the tables; Refusal as for `run_spec`."""
-        options = self._options()
+        common = {"distribution": self.general.distribution, "seed": PREPARE_SEED}
+        if legacy.is_legacy(self.test):
+            return {**self._login(), **common, **self._legacy().prepare()}
         if self.is_bulk_insert():
             return {
                 **self.cleanup_spec(),
@@ -67,37 +68,90 @@ class Request(NamedTuple):
                 "seed": PREPARE_SEED,
                 "threads": 1,
             }
+        options = self._options()
         # sysbench's own quirk: what oltp_insert is to number itself begins with empty tables.
         is_empty = self.test == "oltp_insert" and not options["auto_inc"]
+        table_options = self.own.text("create_table_options")
         return {
             **self._login(),
+            **common,
             "tables": options["tables"],
             "table_size": 0 if is_empty else options["table_size"],
-            "distribution": self.general.distribution,
-            "seed": PREPARE_SEED,
             "threads": self.general.threads,
             "auto_inc": options["auto_inc"],
             "secondary": options["secondary"],
             "create_secondary": options["create_secondary"],
             "engine": options["mysql_storage_engine"],
+            **({"table_options": table_options} if table_options else {}),
         }
 
     def cleanup_spec(self) -> dict[str, Any]:
         """The engine's spec of dropping the tables; Refusal as for `run_spec`."""
+        if legacy.is_legacy(self.test):
+            return {**self._login(), **self._legacy().cleanup()}
         tables = self.general.threads if self.is_bulk_insert() else self._options()["tables"]
         return {**self._login(), "tables": tables}
 
     def is_bulk_insert(self) -> bool:
         """Whether each connection has a table of its own, which the run fills."""
-        return self.test == BULK_INSERT
+        return self.test in (BULK_INSERT, legacy.BULK_INSERT)
+
+    def is_load(self) -> bool:
+        """Whether the command `run` creates and fills the tables (`parallel_prepare`)."""
+        return self.test == legacy.LOAD_BY_RUN
+
+    def has_prewarm(self) -> bool:
+        """Whether sysbench can read the test's tables into memory."""
+        return self.test != BULK_INSERT and not legacy.is_legacy(self.test)
 
     def is_prepared(self) -> bool:
         """Whether the test's statements are prepared ones; Refusal as for `run_spec`."""
+        if legacy.is_legacy(self.test):
+            return self._legacy().is_prepared() and self._prepared()
         return self.test not in (BULK_INSERT, "oltp_insert") and self._prepared()
 
-    def interval_s(self) -> int:
-        """Length of the recorded intervals; what is not reported is recorded in few of them."""
-        return self.general.report_interval_s or _UNREPORTED_INTERVAL_S
+    def is_dry(self) -> bool:
+        """Whether there is to be no server."""
+        return self.values.flag("mysql-dry-run")
+
+    def notes(self) -> list[str]:
+        """What the options mean here and not to sysbench; Refusal as for `run_spec`."""
+        notes = [*transport(self.values).notes]
+        if self.values.text("luajit-cmd"):
+            notes.append("--luajit-cmd has no effect: there is no LuaJIT to be switched")
+        return [*notes, *(self._legacy().notes() if legacy.is_legacy(self.test) else [])]
+
+    def _legacy(self) -> Legacy:
+        return Legacy(self.test, self.own, self.general.threads)
+
+    def _workload(self) -> dict[str, Any]:
+        if legacy.is_legacy(self.test):
+            return self._legacy().workload()
+        if self.test == COMMON:
+            raise fatal(
+                "`init' function failed: oltp_common has only prepare, cleanup and"
+                f" {PREWARM[self.general.compat]}: run one of the oltp_* tests on its tables"
+            )
+        return {"name": self.test, "options": self._options()}
+
+    def _connecting(self) -> dict[str, Any]:
+        """What a run says about its connections, where it says anything."""
+        if self.is_dry():
+            return {"dry_run": True}
+        fields: dict[str, Any] = {}
+        if self.values.was_typed("thread-init-timeout"):
+            limit_s = self.values.integer("thread-init-timeout")
+            if limit_s < 1:
+                raise fatal(f"Invalid value for --thread-init-timeout: {limit_s}.")
+            fields["connect_timeout_s"] = limit_s
+        if events := self._reconnects_every():
+            fields["reconnect_every"] = events
+        return fields
+
+    def _reconnects_every(self) -> int:
+        if legacy.is_legacy(self.test):
+            return self._legacy().reconnects_every()
+        return whole(self.own, "reconnect")
 
     def _login(self) -> dict[str, Any]:
         driver = self.values.text("db-driver") or "mysql"
@@ -111,6 +165,7 @@ class Request(NamedTuple):
             "user": self.values.text("mysql-user"),
             "password": password,
             "database": self.values.text("mysql-db"),
+            **transport(self.values).fields,
         }
 
     def _seeding(self) -> dict[str, Any]:
@@ -139,20 +194,12 @@ class Request(NamedTuple):
         """The workload's options for the engine, which checks their ranges."""
         options: dict[str, Any] = {}
         for option in of_test(self.test):
+            if option.name in _NOT_OF_EVENTS:
+                continue
             if option.kind == "BOOL":
                 options[option.name] = self.own.flag(option.name)
             elif option.kind == "DOUBLE":
-                options[option.name] = self._count(option.name)
-            elif option.name != "pgsql_variant":
+                options[option.name] = whole(self.own, option.name)
+            else:
                 options[option.name] = self.own.text(option.name)
         return options
-
-    def _count(self, name: str) -> int:
-        """A number of things; sysbench reads 1M as 1 and says nothing, which helps nobody."""
-        raw, number = self.own.raw(name) or "", self.own.number(name)
-        if not (is_whole_number_text(raw) and number.is_integer()):
-            raise fatal(
-                f"Invalid value for --{name}: '{raw}'. It must be a whole number; the numbers of"
-                " a test take no suffix K, M or G"
-            )
-        return int(number)

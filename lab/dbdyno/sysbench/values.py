@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from dbdyno.sysbench.refusal import argument_error
+from dbdyno.sysbench.refusal import argument_error, fatal
 
 Kind = Literal["BOOL", "INT", "SIZE", "DOUBLE", "STRING", "LIST", "FILE"]
 
@@ -137,3 +137,18 @@ class Values:
     def items(self, name: str) -> tuple[str, ...]:
         """A LIST option."""
         return items(self.raw(name))
+
+
+def whole(values: Values, name: str) -> int:
+    """A number of things; sysbench reads 1M as 1 and says nothing, which helps nobody.
+
+    Raises:
+        Refusal: the text is no whole number.
+    """
+    raw, found = values.raw(name) or "", values.number(name)
+    if not (is_whole_number_text(raw) and found.is_integer()):
+        raise fatal(
+            f"Invalid value for --{name}: '{raw}'. It must be a whole number; the numbers of"
+            " a test take no suffix K, M or G"
+        )
+    return int(found)

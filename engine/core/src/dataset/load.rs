@@ -7,11 +7,15 @@
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Barrier, Mutex, OnceLock};
+use std::time::Instant;
 
+use super::infile::{statement, write_part};
+use super::insert::inserts;
+use super::interrupt::Sessions;
 use super::rows::Chunk;
 use super::target::{Connect, Target};
-use super::{PrepareSpec, Progress, Stage, schema};
+use super::{PrepareSpec, Progress, Stage, Way, schema};
 use crate::error::Failure;
 use crate::random::Law;
 
@@ -22,54 +26,66 @@ struct News {
     rows: u64,
 }
 
+/// One of the sessions that load.
+struct Session {
+    target: Box<dyn Target>,
+    by_file: bool,
+}
+
 /// One load, shared by its sessions.
 struct Load<'a> {
     spec: &'a PrepareSpec,
     k: Law,
-    stop: &'a AtomicBool,
+    sessions: Sessions<'a>,
     failure: Mutex<Option<Failure>>,
     /// No further task is begun: something failed, or the load was stopped.
     over: AtomicBool,
     tasks_taken: [AtomicU64; Stage::ALL.len()],
+    begin: Instant,
+    /// When each stage ended, counted from the begin, s.
+    ended_s: [OnceLock<f64>; Stage::ALL.len()],
 }
 
-/// Loads as `spec` says and gives the number of rows.
+/// Loads as `spec` says; gives the number of rows, and the seconds that each stage took.
 pub(super) fn load(
     spec: &PrepareSpec,
     connect: &Connect<'_>,
     on_progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
-) -> Result<u64, Failure> {
+) -> Result<(u64, [f64; Stage::ALL.len()]), Failure> {
     let load = Load {
         spec,
         k: spec.distribution.over(1, spec.table_size),
-        stop,
+        sessions: Sessions::new(stop),
         failure: Mutex::new(None),
         over: AtomicBool::new(false),
         tasks_taken: Default::default(),
+        begin: Instant::now(),
+        ended_s: Default::default(),
     };
-    let sessions = load.sessions();
-    let barrier = Barrier::new(sessions);
+    let count = load.sessions_count();
+    let barrier = Barrier::new(count);
     let (sender, arriving) = channel();
     let rows_total = spec.rows();
     let mut rows_done = 0;
     std::thread::scope(|scope| {
-        for news in vec![sender; sessions] {
+        for news in vec![sender; count] {
             let (load, barrier) = (&load, &barrier);
             scope.spawn(move || load.work(connect, barrier, &news));
         }
-        for News { stage, table, rows } in arriving {
+        load.sessions.hear(&arriving, connect, |News { stage, table, rows }| {
             rows_done += rows;
             on_progress(Progress { table, rows_done, rows_total, stage });
-        }
+        });
     });
-    load.finish(rows_done)
+    let ended_s = load.ended_s.each_ref().map(|end| end.get().copied().unwrap_or_default());
+    let [create, insert, index] = ended_s;
+    load.finish(rows_done).map(|rows| (rows, [create, insert - create, index - insert]))
 }
 
 impl Load<'_> {
-    fn sessions(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let wanted = if self.spec.threads > 0 { self.spec.threads as usize } else { cores() };
+    fn sessions_count(&self) -> usize {
+        let wanted = self.spec.sessions();
         let tasks_most = Stage::ALL.map(|stage| self.tasks(stage)).into_iter().max().unwrap_or(1);
         wanted.min(usize::try_from(tasks_most).unwrap_or(usize::MAX)).max(1)
     }
@@ -86,19 +102,33 @@ impl Load<'_> {
 
     /// One session from its login to its end.
     fn work(&self, connect: &Connect<'_>, barrier: &Barrier, news: &Sender<News>) {
-        let mut session = connect().map_err(|failure| self.fail(failure)).ok();
+        let mut session = self.open(connect).map_err(|failure| self.fail(failure)).ok();
         for stage in Stage::ALL {
-            if let Some(target) = &mut session {
-                self.work_on(stage, &mut **target, news);
+            if let Some(session) = &mut session {
+                self.work_on(stage, session, news);
             }
-            barrier.wait();
+            if barrier.wait().is_leader() {
+                self.ended_s[stage as usize].get_or_init(|| self.begin.elapsed().as_secs_f64());
+            }
         }
     }
 
-    fn work_on(&self, stage: Stage, target: &mut dyn Target, news: &Sender<News>) {
+    fn open(&self, connect: &Connect<'_>) -> Result<Session, Failure> {
+        let mut target = self.sessions.connect(connect)?;
+        let by_file = self.spec.table_size > 0
+            && match self.spec.load {
+                Way::Insert => false,
+                Way::Infile => true,
+                // A server that does not know the variable does not know the statement.
+                Way::Auto => target.takes_files().unwrap_or(false),
+            };
+        Ok(Session { target, by_file })
+    }
+
+    fn work_on(&self, stage: Stage, session: &mut Session, news: &Sender<News>) {
         while let Some(task) = self.next_task(stage) {
-            if let Err(failure) = self.perform(stage, task, target, news) {
-                self.fail(Failure { stage: stage.name(), ..failure });
+            if let Err(failure) = self.perform(stage, task, session, news) {
+                self.fail(self.sessions.explained(Failure { stage: stage.name(), ..failure }));
             }
         }
     }
@@ -106,7 +136,7 @@ impl Load<'_> {
     fn next_task(&self, stage: Stage) -> Option<u64> {
         let task = self.tasks_taken[stage as usize].fetch_add(1, Ordering::Relaxed);
         let is_left = task < self.tasks(stage);
-        if is_left && self.stop.load(Ordering::Relaxed) {
+        if is_left && self.sessions.is_stopped() {
             self.fail(Failure::new(stage.name(), "stopped"));
         }
         (is_left && !self.over.load(Ordering::Relaxed)).then_some(task)
@@ -116,33 +146,73 @@ impl Load<'_> {
         &self,
         stage: Stage,
         task: u64,
-        target: &mut dyn Target,
+        session: &mut Session,
         news: &Sender<News>,
     ) -> Result<(), Failure> {
         let tables = u64::from(self.spec.tables);
-        let table = (task % tables) as u32 + 1;
+        let table = (task % tables) as u32 + self.spec.first_table;
         // The receiver outlives every session.
         let tell = |rows| news.send(News { stage, table, rows }).expect("somebody listens");
+        let target = &mut *session.target;
         match stage {
             Stage::Create => target.execute(&schema::create_table(self.spec, table))?,
-            Stage::Index => target.execute(&schema::create_index(table))?,
+            Stage::Index => target.execute(&schema::create_index(self.spec.layout, table))?,
             Stage::Insert => {
-                let chunk = Chunk::new(table, (task / tables) as u32, self.spec.table_size);
-                return chunk.inserts(self.spec.seed, &self.k, |insert| {
-                    self.check_stop()?;
-                    let named = |failure| named(failure, table, &insert.ids);
-                    target.execute(insert.sql).map_err(named)?;
-                    tell(insert.ids.clone().count() as u64);
-                    Ok(())
-                });
+                let PrepareSpec { layout, table_size, .. } = *self.spec;
+                let chunk = Chunk::new(layout, table, (task / tables) as u32, table_size);
+                return self.fill(&chunk, session, &tell);
             }
         }
         tell(0);
         Ok(())
     }
 
+    /// Loads a chunk by file, or by INSERT where the session's server does not take files.
+    fn fill(
+        &self,
+        chunk: &Chunk,
+        session: &mut Session,
+        tell: &dyn Fn(u64),
+    ) -> Result<(), Failure> {
+        if session.by_file {
+            let loaded = self.stream(chunk, &mut *session.target, tell);
+            let Err(failure) = &loaded else { return loaded };
+            if self.spec.load == Way::Infile || !is_file_refused(failure) {
+                return loaded;
+            }
+            session.by_file = false;
+        }
+        inserts(chunk, self.spec.seed, &self.k, |insert| {
+            self.check_stop()?;
+            let named = |failure| named(failure, "INSERT", chunk, &insert.ids);
+            session.target.execute(insert.sql).map_err(named)?;
+            tell(insert.ids.clone().count() as u64);
+            Ok(())
+        })
+    }
+
+    /// Loads a chunk as a file, which ends early when the load is stopped.
+    fn stream(
+        &self,
+        chunk: &Chunk,
+        target: &mut dyn Target,
+        tell: &dyn Fn(u64),
+    ) -> Result<(), Failure> {
+        let mut rows = chunk.rows(self.spec.seed, &self.k);
+        let mut sent = 0;
+        let mut next = |out: &mut Vec<u8>| {
+            let part = if self.check_stop().is_ok() { write_part(&mut rows, out) } else { 0 };
+            sent += part;
+            part
+        };
+        let loaded = target.load(&statement(chunk), &mut next);
+        loaded.map_err(|failure| named(failure, "LOAD DATA", chunk, &chunk.ids))?;
+        tell(sent);
+        self.check_stop()
+    }
+
     fn check_stop(&self) -> Result<(), Failure> {
-        let is_over = self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed);
+        let is_over = self.sessions.is_stopped() || self.over.load(Ordering::Relaxed);
         if is_over { Err(Failure::new(Stage::Insert.name(), "stopped")) } else { Ok(()) }
     }
 
@@ -162,9 +232,19 @@ impl Load<'_> {
     }
 }
 
+/// A server or something before it that takes no files, whatever its variable says.
+fn is_file_refused(failure: &Failure) -> bool {
+    const NOT_ALLOWED: u16 = 1148;
+    const LOCAL_FILES_DISABLED: u16 = 3948;
+    const LOCAL_FILES_DISABLED_IN_MARIADB: u16 = 4166;
+    let codes = [NOT_ALLOWED, LOCAL_FILES_DISABLED, LOCAL_FILES_DISABLED_IN_MARIADB];
+    failure.code.is_some_and(|code| codes.contains(&code))
+}
+
 /// A failed INSERT is half a megabyte; its place says more.
-fn named(failure: Failure, table: u32, ids: &RangeInclusive<u32>) -> Failure {
-    let statement = format!("INSERT INTO sbtest{table}, rows {} to {}", ids.start(), ids.end());
+fn named(failure: Failure, verb: &str, chunk: &Chunk, ids: &RangeInclusive<u32>) -> Failure {
+    let (table, first, last) = (chunk.table_name(), ids.start(), ids.end());
+    let statement = format!("{verb} INTO {table}, rows {first} to {last}");
     Failure { statement, ..failure }
 }
 

@@ -3,16 +3,23 @@
 //! One seed makes one dataset, on every machine and with any number of sessions; so two systems can
 //! be given the same rows, and a dataset can be made again years later.
 
+mod digits;
+mod infile;
+mod insert;
+mod interrupt;
 mod load;
+mod prewarm;
 mod rows;
 mod schema;
 mod spec;
 mod target;
 
-pub use spec::{CleanupSpec, Layout, PrepareSpec};
+pub use prewarm::{Prewarming, prewarm};
+pub use schema::Layout;
+pub use spec::{CleanupSpec, PrepareSpec, Way};
 
 use serde::Serialize;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::error::Failure;
@@ -24,7 +31,7 @@ use target::{Connect, connect};
 pub enum Stage {
     /// `CREATE TABLE`
     Create,
-    /// `INSERT`
+    /// `INSERT`, or `LOAD DATA`
     Insert,
     /// `CREATE INDEX`
     Index,
@@ -67,11 +74,26 @@ pub struct Report {
     pub rows: u64,
     /// Time it took, s.
     pub seconds: f64,
+    /// Of it the time of each stage of a load, s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StageSeconds>,
+}
+
+/// How long the stages of a load took, s; each waits for the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct StageSeconds {
+    /// Connecting, and `CREATE TABLE`.
+    pub create: f64,
+    /// The rows.
+    pub insert: f64,
+    /// `CREATE INDEX`
+    pub index: f64,
 }
 
 /// Creates and fills the tables of `spec`, telling each statement's end in the caller's thread.
 ///
-/// `stop` is looked at between statements; tables begun are left as they are.
+/// `stop` is looked at between statements, and what takes long is ended at the server; tables begun
+/// are left as they are.
 ///
 /// # Errors
 /// The first failure, at stage `spec`, `connect`, `create`, `insert` or `index`; nothing is removed.
@@ -80,12 +102,9 @@ pub fn prepare(
     on_progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    let (login, dealt) = (spec.login(), AtomicU32::new(0));
-    let connect_next = || {
-        let number = dealt.fetch_add(1, Ordering::Relaxed);
-        connect(&spec.endpoint.of(number), &login, &spec.transport()?)
-    };
-    prepare_through(&connect_next, spec, on_progress, stop)
+    let login = spec.login();
+    let connect = |number| connect(&spec.endpoint.of(number), &login, &spec.transport()?);
+    prepare_through(&connect, spec, on_progress, stop)
 }
 
 fn prepare_through(
@@ -96,8 +115,9 @@ fn prepare_through(
 ) -> Result<Report, Failure> {
     let begin = Instant::now();
     refuse(&spec.mistakes())?;
-    let rows = load::load(spec, connect, on_progress, stop)?;
-    Ok(Report { tables: spec.tables, rows, seconds: begin.elapsed().as_secs_f64() })
+    let (rows, [create, insert, index]) = load::load(spec, connect, on_progress, stop)?;
+    let stages = Some(StageSeconds { create, insert, index });
+    Ok(Report { tables: spec.tables, rows, seconds: begin.elapsed().as_secs_f64(), stages })
 }
 
 /// Drops the tables of `spec`, those that exist.
@@ -105,19 +125,21 @@ fn prepare_through(
 /// # Errors
 /// The first failure, at stage `spec`, `connect` or `drop`.
 pub fn cleanup(spec: &CleanupSpec) -> Result<Report, Failure> {
-    let connect_first = || connect(&spec.endpoint.of(0), &spec.login(), &spec.transport()?);
-    cleanup_through(&connect_first, spec)
+    let login = spec.login();
+    let connect = |number| connect(&spec.endpoint.of(number), &login, &spec.transport()?);
+    cleanup_through(&connect, spec)
 }
 
 fn cleanup_through(connect: &Connect<'_>, spec: &CleanupSpec) -> Result<Report, Failure> {
     let begin = Instant::now();
     refuse(&spec.mistakes())?;
-    let mut target = connect()?;
-    for table in 1..=spec.tables {
-        let dropped = target.execute(&schema::drop_table(table));
+    let mut target = connect(0)?;
+    for table in (spec.first_table..).take(spec.tables as usize) {
+        let dropped = target.execute(&schema::drop_table(spec.layout, table));
         dropped.map_err(|failure| Failure { stage: "drop", ..failure })?;
     }
-    Ok(Report { tables: spec.tables, rows: 0, seconds: begin.elapsed().as_secs_f64() })
+    let seconds = begin.elapsed().as_secs_f64();
+    Ok(Report { tables: spec.tables, rows: 0, seconds, stages: None })
 }
 
 fn refuse(mistakes: &[String]) -> Result<(), Failure> {

@@ -4,28 +4,44 @@
 //! however many sessions load it and in whichever order they come to it. sysbench lets the server
 //! number the rows, loads a table in one session, and so leaves all but one core idle.
 
-use std::io::Write as _;
 use std::ops::RangeInclusive;
 
-use crate::random::{C_FORMAT, Law, PAD_FORMAT, Random};
+use super::Layout;
+use super::digits::{write_groups, write_number};
+use crate::random::{Law, Random};
 
-/// Rows of a chunk: some ten statements, a fraction of a second of work.
+/// Rows of a chunk: a fraction of a second of work.
 pub(super) const CHUNK_ROWS: u32 = 25_000;
-/// The longest statement, as in sysbench; every server's `max_allowed_packet` has room for it.
-const STATEMENT_BYTES_MAX: usize = 524_288;
+/// Groups of eleven digits in the columns `c` and `pad`.
+const C_GROUPS: usize = 10;
+const PAD_GROUPS: usize = 5;
+/// What every row of sysbench 0.4 says.
+const CONSTANT_PAD: &[u8; 50] = b"qqqqqqqqqqwwwwwwwwwweeeeeeeeeerrrrrrrrrrtttttttttt";
 
 /// A stretch of one table's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
+    layout: Layout,
     pub table: u32,
     number: u32,
-    ids: RangeInclusive<u32>,
+    pub ids: RangeInclusive<u32>,
 }
 
-/// One INSERT.
-pub(super) struct Insert<'a> {
-    pub sql: &'a str,
-    pub ids: RangeInclusive<u32>,
+/// What stands before, between and behind the values of a row.
+pub(super) struct Form {
+    pub begin: &'static [u8],
+    pub between_numbers: &'static [u8],
+    pub before_text: &'static [u8],
+    pub between_texts: &'static [u8],
+    pub end: &'static [u8],
+}
+
+/// Draws the rows of a chunk, one after the other.
+pub(super) struct Rows<'a> {
+    ids: RangeInclusive<u32>,
+    k: &'a Law,
+    /// None where all rows are the same.
+    random: Option<Random>,
 }
 
 impl Chunk {
@@ -35,74 +51,85 @@ impl Chunk {
     }
 
     /// Chunk `number` (from 0) of a table with `rows`.
-    pub(super) fn new(table: u32, number: u32, rows: u32) -> Self {
+    pub(super) fn new(layout: Layout, table: u32, number: u32, rows: u32) -> Self {
         let first = number * CHUNK_ROWS + 1;
         let last = rows.min(number.saturating_add(1).saturating_mul(CHUNK_ROWS));
-        Self { table, number, ids: first..=last }
+        Self { layout, table, number, ids: first..=last }
     }
 
-    /// Hands the chunk's INSERTs to `send`, one after the other.
-    ///
-    /// # Errors
-    /// The first of `send`; the rest of the chunk is not drawn.
-    pub(super) fn inserts<E>(
-        &self,
-        seed: u64,
-        k: &Law,
-        mut send: impl FnMut(Insert<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// The name of its table.
+    pub(super) fn table_name(&self) -> String {
+        self.layout.table_name(self.table)
+    }
+
+    /// Its rows, in the order of their ids; the same each time.
+    pub(super) fn rows<'a>(&self, seed: u64, k: &'a Law) -> Rows<'a> {
         // Tables count from 1, so that no stream is one of a run's connections.
-        let mut random =
-            Random::for_stream(seed, u64::from(self.table) << 32 | u64::from(self.number));
-        let head = format!("INSERT INTO sbtest{}(id, k, c, pad) VALUES", self.table);
-        let mut sql = Vec::with_capacity(STATEMENT_BYTES_MAX);
-        sql.extend_from_slice(head.as_bytes());
-        let mut row = Vec::with_capacity(256);
-        let mut first = *self.ids.start();
-        for id in self.ids.clone() {
-            write_row(id, k, &mut random, &mut row);
-            if sql.len() + row.len() >= STATEMENT_BYTES_MAX {
-                send(Insert { sql: text(&sql), ids: first..=id - 1 })?;
-                sql.truncate(head.len());
-                first = id;
-            }
-            if sql.len() > head.len() {
-                sql.push(b',');
-            }
-            sql.extend_from_slice(&row);
-        }
-        send(Insert { sql: text(&sql), ids: first..=*self.ids.end() })
+        let stream = u64::from(self.table) << 32 | u64::from(self.number);
+        let is_drawn = self.layout != Layout::LegacyOne;
+        let random = is_drawn.then(|| Random::for_stream(seed, stream));
+        Rows { ids: self.ids.clone(), k, random }
     }
 }
 
-/// Draws in the order of sysbench: c, pad, k.
-fn write_row(id: u32, k: &Law, random: &mut Random, row: &mut Vec<u8>) {
-    let (mut c, mut pad) = (*C_FORMAT, *PAD_FORMAT);
-    random.fill_string(C_FORMAT, &mut c);
-    random.fill_string(PAD_FORMAT, &mut pad);
-    let k = k.draw(random);
-    row.clear();
-    write!(row, "({id}, {k}, '").expect("writing to memory does not fail");
-    row.extend_from_slice(&c);
-    row.extend_from_slice(b"', '");
-    row.extend_from_slice(&pad);
-    row.extend_from_slice(b"')");
-}
-
-fn text(sql: &[u8]) -> &str {
-    std::str::from_utf8(sql).expect("rows are digits and dashes")
+impl Rows<'_> {
+    /// Appends the next row and gives its id; None when all are written.
+    pub(super) fn write_next(&mut self, form: &Form, out: &mut Vec<u8>) -> Option<u32> {
+        let id = self.ids.next()?;
+        out.extend_from_slice(form.begin);
+        write_number(id, out);
+        out.extend_from_slice(form.between_numbers);
+        match &mut self.random {
+            Some(random) => {
+                write_number(self.k.draw(random), out);
+                out.extend_from_slice(form.before_text);
+                write_groups::<C_GROUPS>(random, out);
+                out.extend_from_slice(form.between_texts);
+                write_groups::<PAD_GROUPS>(random, out);
+            }
+            None => {
+                out.push(b'0');
+                out.extend_from_slice(form.before_text);
+                out.push(b' ');
+                out.extend_from_slice(form.between_texts);
+                out.extend_from_slice(CONSTANT_PAD);
+            }
+        }
+        out.extend_from_slice(form.end);
+        Some(id)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK_ROWS, Chunk, STATEMENT_BYTES_MAX};
+    use super::{CHUNK_ROWS, Chunk, Form};
+    use crate::dataset::Layout;
     use crate::random::Distribution;
-    use std::convert::Infallible;
+
+    const FORM: Form = Form {
+        begin: b"<",
+        between_numbers: b",",
+        before_text: b",[",
+        between_texts: b"][",
+        end: b"]>",
+    };
+
+    fn texts(layout: Layout, table: u32, rows: u32) -> Vec<String> {
+        let k = Distribution::Uniform {}.over(1, rows);
+        let mut drawn = Chunk::new(layout, table, 0, rows).rows(9, &k);
+        let next = || {
+            let mut out = Vec::new();
+            drawn.write_next(&FORM, &mut out)?;
+            Some(String::from_utf8(out).expect("text"))
+        };
+        std::iter::from_fn(next).collect()
+    }
 
     #[test]
     fn chunks_cover_a_table_without_gap_or_overlap() {
         for rows in [1, CHUNK_ROWS - 1, CHUNK_ROWS, CHUNK_ROWS + 1, 3 * CHUNK_ROWS] {
-            let chunks = (0..Chunk::count(rows)).map(|number| Chunk::new(1, number, rows));
+            let chunks =
+                (0..Chunk::count(rows)).map(|number| Chunk::new(Layout::Oltp, 1, number, rows));
             let ids: Vec<u32> = chunks.flat_map(|chunk| chunk.ids).collect();
             assert_eq!(ids, (1..=rows).collect::<Vec<_>>());
         }
@@ -112,44 +139,30 @@ mod tests {
     #[test]
     fn the_last_chunk_of_the_largest_table_ends_with_it() {
         let rows = i32::MAX as u32;
-        assert_eq!(*Chunk::new(1, Chunk::count(rows) - 1, rows).ids.end(), rows);
+        let last = Chunk::new(Layout::Oltp, 1, Chunk::count(rows) - 1, rows);
+        assert_eq!(*last.ids.end(), rows);
+    }
+
+    /// Where they must, `ROWS_CHANGED` of the lab's `bench/dataset.py` counts up.
+    #[test]
+    fn the_rows_of_a_seed_never_change() {
+        let rows = texts(Layout::Oltp, 1, 3);
+        assert_eq!(rows, texts(Layout::Legacy, 1, 3));
+        let c = "40570165749-01003889436-71645002549-35821265333-68575606949-80899617567-\
+                 83534748533-91653828186-33617783166-70846215693";
+        let pad = "01083889390-88016729403-15592914881-92967996643-29560322163";
+        assert_eq!(rows[2], format!("<3,2,[{c}][{pad}]>"));
     }
 
     #[test]
-    fn statements_are_as_long_as_allowed_and_no_longer() {
-        let k = Distribution::Uniform {}.over(1, 6000);
-        let mut lengths = Vec::new();
-        let mut next = 1;
-        Chunk::new(7, 0, 6000)
-            .inserts(1, &k, |insert| {
-                assert!(insert.sql.starts_with("INSERT INTO sbtest7(id, k, c, pad) VALUES("));
-                assert!(insert.sql.ends_with("')"));
-                assert_eq!(
-                    insert.sql.matches("),(").count() as u32 + 1,
-                    insert.ids.clone().count() as u32
-                );
-                assert_eq!(*insert.ids.start(), next);
-                next = insert.ids.end() + 1;
-                lengths.push(insert.sql.len());
-                Ok::<(), Infallible>(())
-            })
-            .expect("nothing fails");
-        assert_eq!(next, 6001);
-        let (last, full) = lengths.split_last().expect("several statements");
-        assert!(
-            full.iter().all(|it| (STATEMENT_BYTES_MAX - 210..=STATEMENT_BYTES_MAX).contains(it))
-        );
-        assert!(*last < STATEMENT_BYTES_MAX);
+    fn tables_differ() {
+        assert_ne!(texts(Layout::Oltp, 1, 3), texts(Layout::Oltp, 2, 3));
     }
 
     #[test]
-    fn a_refused_statement_ends_the_chunk() {
-        let k = Distribution::Uniform {}.over(1, CHUNK_ROWS);
-        let mut calls = 0;
-        let outcome = Chunk::new(1, 0, CHUNK_ROWS).inserts(1, &k, |_| {
-            calls += 1;
-            Err("no")
-        });
-        assert_eq!((outcome, calls), (Err("no"), 1));
+    fn all_rows_of_the_oldest_layout_are_the_same() {
+        let pad = "qqqqqqqqqqwwwwwwwwwweeeeeeeeeerrrrrrrrrrtttttttttt";
+        let expected = [1, 2].map(|id| format!("<{id},0,[ ][{pad}]>"));
+        assert_eq!(texts(Layout::LegacyOne, 1, 2), expected);
     }
 }

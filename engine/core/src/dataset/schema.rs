@@ -1,31 +1,78 @@
-//! sysbench's schema for MySQL, as its scripts write it.
+//! sysbench's schemas for MySQL, as its scripts of each age write them.
 
-use super::{Layout, PrepareSpec};
+use serde::Deserialize;
+
+use super::PrepareSpec;
+
+/// Names and columns of the tables.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Those of the `oltp_*` and `select_random_*` scripts.
+    #[default]
+    Oltp,
+    /// Those of `bulk_insert`: two numbers, no engine named, and a table that exists is left as it is.
+    BulkInsert,
+    /// Those of the scripts of sysbench 0.5: numbers without sign, and a promise of `max_rows`.
+    Legacy,
+    /// The only table of sysbench 0.4: `sbtest`, where all rows but for their ids are the same.
+    LegacyOne,
+}
+
+impl Layout {
+    /// The name of table number `table`.
+    #[must_use]
+    pub fn table_name(self, table: u32) -> String {
+        if self == Self::LegacyOne { "sbtest".to_owned() } else { format!("sbtest{table}") }
+    }
+}
 
 /// `CREATE TABLE` of table number `table`.
 pub(super) fn create_table(spec: &PrepareSpec, table: u32) -> String {
-    if spec.layout == Layout::BulkInsert {
-        return format!(
-            "        CREATE TABLE IF NOT EXISTS sbtest{table} (\n          id INTEGER NOT NULL,\n          \
-             k INTEGER DEFAULT '0' NOT NULL,\n          PRIMARY KEY (id))"
-        );
+    let name = spec.layout.table_name(table);
+    let (engine, options) = (&spec.engine, &spec.table_options);
+    match spec.layout {
+        Layout::BulkInsert => format!(
+            "        CREATE TABLE IF NOT EXISTS {name} (\n          id INTEGER NOT NULL,\n          \
+             k INTEGER DEFAULT '0' NOT NULL,\n          PRIMARY KEY (id)){options}"
+        ),
+        Layout::Oltp => {
+            let columns = columns(spec, "INTEGER");
+            format!("CREATE TABLE {name}(\n{columns}) /*! ENGINE = {engine} */ {options}")
+        }
+        Layout::Legacy => {
+            let (columns, rows) = (columns(spec, "INTEGER UNSIGNED"), spec.max_rows);
+            format!(
+                "CREATE TABLE {name} (\n{columns}) /*! ENGINE = {engine} MAX_ROWS = {rows} */ {options}"
+            )
+        }
+        Layout::LegacyOne => format!(
+            "CREATE TABLE {name} (id INTEGER UNSIGNED NOT NULL auto_increment, \
+             k integer UNSIGNED DEFAULT '0' NOT NULL, c char(120) DEFAULT '' NOT NULL, \
+             pad char(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)) /*! ENGINE={engine} */ {options}"
+        ),
     }
-    let id = if spec.auto_inc { "INTEGER NOT NULL AUTO_INCREMENT" } else { "INTEGER NOT NULL" };
+}
+
+/// The four columns and the key on `id`, a line each; `number` is the type of `id` and `k`.
+fn columns(spec: &PrepareSpec, number: &str) -> String {
+    let numbering = if spec.auto_inc { " AUTO_INCREMENT" } else { "" };
     let key = if spec.secondary { "KEY xid" } else { "PRIMARY KEY" };
-    let engine = &spec.engine;
     format!(
-        "CREATE TABLE sbtest{table}(\n  id {id},\n  k INTEGER DEFAULT '0' NOT NULL,\n  \
-         c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) DEFAULT '' NOT NULL,\n  {key} (id)\n) \
-         /*! ENGINE = {engine} */ "
+        "  id {number} NOT NULL{numbering},\n  k {number} DEFAULT '0' NOT NULL,\n  \
+         c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) DEFAULT '' NOT NULL,\n  {key} (id)\n"
     )
 }
 
 /// `CREATE INDEX` on `k`.
-pub(super) fn create_index(table: u32) -> String {
-    format!("CREATE INDEX k_{table} ON sbtest{table}(k)")
+pub(super) fn create_index(layout: Layout, table: u32) -> String {
+    match layout {
+        Layout::LegacyOne => "CREATE INDEX k ON sbtest(k)".to_owned(),
+        _ => format!("CREATE INDEX k_{table} ON sbtest{table}(k)"),
+    }
 }
 
 /// `DROP TABLE`.
-pub(super) fn drop_table(table: u32) -> String {
-    format!("DROP TABLE IF EXISTS sbtest{table}")
+pub(super) fn drop_table(layout: Layout, table: u32) -> String {
+    format!("DROP TABLE IF EXISTS {}", layout.table_name(table))
 }

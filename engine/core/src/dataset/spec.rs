@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use std::fmt;
 
+use super::Layout;
 use crate::dial::{Login, Transport};
 use crate::endpoints::Endpoints;
 use crate::error::Failure;
@@ -14,15 +15,17 @@ const ROWS_MAX: u32 = i32::MAX as u32;
 /// More sessions than any server loads faster with.
 const THREADS_MAX: u32 = 1024;
 
-/// The columns of the tables.
+/// How rows reach the server.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Layout {
-    /// Those of the `oltp_*` and `select_random_*` scripts.
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// By LOAD DATA LOCAL INFILE where the server allows it, else by INSERT.
     #[default]
-    Oltp,
-    /// Those of `bulk_insert`: two numbers, no engine named, and a table that exists is left as it is.
-    BulkInsert,
+    Auto,
+    /// By INSERT of many rows.
+    Insert,
+    /// By LOAD DATA LOCAL INFILE; a server that does not allow it is an error.
+    Infile,
 }
 
 /// Which tables to create, and how to fill them.
@@ -46,7 +49,10 @@ pub struct PrepareSpec {
     pub compression: bool,
     /// How many tables: `sbtest1` and so on.
     pub tables: u32,
-    /// Their columns.
+    /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
+    #[serde(default = "one")]
+    pub first_table: u32,
+    /// Their names and columns.
     #[serde(default)]
     pub layout: Layout,
     /// Rows of each table; 0 leaves them empty.
@@ -59,6 +65,9 @@ pub struct PrepareSpec {
     /// Sessions that load at the same time; 0 for one a core. The rows do not depend on it.
     #[serde(default)]
     pub threads: u32,
+    /// How the rows are loaded; they do not depend on it.
+    #[serde(default)]
+    pub load: Way,
     /// Whether the server can number further rows.
     #[serde(default = "yes")]
     pub auto_inc: bool,
@@ -71,6 +80,12 @@ pub struct PrepareSpec {
     /// Storage engine.
     #[serde(default = "innodb")]
     pub engine: String,
+    /// What [`Layout::Legacy`] promises the storage engine as the most rows of a table.
+    #[serde(default = "a_million")]
+    pub max_rows: u64,
+    /// SQL that follows the storage engine, as the user wrote it: further options of the table.
+    #[serde(default)]
+    pub table_options: String,
 }
 
 /// Which tables to drop.
@@ -94,10 +109,24 @@ pub struct CleanupSpec {
     pub compression: bool,
     /// How many tables: `sbtest1` and so on.
     pub tables: u32,
+    /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
+    #[serde(default = "one")]
+    pub first_table: u32,
+    /// Their names.
+    #[serde(default)]
+    pub layout: Layout,
 }
 
 const fn yes() -> bool {
     true
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn a_million() -> u64 {
+    1_000_000
 }
 
 fn innodb() -> String {
@@ -127,13 +156,17 @@ impl PrepareSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = common_mistakes(self.tables, &self.endpoint, &self.tls);
+        let mut mistakes = common_mistakes(&self.endpoint, &self.tls);
+        mistakes.extend(tables_mistakes(self.layout, self.first_table, self.tables));
         if self.table_size > ROWS_MAX {
             mistakes
                 .push(format!("table_size must be at most {ROWS_MAX}, not {}", self.table_size));
         }
         if self.layout == Layout::BulkInsert && self.table_size > 0 {
             mistakes.push("table_size must be 0 where bulk_insert is to write the rows".to_owned());
+        }
+        if self.first_table == 0 && self.table_size > 0 {
+            mistakes.push("first_table must be 1 for tables that are given rows".to_owned());
         }
         if self.threads > THREADS_MAX {
             mistakes.push(format!("threads must be at most {THREADS_MAX}, not {}", self.threads));
@@ -149,6 +182,15 @@ impl PrepareSpec {
         let of_distribution = self.distribution.mistakes();
         mistakes.extend(of_distribution.into_iter().map(|it| format!("distribution: {it}")));
         mistakes
+    }
+
+    /// Sessions that may work at the same time.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            asked => asked as usize,
+        }
     }
 
     /// Rows of all tables.
@@ -176,7 +218,9 @@ impl CleanupSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        common_mistakes(self.tables, &self.endpoint, &self.tls)
+        let mut mistakes = common_mistakes(&self.endpoint, &self.tls);
+        mistakes.extend(tables_mistakes(self.layout, self.first_table, self.tables));
+        mistakes
     }
 
     /// Who logs in, and into which database.
@@ -198,13 +242,24 @@ fn login(user: &str, password: &str, database: &str) -> Login {
     Login { user: user.to_owned(), password: password.to_owned(), database: database.to_owned() }
 }
 
-fn common_mistakes(tables: u32, endpoint: &Endpoints, tls: &TlsSpec) -> Vec<String> {
+fn common_mistakes(endpoint: &Endpoints, tls: &TlsSpec) -> Vec<String> {
     let mut mistakes = tls.mistakes();
+    if endpoint.is_empty() {
+        mistakes.push("endpoint must name at least one server".to_owned());
+    }
+    mistakes
+}
+
+fn tables_mistakes(layout: Layout, first_table: u32, tables: u32) -> Vec<String> {
+    let mut mistakes = Vec::new();
     if tables == 0 {
         mistakes.push("tables must be at least 1, not 0".to_owned());
     }
-    if endpoint.is_empty() {
-        mistakes.push("endpoint must name at least one server".to_owned());
+    if layout == Layout::LegacyOne && tables > 1 {
+        mistakes.push(format!("tables must be 1 where there is only sbtest, not {tables}"));
+    }
+    if first_table > 1 {
+        mistakes.push(format!("first_table must be 0 or 1, not {first_table}"));
     }
     mistakes
 }

@@ -10,24 +10,62 @@ pub(super) trait Target {
     /// # Errors
     /// What the server refused, in its words.
     fn execute(&mut self, sql: &str) -> Result<(), Failure>;
+
+    /// The server's number for the session.
+    fn connection_id(&self) -> u32;
+
+    /// Whether the server takes files from its clients.
+    ///
+    /// # Errors
+    /// That the server does not say so.
+    fn takes_files(&mut self) -> Result<bool, Failure>;
+
+    /// Runs `sql` and streams the file it asks for, see [`Session::load`].
+    ///
+    /// # Errors
+    /// What the server refused, in its words; the session is then of no further use.
+    fn load(&mut self, sql: &str, next: &mut dyn FnMut(&mut Vec<u8>) -> u64)
+    -> Result<(), Failure>;
 }
 
-/// Opens a session.
-pub(super) type Connect<'a> = dyn Fn() -> Result<Box<dyn Target>, Failure> + Sync + 'a;
+/// Opens the session of this number; sessions may be dealt out to several servers.
+pub(super) type Connect<'a> = dyn Fn(u32) -> Result<Box<dyn Target>, Failure> + Sync + 'a;
 
 impl Target for Session {
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
         Self::execute(self, sql).map(drop).map_err(|error| Failure::refused("load", sql, &error))
     }
+
+    fn connection_id(&self) -> u32 {
+        Self::connection_id(self)
+    }
+
+    fn takes_files(&mut self) -> Result<bool, Failure> {
+        let answer = self.query(TAKES_FILES);
+        let rows = answer.map_err(|error| Failure::refused("load", TAKES_FILES, &error))?;
+        let value = rows.first().and_then(|row| row.first()?.as_deref());
+        Ok(matches!(value, Some("1" | "ON")))
+    }
+
+    fn load(
+        &mut self,
+        sql: &str,
+        next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
+    ) -> Result<(), Failure> {
+        let loaded = Self::load(self, sql, next);
+        loaded.map(drop).map_err(|error| Failure::refused("load", sql, &error))
+    }
 }
 
-/// Logs in at `endpoint`.
+const TAKES_FILES: &str = "SELECT @@GLOBAL.local_infile";
+
+/// Logs in at `endpoint`, to load.
 pub(super) fn connect(
     endpoint: &Endpoint,
     login: &Login,
     transport: &Transport,
 ) -> Result<Box<dyn Target>, Failure> {
-    match Session::connect_over(endpoint, login, transport, CONNECT_TIMEOUT) {
+    match Session::connect_loader(endpoint, login, transport, CONNECT_TIMEOUT) {
         Ok(session) => Ok(Box::new(session)),
         Err(error) => Err(Failure::refused("connect", "", &error)),
     }

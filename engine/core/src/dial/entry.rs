@@ -19,23 +19,27 @@ const LOGIN_TURNS_MAX: usize = 16;
 /// What was agreed on the way in.
 pub(super) struct Entered {
     pub(super) server_version: String,
+    pub(super) connection_id: u32,
     pub(super) deprecate_eof: bool,
 }
 
-/// Logs in over `stream`, which is encrypted and compressed afterwards as `transport` asks.
+/// Logs in over `stream`, which is encrypted and compressed afterwards as `transport` asks. What is
+/// `wanted` beside that, as bits of [`capability`], is had where the server offers it.
 pub(super) fn enter(
     stream: &mut Stream,
     endpoint: &Endpoint,
     login: &Login,
     transport: &Transport,
+    wanted: u32,
 ) -> Result<Entered, Problem> {
     let (mut sequence, mut payload) = (0, Vec::new());
     frame::read_payload(stream, &mut sequence, &mut payload)?;
     let greeting = login::greeting(&payload)?;
-    let mut wanted = if transport.compression { COMPRESS } else { 0 };
-    if greeting.capabilities & wanted != wanted {
+    let compression = if transport.compression { COMPRESS } else { 0 };
+    if greeting.capabilities & compression != compression {
         return Err(Problem::NoCompression);
     }
+    let mut wanted = wanted | compression;
     let mut credentials = Credentials {
         user: &login.user,
         password: &login.password,
@@ -56,6 +60,7 @@ pub(super) fn enter(
     }
     Ok(Entered {
         server_version: version_of(&greeting.server_version).to_owned(),
+        connection_id: greeting.connection_id,
         deprecate_eof: agreed & DEPRECATE_EOF != 0,
     })
 }

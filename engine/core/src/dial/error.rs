@@ -44,6 +44,10 @@ pub(super) enum Problem {
     LocalInfile,
     /// An answer is longer than any that is meant.
     Endless,
+    /// The server did not ask for the rows it was to load.
+    NoFileWanted,
+    /// The server took another number of rows than it was sent.
+    RowsLost { sent: u64, taken: u64, warnings: u16 },
 }
 
 impl Problem {
@@ -108,6 +112,10 @@ impl fmt::Display for Problem {
             Self::Malformed(error) => error.fmt(f),
             Self::LocalInfile => ScanError::LocalInfile.fmt(f),
             Self::Endless => f.write_str("rows without an end"),
+            Self::NoFileWanted => f.write_str("a server that did not ask for the rows"),
+            Self::RowsLost { sent, taken, warnings } => {
+                write!(f, "{taken} of {sent} rows taken, with {warnings} warnings")
+            }
         }
     }
 }
@@ -166,6 +174,9 @@ impl DialError {
                 Some("zlib among the server's protocol_compression_algorithms, or no compression")
             }
             Problem::Broken(_) => Some("the server's error log"),
+            Problem::NoFileWanted | Problem::RowsLost { .. } => {
+                Some("multi-row INSERT instead of LOAD DATA")
+            }
             _ => None,
         }
     }
@@ -183,6 +194,9 @@ fn advice_for_code(code: u16) -> Option<&'static str> {
         1461 => "fewer connections or statements, or raise max_prepared_stmt_count",
         1153 => "a smaller statement, or raise max_allowed_packet",
         3159 => "TLS (mode required), or the server's Unix socket",
+        1148 | 3948 | 4166 => {
+            "SET GLOBAL local_infile=ON at the server, or multi-row INSERT instead of LOAD DATA"
+        }
         1251 => "an account with mysql_native_password or caching_sha2_password",
         _ => return None,
     })

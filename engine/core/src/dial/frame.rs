@@ -82,5 +82,8 @@ mod tests {
     fn a_wrong_sequence_number_is_an_error() {
         let error = read(b"\x00\0\0\x05").expect_err("a wrong number");
         assert_eq!(error.to_string(), "packet number 5 where 0 comes next");
+        let mut payload = Vec::new();
+        read_payload_of_any_number(&mut &b"\x01\0\0\x05a"[..], &mut payload).expect("a payload");
+        assert_eq!(payload, b"a");
     }
 }

@@ -54,6 +54,28 @@ impl Socket {
         }
     }
 
+    /// Lets a write end early, with what was written, when the server does not read for so long.
+    pub(crate) fn limit_writes(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.set_write_timeout(limit),
+            Self::Unix(stream) => stream.set_write_timeout(limit),
+        }
+    }
+
+    /// Whether something can be read, be it the end of the stream.
+    pub(crate) fn is_readable(&self) -> io::Result<bool> {
+        let fd = match self {
+            Self::Tcp(stream) => stream.as_raw_fd(),
+            Self::Unix(stream) => stream.as_raw_fd(),
+        };
+        let mut watched = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid structure is handed over, and the count says one.
+        match unsafe { libc::poll(&raw mut watched, 1, 0) } {
+            -1 => Err(io::Error::last_os_error()),
+            ready => Ok(ready > 0),
+        }
+    }
+
     /// A second handle of the same stream.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         match self {

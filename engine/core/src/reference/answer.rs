@@ -53,9 +53,13 @@ impl Answers {
     }
 
     pub(super) fn ok(&mut self, affected_rows: u64) {
+        self.ok_numbered(affected_rows, &mut 1);
+    }
+
+    pub(super) fn ok_numbered(&mut self, affected_rows: u64, sequence: &mut u8) {
         let status = STATUS_AUTOCOMMIT;
         response::Ok { affected_rows, status, ..response::Ok::default() }
-            .write(&mut self.out, &mut 1);
+            .write(&mut self.out, sequence);
     }
 
     pub(super) fn error(&mut self, code: u16, sqlstate: [u8; 5], message: String) {

@@ -25,6 +25,8 @@ pub struct Script {
     pub stall: Option<Stall>,
     /// Nonsense it answers to every statement.
     pub malformed: Option<Malformed>,
+    /// How it takes files from its client; `None` answers LOAD DATA as any statement.
+    pub files: Option<Files>,
     /// Whether it keeps what arrived.
     pub log_statements: bool,
 }
@@ -43,6 +45,7 @@ impl Default for Script {
             hang_up_every_nth_statement: None,
             stall: None,
             malformed: None,
+            files: None,
             log_statements: false,
         }
     }
@@ -70,6 +73,21 @@ pub struct Stall {
     pub after: Duration,
     /// How long it lasts.
     pub lasting: Duration,
+}
+
+/// What becomes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Files {
+    /// It is taken.
+    Taken,
+    /// All but one of its rows are taken.
+    LosesOne,
+    /// Another file of the client is asked for.
+    Foreign,
+    /// The table is full after so many bytes, which is said at once; no more is read.
+    RefusesAfter(usize),
+    /// The session ends after so many bytes.
+    DiesAfter(usize),
 }
 
 /// A kind of nonsense.

@@ -13,7 +13,7 @@ use dbdyno_wire::mysql::response::ServerError;
 
 use super::answer::Answers;
 use super::script::Malformed;
-use super::{Shared, Statement, locked, login};
+use super::{Shared, Statement, file, locked, login};
 use crate::dial::frame;
 use crate::dial::socket::Socket;
 
@@ -121,6 +121,10 @@ impl Session<'_> {
         thread::sleep(self.delay());
         match self.refusal(text) {
             Some(error) => error.write(&mut self.answers.out, &mut 1),
+            None if text.starts_with("LOAD DATA LOCAL") && shared.script.files.is_some() => {
+                let plan = shared.script.files.expect("there is one");
+                file::take(plan, text, &mut self.reader, &mut self.writer, &mut self.answers)?;
+            }
             None => self.answers.statement(text, statement_id.is_some()),
         }
         shared.script.malformed.map_or(Ok(()), |kind| self.spoil(kind, statement_id.is_some()))

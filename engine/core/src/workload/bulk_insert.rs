@@ -18,11 +18,34 @@ pub(super) const NAME: &str = "bulk_insert";
 const STATEMENT_BYTES_MAX: usize = 524_288;
 
 /// One row for each event.
-pub(super) struct BulkInsert;
+pub(super) struct BulkInsert {
+    name: &'static str,
+    /// The number in the name of the first connection's table.
+    first_table: u32,
+}
+
+impl BulkInsert {
+    /// The workload of today: `sbtest1` and so on.
+    pub(super) const fn new() -> Self {
+        Self { name: NAME, first_table: 1 }
+    }
+
+    /// The script of before 1.0, whose tables count from 0.
+    pub(super) const fn legacy(name: &'static str) -> Self {
+        Self { name, first_table: 0 }
+    }
+
+    fn begin(&self, client: u32, event: &mut Event) {
+        begin_packet(&mut event.bytes, 0);
+        event.bytes.push(COM_QUERY);
+        write!(event.bytes, "INSERT INTO sbtest{} VALUES", client + self.first_table)
+            .expect("writing to memory does not fail");
+    }
+}
 
 impl Workload for BulkInsert {
     fn name(&self) -> &str {
-        NAME
+        self.name
     }
 
     fn statements(&self) -> &[StatementText] {
@@ -40,9 +63,9 @@ impl Workload for BulkInsert {
         let row = &room[..room.len() - left];
         if is_full(event, row.len()) {
             close(event);
-            begin(client.number, event);
+            self.begin(client.number, event);
         } else if event.bytes.is_empty() {
-            begin(client.number, event);
+            self.begin(client.number, event);
         } else {
             event.bytes.push(b',');
         }
@@ -65,13 +88,6 @@ impl Workload for BulkInsert {
 fn is_full(event: &Event, row_length: usize) -> bool {
     let statement_length = event.bytes.len().saturating_sub(HEADER_LENGTH + 1);
     statement_length + row_length + 2 > STATEMENT_BYTES_MAX
-}
-
-fn begin(client: u32, event: &mut Event) {
-    begin_packet(&mut event.bytes, 0);
-    event.bytes.push(COM_QUERY);
-    write!(event.bytes, "INSERT INTO sbtest{} VALUES", client + 1)
-        .expect("writing to memory does not fail");
 }
 
 fn close(event: &mut Event) {

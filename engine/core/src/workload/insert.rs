@@ -35,7 +35,7 @@ impl Insert {
 
 /// The sequence starts at the same place in every process: sysbench seeds it from the C library
 /// before `--rand-seed` is heeded, after the four values of the main thread.
-fn sequence_of_sysbench() -> UniqueSequence {
+pub(super) fn sequence_of_sysbench() -> UniqueSequence {
     let mut libc_random = GlibcRandom::new(1);
     let _main_thread = Random::from_glibc(&mut libc_random);
     UniqueSequence::from_glibc(&mut libc_random)

@@ -6,6 +6,10 @@
 
 mod bulk_insert;
 mod insert;
+mod legacy;
+mod legacy_options;
+mod legacy_recipe;
+mod legacy_sql;
 mod mix;
 mod options;
 mod recipe;
@@ -87,7 +91,7 @@ pub trait Workload: Send + Sync {
 /// Which workload a run asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
-    /// One of [`names`].
+    /// One of [`names`] or [`legacy_names`].
     pub name: String,
     /// sysbench's options, with underscores.
     pub options: Map<String, Value>,
@@ -106,14 +110,21 @@ const OTHERS: [(&str, Make); 4] = [
     (insert::NAME, |spec, options| Box::new(Insert::new(options, spec.distribution))),
     (select_random::POINTS, |spec, options| Box::new(SelectRandom::points(spec, options))),
     (select_random::RANGES, |spec, options| Box::new(SelectRandom::ranges(spec, options))),
-    (bulk_insert::NAME, |_, _| Box::new(BulkInsert)),
+    (bulk_insert::NAME, |_, _| Box::new(BulkInsert::new())),
 ];
 
-/// The names of all workloads.
+/// The names of all workloads of today; those of before 1.0 are [`legacy_names`].
 #[must_use]
 pub fn names() -> Vec<&'static str> {
     let mixes = recipe::RECIPES.iter().map(|recipe| recipe.name);
     mixes.chain(OTHERS.iter().map(|(name, _)| *name)).collect()
+}
+
+/// The names of the workloads of sysbench 0.4 and 0.5, which have tables of their own and stand in
+/// no plan.
+#[must_use]
+pub fn legacy_names() -> Vec<&'static str> {
+    legacy::names().collect()
 }
 
 /// The workload that `spec` asks for.
@@ -121,6 +132,9 @@ pub fn names() -> Vec<&'static str> {
 /// # Errors
 /// All mistakes of the specification at once, one sentence each.
 pub fn build(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, Vec<String>> {
+    if legacy::names().any(|name| name == spec.name) {
+        return legacy::build(spec);
+    }
     let (options, mut mistakes) = Options::read(&spec.options);
     mistakes
         .extend(spec.distribution.mistakes().into_iter().map(|it| format!("distribution: {it}")));

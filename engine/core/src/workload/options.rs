@@ -169,7 +169,7 @@ impl Slot<'_> {
 }
 
 /// `true`/`false`, or sysbench's `on`/`off`, which YAML 1.2 reads as words.
-fn switch(value: &Value) -> Result<bool, String> {
+pub(super) fn switch(value: &Value) -> Result<bool, String> {
     match (value.as_bool(), value.as_str()) {
         (Some(on), _) => Ok(on),
         (_, Some("on")) => Ok(true),

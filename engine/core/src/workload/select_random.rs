@@ -42,6 +42,30 @@ impl SelectRandom {
         Self { draws, delta, ..Self::new(RANGES, statement, spec, options) }
     }
 
+    /// The script of before 1.0: the same, but for blanks at the end of the text.
+    pub(super) fn legacy_points(
+        name: &'static str,
+        spec: &WorkloadSpec,
+        options: &Options,
+    ) -> Self {
+        Self { name, ..Self::points(spec, options) }
+    }
+
+    /// As [`Self::legacy_points`].
+    pub(super) fn legacy_ranges(
+        name: &'static str,
+        spec: &WorkloadSpec,
+        options: &Options,
+    ) -> Self {
+        let today = Self::ranges(spec, options);
+        let statement = Statement::of(
+            StatementKind::RandomRanges,
+            &format!("{}         ", today.statement.text().sql),
+        );
+        let texts = if spec.prepared { vec![statement.text()] } else { Vec::new() };
+        Self { name, statement, texts, ..today }
+    }
+
     fn new(
         name: &'static str,
         statement: Statement,

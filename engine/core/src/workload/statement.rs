@@ -12,7 +12,7 @@ pub(super) const COM_QUERY: u8 = 0x03;
 
 /// The SQL of a kind; `?` stands for a parameter, `{}` for the table's number or, where an option says
 /// how many parameters there are, for all of them.
-const fn template(kind: StatementKind) -> &'static str {
+pub(super) const fn template(kind: StatementKind) -> &'static str {
     match kind {
         StatementKind::Begin => "BEGIN",
         StatementKind::Commit => "COMMIT",
@@ -56,7 +56,11 @@ impl Statement {
 
     /// The statement of `kind` with this in its open place.
     pub(super) fn with(kind: StatementKind, filling: &str) -> Self {
-        let sql = template(kind).replace("{}", filling);
+        Self::of(kind, &template(kind).replace("{}", filling))
+    }
+
+    /// A statement of `kind` with this SQL, `?` for its parameters.
+    pub(super) fn of(kind: StatementKind, sql: &str) -> Self {
         Self { kind, pieces: sql.split('?').map(str::to_owned).collect() }
     }
 

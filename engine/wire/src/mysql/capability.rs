@@ -8,6 +8,8 @@ pub const LONG_FLAG: u32 = 1 << 2;
 pub const CONNECT_WITH_DB: u32 = 1 << 3;
 /// After the login everything travels in compressed frames.
 pub const COMPRESS: u32 = 1 << 5;
+/// The client answers when the server asks for a file.
+pub const LOCAL_FILES: u32 = 1 << 7;
 /// The messages of 4.1 and newer; everything here is written for them.
 pub const PROTOCOL_41: u32 = 1 << 9;
 /// The rest of the session is TLS.
@@ -35,7 +37,8 @@ pub const DEPRECATE_EOF: u32 = 1 << 24;
 pub const REQUIRED: u32 = PROTOCOL_41 | SECURE_CONNECTION;
 
 /// What the load generator asks for, where the server offers it. `MULTI_STATEMENTS` and `LOCAL_FILES`
-/// are left out on purpose: no workload needs them, and without them no reply can ask for a file.
+/// are left out on purpose: no workload needs them, and without them no reply can ask for a file. Only
+/// sessions that fill tables ask for the latter.
 pub const CLIENT: u32 = LONG_PASSWORD
     | LONG_FLAG
     | PROTOCOL_41
@@ -47,4 +50,5 @@ pub const CLIENT: u32 = LONG_PASSWORD
     | DEPRECATE_EOF;
 
 /// What the yardstick server offers.
-pub const SERVER: u32 = CLIENT | CONNECT_WITH_DB | CONNECT_ATTRS | PLUGIN_AUTH_LENENC_DATA;
+pub const SERVER: u32 =
+    CLIENT | LOCAL_FILES | CONNECT_WITH_DB | CONNECT_ATTRS | PLUGIN_AUTH_LENENC_DATA;

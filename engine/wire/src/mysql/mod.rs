@@ -11,6 +11,7 @@ pub mod command;
 pub mod compressed;
 pub mod handshake;
 pub mod lenenc;
+pub mod local_infile;
 pub mod login;
 pub mod packet;
 pub mod parameter;

@@ -1,0 +1,118 @@
+//! Reads tables and their index into the server's memory, as sysbench's `prewarm` does.
+//!
+//! The statements are sysbench's: statistics, a full read in the order of the key, and one that must
+//! look at every `k` as text. The last two gather rows in temporary tables, hence the two variables.
+
+use serde::Serialize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
+
+use super::interrupt::Sessions;
+use super::target::{Connect, Target, connect};
+use super::{PrepareSpec, Report, refuse};
+use crate::error::Failure;
+
+const STAGE: &str = "prewarm";
+const BEFORE: [&str; 2] =
+    ["SET tmp_table_size=2*1024*1024*1024", "SET max_heap_table_size=2*1024*1024*1024"];
+
+/// A table that is about to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Prewarming {
+    /// Its number.
+    pub table: u32,
+    /// `prewarm`
+    pub stage: &'static str,
+}
+
+/// Reads the tables that [`super::prepare`] made of `spec`, each by one session at a time, and tells
+/// when a table is begun.
+///
+/// `stop` is looked at between statements, and what takes long is ended at the server.
+///
+/// # Errors
+/// The first failure, at stage `spec`, `connect` or `prewarm`.
+pub fn prewarm(
+    spec: &PrepareSpec,
+    on_progress: &mut dyn FnMut(Prewarming),
+    stop: &AtomicBool,
+) -> Result<Report, Failure> {
+    let login = spec.login();
+    let connect = |number| connect(&spec.endpoint.of(number), &login, &spec.transport()?);
+    prewarm_through(&connect, spec, on_progress, stop)
+}
+
+pub(super) fn prewarm_through(
+    connect: &Connect<'_>,
+    spec: &PrepareSpec,
+    on_progress: &mut dyn FnMut(Prewarming),
+    stop: &AtomicBool,
+) -> Result<Report, Failure> {
+    let begin = Instant::now();
+    refuse(&spec.mistakes())?;
+    let (tables_taken, failure) = (AtomicU32::new(0), Mutex::new(None));
+    let (sessions, over) = (Sessions::new(stop), AtomicBool::new(false));
+    let (sender, arriving) = channel();
+    std::thread::scope(|scope| {
+        for news in vec![sender; spec.sessions().min(spec.tables as usize)] {
+            let (tables_taken, failure) = (&tables_taken, &failure);
+            let (sessions, over) = (&sessions, &over);
+            let is_over = || sessions.is_stopped() || over.load(Ordering::Relaxed);
+            let open = || sessions.connect(connect);
+            scope.spawn(move || {
+                if let Err(found) = read_tables(&open, spec, tables_taken, &is_over, &news) {
+                    over.store(true, Ordering::Relaxed);
+                    let mut first = failure.lock().expect("no session panics with the lock");
+                    first.get_or_insert(sessions.explained(found));
+                }
+            });
+        }
+        let tell = |table| on_progress(Prewarming { table, stage: STAGE });
+        sessions.hear(&arriving, connect, tell);
+    });
+    let failure = failure.into_inner().expect("no session panics with the lock");
+    failure.map_or(Ok(()), Err)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    Ok(Report { tables: spec.tables, rows: 0, seconds, stages: None })
+}
+
+/// One session from its login to its end.
+fn read_tables(
+    open: &dyn Fn() -> Result<Box<dyn Target>, Failure>,
+    spec: &PrepareSpec,
+    tables_taken: &AtomicU32,
+    is_over: &dyn Fn() -> bool,
+    news: &Sender<u32>,
+) -> Result<(), Failure> {
+    let staged = |failure| Failure { stage: STAGE, ..failure };
+    let mut session = open()?;
+    BEFORE.iter().try_for_each(|sql| session.execute(sql)).map_err(staged)?;
+    loop {
+        let taken = tables_taken.fetch_add(1, Ordering::Relaxed);
+        if taken >= spec.tables {
+            return Ok(());
+        }
+        let table = spec.first_table + taken;
+        for (number, sql) in statements(spec, table).iter().enumerate() {
+            if is_over() {
+                return Err(Failure::new(STAGE, "stopped"));
+            }
+            if number == 0 {
+                // The receiver outlives every session.
+                news.send(table).expect("somebody listens");
+            }
+            session.execute(sql).map_err(staged)?;
+        }
+    }
+}
+
+fn statements(spec: &PrepareSpec, table: u32) -> [String; 3] {
+    let (name, rows) = (spec.layout.table_name(table), spec.table_size);
+    [
+        format!("ANALYZE TABLE {name}"),
+        format!("SELECT AVG(id) FROM (SELECT * FROM {name} FORCE KEY (PRIMARY) LIMIT {rows}) t"),
+        format!("SELECT COUNT(*) FROM (SELECT * FROM {name} WHERE k LIKE '%0%' LIMIT {rows}) t"),
+    ]
+}

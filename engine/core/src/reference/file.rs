@@ -1,0 +1,49 @@
+//! How the yardstick server takes a file from its client: it asks, counts lines, and forgets them.
+
+use std::io::{self, Read, Write};
+
+use dbdyno_wire::mysql::local_infile::FileRequest;
+use dbdyno_wire::mysql::response::ServerError;
+
+use super::answer::Answers;
+use super::script::Files;
+use crate::dial::frame;
+
+/// Asks for the file that `sql` names and encodes the answer.
+pub(super) fn take(
+    plan: Files,
+    sql: &str,
+    reader: &mut impl Read,
+    writer: &mut impl Write,
+    answers: &mut Answers,
+) -> io::Result<()> {
+    let name = sql.split('\'').nth(1).unwrap_or_default();
+    let asked = if plan == Files::Foreign { "/etc/passwd" } else { name };
+    let (mut request, mut sequence) = (Vec::new(), 1);
+    FileRequest::new(asked.as_bytes()).write(&mut request, &mut sequence);
+    writer.write_all(&request)?;
+    let (mut payload, mut bytes, mut lines) = (Vec::new(), 0, 0);
+    loop {
+        frame::read_payload(reader, &mut sequence, &mut payload)?;
+        if payload.is_empty() {
+            break;
+        }
+        bytes += payload.len();
+        lines += payload.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        match plan {
+            Files::DiesAfter(limit) if bytes > limit => {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            Files::RefusesAfter(limit) if bytes > limit => {
+                let message = "The table 'sbtest1' is full".to_owned();
+                ServerError { code: 1114, sqlstate: *b"HY000", message }
+                    .write(&mut answers.out, &mut sequence);
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+    let taken = if plan == Files::LosesOne { lines - 1 } else { lines };
+    answers.ok_numbered(taken, &mut sequence);
+    Ok(())
+}

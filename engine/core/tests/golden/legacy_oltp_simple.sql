@@ -1,0 +1,2 @@
+SELECT c FROM sbtest2 WHERE id=50158
+SELECT c FROM sbtest3 WHERE id=52267

@@ -1,0 +1,2 @@
+SELECT pad FROM sbtest2 WHERE id=50158
+SELECT pad FROM sbtest3 WHERE id=52267

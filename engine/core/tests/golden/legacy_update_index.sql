@@ -1,0 +1,2 @@
+UPDATE sbtest2 SET k=k+1 WHERE id=50158
+UPDATE sbtest3 SET k=k+1 WHERE id=52267

@@ -1,0 +1,80 @@
+"""How far a load has come, on one line of stderr that is redrawn in place.
+
+Only a terminal sees it: a log or a pipe gets nothing, and stdout keeps sysbench's own lines alone.
+Standard library only, since the persona starts in the time a shell script expects of sysbench.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+_EVERY_S = 0.1
+_BAR = 12
+_ERASE = "\r\x1b[K"
+_STAGES = {"create": "creating tables", "insert": "loading", "index": "building indexes"}
+
+
+class ProgressBar:
+    """Draws the engine's news of a load; a context that leaves no trace when it ends."""
+
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._is_shown = self._stream.isatty()
+        self._clock = clock
+        self._begin_s = clock()
+        self._drawn_s = float("-inf")
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.erase()
+
+    def erase(self) -> None:
+        """Clears the line, so that others can be printed."""
+        if self._is_shown and self._drawn_s > float("-inf"):
+            self._drawn_s = float("-inf")
+            self._stream.write(_ERASE)
+            self._stream.flush()
+
+    def tell(self, progress: dict[str, Any]) -> None:
+        """Takes the engine's progress; draws a few times a second at most."""
+        now_s = self._clock()
+        if not self._is_shown or now_s - self._drawn_s < _EVERY_S:
+            return
+        self._drawn_s = now_s
+        text = described(progress, now_s - self._begin_s)
+        width = shutil.get_terminal_size().columns
+        self._stream.write(_ERASE + text[: width - 1])
+        self._stream.flush()
+
+
+def described(progress: dict[str, Any], elapsed_s: float) -> str:
+    """`loading [####    ] 250,000 of 1,000,000 rows, 125,000 rows/s, 6 s left`."""
+    stage = _STAGES[progress["stage"]]
+    done, total = progress.get("rows_done", 0), progress.get("rows_total", 0)
+    if not total:
+        return f"{stage}: table {progress['table']}"
+    filled = _BAR * done // total
+    bar = f"{stage} [{'#' * filled:{_BAR}}] {done:,} of {total:,} rows"
+    if not done or elapsed_s <= 0:
+        return bar
+    rows_per_s = done / elapsed_s
+    if done == total:
+        return bar
+    return f"{bar}, {rows_per_s:,.0f} rows/s, {_duration((total - done) / rows_per_s)} left"
+
+
+def _duration(seconds: float) -> str:
+    whole = max(1, round(seconds))
+    minutes, rest = divmod(whole, 60)
+    hours, minutes_of_hour = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes_of_hour:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

@@ -1,0 +1,159 @@
+"""What the sysbench persona tells, on a real server: its forms agree with each other and with the
+server's own counters, and a server that stands still is seen.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+
+from counters import settled
+from dbdyno import servers
+from dbdyno.servers.base import Server, ServerSpec
+
+pytestmark = pytest.mark.live
+Done = subprocess.CompletedProcess[str]
+ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
+STALL_S = 1.3
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    spec = ServerSpec(label="output", reference="mysql:5.7.22", settings={})
+    with TemporaryDirectory(prefix="dbdyno-output-") as name:
+        Path(name).chmod(0o755)  # the server runs as another user
+        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
+        try:
+            yield instance.start()
+        finally:
+            instance.close()
+
+
+@pytest.fixture(scope="module")
+def dbdyno(server: Server) -> Callable[[str], Done]:
+    place, lab = server.endpoint, str(Path(servers.__file__).parents[2])
+    options = [
+        f"--mysql-host={place.host}",
+        f"--mysql-port={place.port}",
+        f"--mysql-user={server.credentials.user}",
+        f"--mysql-db={server.database}",
+        "--table-size=1000",
+    ]
+    environment = {**os.environ, "MYSQL_PWD": server.credentials.password, "PYTHONPATH": lab}
+
+    def run(line: str) -> Done:
+        command = [sys.executable, "-c", ENTRY, *options, *line.split()]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=120, env=environment
+        )
+
+    prepared = run("oltp_read_write prepare")
+    assert prepared.returncode == 0, prepared.stdout
+    return run
+
+
+@pytest.fixture
+def stalling(server: Server) -> Iterator[Callable[[float], None]]:
+    """Stops the server's process some seconds from now, for a little more than a second."""
+    timers: list[threading.Timer] = []
+
+    def stall(after_s: float, for_s: float = STALL_S) -> None:
+        moments = ((after_s, signal.SIGSTOP), (after_s + for_s, signal.SIGCONT))
+        for moment_s, number in moments:
+            timers.append(threading.Timer(moment_s, os.kill, (server.pid, number)))
+            timers[-1].start()
+
+    yield stall
+    for timer in timers:
+        timer.join()
+
+
+def number(pattern: str, text: str) -> float:
+    found = re.search(pattern, text, re.MULTILINE)
+    assert found is not None, text
+    return float(found[1])
+
+
+def test_json_counts_what_the_server_counts(server, dbdyno):
+    before = settled(server)
+    done = dbdyno("oltp_point_select --threads=4 --time=2 --output=json run")
+    told = json.loads(done.stdout)
+    selects = settled(server)["Com_select"] - before["Com_select"]
+    totals = told["totals"]
+    # The server counts the statements by which its counters are read too.
+    assert 0 <= selects - totals["reads"] <= 3
+    assert totals["events"] == sum(one["events"] for one in told["intervals"]) > 100
+    assert told["statements"]["point_selects"]["count"] == totals["reads"]
+    assert done.stderr == ""
+
+
+def test_a_log_of_intervals_has_every_event_of_the_report(dbdyno, tmp_path):
+    file = tmp_path / "run.hlog"
+    line = f"oltp_read_only --threads=2 --time=2 --output=hlog --output-file={file} run"
+    done = dbdyno(line)
+    assert done.returncode == 0, done.stdout + done.stderr
+    reader = HistogramLogReader(str(file), HdrHistogram(1, 3_600_000_000_000, 3))
+    counts: dict[str | None, int] = {}
+    while (one := reader.get_next_interval_histogram()) is not None:
+        counts[one.get_tag()] = counts.get(one.get_tag(), 0) + one.get_total_count()
+    reader.close()
+    events = number(r"total number of events: +(\d+)", done.stdout)
+    assert counts[None] == counts["event_service"] == events
+    assert counts["commit"] == events
+
+
+def test_rows_follow_the_rate(dbdyno):
+    done = dbdyno(
+        "oltp_point_select --threads=4 --time=3 --rate=200 --arrival=uniform --output=csv run"
+    )
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert [row["time_s"] for row in rows] == ["1", "2", "3"]
+    assert all(abs(float(row["due_per_s"]) - 200) <= 1 for row in rows)
+    assert all(0 < float(row["latency_ms_p95"]) <= float(row["latency_ms_max"]) for row in rows)
+
+
+def test_a_rate_shows_a_stall_in_its_percentile(dbdyno, stalling):
+    stalling(2.0)
+    done = dbdyno("oltp_point_select --threads=2 --time=6 --rate=100 --percentile=90 run")
+    # Of 600 events the 130 that were due in the stall waited for its end, so 1 in 10 waited long.
+    assert number(r"90th percentile: +(\S+)", done.stdout) > 300
+    assert "note: stall: for 1." in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_closed_loop_shows_a_stall_in_its_maximum_and_a_note(dbdyno, stalling):
+    stalling(2.0)
+    done = dbdyno("oltp_point_select --threads=2 --time=4 run")
+    assert number(r"max: +(\S+)", done.stdout) > 1000 * STALL_S * 0.9
+    assert number(r"95th percentile: +(\S+)", done.stdout) < 1000
+    assert "note: stall: for 1." in done.stderr
+
+
+def test_a_server_that_never_answers_again_does_not_hold_the_run(dbdyno, stalling):
+    stalling(1.5, 5.0)
+    done = dbdyno("oltp_point_select --threads=2 --time=2 --forced-shutdown=1 run")
+    assert done.returncode == 2
+    assert "forced shutdown: 2\n" in done.stdout
+    assert 2.9 < number(r"total time: +(\S+)s", done.stdout) < 4.5
+
+
+def test_a_server_that_is_asked_too_much_is_told_of(dbdyno):
+    done = dbdyno("oltp_read_write --threads=1 --time=2 --rate=50000 run")
+    assert done.returncode == 0
+    assert "The server did not keep up with the rate." in done.stdout
+    due = number(r"fell due +(\d+)", done.stdout)
+    done_and_not = [number(rf"were {what} +(\d+)", done.stdout) for what in ("done", "never begun")]
+    assert sum(done_and_not) == pytest.approx(due, abs=2)

@@ -1,0 +1,65 @@
+"""Intervals as a record of the engine has them, of chosen latencies."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from dbdyno._engine import Histogram
+
+MS = 1_000_000
+
+
+def interval(
+    start_s: float, end_s: float, latencies_ms: list[int], phase: str, **more: Any
+) -> dict[str, Any]:
+    """An interval of a record; `more` are fields that only some runs have."""
+    histogram = recorded(latencies_ms)
+    events = len(latencies_ms)
+    return {
+        "phase": phase,
+        "start_s": start_s,
+        "end_s": end_s,
+        "events": events,
+        "reads": 14 * events,
+        "writes": 4 * events,
+        "others": 2 * events,
+        "errors": {"1213": 1} if phase == "measured" else {},
+        "restarts": 1,
+        "reconnects": 0,
+        "bytes_received": 1,
+        "bytes_sent": 1,
+        "latency_ns_sum": sum(latencies_ms) * MS,
+        "latency_ns_min": min(latencies_ms, default=0) * MS,
+        "latency_ns_max": max(latencies_ms, default=0) * MS,
+        "histograms": {"event": encoded(histogram)} if events else {},
+        **more,
+    }
+
+
+def recorded(latencies_ms: list[int]) -> Histogram:
+    """These latencies as a histogram."""
+    histogram = Histogram()
+    for latency_ms in latencies_ms:
+        histogram.record(latency_ms * MS)
+    return histogram
+
+
+def encoded(histogram: Histogram) -> str:
+    return b64encode(histogram.encode()).decode()
+
+
+def news(interval: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """What the engine tells of an interval, by its spec."""
+    counts = ("phase", "events", "reads", "writes", "others", "reconnects")
+    return {
+        **{name: interval[name] for name in counts},
+        "at_s": interval["end_s"],
+        "connections": asked["connections"],
+        "queries": interval["reads"] + interval["writes"] + interval["others"],
+        "errors": sum(interval["errors"].values()),
+        "seconds": interval["end_s"] - interval["start_s"],
+        "latency_ms": {f"{p:g}": interval["latency_ns_max"] / MS for p in asked["percentiles"]},
+        **{name: interval[name] for name in ("backlog", "in_flight") if name in interval},
+        **({"record": interval} if asked.get("tell_records") else {}),
+    }

@@ -1,0 +1,251 @@
+"""Command lines of sysbench 0.4 and 0.5 as people published them, and the specs they stand for."""
+
+import pytest
+
+from dbdyno.sysbench import legacy
+from dbdyno.sysbench.names import SCRIPTS
+
+MYSQL = "--mysql-host=db --mysql-user=root --mysql-db=sbtest "
+LOGIN = {"endpoint": {"host": "db", "port": 3306}, "user": "root", "password": ""}
+LOGIN = {**LOGIN, "database": "sbtest"}
+TIDB = (
+    "--test=./tests/db/oltp.lua --mysql-host=db --mysql-user=root --mysql-db=sbtest"
+    " --oltp-tables-count=16 --oltp-table-size=1000000 --num-threads=500 --max-requests=0"
+    " --max-time=600 --report-interval=1 --percentile=99 --rand-init=on --db-driver=mysql "
+)
+ROW = {
+    "tables": 16,
+    "table_size": 1_000_000,
+    "range_size": 100,
+    "point_selects": 10,
+    "simple_ranges": 1,
+    "sum_ranges": 1,
+    "order_ranges": 1,
+    "distinct_ranges": 1,
+    "index_updates": 1,
+    "non_index_updates": 1,
+    "delete_inserts": 1,
+    "range_selects": True,
+    "read_only": False,
+    "write_only": False,
+    "skip_trx": False,
+    "auto_inc": True,
+    "random_points": 10,
+    "number_of_ranges": 10,
+    "delta": 5,
+    "table_locks": False,
+}
+
+
+def spec_of(sysbench, engine, line):
+    assert sysbench(line) == 0, sysbench.stdout + sysbench.stderr
+    return engine.specs[-1]
+
+
+def notes(sysbench):
+    return [it for it in sysbench.stderr.splitlines() if it.startswith("note: ")]
+
+
+def test_a_published_run(sysbench, engine):
+    spec = spec_of(sysbench, engine, TIDB + "run")
+    assert spec["workload"] == {"name": "legacy_oltp", "options": ROW}
+    assert (spec["connections"], spec["window_s"], spec["events"]) == (500, 600, 0)
+    assert (spec["interval_s"], spec["percentiles"]) == (1, [99])
+    assert spec["distribution"]["name"] == "special"
+    assert notes(sysbench) == []
+    assert "SQL statistics:" in sysbench.stdout
+
+
+def test_its_tables(sysbench, engine):
+    spec = spec_of(sysbench, engine, TIDB + "--mysql-table-engine=tokudb prepare")
+    assert spec == {
+        **LOGIN,
+        "tables": 16,
+        "layout": "legacy",
+        "table_size": 1_000_000,
+        "threads": 500,
+        "seed": 1,
+        "distribution": spec["distribution"],
+        "auto_inc": True,
+        "secondary": False,
+        "create_secondary": True,
+        "engine": "tokudb",
+        "max_rows": 1_000_000,
+    }
+    assert "Creating secondary indexes on 'sbtest16'...\n" in sysbench.stdout
+    assert spec_of(sysbench, engine, TIDB + "cleanup") == {
+        **LOGIN,
+        "tables": 16,
+        "layout": "legacy",
+    }
+    assert sysbench.stdout.endswith("Dropping table 'sbtest16'...\n")
+
+
+@pytest.mark.parametrize("script", {*SCRIPTS} - {"parallel_prepare"})
+def test_each_script_has_a_workload(sysbench, engine, script):
+    line = f"--test=tests/db/{script}.lua {MYSQL}--oltp-tables-count=3 --num-threads=2 "
+    spec = spec_of(sysbench, engine, line + "run")
+    assert spec["workload"]["name"] == f"legacy_{script}"
+    tables = {"bulk_insert": 2, "select_random_points": 1, "select_random_ranges": 1}.get(script, 3)
+    spec = spec_of(sysbench, engine, line + "prepare")
+    layout = "bulk_insert" if script == "bulk_insert" else "legacy"
+    assert (spec["tables"], spec["layout"]) == (tables, layout)
+    assert spec.get("first_table", 1) == (0 if script == "bulk_insert" else 1)
+    spec_of(sysbench, engine, line + "cleanup")
+    assert f"Dropping table 'sbtest{1 if script == 'bulk_insert' else tables}'" in sysbench.stdout
+
+
+def test_parallel_prepare_loads_in_its_run(sysbench, engine):
+    line = "--test=tests/db/parallel_prepare.lua --oltp-tables-count=4 --num-threads=4"
+    spec = spec_of(sysbench, engine, f"{line} --max-requests=4 {MYSQL} run")
+    assert (spec["layout"], spec["tables"], spec["threads"]) == ("legacy", 4, 4)
+    assert "Inserting 10000 records into 'sbtest4'\n" in sysbench.stdout
+
+
+def test_options_of_the_scripts(sysbench, engine):
+    line = (
+        "--test=oltp.lua --oltp-read-only=on --oltp-skip-trx=on --oltp-range-selects=off"
+        " --oltp_point_selects=3 --mysql-table-engine=myisam --oltp-delete-inserts=0 run"
+    )
+    options = spec_of(sysbench, engine, line)["workload"]["options"]
+    assert (options["read_only"], options["skip_trx"], options["range_selects"]) == (1, 1, 0)
+    assert (options["point_selects"], options["delete_inserts"]) == (3, 0)
+    assert options["table_locks"] is True
+    line = "--test=oltp.lua --oltp-secondary=on --mysql-table-options=CHARSET=ascii prepare"
+    spec = spec_of(sysbench, engine, line + " --myisam-max-rows=7 --oltp-auto-inc=off")
+    assert (spec["secondary"], spec["max_rows"], spec["auto_inc"]) == (True, 7, False)
+    assert spec["table_options"] == "CHARSET=ascii"
+    line = "--test=db/select_random_ranges.lua --random-ranges-delta=9 --number-of-ranges=2 run"
+    options = spec_of(sysbench, engine, line)["workload"]["options"]
+    assert (options["delta"], options["number_of_ranges"]) == (9, 2)
+
+
+def test_values_the_scripts_do_not_know_are_heeded_with_a_note(sysbench, engine):
+    line = "--test=oltp.lua --oltp-read-only --oltp-auto-inc=0 --oltp-secondary=off "
+    options = spec_of(sysbench, engine, line + "--oltp-dist-type=uniform run")["workload"]
+    assert options["options"]["read_only"] is True
+    assert engine.specs[-1]["distribution"] == {"name": "uniform"}
+    assert notes(sysbench) == [
+        "note: --oltp-read-only is read as on; sysbench's script knows no value but =on and =off",
+        "note: --oltp-auto-inc is read as off; sysbench's script knows no value but =on and =off",
+        "note: --oltp-secondary=off is read as off, sysbench's script as on",
+        "note: --oltp-dist-type is read as --rand-type; sysbench 1.0 ignores it",
+    ]
+    spec_of(sysbench, engine, "--test=oltp.lua --oltp-test-mode=complex run")
+    assert notes(sysbench) == [
+        "note: --oltp-test-mode is of sysbench 0.4's --test=oltp: no effect here"
+    ]
+
+
+MODES = {
+    "": "legacy_oltp",
+    "--oltp-test-mode=complex": "legacy_oltp",
+    "--oltp-test-mode=simple": "legacy_oltp_simple",
+    "--oltp-test-mode=nontrx": "legacy_select",
+    "--oltp-test-mode=nontrx --oltp-nontrx-mode=update_key": "legacy_update_index",
+    "--oltp-test-mode=nontrx --oltp-nontrx-mode=update_nokey": "legacy_update_non_index",
+    "--oltp-test-mode=nontrx --oltp-nontrx-mode=insert": "legacy_insert",
+    "--oltp-test-mode=nontrx --oltp-nontrx-mode=delete": "legacy_delete",
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_modes_of_0_4(sysbench, engine, mode):
+    line = f"--test=oltp --oltp-table-size=500 --init-rng --max-requests=9 {mode} run"
+    spec = spec_of(sysbench, engine, line)
+    assert spec["workload"]["name"] == MODES[mode]
+    assert spec["workload"]["options"]["one_table"] is True
+    assert spec["prepared"] is True
+    assert notes(sysbench) == []
+
+
+def test_the_one_table_of_0_4(sysbench, engine):
+    spec = spec_of(sysbench, engine, f"--test=oltp {MYSQL} --oltp-table-size=500 prepare")
+    assert (spec["layout"], spec["tables"], spec["table_size"]) == ("legacy_one", 1, 500)
+    assert "Creating 500 records in table 'sbtest'...\n" in sysbench.stdout
+    assert spec_of(sysbench, engine, f"--test=oltp {MYSQL} cleanup") == {
+        **LOGIN,
+        "tables": 1,
+        "layout": "legacy_one",
+    }
+    assert sysbench.stdout.endswith("Dropping table 'sbtest'...\n")
+
+
+def test_connecting_again_and_locks_of_0_4(sysbench, engine):
+    for option in ("--oltp-reconnect-mode=transaction", "--oltp-reconnect=on"):
+        spec = spec_of(sysbench, engine, f"--test=oltp {option} --mysql-engine-trx=no run")
+        assert spec["reconnect_every"] == 1
+        assert spec["workload"]["options"]["table_locks"] is True
+    assert "reconnect_every" not in spec_of(sysbench, engine, "--test=oltp run")
+
+
+FATAL = {
+    "--test=oltp.lua --oltp-table-size=1M run": "Invalid value for --oltp-table-size: '1M'.",
+    "--test=oltp.lua --oltp-read-only=on --oltp-write-only=on run": (
+        "--oltp-read-only and --oltp-write-only are mutually exclusive"
+    ),
+    "--test=oltp --oltp-tables-count=4 run": "--test=oltp is sysbench 0.4's and has one table",
+    "--test=oltp --oltp-test-mode=x run": "Invalid value for --oltp-test-mode: 'x'.",
+    "oltp_common run": "`init' function failed: oltp_common has only prepare, cleanup and prewarm",
+    "--test=oltp.lua": "Command is required.",
+}
+
+
+@pytest.mark.parametrize("line", FATAL)
+def test_what_cannot_be_run(sysbench, engine, line):
+    assert sysbench(line) == 1
+    assert sysbench.stdout.splitlines()[-1].startswith(f"FATAL: {FATAL[line]}")
+    assert engine.specs == []
+
+
+REFUSED = {
+    "--oltp-reconnect-mode=random": "--oltp-reconnect-mode=random: ",
+    "--oltp-user-delay-max=5": "--oltp-user-delay-*: ",
+    "--oltp-table-sise=5": "invalid option: --oltp-table-sise=5",
+    "--oltp-read-only=maybe": "invalid option: --oltp-read-only=maybe",
+}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_what_is_refused_by_name(sysbench, engine, option):
+    assert sysbench(f"--test=oltp {option} run") == 1
+    assert sysbench.stderr.splitlines()[1].startswith(REFUSED[option])
+    assert engine.specs == []
+
+
+def test_only_some_statements_are_prepared(sysbench, engine):
+    assert [name for name in SCRIPTS if _is_prepared(f"legacy_{name}")] == [
+        "select_random_points",
+        "select_random_ranges",
+    ]
+    assert _is_prepared("oltp")
+
+
+def _is_prepared(test):
+    return legacy.Legacy(test, None, 1).is_prepared()
+
+
+def test_the_tables_of_today_s_tests_by_their_common_module(sysbench, engine):
+    line = f"oltp_common {MYSQL} --tables=3 --table-size=9 --threads=2 "
+    spec = spec_of(sysbench, engine, line + "prepare")
+    assert (spec["tables"], spec["table_size"], "layout" in spec) == (3, 9, False)
+    assert spec_of(sysbench, engine, line + "cleanup") == {**LOGIN, "tables": 3}
+    assert sysbench(line + "help") == 0
+    assert "oltp_common options:" in sysbench.stdout
+
+
+def test_without_a_server_nothing_is_made(sysbench, engine):
+    spec = spec_of(sysbench, engine, "oltp_read_only --mysql-dry-run --reconnect=5 run")
+    assert spec["dry_run"] is True
+    assert "reconnect_every" not in spec, "there are no connections"
+    for word in ("prepare", "cleanup", "prewarm"):
+        assert sysbench(f"oltp_read_only --mysql-dry-run {word}") == 0
+        assert notes(sysbench) == ["note: --mysql-dry-run: there is no server and nothing is done"]
+    assert len(engine.specs) == 1
+
+
+def test_debugging_a_driver_is_only_louder(sysbench, engine):
+    spec_of(sysbench, engine, "oltp_read_only --verbosity=0 --mysql-debug run")
+    assert "SQL statistics:" in sysbench.stdout
+    spec_of(sysbench, engine, "oltp_read_only --verbosity=0 --db-debug run")
+    assert sysbench.stdout == ""

@@ -206,7 +206,7 @@ REFUSED = (
     "oltp_read_write prepare",
     "oltp_read_write --threads=0 run",
     "oltp_read_write --threads=1K run",
-    "oltp_read_write --percentile=99.9 run",
+    "oltp_read_write --percentile=p99 run",
     "oltp_read_write --verbosity=6 run",
     "oltp_read_write --skip-trx=maybe run",
     "oltp_read_write --tabel-size=1 run",

@@ -125,7 +125,7 @@ def _generator(totals: Totals, record: Mapping[str, Any]) -> list[str]:
         ("engine threads", f"{record.get('threads')}, the busiest {share:.0%} of a core"),
         ("CPU", f"{cpu_s:.2f} s, {per_query_us:.2f} us for each query"),
         ("bytes sent, received", f"{totals.bytes_sent}, {totals.bytes_received}"),
-        ("server", f"{record.get('server_version')}"),
+        ("server", f"{record.get('server_version') or 'none'}"),
     )
     return ["Generator", *(f"    {label:<37}{text}" for label, text in rows)]
 
@@ -136,6 +136,6 @@ def facts(record: Mapping[str, Any]) -> list[str]:
     return [
         f"Engine {record.get('engine_version')}, {record.get('reactor')}, {record.get('threads')}"
         f" thread(s) for {record.get('connections')} connection(s)",
-        f"Server {record.get('server_version')}",
+        f"Server {record.get('server_version') or 'none'}",
         f"CPU of the measured time: {measured.get('cpu_s', 0.0):.2f} s",
     ]

@@ -46,8 +46,9 @@ check: setup ## what every change must pass: format, lint, types, then test
 live: requirements-of-tests setup ## only the tests on real servers
 	$(PY) -m pytest -q -m live
 
-bench: requirements-of-tests setup ## client CPU per query beside sysbench's
+bench: requirements-of-tests setup ## client CPU per query and loading beside sysbench's
 	$(PY) -m bench.client_cpu
+	$(PY) -m bench.prepare
 
 docs: setup ## check that the docs name what exists
 	$(PY) -m pytest -q tests/test_docs.py

@@ -46,10 +46,11 @@ check: setup ## what every change must pass: format, lint, types, then test
 live: requirements-of-tests setup ## only the tests on real servers
 	$(PY) -m pytest -q -m live
 
-bench: requirements-of-tests setup ## client CPU beside sysbench's and the floor; many connections
+bench: requirements-of-tests setup ## client CPU, its floor, many connections, loading
 	$(PY) -m bench.client_cpu
 	$(PY) -m bench.floor
 	$(PY) -m bench.connections
+	$(PY) -m bench.prepare
 
 docs: setup ## check that the docs name what exists
 	$(PY) -m pytest -q tests/test_docs.py

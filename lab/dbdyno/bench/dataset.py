@@ -23,8 +23,8 @@ WRITTEN_OUT_S: Final = 3600.0
 them in vain."""
 
 ROWS_CHANGED: Final = 1
-"""How often it has changed which rows a seed makes; snapshots from before are not mixed with others.
-An engine's test holds the rows (`the_rows_of_a_seed_never_change`)."""
+"""How often it has changed which rows a seed makes, so that snapshots from before are not taken for
+those of now. An engine's test holds the rows (`the_rows_of_a_seed_never_change`)."""
 
 
 def folder_of(folder: Path, plan: Plan, system: SystemPlan) -> Path:

@@ -1,15 +1,15 @@
 //! Creates, fills and indexes tables with several sessions at once.
 //!
-//! Three stages; in each the sessions take the next task from one counter, and wait for each other
-//! before the next stage. Chunks are dealt table by table in turn, so that as long as there are
-//! tables enough each session appends to the end of one of its own.
+//! Three stages; in each the sessions take the next table or chunk as they come to it, and wait for
+//! each other before the next stage.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Barrier, Mutex, OnceLock};
 use std::time::Instant;
 
+use super::deal::{Deal, Own};
 use super::infile::{statement, write_part};
 use super::insert::inserts;
 use super::interrupt::Sessions;
@@ -30,6 +30,7 @@ struct News {
 struct Session {
     target: Box<dyn Target>,
     by_file: bool,
+    own: Own,
 }
 
 /// One load, shared by its sessions.
@@ -40,7 +41,8 @@ struct Load<'a> {
     failure: Mutex<Option<Failure>>,
     /// No further task is begun: something failed, or the load was stopped.
     over: AtomicBool,
-    tasks_taken: [AtomicU64; Stage::ALL.len()],
+    tables_taken: [AtomicU32; Stage::ALL.len()],
+    chunks: Deal,
     begin: Instant,
     /// When each stage ended, counted from the begin, s.
     ended_s: [OnceLock<f64>; Stage::ALL.len()],
@@ -59,7 +61,8 @@ pub(super) fn load(
         sessions: Sessions::new(stop),
         failure: Mutex::new(None),
         over: AtomicBool::new(false),
-        tasks_taken: Default::default(),
+        tables_taken: Default::default(),
+        chunks: Deal::new(spec.tables, Chunk::count(spec.table_size)),
         begin: Instant::now(),
         ended_s: Default::default(),
     };
@@ -85,19 +88,9 @@ pub(super) fn load(
 
 impl Load<'_> {
     fn sessions_count(&self) -> usize {
-        let wanted = self.spec.sessions();
-        let tasks_most = Stage::ALL.map(|stage| self.tasks(stage)).into_iter().max().unwrap_or(1);
-        wanted.min(usize::try_from(tasks_most).unwrap_or(usize::MAX)).max(1)
-    }
-
-    fn tasks(&self, stage: Stage) -> u64 {
-        let tables = u64::from(self.spec.tables);
-        match stage {
-            Stage::Create => tables,
-            Stage::Insert => tables * u64::from(Chunk::count(self.spec.table_size)),
-            Stage::Index if self.spec.create_secondary => tables,
-            Stage::Index => 0,
-        }
+        let chunks = u64::from(Chunk::count(self.spec.table_size)).max(1);
+        let tasks_most = u64::from(self.spec.tables) * chunks;
+        self.spec.sessions().min(usize::try_from(tasks_most).unwrap_or(usize::MAX))
     }
 
     /// One session from its login to its end.
@@ -122,35 +115,42 @@ impl Load<'_> {
                 // A server that does not know the variable does not know the statement.
                 Way::Auto => target.takes_files().unwrap_or(false),
             };
-        Ok(Session { target, by_file })
+        Ok(Session { target, by_file, own: None })
     }
 
     fn work_on(&self, stage: Stage, session: &mut Session, news: &Sender<News>) {
-        while let Some(task) = self.next_task(stage) {
-            if let Err(failure) = self.perform(stage, task, session, news) {
+        while let Some((table, chunk)) = self.next_task(stage, &mut session.own) {
+            if self.sessions.is_stopped() {
+                self.fail(Failure::new(stage.name(), "stopped"));
+            }
+            if self.over.load(Ordering::Relaxed) {
+                return;
+            }
+            if let Err(failure) = self.perform(stage, table, chunk, session, news) {
                 self.fail(self.sessions.explained(Failure { stage: stage.name(), ..failure }));
             }
         }
     }
 
-    fn next_task(&self, stage: Stage) -> Option<u64> {
-        let task = self.tasks_taken[stage as usize].fetch_add(1, Ordering::Relaxed);
-        let is_left = task < self.tasks(stage);
-        if is_left && self.sessions.is_stopped() {
-            self.fail(Failure::new(stage.name(), "stopped"));
+    /// The next table, counted from 0, and where there are chunks the next one of it.
+    fn next_task(&self, stage: Stage, own: &mut Own) -> Option<(u32, u32)> {
+        if stage == Stage::Insert {
+            return self.chunks.next(own);
         }
-        (is_left && !self.over.load(Ordering::Relaxed)).then_some(task)
+        let table = self.tables_taken[stage as usize].fetch_add(1, Ordering::Relaxed);
+        let is_wanted = stage == Stage::Create || self.spec.create_secondary;
+        (is_wanted && table < self.spec.tables).then_some((table, 0))
     }
 
     fn perform(
         &self,
         stage: Stage,
-        task: u64,
+        table: u32,
+        chunk: u32,
         session: &mut Session,
         news: &Sender<News>,
     ) -> Result<(), Failure> {
-        let tables = u64::from(self.spec.tables);
-        let table = (task % tables) as u32 + self.spec.first_table;
+        let table = self.spec.first_table + table;
         // The receiver outlives every session.
         let tell = |rows| news.send(News { stage, table, rows }).expect("somebody listens");
         let target = &mut *session.target;
@@ -159,7 +159,7 @@ impl Load<'_> {
             Stage::Index => target.execute(&schema::create_index(self.spec.layout, table))?,
             Stage::Insert => {
                 let PrepareSpec { layout, table_size, .. } = *self.spec;
-                let chunk = Chunk::new(layout, table, (task / tables) as u32, table_size);
+                let chunk = Chunk::new(layout, table, chunk, table_size);
                 return self.fill(&chunk, session, &tell);
             }
         }

@@ -3,6 +3,7 @@
 //! One seed makes one dataset, on every machine and with any number of sessions; so two systems can
 //! be given the same rows, and a dataset can be made again years later.
 
+mod deal;
 mod digits;
 mod infile;
 mod insert;

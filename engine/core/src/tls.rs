@@ -22,7 +22,8 @@ use rustls::{ClientConfig, ClientConnection, Connection as Records};
 /// What sessions use when TLS is wanted; made once for all of them.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    pub(crate) mode: TlsMode,
+    /// When it is spoken.
+    pub mode: TlsMode,
     config: Arc<ClientConfig>,
 }
 
@@ -31,13 +32,12 @@ impl Tls {
     ///
     /// # Errors
     /// [`TlsProblem`] when the two ends do not agree, or the certificate is not what was asked for.
-    pub(crate) fn shake_hands(
+    pub fn shake_hands(
         &self,
         host: &str,
         stream: &mut (impl Read + Write),
     ) -> Result<Records, TlsProblem> {
-        let mut client = ClientConnection::new(Arc::clone(&self.config), self.name_of(host)?)?;
-        client.set_buffer_limit(None);
+        let client = ClientConnection::new(Arc::clone(&self.config), self.name_of(host)?)?;
         let mut records = Records::Client(client);
         while records.is_handshaking() {
             records.complete_io(stream).map_err(problem_of)?;

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
 /// A file or a name in the `tls` part of a spec that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,7 @@ impl Kind {
                 PeerIncompatible::ServerDoesNotSupportTls12Or13
                 | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
             )
+            | Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion)
             | Error::AlertReceived(AlertDescription::ProtocolVersion) => Self::OldServer,
             Error::AlertReceived(
                 AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity,

@@ -3,6 +3,8 @@
 //! It touches no socket: the worker moves the bytes. So a connection costs some hundred bytes and
 //! the packets of one event, and ten thousand of them fit into one thread.
 
+use crate::dial::Endpoint;
+use crate::error::Failure;
 use crate::event::{Event, Reply, Step};
 use crate::link::{Link, LinkError};
 use crate::workload::{Client, Workload};
@@ -17,6 +19,7 @@ pub struct Connection {
     step: usize,
     in_flight: bool,
     leaving: bool,
+    place: Option<Box<str>>,
     /// When the event was meant to begin, ns of the run's clock.
     pub due_ns: u64,
     /// When its first statement was sent.
@@ -48,6 +51,7 @@ impl Connection {
             step: 0,
             in_flight: false,
             leaving: false,
+            place: None,
             due_ns: 0,
             sent_ns: 0,
             asked_ns: 0,
@@ -63,6 +67,22 @@ impl Connection {
         }
         self.link = link;
         self
+    }
+
+    /// The same connection, whose failures name the server; for a run with several.
+    #[must_use]
+    pub fn at(mut self, endpoint: &Endpoint) -> Self {
+        self.place = Some(endpoint.to_string().into());
+        self
+    }
+
+    /// The failure, with the server it happened at if there are several.
+    #[must_use]
+    pub fn placed(&self, failure: Failure) -> Failure {
+        match &self.place {
+            Some(place) => Failure { message: format!("{place}: {}", failure.message), ..failure },
+            None => failure,
+        }
     }
 
     /// Draws an event anew; it was due at `due_ns`. Its first packet is the next request; false when

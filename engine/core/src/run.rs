@@ -124,7 +124,13 @@ fn teams(spec: &RunSpec, opened: Vec<Opened>) -> Vec<Team> {
         let (sockets, connections) = &mut teams[index % threads];
         sockets.push(one.socket);
         let client = Client::new(number, one.statement_ids, random);
-        connections.push(Connection::new(one.deprecate_eof, client).over(one.link));
+        let connection = Connection::new(one.deprecate_eof, client).over(one.link);
+        let is_one_of_several = spec.endpoint.are_several();
+        connections.push(if is_one_of_several {
+            connection.at(&spec.endpoint.of(number))
+        } else {
+            connection
+        });
     }
     teams
 }

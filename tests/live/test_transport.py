@@ -47,7 +47,7 @@ def started(reference: str, settings: dict[str, str]) -> Iterator[Server]:
 
 
 def asked(server: Server, *statements: str) -> list[tuple[str, ...]]:
-    """The last statement's answer as text, asked as the administrator: the load user grants nothing."""
+    """The last statement's answer as text; asked by the administrator, who may grant."""
     rows: list[tuple[str, ...]] = []
     for statement in statements:
         rows = server._client.rows(statement)  # type: ignore[attr-defined]
@@ -172,7 +172,7 @@ def test_the_modes_verify_what_they_say(server: Server, authority: Authority) ->
     assert "try the certificate of the authority that signed the server's as ca" in other
     # Its own certificates name no host.
     named = refused(server, tls={"mode": "verify_identity", "ca": own_ca(server)})
-    assert f"{HOST}:{server.endpoint.port}: wanted a session as user \"traveller\"" in named
+    assert f'{HOST}:{server.endpoint.port}: wanted a session as user "traveller"' in named
     assert "try a name that the certificate has, or the TLS mode verify_ca" in named
 
 
@@ -219,7 +219,7 @@ def test_unreadable_files_are_told_before_any_connection(server: Server, tmp_pat
     empty.write_text("no certificate\n")
     before = server.status()["Connections"]
     missing = refused(server, tls={"mode": "verify_ca", "ca": "/nowhere/ca.pem"})
-    assert "wanted certificates in \"/nowhere/ca.pem\" (tls.ca), found No such file" in missing
+    assert 'wanted certificates in "/nowhere/ca.pem" (tls.ca), found No such file' in missing
     assert "found none in it" in refused(server, tls={"mode": "verify_ca", "ca": str(empty)})
     assert server.status()["Connections"] == before
 

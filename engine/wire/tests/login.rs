@@ -132,7 +132,7 @@ fn a_refusal_before_the_greeting_is_a_refusal() {
 
 #[test]
 fn another_protocol_is_refused() {
-    let error = login::greeting(b"SSH-2.0").err().expect("a refusal");
+    let error = login::greeting(b"SSH-2.0").expect_err("a refusal");
     assert!(error.to_string().contains("does not speak MySQL"));
     let bytes = payload(|out, n| greeting(Plugin::NativePassword, 0).write(out, n));
     assert_eq!(login::greeting(&bytes).err(), Some(LoginError::TooOld));

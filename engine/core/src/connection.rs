@@ -3,6 +3,8 @@
 //! It touches no socket: the worker moves the bytes. So a connection costs some hundred bytes and
 //! the packets of one event, and ten thousand of them fit into one thread.
 
+use crate::dial::Endpoint;
+use crate::error::Failure;
 use crate::event::{Event, Reply, Step};
 use crate::link::{Link, LinkError};
 use crate::opening::Opened;
@@ -21,6 +23,7 @@ pub struct Connection {
     leaving: bool,
     gone: bool,
     events: u32,
+    place: Option<Box<str>>,
     /// When the event was meant to begin, ns of the run's clock.
     pub due_ns: u64,
     /// When its first statement was sent.
@@ -54,6 +57,7 @@ impl Connection {
             leaving: false,
             gone: false,
             events: 0,
+            place: None,
             due_ns: 0,
             sent_ns: 0,
             asked_ns: 0,
@@ -69,6 +73,22 @@ impl Connection {
         }
         self.link = link;
         self
+    }
+
+    /// The same connection, whose failures name the server; for a run with several.
+    #[must_use]
+    pub fn at(mut self, endpoint: &Endpoint) -> Self {
+        self.place = Some(endpoint.to_string().into());
+        self
+    }
+
+    /// The failure, with the server it happened at if there are several.
+    #[must_use]
+    pub fn placed(&self, failure: Failure) -> Failure {
+        match &self.place {
+            Some(place) => Failure { message: format!("{place}: {}", failure.message), ..failure },
+            None => failure,
+        }
     }
 
     /// Draws an event anew; it was due at `due_ns`. Its first packet is the next request; false when

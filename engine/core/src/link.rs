@@ -52,12 +52,13 @@ thread_local! {
 
 impl Link {
     /// From now on everything travels in TLS; the handshake is done.
-    pub(crate) fn encrypt(&mut self, records: Records) {
+    pub fn encrypt(&mut self, mut records: Records) {
+        records.set_buffer_limit(None); // a request is sealed whole, however long
         self.wrapped().records = Some(records);
     }
 
     /// From now on everything travels in compressed frames.
-    pub(crate) fn compress(&mut self) {
+    pub fn compress(&mut self) {
         self.wrapped().frames = Some(Frames::default());
     }
 
@@ -93,7 +94,7 @@ impl Link {
     }
 
     /// The bytes to send for packets that belong to the request before them.
-    pub(crate) fn more<'a>(&'a mut self, packets: &'a [u8]) -> &'a [u8] {
+    pub fn more<'a>(&'a mut self, packets: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Plain => packets,
             Self::Wrapped(wrapped) => wrapped.encode(packets),

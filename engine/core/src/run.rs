@@ -141,7 +141,13 @@ fn teams(spec: &RunSpec, opened: Vec<Opened>) -> Vec<Team> {
         spec,
         opened.into_iter().zip(0..).zip(streams).map(|((one, number), random)| {
             let client = Client::new(number, one.statement_ids, random);
-            (Some(one.socket), Connection::new(one.deprecate_eof, client).over(one.link))
+            let connection = Connection::new(one.deprecate_eof, client).over(one.link);
+            let connection = if spec.endpoint.are_several() {
+                connection.at(&spec.endpoint.of(number))
+            } else {
+                connection
+            };
+            (Some(one.socket), connection)
         }),
     )
 }

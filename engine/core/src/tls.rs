@@ -22,7 +22,8 @@ use rustls::{ClientConfig, ClientConnection, Connection as Records};
 /// What sessions use when TLS is wanted; made once for all of them.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    pub(crate) mode: TlsMode,
+    /// When it is spoken.
+    pub mode: TlsMode,
     config: Arc<ClientConfig>,
 }
 
@@ -31,16 +32,17 @@ impl Tls {
     ///
     /// # Errors
     /// [`TlsProblem`] when the two ends do not agree, or the certificate is not what was asked for.
-    pub(crate) fn shake_hands(
+    pub fn shake_hands(
         &self,
         host: &str,
         stream: &mut (impl Read + Write),
     ) -> Result<Records, TlsProblem> {
-        let mut client = ClientConnection::new(Arc::clone(&self.config), self.name_of(host)?)?;
-        client.set_buffer_limit(None);
+        let client = ClientConnection::new(Arc::clone(&self.config), self.name_of(host)?)?;
         let mut records = Records::Client(client);
         while records.is_handshaking() {
-            records.complete_io(stream).map_err(problem_of)?;
+            if let Err(error) = records.complete_io(stream) {
+                return Err(last_words(&mut records, stream, &error).unwrap_or(problem_of(error)));
+            }
         }
         Ok(records)
     }
@@ -55,6 +57,19 @@ impl Tls {
             Err(_) => Ok(ServerName::try_from("localhost").expect("a name")),
         }
     }
+}
+
+/// What a server that hung up said before, which nobody has read while we were writing.
+fn last_words(
+    records: &mut Records,
+    stream: &mut impl Read,
+    error: &io::Error,
+) -> Option<TlsProblem> {
+    let hung_up = [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset];
+    if !hung_up.contains(&error.kind()) || records.read_tls(stream).is_err() {
+        return None;
+    }
+    records.process_new_packets().err().map(TlsProblem::from)
 }
 
 fn problem_of(error: io::Error) -> TlsProblem {

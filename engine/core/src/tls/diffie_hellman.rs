@@ -136,9 +136,7 @@ mod tests {
         let half = (prime() - BigUint::from(1_u8)) / BigUint::from(2_u8);
         for number in [prime(), half] {
             let less = &number - BigUint::from(1_u8);
-            for base in [2_u8, 3, 7, 11] {
-                assert_eq!(BigUint::from(base).modpow(&less, &number), BigUint::from(1_u8));
-            }
+            assert_eq!(BigUint::from(3_u8).modpow(&less, &number), BigUint::from(1_u8));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
 /// A file or a name in the `tls` part of a spec that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,7 @@ impl Kind {
                 PeerIncompatible::ServerDoesNotSupportTls12Or13
                 | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
             )
+            | Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion)
             | Error::AlertReceived(AlertDescription::ProtocolVersion) => Self::OldServer,
             Error::AlertReceived(
                 AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity,
@@ -134,6 +135,11 @@ impl fmt::Display for TlsProblem {
             Self::Cut(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 return f.write_str("that the server closed the connection in the TLS handshake");
             }
+            Self::Cut(error)
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+            {
+                return f.write_str("no answer to the TLS handshake within the time limit");
+            }
             Self::Cut(error) => return write!(f, "a TLS handshake that was cut: {error}"),
             Self::Handshake(error) => error,
         };
@@ -145,7 +151,7 @@ impl fmt::Display for TlsProblem {
             Kind::ClientRefused => {
                 write!(f, "a server that does not accept the client's certificate ({error})")
             }
-            _ => write!(f, "a TLS handshake that failed ({error})"),
+            _ => write!(f, "a failure of TLS ({error})"),
         }
     }
 }

@@ -53,11 +53,13 @@ impl<R: Reactor> Worker<'_, R> {
         self.read_the_clock();
         let connection = &self.connections[slot];
         let is_ignored = self.orders.ignored.contains(error.code);
-        let failure = || Failure {
-            code: Some(error.code),
-            sqlstate: String::from_utf8_lossy(&error.sqlstate).into_owned(),
-            statement: connection.statement().kind.name().to_owned(),
-            ..Failure::new("run", &*error.message)
+        let failure = || {
+            connection.placed(Failure {
+                code: Some(error.code),
+                sqlstate: String::from_utf8_lossy(&error.sqlstate).into_owned(),
+                statement: connection.statement().kind.name().to_owned(),
+                ..Failure::new("run", &*error.message)
+            })
         };
         if is_ignored && is_loss(error.code) {
             let failure = failure();
@@ -90,7 +92,7 @@ impl<R: Reactor> Worker<'_, R> {
     pub(super) fn lost(&mut self, slot: usize, failure: Failure) -> Result<(), Failure> {
         let Some(code) = failure.code.filter(|&code| is_loss(code) && self.revival.survives_loss)
         else {
-            return Err(failure);
+            return Err(self.connections[slot].placed(failure));
         };
         self.read_the_clock();
         if self.is_over() || self.connections[slot].is_leaving() {

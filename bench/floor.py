@@ -53,8 +53,8 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as folder,
         running_server(folder, options) as server,
     ):
-        load = argparse.Namespace(**vars(options), socket=False)
-        run_program([_dbdyno(), "sysbench"], server, load, "oltp_read_only", "prepare", 4)
+        load = ("oltp_read_only", "tcp", 4)
+        run_program([_dbdyno(), "sysbench"], server, options, load, "prepare")
         samples = list(_samples(server, options))
     print(_table(samples))
     if options.json:
@@ -152,7 +152,8 @@ def _engine(server: Server, options: argparse.Namespace, connections: int) -> tu
 
 
 def _sysbench(server: Server, options: argparse.Namespace, connections: int) -> tuple[float, float]:
-    cpu_s, text = run_program(["sysbench"], server, options, WORKLOAD, "run", connections)
+    cell = (WORKLOAD, "socket" if options.socket else "tcp", connections)
+    cpu_s, text = run_program(["sysbench"], server, options, cell, "run")
     found = QUERIES.search(text)
     if found is None:
         sys.exit(f"sysbench printed no count of queries:\n{text}")

@@ -93,8 +93,10 @@ def _drive(
     seen = _Seen()
     try:
         _listen(plan, engine, bracket, seen, on_interval)
-        bracket.close()
-        seen.failure = _failure_of(seen.record) or bracket.trouble
+        seen.failure = _failure_of(seen.record)
+        if seen.failure is None or _lives(server):
+            bracket.close()
+            seen.failure = seen.failure or bracket.trouble
     except KeyboardInterrupt:
         seen.failure = INTERRUPTED
         _stop(engine, seen)

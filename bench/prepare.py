@@ -17,15 +17,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -33,9 +29,10 @@ from typing import Any
 
 import psutil
 import pymysql
+from bench.programs import dbdyno, finished, running_server
 
-from dbdyno import _engine, servers
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno import _engine
+from dbdyno.servers.base import Server
 
 WAYS = ("infile", "insert")
 TARGET = 3.0
@@ -71,7 +68,7 @@ def main() -> int:
         sys.exit("sysbench is wanted to compare with, and not installed: apt-get install sysbench")
     with (
         tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as folder,
-        _server(folder, options) as server,
+        running_server(folder, options.system, SETTINGS) as server,
     ):
         samples = list(_samples(server, options))
         rows = _rows(samples)
@@ -96,18 +93,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--target", type=float, default=TARGET)
     parser.add_argument("--json", help="write all samples to this file")
     return parser.parse_args()
-
-
-@contextmanager
-def _server(folder: str, options: argparse.Namespace) -> Iterator[Server]:
-    # The server runs as another user: the folder must let it through.
-    Path(folder).chmod(0o755)
-    spec = ServerSpec(label="bench", reference=options.system, settings=dict(SETTINGS))
-    instance = servers.instance(spec, Path(folder) / "server", lambda text: None)
-    try:
-        yield instance.start()
-    finally:
-        instance.close()
 
 
 def _samples(server: Server, options: argparse.Namespace) -> Iterator[Sample]:
@@ -145,7 +130,7 @@ def _login(server: Server) -> dict[str, Any]:
 def _load(program: str, server: Server, threads: int, shape: tuple[int, int, int]) -> Sample:
     tables, rows, repeat = shape
     arguments = [f"--tables={tables}", f"--table-size={rows}", f"--threads={threads}"]
-    command = ["sysbench"] if program == "sysbench" else [_dbdyno(), "sysbench"]
+    command = ["sysbench"] if program == "sysbench" else [dbdyno(), "sysbench"]
     _allow_files(server, allowed=program != "insert")
     before_cpu_s, begin_s = _server_cpu_s(server), time.monotonic()
     program_cpu_s = _run(command, server, arguments)
@@ -172,34 +157,14 @@ def _allow_files(server: Server, *, allowed: bool) -> None:
 def _run(command: list[str], server: Server, arguments: list[str]) -> float:
     """Runs prepare to its end; the program's CPU seconds."""
     endpoint, credentials = server.endpoint, server.credentials
-    with (
-        tempfile.TemporaryFile() as output,
-        tempfile.NamedTemporaryFile("w", suffix=".conf") as secret,
-    ):
-        secret.write(f"mysql-password={credentials.password}\n")
-        secret.flush()
-        # Neither shows the password to others: sysbench reads a file, dbdyno the environment.
-        hidden = [f"--config-file={secret.name}"] if command == ["sysbench"] else []
-        place = [f"--mysql-host={endpoint.host}", f"--mysql-port={endpoint.port}"]
-        login = [f"--mysql-user={credentials.user}", f"--mysql-db={server.database}"]
-        process = subprocess.Popen(
-            [*command, "oltp_read_write", *hidden, *place, *login, *arguments, "prepare"],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "MYSQL_PWD": credentials.password},
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        text = output.read().decode()
+    place = [f"--mysql-host={endpoint.host}", f"--mysql-port={endpoint.port}"]
+    login = [f"--mysql-user={credentials.user}", f"--mysql-db={server.database}"]
+    line = ["oltp_read_write", *place, *login, *arguments, "prepare"]
+    cpu_s, text = finished(command, line, credentials.password)
     # With several threads sysbench ends with 0 whatever happened.
-    if process.returncode != 0 or "FATAL" in text:
+    if "FATAL" in text:
         sys.exit(f"{command[0]} failed:\n{text}")
-    return usage.ru_utime + usage.ru_stime
-
-
-def _dbdyno() -> str:
-    return str(Path(sysconfig.get_path("scripts")) / "dbdyno")
+    return cpu_s
 
 
 def _server_cpu_s(server: Server) -> float:

@@ -70,10 +70,11 @@ def run_program(
         "--rand-type=uniform",
         command,
     ]
-    return _finished(program, arguments, server.credentials.password)
+    return finished(program, arguments, server.credentials.password)
 
 
-def _finished(program: list[str], arguments: list[str], password: str) -> tuple[float, str]:
+def finished(program: list[str], arguments: list[str], password: str) -> tuple[float, str]:
+    """Runs a program to its end; its CPU seconds and what it printed. A failure ends all."""
     with (
         tempfile.TemporaryFile() as output,
         tempfile.NamedTemporaryFile("w", suffix=".conf") as secret,

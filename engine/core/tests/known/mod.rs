@@ -23,6 +23,7 @@ pub fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
         "window_s": 0.5,
         "interval_s": 0.1,
         "seed": 7,
+        "check_limits": false,
         "workload": {"name": workload, "options": {"tables": 2, "table_size": 1000}},
     });
     whole.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());

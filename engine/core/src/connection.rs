@@ -3,18 +3,23 @@
 //! It touches no socket: the worker moves the bytes. So a connection costs some hundred bytes and
 //! the packets of one event, and ten thousand of them fit into one thread.
 
+use crate::dial::Endpoint;
+use crate::error::Failure;
 use crate::event::{Event, Reply, Step};
+use crate::link::{Link, LinkError};
 use crate::workload::{Client, Workload};
-use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, ScanError, Scanner};
+use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner};
 
 /// A connection that is logged in.
 pub struct Connection {
+    link: Link,
     scanner: Scanner,
     client: Client,
     event: Event,
     step: usize,
     in_flight: bool,
     leaving: bool,
+    place: Option<Box<str>>,
     /// When the event was meant to begin, ns of the run's clock.
     pub due_ns: u64,
     /// When its first statement was sent.
@@ -39,16 +44,44 @@ impl Connection {
     #[must_use]
     pub fn new(deprecate_eof: bool, client: Client) -> Self {
         Self {
+            link: Link::Plain,
             scanner: Scanner::new(deprecate_eof),
             client,
             event: Event::default(),
             step: 0,
             in_flight: false,
             leaving: false,
+            place: None,
             due_ns: 0,
             sent_ns: 0,
             asked_ns: 0,
             share: Share::default(),
+        }
+    }
+
+    /// The same connection over `link`, as it was opened.
+    #[must_use]
+    pub fn over(mut self, link: Link) -> Self {
+        if link.is_compressed() {
+            self.scanner = self.scanner.of_any_number();
+        }
+        self.link = link;
+        self
+    }
+
+    /// The same connection, whose failures name the server; for a run with several.
+    #[must_use]
+    pub fn at(mut self, endpoint: &Endpoint) -> Self {
+        self.place = Some(endpoint.to_string().into());
+        self
+    }
+
+    /// The failure, with the server it happened at if there are several.
+    #[must_use]
+    pub fn placed(&self, failure: Failure) -> Failure {
+        match &self.place {
+            Some(place) => Failure { message: format!("{place}: {}", failure.message), ..failure },
+            None => failure,
         }
     }
 
@@ -76,21 +109,30 @@ impl Connection {
         self.leaving
     }
 
-    /// The packet of the current statement; its reply is expected from now on.
+    /// The bytes to send for the current statement; its reply is expected from now on.
     pub fn request(&mut self) -> &[u8] {
         self.scanner.begin(match self.event.steps[self.step].reply {
             Reply::Text => ReplyShape::Text,
             Reply::Binary => ReplyShape::Binary,
         });
-        self.event.packet(self.step)
+        self.link.request(self.event.packet(self.step))
+    }
+
+    /// The bytes to send for `packet`, which has no reply: a logout.
+    pub fn goodbye<'a>(&'a mut self, packet: &'a [u8]) -> &'a [u8] {
+        self.link.request(packet)
     }
 
     /// Feeds bytes that arrived; the outcome once the reply is complete.
     ///
     /// # Errors
     /// When the bytes are no reply of the protocol, or nothing was asked.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
-        self.scanner.feed(bytes)
+    #[inline]
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, LinkError> {
+        match &mut self.link {
+            Link::Plain => Ok(self.scanner.feed(bytes)?),
+            link => feed_through(link, &mut self.scanner, bytes),
+        }
     }
 
     /// The statement that waits, or waited last.
@@ -121,4 +163,20 @@ impl Connection {
         self.share.events += 1;
         self.share.busy_ns += latency_ns;
     }
+}
+
+/// Feeds what `bytes` hold for the scanner, in pieces; the last of them completes the reply.
+fn feed_through(
+    link: &mut Link,
+    scanner: &mut Scanner,
+    bytes: &[u8],
+) -> Result<Option<Outcome>, LinkError> {
+    let mut outcome = None;
+    link.decode(bytes, &mut |piece| {
+        if let Some(reached) = scanner.feed(piece)? {
+            outcome = Some(reached);
+        }
+        Ok(())
+    })?;
+    Ok(outcome)
 }

@@ -2,21 +2,23 @@
 //!
 //! Connecting, preparing statements and filling tables need no reactor, and a blocking call can be read
 //! from top to bottom. Sessions that are to be loaded are then handed over by [`Session::into_stream`]:
-//! bytes are never read ahead, so nothing of the session stays behind here.
+//! what was read ahead, if anything, is in the link that goes along, so nothing stays behind here.
 
 mod endpoint;
+mod entry;
 mod error;
 pub(crate) mod frame;
 mod load;
 pub(crate) mod socket;
+pub(crate) mod stream;
+mod transport;
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use dbdyno_wire::mysql::login::{Credentials, Login as Exchange, LoginError, Step};
-use dbdyno_wire::mysql::packet::{begin_packet, end_packet, packets_in};
+use dbdyno_wire::mysql::packet::packets_in;
 use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
 use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
@@ -26,16 +28,17 @@ pub use self::error::DialError;
 use self::error::Problem;
 pub use self::load::FILE_NAME;
 use self::socket::Socket;
+use self::stream::Stream;
+pub use self::transport::Transport;
+use crate::link::Link;
 
 /// How long a server may take to accept a session, when nothing else is asked for.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Answers of a server to one login: another plugin, a cold cache, a key and OK are four.
-const LOGIN_TURNS_MAX: usize = 16;
 const READ_LENGTH: usize = 16 * 1024;
 
 /// An open session.
 pub struct Session {
-    socket: Socket,
+    stream: Stream,
     endpoint: Endpoint,
     server_version: String,
     connection_id: u32,
@@ -56,7 +59,8 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Connects and logs in; `timeout` limits the connecting and each answer of the login.
+    /// Connects and logs in, without TLS or compression; `timeout` limits the connecting and each
+    /// answer of the login.
     ///
     /// # Errors
     /// [`DialError`] when the server cannot be reached, refuses, or wants what is not known here.
@@ -65,80 +69,61 @@ impl Session {
         login: &Login,
         timeout: Duration,
     ) -> Result<Self, DialError> {
-        Self::open(endpoint, login, timeout, 0)
+        Self::connect_over(endpoint, login, &Transport::default(), timeout)
     }
 
-    /// [`Self::connect`] for a session that may also [`Self::load`].
+    /// Connects and logs in as `transport` asks; `timeout` limits as in [`Self::connect`].
+    ///
+    /// # Errors
+    /// As [`Self::connect`], and when TLS or compression cannot be had as asked.
+    pub fn connect_over(
+        endpoint: &Endpoint,
+        login: &Login,
+        transport: &Transport,
+        timeout: Duration,
+    ) -> Result<Self, DialError> {
+        Self::open(endpoint, login, transport, timeout, 0)
+    }
+
+    /// [`Self::connect_over`] for a session that may also [`Self::load`].
     ///
     /// # Errors
     /// The same.
     pub fn connect_loader(
         endpoint: &Endpoint,
         login: &Login,
+        transport: &Transport,
         timeout: Duration,
     ) -> Result<Self, DialError> {
-        Self::open(endpoint, login, timeout, capability::LOCAL_FILES)
+        Self::open(endpoint, login, transport, timeout, capability::LOCAL_FILES)
     }
 
     fn open(
         endpoint: &Endpoint,
         login: &Login,
+        transport: &Transport,
         timeout: Duration,
-        wanted: u32,
+        offered: u32,
     ) -> Result<Self, DialError> {
         let failed = |problem: Problem| DialError::session(endpoint, login, problem);
         let socket =
             Socket::connect(endpoint, timeout).map_err(|e| failed(Problem::Unreachable(e)))?;
-        let mut session = Self {
-            socket,
+        let mut stream = Stream::new(socket);
+        let entered =
+            entry::enter(&mut stream, endpoint, login, transport, offered).map_err(failed)?;
+        stream.socket.wait_forever().map_err(|e| failed(Problem::Broken(e)))?;
+        let scanner = Scanner::new(entered.deprecate_eof);
+        let is_compressed = stream.link.is_compressed();
+        Ok(Self {
+            stream,
             endpoint: endpoint.clone(),
-            server_version: String::new(),
-            connection_id: 0,
-            deprecate_eof: false,
-            scanner: Scanner::new(false),
+            server_version: entered.server_version,
+            connection_id: entered.connection_id,
+            deprecate_eof: entered.deprecate_eof,
+            scanner: if is_compressed { scanner.of_any_number() } else { scanner },
             request: Vec::new(),
             payload: Vec::new(),
-        };
-        session.log_in(login, wanted).map_err(failed)?;
-        session.socket.wait_forever().map_err(|e| failed(Problem::Broken(e)))?;
-        Ok(session)
-    }
-
-    fn log_in(&mut self, login: &Login, wanted: u32) -> Result<(), Problem> {
-        let credentials = Credentials {
-            user: &login.user,
-            password: &login.password,
-            database: &login.database,
-            private: self.socket.is_private(),
-        };
-        let mut sequence = 0;
-        frame::read_payload(&mut self.socket, &mut sequence, &mut self.payload)?;
-        let (mut exchange, greeting, agreed, packet) =
-            Exchange::begin_wanting(credentials, &self.payload, wanted)?;
-        self.connection_id = greeting.connection_id;
-        self.server_version = version_of(&greeting.server_version).to_owned();
-        self.deprecate_eof = agreed & capability::DEPRECATE_EOF != 0;
-        self.scanner = Scanner::new(self.deprecate_eof);
-        self.socket.write_all(&packet)?;
-        sequence = sequence.wrapping_add(1);
-        for _ in 0..LOGIN_TURNS_MAX {
-            frame::read_payload(&mut self.socket, &mut sequence, &mut self.payload)?;
-            match exchange.take(&self.payload)? {
-                Step::Done => return Ok(()),
-                Step::Wait => {}
-                Step::Send(payload) => sequence = self.send_payload(&payload, sequence)?,
-            }
-        }
-        Err(Problem::Login(LoginError::Endless))
-    }
-
-    fn send_payload(&mut self, payload: &[u8], sequence: u8) -> io::Result<u8> {
-        self.request.clear();
-        let start = begin_packet(&mut self.request, sequence);
-        self.request.extend_from_slice(payload);
-        let next = end_packet(&mut self.request, start);
-        self.socket.write_all(&self.request)?;
-        Ok(next)
+        })
     }
 
     /// The server's version, as the server spells it.
@@ -191,17 +176,17 @@ impl Session {
         Ok(self.scanner.statement_id())
     }
 
-    /// Hands the session over: a blocking descriptor with no byte of it left here.
+    /// Hands the session over: a blocking descriptor, and the link that its bytes go through.
     #[must_use]
-    pub fn into_stream(self) -> OwnedFd {
-        self.socket.into()
+    pub fn into_stream(self) -> (OwnedFd, Link) {
+        (self.stream.socket.into(), self.stream.link)
     }
 
     /// Takes leave. What goes wrong now no longer matters: the session ends in any case.
     pub fn quit(mut self) {
         self.request.clear();
         command::quit(&mut self.request);
-        drop(self.socket.write_all(&self.request));
+        drop(self.stream.request(&self.request));
     }
 
     fn failed(&self, statement: &str, problem: Problem) -> DialError {
@@ -210,11 +195,11 @@ impl Session {
 
     /// Sends the request and follows its reply to the end.
     fn exchange(&mut self, shape: ReplyShape) -> Result<Summary, Problem> {
-        self.socket.write_all(&self.request)?;
+        self.stream.request(&self.request)?;
         self.scanner.begin_at(shape, packets_in(self.request.len()));
         let mut buffer = [0; READ_LENGTH];
         loop {
-            let length = self.socket.read(&mut buffer)?;
+            let length = self.stream.read(&mut buffer)?;
             if length == 0 {
                 return Err(Problem::closed());
             }
@@ -228,7 +213,7 @@ impl Session {
 
     /// Sends the request and keeps the rows of its reply, of all its results.
     fn read_rows(&mut self) -> Result<Vec<Vec<Option<String>>>, Problem> {
-        self.socket.write_all(&self.request)?;
+        self.stream.request(&self.request)?;
         let (mut rows, mut sequence) = (Vec::new(), packets_in(self.request.len()));
         loop {
             self.next_payload(&mut sequence)?;
@@ -271,18 +256,14 @@ impl Session {
     }
 
     fn next_payload(&mut self, sequence: &mut u8) -> Result<(), Problem> {
-        frame::read_payload(&mut self.socket, sequence, &mut self.payload)?;
+        if self.stream.link.is_compressed() {
+            frame::read_payload_of_any_number(&mut self.stream, &mut self.payload)?;
+        } else {
+            frame::read_payload(&mut self.stream, sequence, &mut self.payload)?;
+        }
         if self.payload.first() == Some(&response::ERR) {
             return Err(Problem::Server(ServerError::parse(&self.payload)?));
         }
         Ok(())
-    }
-}
-
-/// MariaDB before 11 says `5.5.5-10.6.1-MariaDB`, to pass the checks of old replicas.
-fn version_of(spelled: &str) -> &str {
-    match spelled.strip_prefix("5.5.5-") {
-        Some(own) if own.starts_with(|first: char| first.is_ascii_digit()) => own,
-        _ => spelled,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::dial::Session;
 use crate::error::Failure;
+use crate::link::Link;
 use crate::spec::RunSpec;
 use crate::workload::Workload;
 use std::os::fd::OwnedFd;
@@ -14,8 +15,10 @@ const OPENED_AT_ONCE: usize = 16;
 
 /// A connection that is logged in and has its statements prepared.
 pub struct Opened {
-    /// The socket; nothing is left unread in it.
+    /// The socket.
     pub socket: OwnedFd,
+    /// What its bytes go through.
+    pub link: Link,
     /// The server's numbers of the workload's statements, in their order.
     pub statement_ids: Vec<u32>,
     /// Whether result sets end with OK instead of EOF.
@@ -77,8 +80,10 @@ fn open_lane(
 ///
 /// # Errors
 /// At stage `connect` or `prepare`.
-pub fn open_one(spec: &RunSpec, workload: &dyn Workload, _number: u32) -> Result<Opened, Failure> {
-    let mut session = Session::connect(&spec.endpoint.endpoint(), &spec.login(), CONNECT_TIMEOUT)
+pub fn open_one(spec: &RunSpec, workload: &dyn Workload, number: u32) -> Result<Opened, Failure> {
+    let endpoint = spec.endpoint.of(number);
+    let transport = spec.transport()?;
+    let mut session = Session::connect_over(&endpoint, &spec.login(), &transport, CONNECT_TIMEOUT)
         .map_err(|error| Failure::refused("connect", "", &error))?;
     let mut statement_ids = Vec::with_capacity(workload.statements().len());
     for statement in workload.statements() {
@@ -87,10 +92,7 @@ pub fn open_one(spec: &RunSpec, workload: &dyn Workload, _number: u32) -> Result
             .map_err(|error| Failure::refused("prepare", &statement.sql, &error))?;
         statement_ids.push(id);
     }
-    Ok(Opened {
-        deprecate_eof: session.deprecate_eof(),
-        server_version: session.server_version().to_owned(),
-        socket: session.into_stream(),
-        statement_ids,
-    })
+    let (deprecate_eof, version) = (session.deprecate_eof(), session.server_version().to_owned());
+    let (socket, link) = session.into_stream();
+    Ok(Opened { socket, link, statement_ids, deprecate_eof, server_version: version })
 }

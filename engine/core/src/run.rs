@@ -32,6 +32,7 @@ pub fn run(
     let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
     let opened = open_all(spec, &*workload, stop)?;
     let server_version = opened.first().map_or_else(String::new, |one| one.server_version.clone());
+    let transport = opened.first().map_or_else(String::new, |one| one.link.to_string());
     let teams = teams(spec, opened);
     let sizes: Vec<usize> = teams.iter().map(|(sockets, _)| sockets.len()).collect();
     let whole = match settle(spec.reactor, &sizes) {
@@ -39,7 +40,7 @@ pub fn run(
         _ => load::<Epoll>(spec, &*workload, teams, stop, on_interval),
     };
     let record = whole.map_err(|error| Failure::new("connect", error))?;
-    Ok(RunRecord { server_version, ..record })
+    Ok(RunRecord { server_version, transport, ..record })
 }
 
 fn load<R: Reactor>(
@@ -89,6 +90,7 @@ fn load<R: Reactor>(
         threads,
         connections: spec.connections as usize,
         server_version: String::new(),
+        transport: String::new(),
         distribution: spec.distribution,
         prepared: spec.prepared,
         intervals,
@@ -122,7 +124,13 @@ fn teams(spec: &RunSpec, opened: Vec<Opened>) -> Vec<Team> {
         let (sockets, connections) = &mut teams[index % threads];
         sockets.push(one.socket);
         let client = Client::new(number, one.statement_ids, random);
-        connections.push(Connection::new(one.deprecate_eof, client));
+        let connection = Connection::new(one.deprecate_eof, client).over(one.link);
+        let is_one_of_several = spec.endpoint.are_several();
+        connections.push(if is_one_of_several {
+            connection.at(&spec.endpoint.of(number))
+        } else {
+            connection
+        });
     }
     teams
 }

@@ -25,6 +25,8 @@ pub struct RunRecord {
     pub connections: usize,
     /// What the server said it is.
     pub server_version: String,
+    /// How its bytes came and went: `plain`, `compressed`, or the version and cipher suite of TLS.
+    pub transport: String,
     /// The distribution of the draws, with its parameters.
     pub distribution: Distribution,
     /// Whether prepared statements were used.

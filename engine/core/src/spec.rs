@@ -1,9 +1,12 @@
 //! What a run is asked to do; refuses nonsense, all mistakes at once.
 
-use crate::dial::{Endpoint, Login};
+use crate::dial::{Login, Transport};
+pub use crate::endpoints::{EndpointSpec, Endpoints};
+use crate::error::Failure;
 use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
 use crate::schedule::Timetable;
+use crate::tls::TlsSpec;
 use crate::workload::{self, Workload, WorkloadSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -11,28 +14,6 @@ use std::fmt;
 
 /// More engine threads than any load needs; each is a thread of the system.
 const THREADS_MAX: u32 = 1024;
-
-/// Where the server listens.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(
-    untagged,
-    deny_unknown_fields,
-    expecting = "endpoint must be a host and a port, or a socket"
-)]
-pub enum EndpointSpec {
-    /// A TCP address.
-    Tcp {
-        /// Name or address.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// A Unix socket.
-    Unix {
-        /// Path of the socket.
-        socket: String,
-    },
-}
 
 /// Which failed statements begin the event again instead of ending the run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
@@ -42,17 +23,6 @@ pub enum IgnoredErrors {
     Codes(Vec<u16>),
     /// The word `all`.
     Word(String),
-}
-
-impl EndpointSpec {
-    /// The address to dial.
-    #[must_use]
-    pub fn endpoint(&self) -> Endpoint {
-        match self {
-            Self::Tcp { host, port } => Endpoint::Tcp { host: host.clone(), port: *port },
-            Self::Unix { socket } => Endpoint::Unix { path: socket.clone() },
-        }
-    }
 }
 
 impl IgnoredErrors {
@@ -81,8 +51,8 @@ pub struct NamedWorkload {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
-    /// The server.
-    pub endpoint: EndpointSpec,
+    /// The server, or several that share the connections.
+    pub endpoint: Endpoints,
     /// Who logs in.
     pub user: String,
     /// With which password; never shown.
@@ -90,6 +60,12 @@ pub struct RunSpec {
     pub password: String,
     /// Default database.
     pub database: String,
+    /// Whether and how connections are encrypted.
+    #[serde(default)]
+    pub tls: TlsSpec,
+    /// Whether connections use the compressed protocol.
+    #[serde(default)]
+    pub compression: bool,
     /// Connections, each with one event in flight.
     pub connections: u32,
     /// Engine threads; 0 lets the engine choose.
@@ -193,9 +169,11 @@ impl RunSpec {
             self.percentiles.iter().all(|p| (0.0..=100.0).contains(p)),
             "percentiles must lie between 0 and 100",
         );
+        check(!self.endpoint.is_empty(), "endpoint must name at least one server");
         if let IgnoredErrors::Word(word) = &self.ignore_errors {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
         }
+        mistakes.extend(self.tls.mistakes());
         mistakes
     }
 
@@ -230,6 +208,14 @@ impl RunSpec {
             password: self.password.clone(),
             database: self.database.clone(),
         }
+    }
+
+    /// How sessions travel.
+    ///
+    /// # Errors
+    /// A certificate or key that cannot be used, at stage `connect`.
+    pub fn transport(&self) -> Result<Transport, Failure> {
+        Transport::new(&self.tls, self.compression)
     }
 
     /// The run's layout in time.

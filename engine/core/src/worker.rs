@@ -69,7 +69,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
                 let slot = arrival.slot as usize;
                 let outcome = self.scan(slot, &arrival);
                 self.reactor.give_back(arrival);
-                match outcome? {
+                match outcome.map_err(|failure| self.connections[slot].placed(failure))? {
                     None => {}
                     Some(Outcome::Done(summary)) => self.answered(slot, &summary)?,
                     Some(Outcome::Failed(error)) => self.refused(slot, &error)?,
@@ -192,12 +192,12 @@ impl<'a, R: Reactor> Worker<'a, R> {
         let connection = &self.connections[slot];
         if !self.orders.ignored.contains(error.code) {
             let sqlstate = String::from_utf8_lossy(&error.sqlstate).into_owned();
-            return Err(Failure {
+            return Err(connection.placed(Failure {
                 code: Some(error.code),
                 sqlstate,
                 statement: connection.statement().kind.name().to_owned(),
                 ..Failure::new("run", &*error.message)
-            });
+            }));
         }
         let over = self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over();
         if over || connection.is_leaving() {
@@ -241,9 +241,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
     fn say_goodbye(&mut self) {
         let mut packet = Vec::new();
         command::quit(&mut packet);
-        for (slot, connection) in self.connections.iter().enumerate() {
+        for (slot, connection) in self.connections.iter_mut().enumerate() {
             if !connection.is_in_flight() {
-                let _ = self.reactor.send(slot_number(slot), &packet);
+                let _ = self.reactor.send(slot_number(slot), connection.goodbye(&packet));
             }
         }
         let _ = self.reactor.flush();

@@ -54,7 +54,7 @@ fn a_prepared_session_is_handed_over_without_losing_a_byte() {
         let sql = "SELECT c FROM t WHERE id BETWEEN ? AND ?";
         let statement_id = session.prepare(sql).expect("a statement");
         let mut scanner = Scanner::new(session.deprecate_eof());
-        let mut stream = TcpStream::from(session.into_stream());
+        let mut stream = TcpStream::from(session.into_stream().0);
         let mut packet = Vec::new();
         let values = [Parameter::BigInt(1), Parameter::BigInt(100)];
         command::statement_execute(&mut packet, statement_id, &values, true);

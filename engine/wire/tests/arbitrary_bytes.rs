@@ -3,9 +3,10 @@
 //! `engine/fuzz` calls the same functions for as long as one likes; these files must stay in step.
 
 use dbdyno_wire::mysql::command::Command;
-use dbdyno_wire::mysql::handshake::{AuthSwitch, Handshake, HandshakeResponse};
+use dbdyno_wire::mysql::compressed::{Codec, FrameError, Frames};
+use dbdyno_wire::mysql::handshake::{AuthSwitch, Handshake, HandshakeResponse, parse_tls_request};
 use dbdyno_wire::mysql::local_infile::FileRequest;
-use dbdyno_wire::mysql::login::{Credentials, Login};
+use dbdyno_wire::mysql::login::{self, Credentials, Login};
 use dbdyno_wire::mysql::scanner::{ReplyShape, Scanner};
 use dbdyno_wire::mysql::{auth, parameter, response, result_set};
 use proptest::prelude::*;
@@ -37,10 +38,23 @@ fn open_a_session(bytes: &[u8]) {
     }
     let half = bytes.len() / 2;
     let (greeting, wish) = bytes.split_at(half);
-    if let Ok((mut login, ..)) = Login::begin(credentials, greeting) {
-        let _ = login.take(wish);
+    if let Ok(greeting) = login::greeting(greeting) {
+        let _ = Login::begin(credentials, &greeting, u32::MAX, &mut 1).0.take(wish);
     }
+    let _ = parse_tls_request(bytes);
     let _ = (Handshake::parse(bytes), HandshakeResponse::parse(bytes), AuthSwitch::parse(bytes));
+}
+
+/// The contents of the frames in `parts`, put together.
+fn unpack<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Result<Vec<u8>, FrameError> {
+    let (mut frames, mut codec, mut contents) = (Frames::default(), Codec::default(), Vec::new());
+    for mut rest in parts {
+        while let Some(content) = frames.next(&mut rest, &mut codec)? {
+            contents.extend_from_slice(content);
+        }
+        assert!(rest.is_empty());
+    }
+    Ok(contents)
 }
 
 fn understand(bytes: &[u8]) {
@@ -75,6 +89,7 @@ proptest! {
         scan(&bytes);
         open_a_session(&bytes);
         understand(&bytes);
+        assert_eq!(unpack([&bytes[..]].into_iter()), unpack(bytes.chunks(1)));
     }
 
     #[test]

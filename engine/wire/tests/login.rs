@@ -3,9 +3,10 @@
 use dbdyno_wire::mysql::auth::Plugin;
 use dbdyno_wire::mysql::capability;
 use dbdyno_wire::mysql::handshake::{
-    AuthSwitch, Handshake, HandshakeResponse, NONCE_LENGTH, parse_more_data, write_more_data,
+    AuthSwitch, Handshake, HandshakeResponse, NONCE_LENGTH, parse_more_data, parse_tls_request,
+    write_more_data,
 };
-use dbdyno_wire::mysql::login::{Credentials, Login, LoginError, Step};
+use dbdyno_wire::mysql::login::{self, Credentials, Login, LoginError, Step};
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
 
 const NONCE: &[u8; NONCE_LENGTH] = b"abcdefghijklmnopqrst";
@@ -36,10 +37,10 @@ fn credentials(private: bool) -> Credentials<'static> {
 fn begun(plugin: Plugin, private: bool) -> (Login<'static>, u32, Vec<u8>) {
     let greeting = greeting(plugin, capability::SERVER);
     let bytes = payload(|out, sequence| greeting.write(out, sequence));
-    let (login, read, agreed, packet) =
-        Login::begin(credentials(private), &bytes).expect("a session begun");
-    assert_eq!(read, greeting);
-    assert_eq!(packet[3], 1, "the answer is packet number 1");
+    assert_eq!(login::greeting(&bytes), Ok(greeting.clone()));
+    let mut sequence = 1;
+    let (login, agreed, packet) = Login::begin(credentials(private), &greeting, 0, &mut sequence);
+    assert_eq!((packet[3], sequence), (1, 2), "the answer is packet number 1");
     (login, agreed, packet)
 }
 
@@ -70,9 +71,24 @@ fn the_answer_names_the_user_and_proves_the_password() {
 #[test]
 fn only_what_the_server_offers_is_agreed() {
     let offered = capability::REQUIRED | capability::TRANSACTIONS | capability::SSL;
-    let bytes = payload(|out, n| greeting(Plugin::NativePassword, offered).write(out, n));
-    let (_, _, agreed, _) = Login::begin(credentials(false), &bytes).expect("a session begun");
-    assert_eq!(agreed, capability::REQUIRED | capability::TRANSACTIONS);
+    let greeting = greeting(Plugin::NativePassword, offered);
+    let agreed = |wanted| Login::begin(credentials(false), &greeting, wanted, &mut 1).1;
+    assert_eq!(agreed(capability::COMPRESS), capability::REQUIRED | capability::TRANSACTIONS);
+    assert_eq!(agreed(capability::SSL), offered);
+}
+
+#[test]
+fn the_wish_for_tls_is_the_head_of_the_answer_that_follows_inside() {
+    let offered = capability::SERVER | capability::SSL | capability::COMPRESS;
+    let greeting = greeting(Plugin::CachingSha2, offered);
+    let wanted = capability::SSL | capability::COMPRESS;
+    let mut sequence = 1;
+    let wish = login::tls_request(credentials(true), &greeting, wanted, &mut sequence);
+    assert_eq!((wish[..4].to_vec(), sequence), (vec![32, 0, 0, 1], 2));
+    let asked = parse_tls_request(&wish[HEADER_LENGTH..]).expect("a wish for TLS");
+    let (_, agreed, packet) = Login::begin(credentials(true), &greeting, wanted, &mut sequence);
+    assert_eq!((asked, agreed & wanted, packet[3]), (agreed, wanted, 2));
+    assert_eq!(parse_tls_request(&packet[HEADER_LENGTH..]), None, "it names the user as well");
 }
 
 #[test]
@@ -107,8 +123,7 @@ fn a_cold_cache_gets_the_password_in_clear_only_over_a_private_way() {
 
 #[test]
 fn a_refusal_before_the_greeting_is_a_refusal() {
-    let Err(LoginError::Refused(error)) =
-        Login::begin(credentials(false), b"\xff\x10\x04Too many connections")
+    let Err(LoginError::Refused(error)) = login::greeting(b"\xff\x10\x04Too many connections")
     else {
         panic!("a session begun");
     };
@@ -117,10 +132,10 @@ fn a_refusal_before_the_greeting_is_a_refusal() {
 
 #[test]
 fn another_protocol_is_refused() {
-    let error = Login::begin(credentials(false), b"SSH-2.0").err().expect("a refusal");
+    let error = login::greeting(b"SSH-2.0").expect_err("a refusal");
     assert!(error.to_string().contains("does not speak MySQL"));
     let bytes = payload(|out, n| greeting(Plugin::NativePassword, 0).write(out, n));
-    assert_eq!(Login::begin(credentials(false), &bytes).err(), Some(LoginError::TooOld));
+    assert_eq!(login::greeting(&bytes).err(), Some(LoginError::TooOld));
 }
 
 #[test]

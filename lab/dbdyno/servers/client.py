@@ -98,6 +98,7 @@ class Client:
                 read_timeout=ANSWER_S_MAX,
                 write_timeout=ANSWER_S_MAX,
                 defer_connect=True,
+                ssl_disabled=True,  # the line is a unix socket, and old servers' TLS is refused
             )
             if self._endpoint.socket is None:
                 connection.connect()

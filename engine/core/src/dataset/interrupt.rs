@@ -2,7 +2,7 @@
 //! client that just leaves would let the server go on with it.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -14,15 +14,17 @@ const GRACE: Duration = Duration::from_millis(500);
 /// What the server says of a statement that was ended by `KILL QUERY`.
 const INTERRUPTED: u16 = 1317;
 
-/// The sessions of one piece of work, by the server's numbers.
+/// The sessions of one piece of work.
 pub(super) struct Sessions<'a> {
     stop: &'a AtomicBool,
-    open: Mutex<Vec<u32>>,
+    /// Our own number of each, and the server's.
+    open: Mutex<Vec<(u32, u32)>>,
+    count: AtomicU32,
 }
 
 impl<'a> Sessions<'a> {
     pub(super) fn new(stop: &'a AtomicBool) -> Self {
-        Self { stop, open: Mutex::new(Vec::new()) }
+        Self { stop, open: Mutex::new(Vec::new()), count: AtomicU32::new(0) }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -31,8 +33,10 @@ impl<'a> Sessions<'a> {
 
     /// Opens one more session.
     pub(super) fn connect(&self, connect: &Connect<'_>) -> Result<Box<dyn Target>, Failure> {
-        let target = connect()?;
-        self.open.lock().expect("no session panics with the lock").push(target.connection_id());
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let target = connect(number)?;
+        let id = target.connection_id();
+        self.open.lock().expect("no session panics with the lock").push((number, id));
         Ok(target)
     }
 
@@ -60,10 +64,9 @@ impl<'a> Sessions<'a> {
     }
 
     fn kill(&self, connect: &Connect<'_>) -> Result<(), Failure> {
-        let mut target = connect()?;
-        for id in self.open.lock().expect("no session panics with the lock").iter() {
-            // One that has ended is unknown to the server, which is as well.
-            drop(target.execute(&format!("KILL QUERY {id}")));
+        for (number, id) in self.open.lock().expect("no session panics with the lock").iter() {
+            // At its own server; one that has ended is unknown to it, which is as well.
+            drop(connect(*number)?.execute(&format!("KILL QUERY {id}")));
         }
         Ok(())
     }

@@ -103,8 +103,7 @@ pub fn prepare(
     on_progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    let (endpoint, login) = (spec.endpoint.endpoint(), spec.login());
-    prepare_through(&|| connect(&endpoint, &login), spec, on_progress, stop)
+    prepare_through(&|number| spec.connect(number), spec, on_progress, stop)
 }
 
 fn prepare_through(
@@ -125,13 +124,15 @@ fn prepare_through(
 /// # Errors
 /// The first failure, at stage `spec`, `connect` or `drop`.
 pub fn cleanup(spec: &CleanupSpec) -> Result<Report, Failure> {
-    cleanup_through(&|| connect(&spec.endpoint.endpoint(), &spec.login()), spec)
+    let connect_one =
+        |number| connect(&spec.endpoint.of(number), &spec.login(), &spec.transport()?);
+    cleanup_through(&connect_one, spec)
 }
 
 fn cleanup_through(connect: &Connect<'_>, spec: &CleanupSpec) -> Result<Report, Failure> {
     let begin = Instant::now();
     refuse(&spec.mistakes())?;
-    let mut target = connect()?;
+    let mut target = connect(0)?;
     for table in (spec.first_table..).take(spec.tables as usize) {
         let dropped = target.execute(&schema::drop_table(spec.layout, table));
         dropped.map_err(|failure| Failure { stage: "drop", ..failure })?;

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use super::interrupt::Sessions;
-use super::target::{Connect, connect};
+use super::target::{Connect, Target};
 use super::{PrepareSpec, Report, refuse};
 use crate::error::Failure;
 
@@ -39,8 +39,7 @@ pub fn prewarm(
     on_progress: &mut dyn FnMut(Prewarming),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    let (endpoint, login) = (spec.endpoint.endpoint(), spec.login());
-    prewarm_through(&|| connect(&endpoint, &login), spec, on_progress, stop)
+    prewarm_through(&|number| spec.connect(number), spec, on_progress, stop)
 }
 
 pub(super) fn prewarm_through(
@@ -79,14 +78,14 @@ pub(super) fn prewarm_through(
 
 /// One session from its login to its end.
 fn read_tables(
-    connect: &Connect<'_>,
+    open: &(dyn Fn() -> Result<Box<dyn Target>, Failure> + Sync),
     spec: &PrepareSpec,
     tables_taken: &AtomicU32,
     is_over: &dyn Fn() -> bool,
     news: &Sender<u32>,
 ) -> Result<(), Failure> {
     let staged = |failure| Failure { stage: STAGE, ..failure };
-    let mut session = connect()?;
+    let mut session = open()?;
     BEFORE.iter().try_for_each(|sql| session.execute(sql)).map_err(staged)?;
     loop {
         let taken = tables_taken.fetch_add(1, Ordering::Relaxed);

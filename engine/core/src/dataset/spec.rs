@@ -4,9 +4,12 @@ use serde::Deserialize;
 use std::fmt;
 
 use super::Layout;
-use crate::dial::Login;
+use super::target::{Target, connect};
+use crate::dial::{Login, Transport};
+use crate::endpoints::Endpoints;
+use crate::error::Failure;
 use crate::random::Distribution;
-use crate::spec::EndpointSpec;
+use crate::tls::TlsSpec;
 
 /// Ids are signed 32-bit integers.
 const ROWS_MAX: u32 = i32::MAX as u32;
@@ -30,8 +33,8 @@ pub enum Way {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrepareSpec {
-    /// The server.
-    pub endpoint: EndpointSpec,
+    /// The server, or several: the sessions are dealt out to them in turn.
+    pub endpoint: Endpoints,
     /// Who logs in.
     pub user: String,
     /// With which password; never shown.
@@ -39,6 +42,12 @@ pub struct PrepareSpec {
     pub password: String,
     /// The database, which must exist.
     pub database: String,
+    /// Whether and how sessions are encrypted.
+    #[serde(default)]
+    pub tls: TlsSpec,
+    /// Whether sessions use the compressed protocol.
+    #[serde(default)]
+    pub compression: bool,
     /// How many tables: `sbtest1` and so on.
     pub tables: u32,
     /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
@@ -84,8 +93,8 @@ pub struct PrepareSpec {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CleanupSpec {
-    /// The server.
-    pub endpoint: EndpointSpec,
+    /// The server; the first of several.
+    pub endpoint: Endpoints,
     /// Who logs in.
     pub user: String,
     /// With which password; never shown.
@@ -93,6 +102,12 @@ pub struct CleanupSpec {
     pub password: String,
     /// The database.
     pub database: String,
+    /// Whether and how the session is encrypted.
+    #[serde(default)]
+    pub tls: TlsSpec,
+    /// Whether the session uses the compressed protocol.
+    #[serde(default)]
+    pub compression: bool,
     /// How many tables: `sbtest1` and so on.
     pub tables: u32,
     /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
@@ -142,7 +157,8 @@ impl PrepareSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = tables_mistakes(self.layout, self.first_table, self.tables);
+        let mut mistakes = common_mistakes(self.tables, &self.endpoint, &self.tls);
+        mistakes.extend(layout_mistakes(self.layout, self.first_table, self.tables));
         if self.table_size > ROWS_MAX {
             mistakes
                 .push(format!("table_size must be at most {ROWS_MAX}, not {}", self.table_size));
@@ -169,6 +185,11 @@ impl PrepareSpec {
         mistakes
     }
 
+    /// Opens session `number` of a load.
+    pub(super) fn connect(&self, number: u32) -> Result<Box<dyn Target>, Failure> {
+        connect(&self.endpoint.of(number), &self.login(), &self.transport()?)
+    }
+
     /// Sessions that may work at the same time.
     #[must_use]
     pub fn sessions(&self) -> usize {
@@ -189,13 +210,23 @@ impl PrepareSpec {
     pub fn login(&self) -> Login {
         login(&self.user, &self.password, &self.database)
     }
+
+    /// How sessions travel.
+    ///
+    /// # Errors
+    /// A certificate or key that cannot be used, at stage `connect`.
+    pub fn transport(&self) -> Result<Transport, Failure> {
+        Transport::new(&self.tls, self.compression)
+    }
 }
 
 impl CleanupSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        tables_mistakes(self.layout, self.first_table, self.tables)
+        let mut mistakes = common_mistakes(self.tables, &self.endpoint, &self.tls);
+        mistakes.extend(layout_mistakes(self.layout, self.first_table, self.tables));
+        mistakes
     }
 
     /// Who logs in, and into which database.
@@ -203,17 +234,33 @@ impl CleanupSpec {
     pub fn login(&self) -> Login {
         login(&self.user, &self.password, &self.database)
     }
+
+    /// How sessions travel.
+    ///
+    /// # Errors
+    /// A certificate or key that cannot be used, at stage `connect`.
+    pub fn transport(&self) -> Result<Transport, Failure> {
+        Transport::new(&self.tls, self.compression)
+    }
 }
 
 fn login(user: &str, password: &str, database: &str) -> Login {
     Login { user: user.to_owned(), password: password.to_owned(), database: database.to_owned() }
 }
 
-fn tables_mistakes(layout: Layout, first_table: u32, tables: u32) -> Vec<String> {
-    let mut mistakes = Vec::new();
+fn common_mistakes(tables: u32, endpoint: &Endpoints, tls: &TlsSpec) -> Vec<String> {
+    let mut mistakes = tls.mistakes();
     if tables == 0 {
         mistakes.push("tables must be at least 1, not 0".to_owned());
     }
+    if endpoint.is_empty() {
+        mistakes.push("endpoint must name at least one server".to_owned());
+    }
+    mistakes
+}
+
+fn layout_mistakes(layout: Layout, first_table: u32, tables: u32) -> Vec<String> {
+    let mut mistakes = Vec::new();
     if layout == Layout::LegacyOne && tables > 1 {
         mistakes.push(format!("tables must be 1 where there is only sbtest, not {tables}"));
     }

@@ -1,6 +1,6 @@
 //! Where statements go: a session with a server, or a test's notebook.
 
-use crate::dial::{CONNECT_TIMEOUT, Endpoint, Login, Session};
+use crate::dial::{CONNECT_TIMEOUT, Endpoint, Login, Session, Transport};
 use crate::error::Failure;
 
 /// Runs one statement after the other.
@@ -28,8 +28,8 @@ pub(super) trait Target {
     -> Result<(), Failure>;
 }
 
-/// Opens a session.
-pub(super) type Connect<'a> = dyn Fn() -> Result<Box<dyn Target>, Failure> + Sync + 'a;
+/// Opens a session by its number, which says where among several servers.
+pub(super) type Connect<'a> = dyn Fn(u32) -> Result<Box<dyn Target>, Failure> + Sync + 'a;
 
 impl Target for Session {
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
@@ -60,8 +60,12 @@ impl Target for Session {
 const TAKES_FILES: &str = "SELECT @@GLOBAL.local_infile";
 
 /// Logs in at `endpoint`, to load.
-pub(super) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Box<dyn Target>, Failure> {
-    match Session::connect_loader(endpoint, login, CONNECT_TIMEOUT) {
+pub(super) fn connect(
+    endpoint: &Endpoint,
+    login: &Login,
+    transport: &Transport,
+) -> Result<Box<dyn Target>, Failure> {
+    match Session::connect_loader(endpoint, login, transport, CONNECT_TIMEOUT) {
         Ok(session) => Ok(Box::new(session)),
         Err(error) => Err(Failure::refused("connect", "", &error)),
     }

@@ -8,6 +8,7 @@ use dbdyno_wire::mysql::response::ServerError;
 use dbdyno_wire::mysql::scanner::ScanError;
 
 use super::{Endpoint, Login};
+use crate::tls::TlsProblem;
 
 /// Characters of a statement that an error repeats.
 const STATEMENT_LENGTH_MAX: usize = 120;
@@ -27,6 +28,10 @@ pub(super) enum Problem {
     Unreachable(io::Error),
     /// The connection broke.
     Broken(io::Error),
+    /// The session could not be encrypted.
+    Tls(TlsProblem),
+    /// The server does not offer the compressed protocol.
+    NoCompression,
     /// The login failed.
     Login(LoginError),
     /// The server refused a statement.
@@ -62,6 +67,12 @@ impl From<io::Error> for Problem {
     }
 }
 
+impl From<TlsProblem> for Problem {
+    fn from(problem: TlsProblem) -> Self {
+        Self::Tls(problem)
+    }
+}
+
 impl From<LoginError> for Problem {
     fn from(error: LoginError) -> Self {
         Self::Login(error)
@@ -91,6 +102,8 @@ impl fmt::Display for Problem {
                 f.write_str("no answer within the time limit")
             }
             Self::Broken(error) => write!(f, "a broken connection: {error}"),
+            Self::Tls(problem) => problem.fmt(f),
+            Self::NoCompression => f.write_str("a server that offers no compression"),
             Self::Login(error) => error.fmt(f),
             Self::Server(error) => error.fmt(f),
             Self::Scan(error) => write!(f, "a reply out of step: {error}"),
@@ -148,10 +161,14 @@ impl DialError {
                  user's name: MySQL hides by this which users exist",
             ),
             Problem::Login(LoginError::Key) => {
-                Some("the server's Unix socket, or renew its RSA key pair")
+                Some("TLS, the server's Unix socket, or renew its RSA key pair")
             }
             Problem::Login(LoginError::Malformed(_)) => {
                 Some("the port of the classic protocol (3306, not X's 33060)")
+            }
+            Problem::Tls(problem) => Some(problem.advice()),
+            Problem::NoCompression => {
+                Some("zlib among the server's protocol_compression_algorithms, or no compression")
             }
             Problem::Broken(_) => Some("the server's error log"),
             Problem::NoFileWanted | Problem::RowsLost { .. } => {
@@ -165,7 +182,7 @@ impl DialError {
 fn advice_for_code(code: u16) -> Option<&'static str> {
     Some(match code {
         1045 | 1698 => {
-            "another user or password, granting this host access, or lifting REQUIRE SSL"
+            "another user or password, granting this host access, or TLS if the account requires it"
         }
         1044 => "granting the user this database",
         1049 => "creating the database first",
@@ -173,10 +190,10 @@ fn advice_for_code(code: u16) -> Option<&'static str> {
         1130 => "an account for this host, or bind the server to 127.0.0.1",
         1461 => "fewer connections or statements, or raise max_prepared_stmt_count",
         1153 => "a smaller statement, or raise max_allowed_packet",
-        3159 => "the server's Unix socket, or require_secure_transport=OFF: TLS is not spoken here",
         1148 | 3948 | 4166 => {
             "SET GLOBAL local_infile=ON at the server, or multi-row INSERT instead of LOAD DATA"
         }
+        3159 => "TLS (mode required), or the server's Unix socket",
         1251 => "an account with mysql_native_password or caching_sha2_password",
         _ => return None,
     })

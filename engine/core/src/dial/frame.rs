@@ -13,42 +13,38 @@ pub(crate) fn read_payload(
     sequence: &mut u8,
     payload: &mut Vec<u8>,
 ) -> io::Result<()> {
-    let header = read_header(stream)?;
-    read_from(header, stream, sequence, payload)
-}
-
-/// The same for a server that speaks out of turn: whatever number its first packet has.
-///
-/// # Errors
-/// Those of the stream, and `InvalidData` for a wrong number of a later packet.
-pub(crate) fn read_payload_out_of_turn(
-    stream: &mut impl Read,
-    payload: &mut Vec<u8>,
-) -> io::Result<()> {
-    let header = read_header(stream)?;
-    read_from(header, stream, &mut { header.sequence }, payload)
-}
-
-fn read_header(stream: &mut impl Read) -> io::Result<Header> {
-    let mut bytes = [0; HEADER_LENGTH];
-    stream.read_exact(&mut bytes)?;
-    Ok(Header::parse(bytes))
-}
-
-fn read_from(
-    first: Header,
-    stream: &mut impl Read,
-    sequence: &mut u8,
-    payload: &mut Vec<u8>,
-) -> io::Result<()> {
-    payload.clear();
-    let mut header = first;
-    loop {
-        if header.sequence != *sequence {
-            let text = format!("packet number {} where {} comes next", header.sequence, *sequence);
+    read_packets(stream, payload, |found| {
+        if found != *sequence {
+            let text = format!("packet number {found} where {} comes next", *sequence);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         *sequence = sequence.wrapping_add(1);
+        Ok(())
+    })
+}
+
+/// Replaces `payload` by the next one; its packets may have any number.
+///
+/// # Errors
+/// Those of the stream; `UnexpectedEof` when it ends.
+pub(crate) fn read_payload_of_any_number(
+    stream: &mut impl Read,
+    payload: &mut Vec<u8>,
+) -> io::Result<()> {
+    read_packets(stream, payload, |_| Ok(()))
+}
+
+fn read_packets(
+    stream: &mut impl Read,
+    payload: &mut Vec<u8>,
+    mut check_number: impl FnMut(u8) -> io::Result<()>,
+) -> io::Result<()> {
+    payload.clear();
+    loop {
+        let mut bytes = [0; HEADER_LENGTH];
+        stream.read_exact(&mut bytes)?;
+        let header = Header::parse(bytes);
+        check_number(header.sequence)?;
         let read = stream.by_ref().take(header.length as u64).read_to_end(payload)?;
         if read < header.length {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -56,7 +52,6 @@ fn read_from(
         if !header.continues() {
             return Ok(());
         }
-        header = read_header(stream)?;
     }
 }
 
@@ -87,8 +82,5 @@ mod tests {
     fn a_wrong_sequence_number_is_an_error() {
         let error = read(b"\x00\0\0\x05").expect_err("a wrong number");
         assert_eq!(error.to_string(), "packet number 5 where 0 comes next");
-        let mut payload = Vec::new();
-        read_payload_out_of_turn(&mut &b"\x01\0\0\x05a"[..], &mut payload).expect("a payload");
-        assert_eq!(payload, b"a");
     }
 }

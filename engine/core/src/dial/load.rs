@@ -9,6 +9,7 @@ use dbdyno_wire::mysql::response::{self, ServerError};
 use dbdyno_wire::mysql::{command, local_infile};
 
 use super::error::Problem;
+use super::socket::Socket;
 use super::{DialError, Session, frame};
 
 /// What statements call the file; a server that asks for any other gets nothing.
@@ -37,7 +38,7 @@ impl Session {
     }
 
     fn stream_file(&mut self, next: &mut dyn FnMut(&mut Vec<u8>) -> u64) -> Result<u64, Problem> {
-        self.socket.write_all(&self.request)?;
+        self.stream.request(&self.request)?;
         let mut sequence = packets_in(self.request.len());
         self.next_payload(&mut sequence)?;
         if self.payload.first() != Some(&local_infile::REQUEST) {
@@ -46,9 +47,9 @@ impl Session {
         if !FileRequest::parse(&self.payload)?.is_for(FILE_NAME) {
             return Err(Problem::LocalInfile);
         }
-        self.socket.limit_writes(Some(WRITE_PAUSE))?;
+        self.stream.socket.limit_writes(Some(WRITE_PAUSE))?;
         let sent = self.send_parts(&mut sequence, next)?;
-        self.socket.limit_writes(None)?;
+        self.stream.socket.limit_writes(None)?;
         self.next_payload(&mut sequence)?;
         let ok = response::Ok::parse(&self.payload)?;
         if ok.affected_rows != sent {
@@ -80,29 +81,22 @@ impl Session {
         }
     }
 
-    /// Writes the request, unless the server says something in the middle: why it takes no more.
+    /// Sends on, unless the server says something in the middle: why it takes no more.
     fn send_while_heard(&mut self) -> Result<(), Problem> {
-        let mut written = 0;
-        while written < self.request.len() {
-            if self.socket.is_readable()? {
-                return Err(self.interruption());
-            }
-            match self.socket.write(&self.request[written..]) {
-                Ok(more) => written += more,
-                Err(error) if is_pause(&error) => {}
-                Err(error) if self.socket.is_readable().unwrap_or(false) => {
-                    let why = self.interruption();
-                    return Err(if let Problem::Server(_) = why { why } else { error.into() });
-                }
-                Err(error) => return Err(error.into()),
-            }
+        let bytes = self.stream.link.more(&self.request);
+        match write_while_unheard(&mut self.stream.socket, bytes) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.interruption()),
+            Err(error) => match self.stream.socket.is_readable().map(|_| self.interruption()) {
+                Ok(why @ Problem::Server(_)) => Err(why),
+                _ => Err(error.into()),
+            },
         }
-        Ok(())
     }
 
     /// What a server said instead of reading on.
     fn interruption(&mut self) -> Problem {
-        if let Err(error) = frame::read_payload_out_of_turn(&mut self.socket, &mut self.payload) {
+        if let Err(error) = frame::read_payload_of_any_number(&mut self.stream, &mut self.payload) {
             return error.into();
         }
         match ServerError::parse(&self.payload) {
@@ -110,6 +104,22 @@ impl Session {
             Err(malformed) => malformed.into(),
         }
     }
+}
+
+/// Writes all of `bytes`; false when there is something to read before that.
+fn write_while_unheard(socket: &mut Socket, bytes: &[u8]) -> io::Result<bool> {
+    let mut written = 0;
+    while written < bytes.len() {
+        if socket.is_readable()? {
+            return Ok(false);
+        }
+        match socket.write(&bytes[written..]) {
+            Ok(more) => written += more,
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
 }
 
 fn is_pause(error: &io::Error) -> bool {

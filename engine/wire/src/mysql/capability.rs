@@ -6,6 +6,8 @@ pub const LONG_PASSWORD: u32 = 1;
 pub const LONG_FLAG: u32 = 1 << 2;
 /// The handshake response names a database.
 pub const CONNECT_WITH_DB: u32 = 1 << 3;
+/// After the login everything travels in compressed frames.
+pub const COMPRESS: u32 = 1 << 5;
 /// The client answers when the server asks for a file.
 pub const LOCAL_FILES: u32 = 1 << 7;
 /// The messages of 4.1 and newer; everything here is written for them.

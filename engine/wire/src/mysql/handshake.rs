@@ -7,6 +7,9 @@ use super::{Malformed, capability, cursor::Cursor, lenenc};
 const PROTOCOL_VERSION: u8 = 10;
 const SWITCH_FIRST: u8 = 0xfe;
 const MORE_DATA_FIRST: u8 = 0x01;
+/// The longest payload that the client says it takes; the server may have its own limit.
+const PAYLOAD_LENGTH_MAX: u32 = 1 << 30;
+const TLS_REQUEST_LENGTH: usize = 32;
 /// Bytes of the nonce in the first part of the greeting; the rest is in the second.
 const NONCE_FIRST_LENGTH: usize = 8;
 /// Bytes of the nonce that every plugin here works with.
@@ -89,8 +92,6 @@ impl Handshake {
 pub struct HandshakeResponse<'a> {
     /// What is agreed, as bits of [`capability`]. They decide which fields below travel, and how.
     pub capabilities: u32,
-    /// The longest payload the client takes.
-    pub payload_length_max: u32,
     /// The collation of the session.
     pub collation: u8,
     /// Who logs in.
@@ -115,7 +116,7 @@ impl<'a> HandshakeResponse<'a> {
         if !has(capability::PROTOCOL_41) {
             return Err(cursor.malformed("capability PROTOCOL_41"));
         }
-        let payload_length_max = cursor.u32("longest payload")?;
+        cursor.u32("longest payload")?;
         let collation = cursor.u8("collation")?;
         cursor.take(23, "reserved bytes")?;
         let user = cursor.until_nul("user")?;
@@ -132,16 +133,13 @@ impl<'a> HandshakeResponse<'a> {
         };
         let database = optional(capability::CONNECT_WITH_DB, "database")?;
         let plugin = optional(capability::PLUGIN_AUTH, "plugin")?;
-        Ok(Self { capabilities, payload_length_max, collation, user, answer, database, plugin })
+        Ok(Self { capabilities, collation, user, answer, database, plugin })
     }
 
     /// Appends the answer. Its length travels in one byte, so none may be longer than 250.
     pub fn write(&self, out: &mut Vec<u8>, sequence: &mut u8) {
         let start = begin_packet(out, *sequence);
-        out.extend_from_slice(&self.capabilities.to_le_bytes());
-        out.extend_from_slice(&self.payload_length_max.to_le_bytes());
-        out.push(self.collation);
-        out.extend_from_slice(&[0; 23]);
+        put_first_fields(out, self.capabilities, self.collation);
         put_with_nul(out, self.user);
         lenenc::write_string(out, self.answer);
         if self.capabilities & capability::CONNECT_WITH_DB != 0 {
@@ -152,6 +150,29 @@ impl<'a> HandshakeResponse<'a> {
         }
         *sequence = end_packet(out, start);
     }
+}
+
+/// Appends the client's wish to go on in TLS: the first fields of its answer, alone. The server
+/// begins its handshake at once, and the whole answer follows inside.
+pub fn write_tls_request(out: &mut Vec<u8>, sequence: &mut u8, capabilities: u32, collation: u8) {
+    let start = begin_packet(out, *sequence);
+    put_first_fields(out, capabilities, collation);
+    *sequence = end_packet(out, start);
+}
+
+/// The capabilities of a client that wishes to go on in TLS; `None` when the payload is no such wish.
+#[must_use]
+pub fn parse_tls_request(payload: &[u8]) -> Option<u32> {
+    let capabilities = u32::from_le_bytes(*payload.first_chunk()?);
+    let is_wish = payload.len() == TLS_REQUEST_LENGTH && capabilities & capability::SSL != 0;
+    is_wish.then_some(capabilities)
+}
+
+fn put_first_fields(out: &mut Vec<u8>, capabilities: u32, collation: u8) {
+    out.extend_from_slice(&capabilities.to_le_bytes());
+    out.extend_from_slice(&PAYLOAD_LENGTH_MAX.to_le_bytes());
+    out.push(collation);
+    out.extend_from_slice(&[0; 23]);
 }
 
 /// The server's wish that the client answers another nonce by another plugin.

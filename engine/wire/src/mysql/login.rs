@@ -6,12 +6,13 @@
 use std::fmt;
 
 use super::auth::{self, Plugin};
-use super::handshake::{AuthSwitch, Handshake, HandshakeResponse, parse_more_data};
+use super::handshake::{
+    AuthSwitch, Handshake, HandshakeResponse, parse_more_data, write_tls_request,
+};
 use super::response::{EOF, ERR, OK, ServerError};
 use super::{Malformed, capability};
 
 const UTF8MB4_GENERAL_CI: u8 = 45;
-const PAYLOAD_LENGTH_MAX: u32 = 1 << 30;
 
 /// Who logs in, and over what.
 #[derive(Clone, Copy)]
@@ -22,7 +23,7 @@ pub struct Credentials<'a> {
     pub password: &'a str,
     /// The database to begin in; empty for none.
     pub database: &'a str,
-    /// Whether nobody can listen: a Unix socket. Only then a password may travel in clear.
+    /// Whether nobody can listen: a Unix socket, or TLS. Only then a password may travel in clear.
     pub private: bool,
 }
 
@@ -95,59 +96,72 @@ pub struct Login<'a> {
     plugin: Plugin,
 }
 
-impl<'a> Login<'a> {
-    /// Begins as [`Self::begin_wanting`] with nothing further.
-    ///
-    /// # Errors
-    /// The same.
-    pub fn begin(
-        credentials: Credentials<'a>,
-        payload: &[u8],
-    ) -> Result<(Self, Handshake, u32, Vec<u8>), LoginError> {
-        Self::begin_wanting(credentials, payload, 0)
+/// Reads the server's first payload.
+///
+/// # Errors
+/// [`LoginError`] when the server refuses, or speaks another protocol.
+pub fn greeting(payload: &[u8]) -> Result<Handshake, LoginError> {
+    if payload.first() == Some(&ERR) {
+        return Err(LoginError::Refused(ServerError::parse(payload)?));
     }
+    let greeting = Handshake::parse(payload)?;
+    if greeting.capabilities & capability::REQUIRED != capability::REQUIRED {
+        return Err(LoginError::TooOld);
+    }
+    Ok(greeting)
+}
 
-    /// Takes the server's first payload. Gives the machine, what was greeted with, what is agreed
-    /// upon as bits of [`capability`], and a whole packet to send.
+/// A packet that asks the server to go on in TLS; `sequence` counts on. [`Login::begin`] comes next,
+/// inside, with the same wishes: some servers go by the first, others by the second.
+#[must_use]
+pub fn tls_request(
+    credentials: Credentials<'_>,
+    greeting: &Handshake,
+    wanted: u32,
+    sequence: &mut u8,
+) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let agreed = agreed(credentials, greeting, wanted);
+    write_tls_request(&mut packet, sequence, agreed, UTF8MB4_GENERAL_CI);
+    packet
+}
+
+fn agreed(credentials: Credentials<'_>, greeting: &Handshake, wanted: u32) -> u32 {
+    let database = if credentials.database.is_empty() { 0 } else { capability::CONNECT_WITH_DB };
+    greeting.capabilities & (capability::CLIENT | database | wanted)
+}
+
+impl<'a> Login<'a> {
+    /// Answers the greeting. Gives the machine, what is agreed upon as bits of [`capability`], and a
+    /// whole packet to send; `sequence` is its number and counts on.
     ///
     /// `wanted` is asked for beside [`capability::CLIENT`], where the server offers it.
-    ///
-    /// # Errors
-    /// [`LoginError`] when the server refuses, or speaks another protocol.
-    pub fn begin_wanting(
+    #[must_use]
+    pub fn begin(
         credentials: Credentials<'a>,
-        payload: &[u8],
+        greeting: &Handshake,
         wanted: u32,
-    ) -> Result<(Self, Handshake, u32, Vec<u8>), LoginError> {
-        if payload.first() == Some(&ERR) {
-            return Err(LoginError::Refused(ServerError::parse(payload)?));
-        }
-        let greeting = Handshake::parse(payload)?;
-        if greeting.capabilities & capability::REQUIRED != capability::REQUIRED {
-            return Err(LoginError::TooOld);
-        }
+        sequence: &mut u8,
+    ) -> (Self, u32, Vec<u8>) {
         let plugin =
             Plugin::from_name(greeting.plugin.as_bytes()).unwrap_or(Plugin::NativePassword);
-        let database =
-            if credentials.database.is_empty() { 0 } else { capability::CONNECT_WITH_DB };
-        let agreed = greeting.capabilities & (capability::CLIENT | database | wanted);
+        let agreed = agreed(credentials, greeting, wanted);
         let login = Self { credentials, nonce: greeting.nonce.clone(), plugin };
-        let packet = login.response(agreed);
-        Ok((login, greeting, agreed, packet))
+        let packet = login.response(agreed, sequence);
+        (login, agreed, packet)
     }
 
-    fn response(&self, capabilities: u32) -> Vec<u8> {
+    fn response(&self, capabilities: u32, sequence: &mut u8) -> Vec<u8> {
         let mut packet = Vec::new();
         HandshakeResponse {
             capabilities,
-            payload_length_max: PAYLOAD_LENGTH_MAX,
             collation: UTF8MB4_GENERAL_CI,
             user: self.credentials.user.as_bytes(),
             answer: &self.answer(),
             database: self.credentials.database.as_bytes(),
             plugin: self.plugin.name().as_bytes(),
         }
-        .write(&mut packet, &mut 1);
+        .write(&mut packet, sequence);
         packet
     }
 

@@ -2,11 +2,13 @@
 //!
 //! Reading order: [`packet`] frames bytes, [`lenenc`] holds the integers and strings inside,
 //! [`handshake`], [`auth`] and [`login`] open a session, [`command`] asks, [`response`] answers, and [`scanner`]
-//! follows an answer at full speed without looking into its rows.
+//! follows an answer at full speed without looking into its rows. [`compressed`] is the layer below the
+//! packets when both ends agreed to compress.
 
 pub mod auth;
 pub mod capability;
 pub mod command;
+pub mod compressed;
 pub mod handshake;
 pub mod lenenc;
 pub mod local_infile;

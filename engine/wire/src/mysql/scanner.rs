@@ -124,6 +124,7 @@ impl Cut {
 pub struct Scanner {
     progress: Progress,
     sequence: u8,
+    any_number: bool,
     cut: Cut,
 }
 
@@ -131,7 +132,16 @@ impl Scanner {
     /// A scanner for a session in which `CLIENT_DEPRECATE_EOF` was agreed, or not.
     #[must_use]
     pub fn new(deprecate_eof: bool) -> Self {
-        Self { progress: Progress::new(deprecate_eof), sequence: 0, cut: Cut::default() }
+        let (progress, cut) = (Progress::new(deprecate_eof), Cut::default());
+        Self { progress, sequence: 0, any_number: false, cut }
+    }
+
+    /// Takes packets of any number. In the compressed protocol the frames' numbers keep the order,
+    /// and a server sets its packets' numbers by them whenever it sends what it has.
+    #[must_use]
+    pub const fn of_any_number(mut self) -> Self {
+        self.any_number = true;
+        self
     }
 
     /// Awaits the reply of a command just sent in one packet. Whatever was before is forgotten.
@@ -227,10 +237,10 @@ impl Scanner {
     }
 
     fn check(&mut self, header: Header) -> Result<(), ScanError> {
-        if header.sequence != self.sequence {
+        if header.sequence != self.sequence && !self.any_number {
             return Err(ScanError::Sequence { expected: self.sequence, found: header.sequence });
         }
-        self.sequence = self.sequence.wrapping_add(1);
+        self.sequence = header.sequence.wrapping_add(1);
         self.progress.check_length(header.length)
     }
 }

@@ -120,12 +120,12 @@ fn loaded(spec: &PrepareSpec) -> (Vec<String>, Vec<Progress>, Report) {
     let mut told = Vec::new();
     let mut tell = |progress| told.push(progress);
     let never = AtomicBool::new(false);
-    let report = prepare_through(&|| notebook.connect(), spec, &mut tell, &never).unwrap();
+    let report = prepare_through(&|_| notebook.connect(), spec, &mut tell, &never).unwrap();
     (notebook.written(), told, report)
 }
 
 fn failed(spec: &PrepareSpec, notebook: &Notebook, stop: &AtomicBool) -> Failure {
-    prepare_through(&|| notebook.connect(), spec, &mut |_| (), stop).unwrap_err()
+    prepare_through(&|_| notebook.connect(), spec, &mut |_| (), stop).unwrap_err()
 }
 
 fn server_error(code: u16, message: &str) -> Failure {

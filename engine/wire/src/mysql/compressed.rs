@@ -1,0 +1,249 @@
+//! The compressed protocol: packets travel inside frames that zlib may have made smaller.
+//!
+//! A frame is a 3-byte length, a number, the 3-byte length of its content before compression (0 when
+//! it is not compressed), and the content: any piece of the stream of packets, one, several or a part
+//! of one. Frames are numbered like packets, from 0 with each request, and the numbers go on in the
+//! reply.
+//!
+//! zlib's state is large and each frame is a stream of its own, so one [`Codec`] serves any number of
+//! sessions in turn; what a session keeps between two reads is a [`Frames`]. Both lengths of a frame
+//! come from the other end and may lie: memory grows with what has arrived and with what zlib has
+//! really given, never with what a header claims.
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use std::fmt;
+
+/// Bytes before the content of each frame.
+pub const FRAME_HEADER_LENGTH: usize = 7;
+/// The longest content of one frame, compressed or not.
+pub const CONTENT_LENGTH_MAX: usize = 0xff_ff_ff;
+/// Content shorter than this is not worth compressing, as all clients hold it.
+const WORTH_COMPRESSING: usize = 50;
+/// Decompressed content grows by this much at a time.
+const GROWTH: usize = 64 * 1024;
+/// A buffer that grew beyond this for one large frame is given back.
+const KEPT_LENGTH_MAX: usize = 256 * 1024;
+
+/// zlib's two streams and the content they last gave.
+pub struct Codec {
+    deflate: Compress,
+    inflate: Decompress,
+    content: Vec<u8>,
+}
+
+impl Default for Codec {
+    fn default() -> Self {
+        Self {
+            deflate: Compress::new(Compression::default(), true),
+            inflate: Decompress::new(true),
+            content: Vec::new(),
+        }
+    }
+}
+
+/// What one session keeps: the number of the next frame, and a frame that has not all arrived.
+#[derive(Debug, Default)]
+pub struct Frames {
+    sequence: u8,
+    held: Vec<u8>,
+    /// Whether `held` is a whole frame whose content was handed out.
+    is_spent: bool,
+}
+
+/// A frame that cannot be read; the session is out of step and must be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameError {
+    /// A frame has another number than the one that comes next.
+    Sequence {
+        /// The number that comes next.
+        expected: u8,
+        /// The number in the frame.
+        found: u8,
+    },
+    /// The content is no zlib stream, or does not end with the frame.
+    Content,
+    /// The content has another length than the frame announced.
+    Length {
+        /// Bytes announced.
+        announced: usize,
+        /// Bytes found; more may have followed.
+        found: usize,
+    },
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Sequence { expected, found } => {
+                write!(f, "wanted compressed frame number {expected}, found number {found}")
+            }
+            Self::Content => f.write_str("wanted a frame compressed by zlib, found something else"),
+            Self::Length { announced, found } => {
+                write!(f, "wanted {announced} bytes in a compressed frame, found {found} bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FrameError {}
+
+#[derive(Clone, Copy)]
+struct FrameHeader {
+    length: usize,
+    sequence: u8,
+    /// Length of the content before compression; 0 when it is not compressed.
+    content_length: usize,
+}
+
+impl FrameHeader {
+    fn parse(bytes: [u8; FRAME_HEADER_LENGTH]) -> Self {
+        let [a, b, c, sequence, d, e, f] = bytes;
+        let length = |low, middle, high| u32::from_le_bytes([low, middle, high, 0]) as usize;
+        Self { length: length(a, b, c), sequence, content_length: length(d, e, f) }
+    }
+
+    fn bytes(self) -> [u8; FRAME_HEADER_LENGTH] {
+        let [a, b, c, ..] = self.length.to_le_bytes();
+        let [d, e, f, ..] = self.content_length.to_le_bytes();
+        [a, b, c, self.sequence, d, e, f]
+    }
+}
+
+impl Frames {
+    /// Begins a request: frames are numbered from 0 again.
+    pub fn begin(&mut self) {
+        self.sequence = 0;
+    }
+
+    /// Appends `bytes` to `out` in as many frames as they need.
+    pub fn write(&mut self, mut bytes: &[u8], codec: &mut Codec, out: &mut Vec<u8>) {
+        while !bytes.is_empty() {
+            let (content, later) = bytes.split_at(bytes.len().min(CONTENT_LENGTH_MAX));
+            let start = out.len();
+            out.extend_from_slice(&[0; FRAME_HEADER_LENGTH]);
+            let content_length = codec.append(content, out);
+            let length = out.len() - start - FRAME_HEADER_LENGTH;
+            let header = FrameHeader { length, sequence: self.sequence, content_length };
+            out[start..start + FRAME_HEADER_LENGTH].copy_from_slice(&header.bytes());
+            self.sequence = self.sequence.wrapping_add(1);
+            bytes = later;
+        }
+    }
+
+    /// Takes bytes from the front of `rest`; gives the content of the next frame once all of it is
+    /// there, and `None` when all bytes are taken.
+    ///
+    /// # Errors
+    /// [`FrameError`] when the bytes are no frame, or not the next one.
+    pub fn next<'a, 'b: 'a>(
+        &'a mut self,
+        rest: &mut &'b [u8],
+        codec: &'a mut Codec,
+    ) -> Result<Option<&'a [u8]>, FrameError> {
+        self.forget_spent();
+        if self.held.is_empty()
+            && let Some(&bytes) = rest.first_chunk()
+        {
+            let header = self.check(bytes)?;
+            if let Some((frame, later)) = rest.split_at_checked(FRAME_HEADER_LENGTH + header.length)
+            {
+                *rest = later;
+                self.sequence = self.sequence.wrapping_add(1);
+                return codec.content(header, &frame[FRAME_HEADER_LENGTH..]).map(Some);
+            }
+        }
+        self.hold(FRAME_HEADER_LENGTH, rest);
+        let Some(&bytes) = self.held.first_chunk() else { return Ok(None) };
+        let header = self.check(bytes)?;
+        self.hold(FRAME_HEADER_LENGTH + header.length, rest);
+        if self.held.len() < FRAME_HEADER_LENGTH + header.length {
+            return Ok(None);
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        self.is_spent = true;
+        codec.content(header, &self.held[FRAME_HEADER_LENGTH..]).map(Some)
+    }
+
+    fn forget_spent(&mut self) {
+        if std::mem::take(&mut self.is_spent) {
+            self.held.clear();
+            self.held.shrink_to(KEPT_LENGTH_MAX);
+        }
+    }
+
+    /// Holds bytes from the front of `rest` until `length` of them are there.
+    fn hold(&mut self, length: usize, rest: &mut &[u8]) {
+        let missing = length.saturating_sub(self.held.len());
+        let (now, later) = rest.split_at(missing.min(rest.len()));
+        self.held.extend_from_slice(now);
+        *rest = later;
+    }
+
+    fn check(&self, bytes: [u8; FRAME_HEADER_LENGTH]) -> Result<FrameHeader, FrameError> {
+        let header = FrameHeader::parse(bytes);
+        if header.sequence == self.sequence {
+            Ok(header)
+        } else {
+            Err(FrameError::Sequence { expected: self.sequence, found: header.sequence })
+        }
+    }
+}
+
+impl Codec {
+    /// Appends `content`, compressed where that makes it shorter; gives what the header says of it.
+    fn append(&mut self, content: &[u8], out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        out.reserve(content.len());
+        if content.len() >= WORTH_COMPRESSING {
+            self.deflate.reset();
+            let status = self.deflate.compress_vec(content, out, FlushCompress::Finish);
+            if matches!(status, Ok(Status::StreamEnd)) && out.len() - start < content.len() {
+                return content.len();
+            }
+            out.truncate(start);
+        }
+        out.extend_from_slice(content);
+        0
+    }
+
+    /// The content of a frame that is there completely.
+    fn content<'a>(
+        &'a mut self,
+        header: FrameHeader,
+        body: &'a [u8],
+    ) -> Result<&'a [u8], FrameError> {
+        let announced = header.content_length;
+        if announced == 0 {
+            return Ok(body);
+        }
+        self.content.clear();
+        self.content.shrink_to(KEPT_LENGTH_MAX);
+        self.inflate.reset(true);
+        loop {
+            let missing = announced.saturating_sub(self.content.len());
+            self.content.reserve(missing.clamp(1, GROWTH));
+            let before = (self.inflate.total_in(), self.content.len());
+            let left = &body[before.0 as usize..];
+            let status =
+                self.inflate.decompress_vec(left, &mut self.content, FlushDecompress::None);
+            let found = self.content.len();
+            let is_at_rest = before == (self.inflate.total_in(), found);
+            match status {
+                Ok(Status::StreamEnd) if self.inflate.total_in() < body.len() as u64 => {
+                    return Err(FrameError::Content);
+                }
+                Ok(Status::StreamEnd) if found == announced => return Ok(&self.content),
+                Ok(Status::StreamEnd) => return Err(FrameError::Length { announced, found }),
+                Ok(_) if found > announced => return Err(FrameError::Length { announced, found }),
+                Ok(_) if !is_at_rest => {}
+                _ => return Err(FrameError::Content),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Codec").finish_non_exhaustive()
+    }
+}

@@ -196,13 +196,16 @@ def test_an_account_that_requires_tls_gets_it(server: Server) -> None:
         asked(server, "ALTER USER traveller@'%' REQUIRE NONE")
 
 
-def test_a_client_shows_its_certificate(server: Server) -> None:
+def test_a_client_shows_its_certificate(server: Server, authority: Authority) -> None:
     data = Path(server.settings()["datadir"])
     shown = {"cert": str(data / "client-cert.pem"), "key": str(data / "client-key.pem")}
     asked(server, "ALTER USER traveller@'%' REQUIRE X509")
     try:
         assert "Access denied" in refused(server, **REQUIRED)
         run(server, tls={"mode": "required", **shown})
+        cert, key = (str(path) for path in authority.issue("stranger", HOST))
+        text = refused(server, tls={"mode": "required", "cert": cert, "key": key})
+        assert "does not accept the client's certificate" in text
     finally:
         asked(server, "ALTER USER traveller@'%' REQUIRE NONE")
 

@@ -40,7 +40,9 @@ impl Tls {
         let client = ClientConnection::new(Arc::clone(&self.config), self.name_of(host)?)?;
         let mut records = Records::Client(client);
         while records.is_handshaking() {
-            records.complete_io(stream).map_err(problem_of)?;
+            if let Err(error) = records.complete_io(stream) {
+                return Err(last_words(&mut records, stream, &error).unwrap_or(problem_of(error)));
+            }
         }
         Ok(records)
     }
@@ -55,6 +57,19 @@ impl Tls {
             Err(_) => Ok(ServerName::try_from("localhost").expect("a name")),
         }
     }
+}
+
+/// What a server that hung up said before, which nobody has read while we were writing.
+fn last_words(
+    records: &mut Records,
+    stream: &mut impl Read,
+    error: &io::Error,
+) -> Option<TlsProblem> {
+    let hung_up = [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset];
+    if !hung_up.contains(&error.kind()) || records.read_tls(stream).is_err() {
+        return None;
+    }
+    records.process_new_packets().err().map(TlsProblem::from)
 }
 
 fn problem_of(error: io::Error) -> TlsProblem {

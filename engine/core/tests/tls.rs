@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
@@ -116,7 +117,7 @@ fn each_mode_verifies_what_it_says() {
     assert_eq!(meets("verify_identity", &ours, "db.example"), Ok(()));
     for mode in ["verify_ca", "verify_identity"] {
         let text = meets(mode, &theirs, "db.example").expect_err("another authority");
-        assert!(text.contains("a TLS handshake that failed"), "{text}");
+        assert!(text.contains("a failure of TLS (invalid peer certificate: "), "{text}");
     }
     let text = meets("verify_identity", &ours, "other.example").expect_err("another name");
     assert!(text.contains("other.example"), "{text}");
@@ -203,4 +204,13 @@ fn a_server_that_hangs_up_is_told() {
     drop(there);
     let problem = tls(json!({"mode": "required"})).shake_hands("x", &mut here);
     assert!(matches!(problem, Err(TlsProblem::Cut(_))));
+}
+
+#[test]
+fn a_server_that_keeps_silent_is_told() {
+    let (mut here, _there) = UnixStream::pair().expect("a pair");
+    here.set_read_timeout(Some(Duration::from_millis(50))).expect("a limit");
+    let problem = tls(json!({"mode": "required"})).shake_hands("x", &mut here);
+    let text = problem.expect_err("no answer").to_string();
+    assert_eq!(text, "no answer to the TLS handshake within the time limit");
 }

@@ -8,6 +8,7 @@ use dbdyno_wire::mysql::response::ServerError;
 use dbdyno_wire::mysql::scanner::ScanError;
 
 use super::{Endpoint, Login};
+use crate::link::LinkError;
 use crate::tls::TlsProblem;
 
 /// Characters of a statement that an error repeats.
@@ -61,9 +62,13 @@ impl Problem {
     }
 }
 
+/// In TLS 1.3 a server refuses the client's certificate behind the handshake, in a record.
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        Self::Broken(error)
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<LinkError>()) {
+            Some(LinkError::Records(error)) => Self::Tls(TlsProblem::Handshake(error.clone())),
+            _ => Self::Broken(error),
+        }
     }
 }
 

@@ -135,6 +135,11 @@ impl fmt::Display for TlsProblem {
             Self::Cut(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 return f.write_str("that the server closed the connection in the TLS handshake");
             }
+            Self::Cut(error)
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+            {
+                return f.write_str("no answer to the TLS handshake within the time limit");
+            }
             Self::Cut(error) => return write!(f, "a TLS handshake that was cut: {error}"),
             Self::Handshake(error) => error,
         };
@@ -146,7 +151,7 @@ impl fmt::Display for TlsProblem {
             Kind::ClientRefused => {
                 write!(f, "a server that does not accept the client's certificate ({error})")
             }
-            _ => write!(f, "a TLS handshake that failed ({error})"),
+            _ => write!(f, "a failure of TLS ({error})"),
         }
     }
 }

@@ -46,11 +46,15 @@ def started(reference: str) -> Iterator[Server]:
                 instance.close()
 
 
-def query(server: Server, sql: str) -> list[tuple[Any, ...]]:
+def connected(server: Server) -> pymysql.Connection:
     endpoint, credentials = server.endpoint, server.credentials
     place = {"host": endpoint.host, "port": endpoint.port, "database": server.database}
     login = {"user": credentials.user, "password": credentials.password}
-    with closing(pymysql.connect(**place, **login)) as session, session.cursor() as cursor:
+    return pymysql.connect(**place, **login)
+
+
+def query(server: Server, sql: str) -> list[tuple[Any, ...]]:
+    with closing(connected(server)) as session, session.cursor() as cursor:
         cursor.execute(sql)
         return list(cursor.fetchall())
 
@@ -164,18 +168,22 @@ def test_a_stop_ends_a_load_soon_and_leaves_no_session(server: Server, way: str)
     assert others(server) == []
 
 
-def test_a_stop_ends_the_building_of_an_index(server: Server) -> None:
-    stop, begun_s = _engine.Stop(), []
+def test_a_stop_ends_an_index_that_the_server_waits_with(server: Server) -> None:
+    stop, reader, begun_s = _engine.Stop(), connected(server), []
 
     def end(text: str) -> None:
         progress = json.loads(text)
-        if progress["rows_done"] == progress["rows_total"] and not begun_s:
+        if progress["stage"] == "insert" and not begun_s:
             begun_s.append(time.monotonic())
-            stop.set()
+            # A transaction that has read the table: rows may come, an index must wait.
+            reader.begin()
+            reader.cursor().execute("SELECT id FROM sbtest1 LIMIT 1")
+            threading.Timer(1, stop.set).start()
 
-    with pytest.raises(RuntimeError, match="stopped"):
-        load(server, end, stop, tables=1, table_size=300_000, threads=1)
-    assert time.monotonic() - begun_s[0] < 5
+    with closing(reader), pytest.raises(RuntimeError, match="stopped") as caught:
+        load(server, end, stop, tables=1, table_size=25_000, threads=1)
+    assert json.loads(str(caught.value))["stage"] == "index"
+    assert time.monotonic() - begun_s[0] < 10
     assert others(server) == []
 
 

@@ -211,9 +211,13 @@ def test_a_client_shows_its_certificate(server: Server, authority: Authority) ->
 
 
 def test_tables_are_made_and_dropped_by_each_way(server: Server) -> None:
+    checksums = set()
     for way in WAYS.values():
-        cleanup(server, **way)
-        prepare(server, **way)
+        for load in ("insert", "infile"):
+            cleanup(server, **way)
+            prepare(server, **way, load=load)
+            checksums.add(tuple(asked(server, "CHECKSUM TABLE sbtest.sbtest1, sbtest.sbtest2")))
+    assert len(checksums) == 1
     assert asked(server, "SELECT COUNT(*) FROM sbtest.sbtest1") == [("3000",)]
 
 

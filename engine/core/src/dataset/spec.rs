@@ -184,6 +184,11 @@ impl PrepareSpec {
         mistakes
     }
 
+    /// Opens session `number` of a load.
+    pub(super) fn connect(&self, number: u32) -> Result<Box<dyn Target>, Failure> {
+        connect(&self.endpoint.of(number), &self.login(), &self.transport()?)
+    }
+
     /// Sessions that may work at the same time.
     #[must_use]
     pub fn sessions(&self) -> usize {

@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// Writes the request, unless the server says something in the middle: why it takes no more.
+    /// Sends on, unless the server says something in the middle: why it takes no more.
     fn send_while_heard(&mut self) -> Result<(), Problem> {
         let Stream { socket, link, .. } = &mut self.stream;
         let mut bytes = link.more(&self.request);
@@ -99,7 +99,6 @@ impl Session {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
     }
 
     /// What a server said instead of reading on.
@@ -112,6 +111,22 @@ impl Session {
             Err(malformed) => malformed.into(),
         }
     }
+}
+
+/// Writes all of `bytes`; false when there is something to read before that.
+fn write_while_unheard(socket: &mut Socket, bytes: &[u8]) -> io::Result<bool> {
+    let mut written = 0;
+    while written < bytes.len() {
+        if socket.is_readable()? {
+            return Ok(false);
+        }
+        match socket.write(&bytes[written..]) {
+            Ok(more) => written += more,
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
 }
 
 fn is_pause(error: &io::Error) -> bool {

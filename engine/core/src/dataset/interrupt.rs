@@ -17,14 +17,14 @@ const INTERRUPTED: u16 = 1317;
 /// The sessions of one piece of work.
 pub(super) struct Sessions<'a> {
     stop: &'a AtomicBool,
-    dealt: AtomicU32,
-    /// Our number of each, which says the server, and that server's number.
+    /// Our own number of each, and the server's.
     open: Mutex<Vec<(u32, u32)>>,
+    count: AtomicU32,
 }
 
 impl<'a> Sessions<'a> {
     pub(super) fn new(stop: &'a AtomicBool) -> Self {
-        Self { stop, dealt: AtomicU32::new(0), open: Mutex::new(Vec::new()) }
+        Self { stop, open: Mutex::new(Vec::new()), count: AtomicU32::new(0) }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -33,10 +33,10 @@ impl<'a> Sessions<'a> {
 
     /// Opens one more session.
     pub(super) fn connect(&self, connect: &Connect<'_>) -> Result<Box<dyn Target>, Failure> {
-        let number = self.dealt.fetch_add(1, Ordering::Relaxed);
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
         let target = connect(number)?;
-        let ids = (number, target.connection_id());
-        self.open.lock().expect("no session panics with the lock").push(ids);
+        let id = target.connection_id();
+        self.open.lock().expect("no session panics with the lock").push((number, id));
         Ok(target)
     }
 
@@ -65,7 +65,7 @@ impl<'a> Sessions<'a> {
 
     fn kill(&self, connect: &Connect<'_>) -> Result<(), Failure> {
         for (number, id) in self.open.lock().expect("no session panics with the lock").iter() {
-            // One that has ended is unknown to the server, which is as well.
+            // At its own server; one that has ended is unknown to it, which is as well.
             drop(connect(*number)?.execute(&format!("KILL QUERY {id}")));
         }
         Ok(())

@@ -103,9 +103,7 @@ pub fn prepare(
     on_progress: &mut dyn FnMut(Progress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    let login = spec.login();
-    let connect = |number| connect(&spec.endpoint.of(number), &login, &spec.transport()?);
-    prepare_through(&connect, spec, on_progress, stop)
+    prepare_through(&|number| spec.connect(number), spec, on_progress, stop)
 }
 
 fn prepare_through(
@@ -126,9 +124,9 @@ fn prepare_through(
 /// # Errors
 /// The first failure, at stage `spec`, `connect` or `drop`.
 pub fn cleanup(spec: &CleanupSpec) -> Result<Report, Failure> {
-    let login = spec.login();
-    let connect = |number| connect(&spec.endpoint.of(number), &login, &spec.transport()?);
-    cleanup_through(&connect, spec)
+    let connect_one =
+        |number| connect(&spec.endpoint.of(number), &spec.login(), &spec.transport()?);
+    cleanup_through(&connect_one, spec)
 }
 
 fn cleanup_through(connect: &Connect<'_>, spec: &CleanupSpec) -> Result<Report, Failure> {

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use super::interrupt::Sessions;
-use super::target::{Connect, Target, connect};
+use super::target::{Connect, Target};
 use super::{PrepareSpec, Report, refuse};
 use crate::error::Failure;
 
@@ -39,9 +39,7 @@ pub fn prewarm(
     on_progress: &mut dyn FnMut(Prewarming),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    let login = spec.login();
-    let connect = |number| connect(&spec.endpoint.of(number), &login, &spec.transport()?);
-    prewarm_through(&connect, spec, on_progress, stop)
+    prewarm_through(&|number| spec.connect(number), spec, on_progress, stop)
 }
 
 pub(super) fn prewarm_through(
@@ -80,7 +78,7 @@ pub(super) fn prewarm_through(
 
 /// One session from its login to its end.
 fn read_tables(
-    open: &dyn Fn() -> Result<Box<dyn Target>, Failure>,
+    open: &(dyn Fn() -> Result<Box<dyn Target>, Failure> + Sync),
     spec: &PrepareSpec,
     tables_taken: &AtomicU32,
     is_over: &dyn Fn() -> bool,

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use std::fmt;
 
 use super::Layout;
+use super::target::{Target, connect};
 use crate::dial::{Login, Transport};
 use crate::endpoints::Endpoints;
 use crate::error::Failure;
@@ -156,8 +157,8 @@ impl PrepareSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = common_mistakes(&self.endpoint, &self.tls);
-        mistakes.extend(tables_mistakes(self.layout, self.first_table, self.tables));
+        let mut mistakes = common_mistakes(self.tables, &self.endpoint, &self.tls);
+        mistakes.extend(layout_mistakes(self.layout, self.first_table, self.tables));
         if self.table_size > ROWS_MAX {
             mistakes
                 .push(format!("table_size must be at most {ROWS_MAX}, not {}", self.table_size));
@@ -223,8 +224,8 @@ impl CleanupSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = common_mistakes(&self.endpoint, &self.tls);
-        mistakes.extend(tables_mistakes(self.layout, self.first_table, self.tables));
+        let mut mistakes = common_mistakes(self.tables, &self.endpoint, &self.tls);
+        mistakes.extend(layout_mistakes(self.layout, self.first_table, self.tables));
         mistakes
     }
 
@@ -247,19 +248,19 @@ fn login(user: &str, password: &str, database: &str) -> Login {
     Login { user: user.to_owned(), password: password.to_owned(), database: database.to_owned() }
 }
 
-fn common_mistakes(endpoint: &Endpoints, tls: &TlsSpec) -> Vec<String> {
+fn common_mistakes(tables: u32, endpoint: &Endpoints, tls: &TlsSpec) -> Vec<String> {
     let mut mistakes = tls.mistakes();
+    if tables == 0 {
+        mistakes.push("tables must be at least 1, not 0".to_owned());
+    }
     if endpoint.is_empty() {
         mistakes.push("endpoint must name at least one server".to_owned());
     }
     mistakes
 }
 
-fn tables_mistakes(layout: Layout, first_table: u32, tables: u32) -> Vec<String> {
+fn layout_mistakes(layout: Layout, first_table: u32, tables: u32) -> Vec<String> {
     let mut mistakes = Vec::new();
-    if tables == 0 {
-        mistakes.push("tables must be at least 1, not 0".to_owned());
-    }
     if layout == Layout::LegacyOne && tables > 1 {
         mistakes.push(format!("tables must be 1 where there is only sbtest, not {tables}"));
     }

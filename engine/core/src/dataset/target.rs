@@ -28,7 +28,7 @@ pub(super) trait Target {
     -> Result<(), Failure>;
 }
 
-/// Opens the session of this number; sessions may be dealt out to several servers.
+/// Opens a session by its number, which says where among several servers.
 pub(super) type Connect<'a> = dyn Fn(u32) -> Result<Box<dyn Target>, Failure> + Sync + 'a;
 
 impl Target for Session {

@@ -9,7 +9,7 @@ use dbdyno_wire::mysql::response::{self, ServerError};
 use dbdyno_wire::mysql::{command, local_infile};
 
 use super::error::Problem;
-use super::stream::Stream;
+use super::socket::Socket;
 use super::{DialError, Session, frame};
 
 /// What statements call the file; a server that asks for any other gets nothing.
@@ -83,21 +83,14 @@ impl Session {
 
     /// Sends on, unless the server says something in the middle: why it takes no more.
     fn send_while_heard(&mut self) -> Result<(), Problem> {
-        let Stream { socket, link, .. } = &mut self.stream;
-        let mut bytes = link.more(&self.request);
-        while !bytes.is_empty() {
-            if socket.is_readable()? {
-                return Err(self.interruption());
-            }
-            match socket.write(bytes) {
-                Ok(written) => bytes = &bytes[written..],
-                Err(error) if is_pause(&error) => {}
-                Err(error) if socket.is_readable().unwrap_or(false) => {
-                    let why = self.interruption();
-                    return Err(if let Problem::Server(_) = why { why } else { error.into() });
-                }
-                Err(error) => return Err(error.into()),
-            }
+        let bytes = self.stream.link.more(&self.request);
+        match write_while_unheard(&mut self.stream.socket, bytes) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.interruption()),
+            Err(error) => match self.stream.socket.is_readable().map(|_| self.interruption()) {
+                Ok(why @ Problem::Server(_)) => Err(why),
+                _ => Err(error.into()),
+            },
         }
     }
 

@@ -9,6 +9,7 @@
 mod buffers;
 mod dry_run;
 mod epoll;
+mod ring;
 mod uring;
 
 pub use dry_run::DryRun;
@@ -110,7 +111,7 @@ pub trait Reactor: Sized {
 /// Whether this kernel lets us use `io_uring` as we need it; asked by opening one.
 #[must_use]
 pub fn io_uring_is_allowed() -> bool {
-    uring::allows(&[1])
+    ring::allows(&[1])
 }
 
 /// Settles `Auto` for workers with these numbers of sockets: a kernel that has `io_uring` may still
@@ -118,7 +119,7 @@ pub fn io_uring_is_allowed() -> bool {
 #[must_use]
 pub fn settle(choice: Choice, sockets_of_workers: &[usize]) -> Choice {
     match choice {
-        Choice::Auto if uring::allows(sockets_of_workers) => Choice::IoUring,
+        Choice::Auto if ring::allows(sockets_of_workers) => Choice::IoUring,
         Choice::Auto => Choice::Epoll,
         chosen => chosen,
     }

@@ -14,20 +14,19 @@
 //! generation of its slot, and those of an older one are dropped.
 
 use super::buffers::BufferRing;
+use super::ring::{BUFFER_GROUP, explained, open_ring};
 use super::{Arrival, Reactor, What};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-const BUFFER_GROUP: u16 = 0;
 const SLOT_MASK: u64 = u32::MAX as u64;
 const RECEIVE: u64 = 1 << 32;
 const SEND_LARGE: u64 = 1 << 33;
 const TICK: u64 = 1 << 34;
 const GENERATION_SHIFT: u32 = 40;
 const GENERATION_MASK: u32 = (1 << 24) - 1;
-const SUBMISSION_ENTRIES: u32 = 1024;
 const SMALL_BYTES: usize = 512;
 
 /// A large request on its way out; its memory must stay until the kernel says it has left.
@@ -255,71 +254,10 @@ fn shut_down(socket: &OwnedFd) {
     unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
 }
 
-/// Whether rings for workers with these numbers of sockets can be open together: what the kernel
-/// allows, and what memory the user may lock.
-pub(super) fn allows(sockets_of_workers: &[usize]) -> bool {
-    let rings: io::Result<Vec<_>> = sockets_of_workers.iter().map(|&n| open_ring(n)).collect();
-    rings.is_ok()
-}
-
-/// A ring with its buffers. Drop the ring first, as it writes into them.
-fn open_ring(sockets: usize) -> io::Result<(IoUring, BufferRing)> {
-    let ring = build_ring(sockets)?;
-    let pool = sockets.next_power_of_two().clamp(8, 256);
-    let buffers = BufferRing::new(u16::try_from(pool).expect("at most 256"))?;
-    // SAFETY: who takes the pair keeps the buffers until the ring is closed.
-    unsafe {
-        ring.submitter().register_buf_ring_with_flags(
-            buffers.address(),
-            buffers.count(),
-            BUFFER_GROUP,
-            0,
-        )?;
-    }
-    Ok((ring, buffers))
-}
-
-fn build_ring(sockets: usize) -> io::Result<IoUring> {
-    // Every socket can have a send, a receive and a re-armed receive completed at once.
-    let completions = (sockets * 4).next_power_of_two().clamp(4096, 1 << 18);
-    IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_submit_all()
-        .setup_clamp()
-        .setup_cqsize(u32::try_from(completions).expect("clamped"))
-        .build(SUBMISSION_ENTRIES)
-}
-
-/// What the administrator can do about a ring that cannot be had.
-fn explained(error: &io::Error) -> io::Error {
-    let advice = match error.raw_os_error() {
-        Some(libc::ENOMEM) => "raise the limit of locked memory (ulimit -l), or take epoll",
-        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
-            "allow it (kernel.io_uring_disabled, the container's seccomp profile), or take epoll"
-        }
-        _ => "take epoll",
-    };
-    io::Error::new(error.kind(), format!("{error}; {advice}"))
-}
-
 /// An interruption is no error of a wait, nor is that its time is over.
 fn passing(result: io::Result<usize>) -> io::Result<()> {
     match result.map_err(|error| (error.raw_os_error(), error)) {
         Ok(_) | Err((Some(libc::EINTR | libc::EBUSY | libc::EAGAIN | libc::ETIME), _)) => Ok(()),
         Err((_, error)) => Err(error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ring_that_is_refused_says_what_to_set() {
-        for (number, words) in [(libc::ENOMEM, "ulimit -l"), (libc::EPERM, "io_uring_disabled")] {
-            let told = explained(&io::Error::from_raw_os_error(number)).to_string();
-            assert!(told.contains(words) && told.contains("os error"), "{told}");
-        }
     }
 }

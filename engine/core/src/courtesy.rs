@@ -12,12 +12,63 @@
 //! less CPU per query again. Two generators never take one seat, and where a thread may run at all
 //! (taskset, the lab's pinning) is never widened.
 //!
+//! A single connection is a case of its own, see [`Ride`].
+//!
 //! A schedule turns this round: who shall send at a given moment must wake then, whoever else runs. So
 //! with a rate or think time a thread stays a normal one, free to move to an idle core, and its timers
 //! are exact: on two crowded cores the median of its lag is 25 µs instead of 250 µs.
 
+mod ride;
+mod whereabouts;
+
+pub use ride::Ride;
+
+use std::os::fd::BorrowedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+
+/// What an engine thread has settled to, for as long as this lives.
+pub enum Place {
+    /// Anywhere.
+    Free,
+    /// On a core of its own among engine threads.
+    Seated(Seat),
+    /// Wherever the server's thread is.
+    Riding(Ride),
+}
+
+impl Place {
+    /// For a thread whose timers count.
+    #[must_use]
+    pub fn on_time() -> Self {
+        be_punctual();
+        Self::Free
+    }
+
+    /// For a closed loop over several connections.
+    #[must_use]
+    pub fn behind_the_servers() -> Self {
+        give_way_to_the_server();
+        Seat::take().map_or(Self::Free, Self::Seated)
+    }
+
+    /// For a thread with a closed loop over a single connection; `is_alone` says that the run has no
+    /// other.
+    #[must_use]
+    pub fn beside_the_server_of(socket: BorrowedFd<'_>, is_alone: bool) -> Self {
+        Ride::begin(socket, is_alone).map_or_else(Self::behind_the_servers, Self::Riding)
+    }
+
+    /// To be called whenever the clock was read.
+    #[inline]
+    pub fn look(&mut self, now_ns: u64) {
+        if let Self::Riding(ride) = self
+            && !ride.goes_on(now_ns)
+        {
+            *self = Self::Free;
+        }
+    }
+}
 
 /// Makes the calling thread one that does not interrupt others when it wakes. It needs no privilege;
 /// where the system refuses, the thread stays as it is.

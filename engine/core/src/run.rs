@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Share};
-use crate::courtesy::{self, Seat};
+use crate::courtesy::Place;
 use crate::dialler::Diallers;
 use crate::due_times::Part;
 use crate::error::Failure;
@@ -15,7 +15,7 @@ use crate::schedule::{Slice, Timetable};
 use crate::spec::{RunSpec, ns};
 use crate::worker::{Control, Legacy, Orders, PATIENCE, Pacing, Revival, Worker};
 use crate::workload::{Client, Workload};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Barrier, OnceLock};
@@ -202,7 +202,13 @@ fn work<R: Reactor>(
     start: &Start,
     control: &Control,
 ) -> Result<Legacy, String> {
-    let _seat = take_a_place(spec);
+    let place = match &sockets[..] {
+        _ if spec.is_scheduled() => Place::on_time(),
+        [only] if !spec.reopens() => {
+            Place::beside_the_server_of(only.as_fd(), spec.connections == 1)
+        }
+        _ => Place::behind_the_servers(),
+    };
     let revival = revival(spec, connections.len(), &mut sockets);
     // A ring belongs to the thread that opens it.
     let reactor = R::open(sockets, PATIENCE);
@@ -224,17 +230,7 @@ fn work<R: Reactor>(
     let recorder = Recorder::new(timetable, number, finished);
     let pacing = pacing(spec, timetable, &connections, number);
     let worker = Worker::new(reactor, connections, recorder, orders);
-    Ok(worker.paced(pacing).reviving(revival).drive())
-}
-
-/// Settles the calling thread: behind the server in a closed loop, on time where a schedule runs.
-fn take_a_place(spec: &RunSpec) -> Option<Seat> {
-    if spec.is_scheduled() {
-        courtesy::be_punctual();
-        return None;
-    }
-    courtesy::give_way_to_the_server();
-    Seat::take()
+    Ok(worker.paced(pacing).reviving(revival).placed(place).drive())
 }
 
 /// When the connections of thread `number` begin their events.
@@ -261,13 +257,12 @@ fn revival(
     connections: usize,
     sockets: &mut Vec<OwnedFd>,
 ) -> std::io::Result<Revival> {
-    let survives_loss = spec.ignore_errors.survives_loss();
-    if spec.dry_run || !(survives_loss || spec.reconnect_every > 0) {
+    if spec.dry_run || !spec.reopens() {
         return Ok(Revival::default());
     }
     let (diallers, bell) = Diallers::start(spec, connections)?;
     sockets.push(bell);
-    Ok(Revival::new(diallers, survives_loss, spec.reconnect_every))
+    Ok(Revival::new(diallers, spec.ignore_errors.survives_loss(), spec.reconnect_every))
 }
 
 /// Puts the workers' intervals together as they come, tells and encodes them.

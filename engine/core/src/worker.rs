@@ -10,6 +10,7 @@ mod pacing;
 mod revival;
 
 use crate::connection::Connection;
+use crate::courtesy::Place;
 use crate::error::Failure;
 pub use crate::orders::{Control, Legacy, Orders};
 use crate::reactor::{Arrival, Reactor, What};
@@ -41,6 +42,7 @@ pub struct Worker<'a, R: Reactor> {
     /// When the schedule wants something next; `u64::MAX` in a closed loop.
     next_ns: u64,
     leave_ns: u64,
+    place: Place,
 }
 
 impl<'a, R: Reactor> Worker<'a, R> {
@@ -64,6 +66,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             now_ns,
             next_ns,
             leave_ns,
+            place: Place::Free,
         }
     }
 
@@ -78,6 +81,12 @@ impl<'a, R: Reactor> Worker<'a, R> {
     #[must_use]
     pub fn reviving(self, revival: Revival) -> Self {
         Self { revival, ..self }
+    }
+
+    /// The same worker at its place among the cores.
+    #[must_use]
+    pub fn placed(self, place: Place) -> Self {
+        Self { place, ..self }
     }
 
     /// Loads the server until the run is over.
@@ -113,6 +122,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
                 self.read_the_clock();
                 self.recorder.advance(self.now_ns);
             }
+            self.place.look(self.now_ns);
             if self.revival.is_awaited() {
                 self.attend_to_the_lost()?;
             }

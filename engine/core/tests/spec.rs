@@ -82,3 +82,15 @@ fn a_spec_is_shown_without_its_password() {
     assert_eq!(spec.mistakes(), Vec::<String>::new());
     assert!(!format!("{spec:?}").contains("top-secret"));
 }
+
+#[test]
+fn few_engine_threads_are_enough_unless_two_connections_can_have_a_core_each() {
+    let threads = |changes: Value, cores| read(changes).unwrap().engine_threads(cores);
+    assert_eq!(threads(json!({"connections": 1}), 2), 1);
+    assert_eq!(threads(json!({"connections": 2}), 2), 2);
+    assert_eq!(threads(json!({"connections": 2}), 1), 1);
+    assert_eq!(threads(json!({"connections": 2, "rate_per_s": 100}), 2), 1);
+    assert_eq!(threads(json!({"connections": 3}), 2), 1);
+    assert_eq!(threads(json!({"connections": 1000}), 64), 8);
+    assert_eq!(threads(json!({"connections": 2, "threads": 7}), 64), 2);
+}

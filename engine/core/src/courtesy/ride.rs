@@ -11,7 +11,8 @@
 //! elsewhere, and gives way to it at once.
 //!
 //! An idle thread starves where others want its core all the time. That is noticed by its being late
-//! while others can run, and it then is a batch thread for the rest of the run; a thread that may
+//! again and again while others can run, and it then is a batch thread for the rest of the run (with
+//! two busy loops on the two cores: after a fraction of a second); a thread that may
 //! not come back from idleness (an ordinary user below `ulimit -e 20`) does not ride at all. Nor does
 //! one whose server is on another machine.
 
@@ -25,8 +26,10 @@ use std::os::fd::BorrowedFd;
 
 /// Between two looks at where the server's thread runs.
 const LOOK_NS: u64 = 20_000_000;
-/// A look that is so late says that the thread was kept from running.
-const LATE_NS: u64 = 100_000_000;
+/// A look that is so late says that the thread was kept from running, or waited for a long statement.
+const LATE_NS: u64 = 10_000_000;
+/// Late looks, less those in time, that end a ride.
+const LATE_MOST: u32 = 5;
 /// A nice value of 0, as `RLIMIT_NICE` counts.
 const NICE_OF_A_NORMAL_THREAD: libc::rlim_t = 20;
 const CAP_SYS_NICE: u32 = 23;
@@ -38,6 +41,7 @@ pub struct Ride {
     home: libc::cpu_set_t,
     core: Option<usize>,
     look_ns: u64,
+    late: u32,
 }
 
 impl Ride {
@@ -54,7 +58,7 @@ impl Ride {
         // SAFETY: 0 is the calling thread, and `parameters` lives through the call.
         let idle = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
         checked(idle).ok()?;
-        let mut ride = Self { server, home, core: None, look_ns: 0 };
+        let mut ride = Self { server, home, core: None, look_ns: 0, late: 0 };
         ride.follow();
         Some(ride)
     }
@@ -69,6 +73,11 @@ impl Ride {
         let is_late = self.look_ns > 0 && now_ns - self.look_ns > LATE_NS;
         self.look_ns = now_ns + LOOK_NS;
         if is_late && others_want_to_run() {
+            self.late += 1;
+        } else {
+            self.late = self.late.saturating_sub(1);
+        }
+        if self.late > LATE_MOST {
             self.end();
             return false;
         }
@@ -133,6 +142,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsFd;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn policy() -> i32 {
         // SAFETY: asks about the calling thread only.
@@ -179,5 +189,26 @@ mod tests {
             .join()
             .unwrap();
         }
+    }
+
+    #[test]
+    fn a_thread_that_others_keep_waiting_rides_no_more() {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| while !over.load(Ordering::Relaxed) {});
+            }
+            let rider = scope.spawn(|| {
+                let client = echo(cores()[0]);
+                let Some(mut ride) = Ride::begin(client.as_fd(), true) else { return };
+                let times = || (1..).map(|look| look * (LOOK_NS + LATE_NS + 1));
+                let looks = times().take(1000).position(|now_ns| !ride.goes_on(now_ns));
+                assert!(looks >= Some(LATE_MOST as usize) && looks < Some(999), "{looks:?}");
+                assert_eq!(policy(), libc::SCHED_BATCH);
+            });
+            let ended = rider.join();
+            over.store(true, Ordering::Relaxed);
+            ended.unwrap();
+        });
     }
 }

@@ -196,7 +196,11 @@ mod tests {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| while !over.load(Ordering::Relaxed) {});
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
             }
             let rider = scope.spawn(|| {
                 let client = echo(cores()[0]);

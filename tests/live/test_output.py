@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hdrh.histogram import HdrHistogram
@@ -22,7 +21,8 @@ from hdrh.log import HistogramLogReader
 
 from counters import settled
 from dbdyno import servers
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 Done = subprocess.CompletedProcess[str]
@@ -32,14 +32,8 @@ STALL_S = 1.3
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    spec = ServerSpec(label="output", reference="mysql:5.7.22", settings={})
-    with TemporaryDirectory(prefix="dbdyno-output-") as name:
-        Path(name).chmod(0o755)  # the server runs as another user
-        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
-        try:
-            yield instance.start()
-        finally:
-            instance.close()
+    with started("output", "mysql:5.7.22") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

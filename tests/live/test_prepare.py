@@ -5,45 +5,34 @@ from __future__ import annotations
 import json
 import os
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
 import pymysql
 import pytest
 
-from dbdyno import _engine, servers
-from dbdyno.errors import ServerError
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno import _engine
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 ROWS = 60_000
+FILES = {"local_infile": "ON"}
 
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    yield from started(request.param)
+    with started("prepare", request.param, FILES) as running:
+        yield running
 
 
 @pytest.fixture
 def own_server() -> Iterator[Server]:
-    yield from started("mysql:5.7.22")
-
-
-def started(reference: str) -> Iterator[Server]:
-    spec = ServerSpec(label="prepare", reference=reference, settings={"local_infile": "ON"})
-    with tempfile.TemporaryDirectory(prefix="dbdyno-prepare-") as name:
-        Path(name).chmod(0o755)  # the server runs as another user
-        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
-        try:
-            yield instance.start()
-        finally:
-            with suppress(ServerError):  # a killed one did not stop cleanly
-                instance.close()
+    with started("prepare", "mysql:5.7.22", FILES) as running:
+        yield running
 
 
 def connected(server: Server) -> pymysql.Connection:

@@ -12,13 +12,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pymysql
 import pytest
 
 from dbdyno import servers
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
@@ -30,15 +30,8 @@ Checksums = Callable[..., list[object]]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    spec = ServerSpec(label="replay", reference="mysql:5.7.22", settings={})
-    with TemporaryDirectory(prefix="dbdyno-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        instance = servers.instance(spec, folder, lambda text: None)
-        try:
-            yield instance.start()
-        finally:
-            instance.close()
+    with started("replay", "mysql:5.7.22") as running:
+        yield running
 
 
 @pytest.fixture

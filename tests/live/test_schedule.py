@@ -6,23 +6,22 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from tests import making
 
-from dbdyno import _engine, servers
+from dbdyno import _engine
 from dbdyno.bench.record import intervals_of
 from dbdyno.judge import checks_course
 from dbdyno.measurement import merge_histograms
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 STALL_S = 1.0
@@ -30,17 +29,10 @@ STALL_S = 1.0
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    spec = ServerSpec(label="schedule", reference="mysql:8.0.15", settings={})
-    with tempfile.TemporaryDirectory(prefix="dbdyno-schedule-") as name:
-        Path(name).chmod(0o755)  # the server runs as another user
-        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
-        try:
-            running = instance.start()
-            tables = {**login(running), "tables": 2, "table_size": 1000, "seed": 3, "threads": 2}
-            _engine.prepare(json.dumps(tables), None, _engine.Stop())
-            yield running
-        finally:
-            instance.close()
+    with started("schedule", "mysql:8.0.15") as running:
+        tables = {**login(running), "tables": 2, "table_size": 1000, "seed": 3, "threads": 2}
+        _engine.prepare(json.dumps(tables), None, _engine.Stop())
+        yield running
 
 
 def login(server: Server) -> dict[str, Any]:

@@ -15,13 +15,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from counters import settled
 from dbdyno import servers
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 Tool = Callable[..., str]
@@ -34,16 +34,8 @@ ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    spec = ServerSpec(label="sysbench", reference=request.param, settings={})
-    # Not below pytest's own folder: another pytest closes that to the user the server runs as.
-    with TemporaryDirectory(prefix="dbdyno-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        instance = servers.instance(spec, folder, lambda text: None)
-        try:
-            yield instance.start()
-        finally:
-            instance.close()
+    with started("sysbench", request.param) as running:
+        yield running
 
 
 def options(server: Server) -> list[str]:

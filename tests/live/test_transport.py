@@ -11,15 +11,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from certificates import Authority
-from dbdyno import _engine, servers
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno import _engine
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 HOST = "127.0.0.1"
@@ -32,18 +32,6 @@ WAYS: dict[str, dict[str, Any]] = {
 SEEN = """SELECT t.connection_type, s.variable_name, s.variable_value
     FROM performance_schema.threads t JOIN performance_schema.status_by_thread s USING (thread_id)
     WHERE t.processlist_user = 'traveller' AND s.variable_name IN ('Ssl_cipher', 'Compression')"""
-
-
-@contextmanager
-def started(reference: str, settings: dict[str, str]) -> Iterator[Server]:
-    spec = ServerSpec(label="transport", reference=reference, settings=settings)
-    with tempfile.TemporaryDirectory(prefix="dbdyno-transport-") as name:
-        Path(name).chmod(0o755)  # the server runs as another user
-        instance = servers.instance(spec, Path(name) / "server", lambda text: None)
-        try:
-            yield instance.start()
-        finally:
-            instance.close()
 
 
 def asked(server: Server, *statements: str) -> list[tuple[str, ...]]:
@@ -121,7 +109,7 @@ def seen_by(server: Server, **changes: Any) -> tuple[set[str], dict[str, set[str
 @pytest.fixture(scope="module", params=["mysql:8.0.15", "mysql:8.0.31"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server with the certificates that it made itself, and tables loaded through TLS."""
-    with started(request.param, {"ssl": "ON", "performance_schema": "ON"}) as running:
+    with started("transport", request.param, {"ssl": "ON", "performance_schema": "ON"}) as running:
         asked(
             running,
             "CREATE USER traveller@'%' IDENTIFIED WITH caching_sha2_password BY 'far away'",
@@ -250,7 +238,7 @@ def test_long_rows_arrive_whole(server: Server, compression: bool) -> None:
 
 
 def test_names_are_compared_with_the_host(authority: Authority) -> None:
-    with started("mysql:8.0.31", {"ssl": "ON", **of_authority(authority)}) as server:
+    with started("transport", "mysql:8.0.31", {"ssl": "ON", **of_authority(authority)}) as server:
         who = {"user": server.credentials.user, "password": server.credentials.password}
         identity = {"mode": "verify_identity", "ca": str(authority.ca)}
         prepare(server, tls=identity, **who)
@@ -262,13 +250,13 @@ def test_names_are_compared_with_the_host(authority: Authority) -> None:
 
 
 def test_a_server_of_tls_1_1_is_told_from_one_without(authority: Authority) -> None:
-    with started("mysql:5.7.22", {"ssl": "ON", **of_authority(authority)}) as old:
+    with started("transport", "mysql:5.7.22", {"ssl": "ON", **of_authority(authority)}) as old:
         who = {"user": old.credentials.user, "password": old.credentials.password}
         prepare(old, compression=True, **who)
         text = refused(old, **REQUIRED, **who)
         assert "found a server that speaks only TLS 1.1 or older; try" in text
         assert run(old, compression=True, **who)["transport"] == "compressed"
-    with started("mysql:5.7.22", {}) as bare:
+    with started("transport", "mysql:5.7.22", {}) as bare:
         who = {"user": bare.credentials.user, "password": bare.credentials.password}
         prepare(bare, **who)
         text = refused(bare, **REQUIRED, **who)
@@ -277,7 +265,7 @@ def test_a_server_of_tls_1_1_is_told_from_one_without(authority: Authority) -> N
 
 
 def test_each_server_of_a_list_gets_its_share(server: Server) -> None:
-    with started(f"mysql:{server.version()}", {}) as second:
+    with started("transport", f"mysql:{server.version()}", {}) as second:
         asked(
             second,
             "CREATE USER traveller@'%' IDENTIFIED WITH caching_sha2_password BY 'far away'",

@@ -13,15 +13,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from dbdyno import servers
-from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.base import Server
+from real_server import started
 
 pytestmark = pytest.mark.live
 ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
@@ -35,25 +35,21 @@ Run = subprocess.Popen[str]
 
 
 @contextmanager
-def started(label: str) -> Iterator[Server]:
+def open_to_travellers(label: str) -> Iterator[Server]:
     settings = {"ssl": "ON", "performance_schema": "ON"}
-    spec = ServerSpec(label=label, reference="mysql:8.0.15", settings=settings)
-    with TemporaryDirectory(prefix="dbdyno-ways-") as name:
-        Path(name).chmod(0o755)  # the server runs as another user
-        with closing(servers.instance(spec, Path(name) / "server", lambda text: None)) as instance:
-            server = instance.start()
-            asked(
-                server,
-                f"CREATE USER traveller@'%' IDENTIFIED BY '{PASSWORD}'",
-                "GRANT ALL ON *.* TO traveller@'%'",
-            )
-            assert finished(begun(place(server), "oltp_read_write", "prepare"))[0] == 0
-            yield server
+    with started(label, "mysql:8.0.15", settings) as server:
+        asked(
+            server,
+            f"CREATE USER traveller@'%' IDENTIFIED BY '{PASSWORD}'",
+            "GRANT ALL ON *.* TO traveller@'%'",
+        )
+        assert finished(begun(place(server), "oltp_read_write", "prepare"))[0] == 0
+        yield server
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with started("one") as running:
+    with open_to_travellers("one") as running:
         yield running
 
 
@@ -133,7 +129,7 @@ def test_an_option_says_how_sessions_travel(
 
 
 def test_ports_share_the_connections(server: Server) -> None:
-    with started("two") as second:
+    with open_to_travellers("two") as second:
         sessions = "SELECT id FROM information_schema.processlist WHERE user = 'traveller'"
         line = ["oltp_point_select", "--threads=6", "--time=4", "--output=json", "run"]
         run = begun(place(server, second), *line)

@@ -3,17 +3,12 @@
 mod known;
 
 use dbdyno_core::error::{CONNECTION_LOST, Failure};
-use dbdyno_core::reactor::io_uring_is_allowed;
 use dbdyno_core::reference::{Fail, Reference, Script};
 use dbdyno_core::run::run;
-use known::{errors, go, histogram, largest, server, spec, total};
+use known::{errors, go, histogram, largest, reactors, server, spec, total};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-fn reactors() -> Vec<&'static str> {
-    if io_uring_is_allowed() { vec!["io_uring", "epoll"] } else { vec!["epoll"] }
-}
 
 fn hanging_up(every: u64) -> Reference {
     server(Script { hang_up_every_nth_statement: Some(every), ..Script::default() })

@@ -1,50 +1,14 @@
 //! Whole runs against the reference server, whose behaviour is known: counts, latency, errors, stops.
 
-use dbdyno_core::reactor::io_uring_is_allowed;
-use dbdyno_core::reference::{Fail, Malformed, Reference, Script, Stall};
+mod known;
+
+use dbdyno_core::reference::{Fail, Malformed, Script, Stall};
 use dbdyno_core::run::run;
 use dbdyno_core::run_record::{RunRecord, decoded};
-use dbdyno_core::spec::RunSpec;
+use known::{go, reactors, server, spec, total};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
-    let mut whole = json!({
-        "endpoint": {"host": "127.0.0.1", "port": server.port},
-        "user": server.login().user,
-        "password": server.login().password,
-        "database": "sbtest",
-        "connections": 2,
-        "window_s": 0.5,
-        "interval_s": 0.1,
-        "seed": 7,
-        // Statements are counted and planned for here, so none comes beside the workload's.
-        "check_limits": false,
-        "workload": {"name": workload, "options": {"tables": 2, "table_size": 1000}},
-    });
-    let changes = changes.as_object().unwrap().clone();
-    whole.as_object_mut().unwrap().extend(changes);
-    serde_json::from_value(whole).unwrap()
-}
-
-fn go(server: &Reference, workload: &str, changes: &Value) -> RunRecord {
-    run(&spec(server, workload, changes), &AtomicBool::new(false), &mut |_| {}).unwrap()
-}
-
-fn total(record: &RunRecord, name: &str) -> u64 {
-    let intervals = serde_json::to_value(&record.intervals).unwrap();
-    intervals.as_array().unwrap().iter().map(|interval| interval[name].as_u64().unwrap()).sum()
-}
-
-/// The reactors that this kernel allows.
-fn reactors() -> Vec<&'static str> {
-    if io_uring_is_allowed() { vec!["io_uring", "epoll"] } else { vec!["epoll"] }
-}
-
-fn server(script: Script) -> Reference {
-    Reference::start(script).unwrap()
-}
 
 #[test]
 fn a_known_service_time_is_the_latency_and_gives_the_throughput() {

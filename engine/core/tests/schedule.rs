@@ -2,16 +2,11 @@
 
 mod known;
 
-use dbdyno_core::reactor::io_uring_is_allowed;
 use dbdyno_core::reference::{Script, Stall};
 use dbdyno_core::run_record::RunRecord;
-use known::{go, histogram, in_phase, largest, server, total};
+use known::{go, histogram, in_phase, largest, reactors, server, total};
 use serde_json::json;
 use std::time::Duration;
-
-fn reactors() -> Vec<&'static str> {
-    if io_uring_is_allowed() { vec!["io_uring", "epoll"] } else { vec!["epoll"] }
-}
 
 #[test]
 fn a_rate_is_kept_within_the_poisson_error() {

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use dbdyno_core::histogram::Histogram;
+use dbdyno_core::reactor::io_uring_is_allowed;
 use dbdyno_core::reference::{Reference, Script};
 use dbdyno_core::run::run;
 use dbdyno_core::run_record::{RunRecord, decoded};
@@ -11,6 +12,11 @@ use std::sync::atomic::AtomicBool;
 
 pub fn server(script: Script) -> Reference {
     Reference::start(script).unwrap()
+}
+
+/// The reactors that this kernel allows.
+pub fn reactors() -> Vec<&'static str> {
+    if io_uring_is_allowed() { vec!["io_uring", "epoll"] } else { vec!["epoll"] }
 }
 
 pub fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
@@ -23,6 +29,7 @@ pub fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
         "window_s": 0.5,
         "interval_s": 0.1,
         "seed": 7,
+        // Statements are counted and planned for here, so none comes beside the workload's.
         "check_limits": false,
         "workload": {"name": workload, "options": {"tables": 2, "table_size": 1000}},
     });

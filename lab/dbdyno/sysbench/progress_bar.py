@@ -6,7 +6,6 @@ Standard library only, since the persona starts in the time a shell script expec
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -50,6 +49,8 @@ class ProgressBar:
             return
         self._drawn_s = now_s
         text = described(progress, now_s - self._begin_s)
+        import shutil  # noqa: PLC0415 - only a terminal pays for its start-up time
+
         width = shutil.get_terminal_size().columns
         self._stream.write(_ERASE + text[: width - 1])
         self._stream.flush()

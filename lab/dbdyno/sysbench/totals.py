@@ -6,7 +6,7 @@ schedule to tell of.
 
 from __future__ import annotations
 
-from base64 import b64decode
+from binascii import a2b_base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -136,7 +136,7 @@ def _histograms(intervals: Sequence[Mapping[str, Any]]) -> dict[str, Histogram]:
     merged: dict[str, Histogram] = {}
     for interval in intervals:
         for name, text in interval["histograms"].items():
-            histogram = Histogram.decode(b64decode(text))
+            histogram = Histogram.decode(a2b_base64(text))
             if name in merged:
                 merged[name].add(histogram)
             else:

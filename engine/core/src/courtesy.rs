@@ -18,14 +18,20 @@
 //! with a rate or think time a thread stays a normal one, free to move to an idle core, and its timers
 //! are exact: on two crowded cores the median of its lag is 25 µs instead of 250 µs.
 
+mod rescue;
 mod ride;
 mod whereabouts;
 
 pub use ride::Ride;
 
+use crate::system::checked;
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+
+/// How the kernel's scheduling calls name whoever calls them.
+const THIS_THREAD: libc::pid_t = 0;
 
 /// What an engine thread has settled to, for as long as this lives.
 pub enum Place {
@@ -34,7 +40,7 @@ pub enum Place {
     /// On a core of its own among engine threads.
     Seated(Seat),
     /// Wherever the server's thread is.
-    Riding(Ride),
+    Riding(Box<Ride>),
 }
 
 impl Place {
@@ -56,7 +62,8 @@ impl Place {
     /// other.
     #[must_use]
     pub fn beside_the_server_of(socket: BorrowedFd<'_>, is_alone: bool) -> Self {
-        Ride::begin(socket, is_alone).map_or_else(Self::behind_the_servers, Self::Riding)
+        Ride::begin(socket, is_alone)
+            .map_or_else(Self::behind_the_servers, |ride| Self::Riding(Box::new(ride)))
     }
 
     /// To be called whenever the clock was read.
@@ -73,9 +80,14 @@ impl Place {
 /// Makes the calling thread one that does not interrupt others when it wakes. It needs no privilege;
 /// where the system refuses, the thread stays as it is.
 pub fn give_way_to_the_server() {
+    waiting_its_turn(THIS_THREAD);
+}
+
+/// Makes `thread` a batch thread, where the system allows it.
+fn waiting_its_turn(thread: libc::pid_t) {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is the calling thread, and `parameters` lives through the call.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
+    // SAFETY: `parameters` lives through the call.
+    unsafe { libc::sched_setscheduler(thread, libc::SCHED_BATCH, &raw const parameters) };
 }
 
 /// Makes the calling thread's timers exact; a thread's are 50 µs late by default, to save energy.
@@ -106,11 +118,28 @@ impl Seat {
 
 fn stay_on(core: usize) -> bool {
     // SAFETY: a set of cores is an array of bits, all of them 0 at first; CPU_SET checks the number
-    // against its length; 0 is the calling thread, and `cores` lives through the call.
-    unsafe {
+    // against its length.
+    let cores = unsafe {
         let mut cores: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(core, &mut cores);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const cores) == 0
+        cores
+    };
+    allow(THIS_THREAD, &cores)
+}
+
+/// Lets `thread` run on these cores only; false where the system refuses.
+fn allow(thread: libc::pid_t, cores: &libc::cpu_set_t) -> bool {
+    // SAFETY: the kernel reads one set, which lives through the call.
+    unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), cores) == 0 }
+}
+
+fn allowed_cores() -> io::Result<libc::cpu_set_t> {
+    // SAFETY: a set of cores is an array of bits; the kernel fills at most the size that is given.
+    unsafe {
+        let mut cores: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        checked(libc::sched_getaffinity(0, size, &raw mut cores))?;
+        Ok(cores)
     }
 }
 
@@ -132,12 +161,8 @@ mod tests {
     }
 
     fn cores() -> i32 {
-        // SAFETY: the kernel fills at most the size that is given; counting reads the set.
-        unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            assert_eq!(libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set), 0);
-            libc::CPU_COUNT(&set)
-        }
+        // SAFETY: counting reads the set only.
+        unsafe { libc::CPU_COUNT(&allowed_cores().unwrap()) }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Long against what is awaited, short against what must not be waited for.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(8);
 
 fn spec(endpoint: &Value, changes: &Value) -> RunSpec {
     let mut whole = json!({
@@ -88,7 +88,7 @@ fn a_server_that_talks_nonsense_is_not_listened_to_for_ever() {
         let server =
             Reference::start(Script { malformed: Some(malformed), ..Script::default() }).unwrap();
         let began = Instant::now();
-        let spec = of(&server, &json!({"prepared": false, "connect_timeout_s": 0.2}));
+        let spec = of(&server, &json!({"prepared": false, "connect_timeout_s": 1}));
         // The question is given up; whether the load can go on is not decided by it.
         assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);
         assert!(began.elapsed() < SOON, "{malformed:?}: {:?}", began.elapsed());

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -26,7 +25,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.built import ROOT, example, null_responder
+from bench.built import example, null_responder
+from bench.programs import run_engine
 
 MEMORY_BYTES_MAX = 1 << 30
 RISE_MAX = 1.3
@@ -93,16 +93,7 @@ def _engine(place: dict[str, Any], options: argparse.Namespace, connections: int
         "reactor": options.reactor,
         "workload": {"name": "oltp_point_select"},
     }
-    ended = subprocess.run(
-        [sys.executable, "-m", "bench.one_run"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        input=json.dumps(spec),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    result: dict[str, Any] = json.loads(ended.stdout)
+    result = run_engine(spec)
     print(f"{connections} connections: {result}", file=sys.stderr, flush=True)
     return result
 

@@ -25,8 +25,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.built import ROOT, example
-from bench.programs import dbdyno, queries_in, run_program, running_server
+from bench.built import example
+from bench.programs import dbdyno, login, queries_in, run_engine, run_program, running_server
 
 from dbdyno.servers.base import Server
 
@@ -118,14 +118,9 @@ def _floor(
 
 
 def _engine(server: Server, options: argparse.Namespace, connections: int) -> tuple[float, float]:
-    endpoint = server.endpoint
-    tcp = {"host": endpoint.host, "port": endpoint.port}
     sizes = {"tables": options.tables, "table_size": options.table_size}
     spec = {
-        "endpoint": {"socket": str(endpoint.socket)} if options.socket else tcp,
-        "user": server.credentials.user,
-        "password": server.credentials.password,
-        "database": server.database,
+        **login(server, "socket" if options.socket else "tcp"),
         "connections": connections,
         "warmup_s": 0.3,
         "window_s": options.seconds,
@@ -133,16 +128,7 @@ def _engine(server: Server, options: argparse.Namespace, connections: int) -> tu
         "distribution": {"name": "uniform"},
         "workload": {"name": WORKLOAD, "options": sizes},
     }
-    ended = subprocess.run(
-        [sys.executable, "-m", "bench.one_run"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        input=json.dumps(spec),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    told: dict[str, Any] = json.loads(ended.stdout)
+    told = run_engine(spec)
     return told["cpu_us_per_query"], told["queries"] / options.seconds
 
 

@@ -29,7 +29,7 @@ from typing import Any
 
 import psutil
 import pymysql
-from bench.programs import dbdyno, finished, running_server
+from bench.programs import dbdyno, finished, login, running_server
 
 from dbdyno import _engine
 from dbdyno.servers.base import Server
@@ -110,21 +110,12 @@ def _samples(server: Server, options: argparse.Namespace) -> Iterator[Sample]:
 
 def _clean(server: Server, tables: int) -> None:
     """Drops the tables and waits until the server has nothing left to write."""
-    _engine.cleanup(json.dumps({**_login(server), "tables": tables}))
+    _engine.cleanup(json.dumps({**login(server), "tables": tables}))
     before = -1.0
     deadline = time.monotonic() + 30
     while (now := _server_cpu_s(server)) - before > 0.01 and time.monotonic() < deadline:
         before = now
         time.sleep(0.5)
-
-
-def _login(server: Server) -> dict[str, Any]:
-    return {
-        "endpoint": {"host": server.endpoint.host, "port": server.endpoint.port},
-        "user": server.credentials.user,
-        "password": server.credentials.password,
-        "database": server.database,
-    }
 
 
 def _load(program: str, server: Server, threads: int, shape: tuple[int, int, int]) -> Sample:
@@ -179,7 +170,7 @@ def _stages(server: Server, tables: int, rows: int, threads: int) -> dict[str, d
         _clean(server, tables)
         _allow_files(server, allowed=True)
         shape = {"tables": tables, "table_size": rows, "threads": threads, "seed": 1}
-        spec = json.dumps({**_login(server), **shape, "load": way})
+        spec = json.dumps({**login(server), **shape, "load": way})
         found[way] = json.loads(_engine.prepare(spec, None, _engine.Stop()))["stages"]
     _clean(server, tables)
     return found

@@ -6,6 +6,7 @@ The CPU of a run is that of the whole process, start-up included, as the system 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from bench.built import ROOT
 
 from dbdyno import servers
 from dbdyno.servers.base import Server, ServerSpec
@@ -71,6 +75,33 @@ def run_program(
         command,
     ]
     return finished(program, arguments, server.credentials.password)
+
+
+def login(server: Server, transport: str = "tcp") -> dict[str, Any]:
+    """Where a server is and who logs in, as the engine's specs have it."""
+    endpoint, credentials = server.endpoint, server.credentials
+    tcp = {"host": endpoint.host, "port": endpoint.port}
+    return {
+        "endpoint": {"socket": str(endpoint.socket)} if transport == "socket" else tcp,
+        "user": credentials.user,
+        "password": credentials.password,
+        "database": server.database,
+    }
+
+
+def run_engine(spec: dict[str, Any]) -> dict[str, Any]:
+    """One run of the engine in a process of its own: see `bench.one_run`."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "bench.one_run"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        input=json.dumps(spec),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    told: dict[str, Any] = json.loads(ended.stdout)
+    return told
 
 
 def finished(program: list[str], arguments: list[str], password: str) -> tuple[float, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from dbdyno import servers
 from dbdyno.errors import ServerError
@@ -28,3 +29,15 @@ def started(
         finally:
             with suppress(ServerError):  # a killed one did not stop cleanly
                 instance.close()
+
+
+def login(server: Server, *, socket: bool = False) -> dict[str, Any]:
+    """Where a server is and who logs in, as the engine's specs have it."""
+    endpoint, credentials = server.endpoint, server.credentials
+    tcp = {"host": endpoint.host, "port": endpoint.port}
+    return {
+        "endpoint": {"socket": str(endpoint.socket)} if socket else tcp,
+        "user": credentials.user,
+        "password": credentials.password,
+        "database": server.database,
+    }

@@ -17,7 +17,7 @@ import pytest
 from counters import settled
 from dbdyno import _engine
 from dbdyno.servers.base import Server
-from real_server import started
+from real_server import login, started
 
 pytestmark = pytest.mark.live
 COUNTERS = ("Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin")
@@ -36,20 +36,6 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         yield running
 
 
-def login(server: Server, socket: bool = False) -> dict[str, Any]:
-    place = (
-        {"socket": str(server.endpoint.socket)}
-        if socket
-        else {"host": server.endpoint.host, "port": server.endpoint.port}
-    )
-    return {
-        "endpoint": place,
-        "user": server.credentials.user,
-        "password": server.credentials.password,
-        "database": server.database,
-    }
-
-
 def prepare(server: Server, tables: int = 3, rows: int = 2000) -> None:
     spec = {**login(server), "tables": tables, "table_size": rows, "seed": 3, "threads": 4}
     report = json.loads(_engine.prepare(json.dumps(spec), None, _engine.Stop()))
@@ -61,7 +47,7 @@ def run(server: Server, workload: str = "oltp_read_write", **changes: Any) -> di
     socket = changes.pop("socket", False)
     tables = changes.pop("tables", 3)
     spec = {
-        **login(server, socket),
+        **login(server, socket=socket),
         "connections": 4,
         "warmup_s": 0,
         "window_s": 1,

@@ -11,7 +11,7 @@ import pytest
 from counters import settled
 from dbdyno import _engine
 from dbdyno.servers.base import Server
-from real_server import started
+from real_server import login, started
 
 pytestmark = pytest.mark.live
 MAX_CONNECTIONS = 60
@@ -29,15 +29,6 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         load = {**login(running), "tables": TABLES, "table_size": 100, "seed": 3, "threads": 2}
         _engine.prepare(json.dumps(load), None, _engine.Stop())
         yield running
-
-
-def login(server: Server) -> dict[str, Any]:
-    return {
-        "endpoint": {"host": server.endpoint.host, "port": server.endpoint.port},
-        "user": server.credentials.user,
-        "password": server.credentials.password,
-        "database": server.database,
-    }
 
 
 def run(server: Server, connections: int, **changes: Any) -> dict[str, Any]:

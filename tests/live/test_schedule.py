@@ -21,7 +21,7 @@ from dbdyno.bench.record import intervals_of
 from dbdyno.judge import checks_course
 from dbdyno.measurement import merge_histograms
 from dbdyno.servers.base import Server
-from real_server import started
+from real_server import login, started
 
 pytestmark = pytest.mark.live
 STALL_S = 1.0
@@ -33,15 +33,6 @@ def server() -> Iterator[Server]:
         tables = {**login(running), "tables": 2, "table_size": 1000, "seed": 3, "threads": 2}
         _engine.prepare(json.dumps(tables), None, _engine.Stop())
         yield running
-
-
-def login(server: Server) -> dict[str, Any]:
-    return {
-        "endpoint": {"host": server.endpoint.host, "port": server.endpoint.port},
-        "user": server.credentials.user,
-        "password": server.credentials.password,
-        "database": server.database,
-    }
 
 
 def run(server: Server, **changes: Any) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def test_cleanup_names_each_table(sysbench, engine):
 def made(**changes):
     """A request whose specs are those of the given changes."""
     whole = {"tables": 2, "table_size": 5, "rows": 10, "endpoint": {}, **changes}
-    general = SimpleNamespace(threads=1)
+    general = SimpleNamespace(threads=1, compat="1.0")
     return SimpleNamespace(
         general=general,
         prepare_spec=lambda: whole,

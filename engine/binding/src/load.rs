@@ -3,7 +3,7 @@
 //!
 //! The GIL is released while the engine works and taken only to tell an interval. A callback that
 //! raises stops the run, and its exception is raised when the run has ended.
-use dbdyno_core::dataset;
+use dbdyno_core::dataset::{self, PrepareSpec, Report};
 use dbdyno_core::error::Failure;
 use dbdyno_core::run::run as drive;
 use dbdyno_core::spec::RunSpec;
@@ -70,12 +70,7 @@ pub fn prepare(
     on_progress: Option<Py<PyAny>>,
     stop: &Stop,
 ) -> PyResult<String> {
-    let spec: dataset::PrepareSpec = parsed(spec)?;
-    let mut listener = Listener::new(on_progress, &stop.flag);
-    let report =
-        py.detach(|| dataset::prepare(&spec, &mut |progress| listener.tell(&progress), &stop.flag));
-    listener.finish()?;
-    json(&report.map_err(|failure| refused(&failure))?)
+    told(py, spec, on_progress, stop, dataset::prepare)
 }
 
 /// Reads the tables of a dataset spec (JSON) into the server's memory; returns a JSON report.
@@ -87,12 +82,7 @@ pub fn prewarm(
     on_progress: Option<Py<PyAny>>,
     stop: &Stop,
 ) -> PyResult<String> {
-    let spec: dataset::PrepareSpec = parsed(spec)?;
-    let mut listener = Listener::new(on_progress, &stop.flag);
-    let report =
-        py.detach(|| dataset::prewarm(&spec, &mut |progress| listener.tell(&progress), &stop.flag));
-    listener.finish()?;
-    json(&report.map_err(|failure| refused(&failure))?)
+    told(py, spec, on_progress, stop, dataset::prewarm)
 }
 
 /// Drops the tables of a dataset spec (JSON).
@@ -100,6 +90,23 @@ pub fn prewarm(
 pub fn cleanup(py: Python<'_>, spec: &str) -> PyResult<String> {
     let spec: dataset::CleanupSpec = parsed(spec)?;
     let report = py.detach(|| dataset::cleanup(&spec));
+    json(&report.map_err(|failure| refused(&failure))?)
+}
+
+type Work<P> = fn(&PrepareSpec, &mut dyn FnMut(P), &AtomicBool) -> Result<Report, Failure>;
+
+/// Work on the tables of a dataset spec, whose progress Python is told.
+fn told<P: Serialize>(
+    py: Python<'_>,
+    spec: &str,
+    on_progress: Option<Py<PyAny>>,
+    stop: &Stop,
+    work: Work<P>,
+) -> PyResult<String> {
+    let spec: PrepareSpec = parsed(spec)?;
+    let mut listener = Listener::new(on_progress, &stop.flag);
+    let report = py.detach(|| work(&spec, &mut |progress| listener.tell(&progress), &stop.flag));
+    listener.finish()?;
     json(&report.map_err(|failure| refused(&failure))?)
 }
 

@@ -68,9 +68,7 @@ impl Connection {
     /// The same connection over `link`, as it was opened.
     #[must_use]
     pub fn over(mut self, link: Link) -> Self {
-        if link.is_compressed() {
-            self.scanner = self.scanner.of_any_number();
-        }
+        self.scanner = self.scanner.of_any_number(link.is_compressed());
         self.link = link;
         self
     }
@@ -191,8 +189,8 @@ impl Connection {
 
     /// Goes on with a new session; its draws go on where they were. Gives the new session's socket.
     pub fn reopened(&mut self, opened: Opened) -> OwnedFd {
-        let scanner = Scanner::new(opened.deprecate_eof);
-        self.scanner = if opened.link.is_compressed() { scanner.of_any_number() } else { scanner };
+        let is_compressed = opened.link.is_compressed();
+        self.scanner = Scanner::new(opened.deprecate_eof).of_any_number(is_compressed);
         self.link = opened.link;
         self.client.statement_ids = opened.statement_ids;
         self.gone = false;

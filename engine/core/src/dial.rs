@@ -114,7 +114,6 @@ impl Session {
         let entered =
             entry::enter(&mut stream, endpoint, login, transport, wanted).map_err(failed)?;
         stream.socket.wait_forever().map_err(|e| failed(Problem::Broken(e)))?;
-        let scanner = Scanner::new(entered.deprecate_eof);
         let is_compressed = stream.link.is_compressed();
         Ok(Self {
             stream,
@@ -122,7 +121,7 @@ impl Session {
             server_version: entered.server_version,
             connection_id: entered.connection_id,
             deprecate_eof: entered.deprecate_eof,
-            scanner: if is_compressed { scanner.of_any_number() } else { scanner },
+            scanner: Scanner::new(entered.deprecate_eof).of_any_number(is_compressed),
             request: Vec::new(),
             payload: Vec::new(),
         })

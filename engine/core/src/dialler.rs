@@ -5,9 +5,8 @@
 //! waits for a server that does not answer ends with its time limit, and does not hold up the run.
 
 use crate::error::Failure;
-use crate::opening::{Opened, open_one};
+use crate::opening::{Opened, Opener};
 use crate::spec::RunSpec;
-use crate::workload::Workload;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -44,8 +43,7 @@ pub struct Diallers {
 
 /// What every dialling thread has.
 struct Dialler {
-    spec: RunSpec,
-    workload: Box<dyn Workload>,
+    opener: Opener,
     /// Whether it tries until it succeeds.
     persists: bool,
     asks: Mutex<Receiver<Ask>>,
@@ -65,8 +63,7 @@ impl Diallers {
         bell.set_nonblocking(true)?;
         let over = Arc::new(AtomicBool::new(false));
         let dialler = Arc::new(Dialler {
-            workload: spec.workload().map_err(|mistakes| io::Error::other(mistakes.join("; ")))?,
-            spec: spec.clone(),
+            opener: Opener::new(spec).map_err(|failure| io::Error::other(failure.message))?,
             persists: spec.ignore_errors.survives_loss(),
             asks: Mutex::new(asked),
             bell,
@@ -101,7 +98,7 @@ impl Dialler {
     fn serve(&self, done: &Sender<Attempt>) {
         while let Some(Ask { slot, number }) = self.next_ask() {
             loop {
-                let outcome = open_one(&self.spec, &*self.workload, number);
+                let outcome = self.opener.open(number);
                 let is_last = outcome.is_ok() || !self.persists;
                 if done.send(Attempt { slot, outcome }).is_err() {
                     return;

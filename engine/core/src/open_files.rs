@@ -3,6 +3,7 @@
 //! A shell usually allows 1024, and lets each process raise that itself up to a hard limit. So the
 //! engine does it, unasked, and speaks only when the hard limit is too low.
 
+use crate::system::{checked, limit};
 use std::io;
 
 /// What else the process opens during a run: rings, timers, name look-ups.
@@ -14,7 +15,8 @@ const SPARE: u64 = 64;
 /// What is needed, what the system allows, and what to set.
 pub fn make_room(more: u64) -> Result<(), String> {
     let needed = open_now() + more + SPARE;
-    let limit = limits().map_err(|error| format!("the limit of open files is unknown: {error}"))?;
+    let limit = limit(libc::RLIMIT_NOFILE)
+        .map_err(|error| format!("the limit of open files is unknown: {error}"))?;
     if limit.rlim_cur >= needed {
         return Ok(());
     }
@@ -36,21 +38,9 @@ fn open_now() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(SPARE, |entries| entries.count() as u64)
 }
 
-fn limits() -> io::Result<libc::rlimit> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes one `rlimit` into memory that lives through the call.
-    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } {
-        0 => Ok(limit),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 fn set(limit: libc::rlimit) -> io::Result<()> {
     // SAFETY: the kernel reads one `rlimit` that lives through the call.
-    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    checked(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(|_| ())
 }
 
 #[cfg(test)]
@@ -59,18 +49,21 @@ mod tests {
 
     #[test]
     fn the_soft_limit_is_raised_to_what_is_needed() {
-        let before = limits().unwrap();
+        let before = limit(libc::RLIMIT_NOFILE).unwrap();
         let more = before.rlim_max.min(before.rlim_cur + 1000) - open_now() - 2 * SPARE;
         make_room(more).unwrap();
-        assert!(limits().unwrap().rlim_cur >= more + open_now());
+        assert!(limit(libc::RLIMIT_NOFILE).unwrap().rlim_cur >= more + open_now());
         make_room(1).unwrap();
-        assert!(limits().unwrap().rlim_cur >= more, "a limit once raised was lowered");
+        assert!(
+            limit(libc::RLIMIT_NOFILE).unwrap().rlim_cur >= more,
+            "a limit once raised was lowered"
+        );
     }
 
     #[test]
     fn what_no_system_allows_is_explained() {
         let told = make_room(1 << 40).unwrap_err();
-        let hard = limits().unwrap().rlim_max;
+        let hard = limit(libc::RLIMIT_NOFILE).unwrap().rlim_max;
         assert!(told.starts_with(&format!("{} connections need ", 1_u64 << 40)), "{told}");
         assert!(told.contains(&format!("may have {hard};")), "{told}");
         assert!(told.contains("ulimit -n ") && told.contains("LimitNOFILE="), "{told}");

@@ -5,7 +5,7 @@
 //! limit, and does not wait for it. The first session alone goes first, and asks the server whether
 //! it will bear the others.
 
-use crate::dial::Session;
+use crate::dial::{Session, Transport};
 use crate::error::Failure;
 use crate::limits::{Demand, Known};
 use crate::link::Link;
@@ -51,7 +51,8 @@ type Attempt = (u32, Result<Opened, Failure>);
 pub fn open_all(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
     open_files::make_room(u64::from(spec.connections))
         .map_err(|told| Failure::new("limits", told))?;
-    let crew = Arc::new(Crew::new(spec)?);
+    let (next, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
+    let crew = Arc::new(Crew { opener: Opener::new(spec)?, next, is_over });
     let (finished, arriving) = channel();
     crew.hire(1, &finished)?;
     let (_, first) = next_attempt(&arriving, stop)?;
@@ -108,20 +109,12 @@ fn next_attempt(arriving: &Receiver<Attempt>, stop: &AtomicBool) -> Result<Attem
 
 /// What the threads that open connections share.
 struct Crew {
-    spec: RunSpec,
-    workload: Box<dyn Workload>,
+    opener: Opener,
     next: AtomicU32,
     is_over: AtomicBool,
 }
 
 impl Crew {
-    fn new(spec: &RunSpec) -> Result<Self, Failure> {
-        let workload =
-            spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
-        let (next, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
-        Ok(Self { spec: spec.clone(), workload, next, is_over })
-    }
-
     /// Lets so many more threads open connections.
     fn hire(self: &Arc<Self>, threads: usize, finished: &Sender<Attempt>) -> Result<(), Failure> {
         for _ in 0..threads {
@@ -137,13 +130,13 @@ impl Crew {
     fn open(&self, finished: &Sender<Attempt>) {
         while !self.is_over.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.spec.connections {
+            if number >= self.opener.spec.connections {
                 return;
             }
-            let outcome = if number < self.spec.endpoint.count() {
-                self.open_first(number)
+            let outcome = if number < self.opener.spec.endpoint.count() {
+                self.opener.open_first(number)
             } else {
-                open_one(&self.spec, &*self.workload, number)
+                self.opener.open(number)
             };
             let failed = outcome.is_err();
             if failed {
@@ -154,18 +147,43 @@ impl Crew {
             }
         }
     }
+}
+
+/// Opens the connections of a run, one by one, from whichever thread; certificates are read once.
+pub(crate) struct Opener {
+    pub(crate) spec: RunSpec,
+    workload: Box<dyn Workload>,
+    transport: Transport,
+}
+
+impl Opener {
+    /// # Errors
+    /// All that is wrong with `spec`, or a certificate or key that cannot be used.
+    pub(crate) fn new(spec: &RunSpec) -> Result<Self, Failure> {
+        let workload =
+            spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
+        Ok(Self { spec: spec.clone(), workload, transport: spec.transport()? })
+    }
+
+    /// Opens the run's connection `number`, counted from 0.
+    ///
+    /// # Errors
+    /// At stage `connect` or `prepare`.
+    pub(crate) fn open(&self, number: u32) -> Result<Opened, Failure> {
+        self.prepare(self.connect(number)?)
+    }
 
     /// Opens the first connection to its server, and asks by it whether that bears its share of all.
     fn open_first(&self, number: u32) -> Result<Opened, Failure> {
-        let mut session = connect(&self.spec, number)?;
+        let mut session = self.connect(number)?;
         if self.spec.check_limits {
             match Known::ask(&mut session, self.spec.connect_timeout()) {
                 Ok(known) => known.allow(&self.demand(number))?,
                 // A proxy may end a session that asks what it does not know.
-                Err(_) => session = connect(&self.spec, number)?,
+                Err(_) => session = self.connect(number)?,
             }
         }
-        prepare(session, &*self.workload)
+        self.prepare(session)
     }
 
     /// What is asked of the server that connection `number` is the first to reach.
@@ -176,31 +194,26 @@ impl Crew {
             statements: self.workload.statements().len() as u64,
         }
     }
-}
 
-/// Opens the run's connection `number`, counted from 0.
-///
-/// # Errors
-/// At stage `connect` or `prepare`.
-pub fn open_one(spec: &RunSpec, workload: &dyn Workload, number: u32) -> Result<Opened, Failure> {
-    prepare(connect(spec, number)?, workload)
-}
-
-fn connect(spec: &RunSpec, number: u32) -> Result<Session, Failure> {
-    let (endpoint, transport) = (spec.endpoint.of(number), spec.transport()?);
-    Session::connect_over(&endpoint, &spec.login(), &transport, spec.connect_timeout())
-        .map_err(|error| Failure::refused("connect", "", &error))
-}
-
-fn prepare(mut session: Session, workload: &dyn Workload) -> Result<Opened, Failure> {
-    let mut statement_ids = Vec::with_capacity(workload.statements().len());
-    for statement in workload.statements() {
-        let id = session
-            .prepare(&statement.sql)
-            .map_err(|error| Failure::refused("prepare", &statement.sql, &error))?;
-        statement_ids.push(id);
+    fn connect(&self, number: u32) -> Result<Session, Failure> {
+        let spec = &self.spec;
+        let (endpoint, timeout) = (spec.endpoint.of(number), spec.connect_timeout());
+        Session::connect_over(&endpoint, &spec.login(), &self.transport, timeout)
+            .map_err(|error| Failure::refused("connect", "", &error))
     }
-    let (deprecate_eof, version) = (session.deprecate_eof(), session.server_version().to_owned());
-    let (socket, link) = session.into_stream();
-    Ok(Opened { socket, link, statement_ids, deprecate_eof, server_version: version })
+
+    fn prepare(&self, mut session: Session) -> Result<Opened, Failure> {
+        let statements = self.workload.statements();
+        let mut statement_ids = Vec::with_capacity(statements.len());
+        for statement in statements {
+            let id = session
+                .prepare(&statement.sql)
+                .map_err(|error| Failure::refused("prepare", &statement.sql, &error))?;
+            statement_ids.push(id);
+        }
+        let (deprecate_eof, version) =
+            (session.deprecate_eof(), session.server_version().to_owned());
+        let (socket, link) = session.into_stream();
+        Ok(Opened { socket, link, statement_ids, deprecate_eof, server_version: version })
+    }
 }

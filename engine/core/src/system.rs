@@ -11,6 +11,17 @@ pub(crate) fn checked(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
+/// A limit of this process, soft and hard.
+///
+/// # Errors
+/// The system's, for a limit that it does not know.
+pub(crate) fn limit(resource: libc::__rlimit_resource_t) -> io::Result<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one `rlimit` into memory that lives through the call.
+    checked(unsafe { libc::getrlimit(resource, &raw mut limit) })?;
+    Ok(limit)
+}
+
 /// Sends without waiting; gives how many bytes the socket took, 0 when it is full.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dbdyno import _engine
 from dbdyno.sysbench import aliases, command_line, compat, not_yet
 from dbdyno.sysbench.command_line import CommandLine
-from dbdyno.sysbench.general import VERBOSITY_MAX, General
+from dbdyno.sysbench.general import General
 from dbdyno.sysbench.help_text import general_help, version, workload_help
 from dbdyno.sysbench.names import recognised
 from dbdyno.sysbench.options import GLOBAL_TABLE
@@ -108,8 +108,6 @@ def _general(
 ) -> tuple[General, Output]:
     """The general options, and what sysbench warns of before its banner at any verbosity."""
     general = General.of(values)
-    if values.flag("mysql-debug"):
-        general = general._replace(verbosity=VERBOSITY_MAX)
     is_text = general.telling.is_text() or command != "run"
     stream = sys.stdout if is_text else sys.stderr
     stream.writelines(f"WARNING: {text}\n" for text in warnings)

@@ -63,7 +63,7 @@ class General(NamedTuple):
             forced_shutdown_s=_forced_shutdown_s(values, time_s),
             pace=Pace.of(values),
             telling=Telling.of(values),
-            verbosity=VERBOSITY_MAX if debug else verbosity,
+            verbosity=VERBOSITY_MAX if debug or values.flag("mysql-debug") else verbosity,
             debug=debug,
             validate=values.flag("validate"),
             seed=values.integer("rand-seed") or None,

@@ -60,7 +60,7 @@ def prepare(request: Request, output: Output) -> int:
 def prewarm(request: Request, output: Output) -> int:
     """Reads the tables into the server's memory; returns and raises as `run`."""
     spec = request.prepare_spec()
-    line = _PREWARMING[getattr(request.general, "compat", "1.0")]
+    line = _PREWARMING[request.general.compat]
 
     def tell(text: str) -> None:
         output.told(line.format(table=_table_name(spec, json.loads(text)["table"])))

@@ -136,11 +136,11 @@ impl Scanner {
         Self { progress, sequence: 0, any_number: false, cut }
     }
 
-    /// Takes packets of any number. In the compressed protocol the frames' numbers keep the order,
-    /// and a server sets its packets' numbers by them whenever it sends what it has.
+    /// Whether packets may have any number. In the compressed protocol the frames' numbers keep the
+    /// order, and a server sets its packets' numbers by them whenever it sends what it has.
     #[must_use]
-    pub const fn of_any_number(mut self) -> Self {
-        self.any_number = true;
+    pub const fn of_any_number(mut self, any_number: bool) -> Self {
+        self.any_number = any_number;
         self
     }
 

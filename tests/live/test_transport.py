@@ -93,7 +93,8 @@ def seen_by(server: Server, **changes: Any) -> tuple[set[str], dict[str, set[str
     rows: list[tuple[str, str, str]] = []
 
     def look(text: str) -> None:
-        rows.extend(asked(server, SEEN))
+        if not rows:  # when it begins; at its end sessions log out, and have no cipher any more
+            rows.extend(asked(server, SEEN))
 
     while asked(server, SEEN):  # sessions that log out
         time.sleep(0.01)

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from dbdyno.measurement import Cell, Noun
+from dbdyno.plan_settings import OptionValue, SettingsPlan, setting_names
 
 NOT_COMPARED = {
     "bulk_insert": "bulk_insert fills tables of its own, one for each connection, and a plan has"
@@ -21,8 +22,25 @@ NOT_COMPARED = {
 }
 """Workloads that the engine has and a plan has no place for, and why."""
 
-OptionValue = bool | int | float | str
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$")]
+
+
+class TopologyPlan(Noun):
+    """How many servers stand behind one system, and what a commit waits for.
+
+    Attributes:
+        replicas: servers that follow the primary.
+        replication: a commit waits for nobody (async), for one replica to have it (semisync), or
+            for a majority of the group (group).
+        wait_point: of semi-synchronous commits: before others can read the rows, or after.
+        timeout_s: how long a semi-synchronous commit waits before the primary goes on alone; a
+            trial in which that happened proves nothing of it.
+    """
+
+    replicas: Annotated[int, Field(ge=0, le=8)] = 0
+    replication: Literal["async", "semisync", "group"] = "async"
+    wait_point: Literal["after_sync", "after_commit"] = "after_sync"
+    timeout_s: Annotated[float, Field(gt=0)] = 10
 
 
 class SystemPlan(Noun):
@@ -32,11 +50,14 @@ class SystemPlan(Noun):
         label: how the system is called in reports.
         reference: where it comes from, such as ``mysql:8.0.15``.
         settings: verbatim my.cnf keys, laid over dbdyno's common settings.
+        password_env: environment variable that holds the password of an endpoint's user.
     """
 
     label: Label
     reference: Annotated[str, Field(min_length=1)]
     settings: dict[str, OptionValue] = {}
+    topology: TopologyPlan = TopologyPlan()
+    password_env: str = ""
 
 
 class WorkloadPlan(Noun):
@@ -57,8 +78,13 @@ class WorkloadPlan(Noun):
 
 
 class DatasetPlan(Noun):
-    """What is loaded before anything is measured."""
+    """What is loaded before anything is measured.
 
+    Attributes:
+        layout: sysbench 1.0's tables, those of its legacy scripts, or the one table of 0.4.
+    """
+
+    layout: Literal["standard", "legacy", "legacy_one"] = "standard"
     tables: Annotated[int, Field(ge=1, le=100_000)] = 4
     rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
 
@@ -80,9 +106,17 @@ class LoadPlan(Noun):
 
 
 class TrialPlan(Noun):
-    """One trial's times in seconds."""
+    """One trial's times in seconds.
+
+    Attributes:
+        warmup_s: load before the window, not measured.
+        until_steady: before that, the cell's load runs until its throughput is steady (method.md
+            1.a), for `warmup_cap_s` at most.
+    """
 
     warmup_s: Annotated[float, Field(ge=0)] = 15
+    until_steady: bool = False
+    warmup_cap_s: Annotated[float, Field(gt=0)] = 300
     window_s: Annotated[float, Field(ge=1)] = 60
 
 
@@ -92,10 +126,12 @@ class DesignPlan(Noun):
     Attributes:
         blocks: how often every system runs the whole ladder; 3 is the least that allows a verdict.
         margin: ratio difference that matters to the user, 0.02 = 2 %.
+        budget_s: time for the whole run; as many blocks as fit into it, `blocks` at most.
     """
 
     blocks: Annotated[int, Field(ge=1, le=1000)] = 5
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    budget_s: Annotated[float, Field(gt=0)] | None = None
 
 
 class DistributionPlan(Noun):
@@ -108,15 +144,51 @@ class ProcedurePlan(Noun):
     """What is done anew before trials.
 
     Attributes:
-        restart: a freshly started server on a restored dataset for each arm of a block (its ladder
-            runs on it in an order drawn per block), or for every cell.
+        restart: a freshly started server for each arm of a block (its ladder runs on it in an order
+            drawn per block), or for every cell.
+        fresh_data: the dataset is restored before each start, or only before the run's first.
+        drop_caches: the system's page cache is dropped before each start; a finding where the lab
+            may not.
+        purge_binlogs: binary logs are purged before each trial.
+        settle_cap_s: the longest wait between two trials for the server to have written out and
+            purged what the one before left; 0 for none.
         prepared_statements: whether the load uses prepared statements.
         pin: keep the generator on its own cores, given as core numbers.
     """
 
     restart: Literal["block", "cell"] = "block"
+    fresh_data: Literal["start", "once"] = "start"
+    drop_caches: bool = False
+    purge_binlogs: bool = False
+    settle_cap_s: Annotated[float, Field(ge=0)] = 0
     prepared_statements: bool = True
     pin: tuple[int, ...] = ()
+
+
+class NetworkPlan(Noun):
+    """What the network adds to each round trip, in milliseconds; 0 for nothing.
+
+    Attributes:
+        client_ms: between the load and the server.
+        replica_ms: between a primary and each replica.
+    """
+
+    client_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
+    replica_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
+
+
+class PublishedPlan(Noun):
+    """The published experiment that a plan follows, so that a report can say what differs.
+
+    Attributes:
+        source: who published it, when, under which title.
+        setup: what it used, by topic: systems, machine, data, load, window, repeats…
+        differences: what this plan does otherwise whatever its scale, and why.
+    """
+
+    source: Annotated[str, Field(min_length=1)]
+    setup: dict[str, str] = {}
+    differences: tuple[str, ...] = ()
 
 
 class Plan(Noun):
@@ -131,6 +203,9 @@ class Plan(Noun):
     design: DesignPlan = DesignPlan()
     distribution: DistributionPlan = DistributionPlan()
     procedure: ProcedurePlan = ProcedurePlan()
+    settings: SettingsPlan = SettingsPlan()
+    network: NetworkPlan = NetworkPlan()
+    published: PublishedPlan | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
     @model_validator(mode="after")
@@ -146,7 +221,8 @@ class Plan(Noun):
 
     def hash(self) -> str:
         """SHA-256 of the plan's canonical JSON: two runs with one hash asked for the same thing."""
-        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        told = self.model_dump(mode="json", exclude_defaults=True)  # a new key keeps old hashes
+        canonical = json.dumps(told, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def system(self, label: str) -> SystemPlan:
@@ -159,9 +235,10 @@ class Plan(Noun):
 
 
 def cells(plan: Plan) -> list[Cell]:
-    """Every cell of the plan: workloads in their order, load levels rising."""
+    """Every cell of the plan: settings and workloads in their order, load levels rising."""
     return [
-        Cell(workload=workload.label, threads=threads)
+        Cell(workload=workload.label, threads=threads, setting=setting)
+        for setting in setting_names(plan.settings)
         for workload in plan.workloads
         for threads in sorted(plan.load.threads)
     ]

@@ -85,7 +85,7 @@ class FakeInstance:
     def note(self, what):
         self.calls.append((what, self.spec.label))
 
-    def start(self):
+    def start(self, settings=None):
         self.note("start")
         if self.spec.label in self.broken:
             raise ServerError(f"{self.spec.label}: it does not start", found="exit 1")

@@ -107,6 +107,27 @@ def test_settings_that_leave_the_format_alone_share_the_snapshot(lab):
     ).has_snapshot()
 
 
+def test_settings_of_one_start_are_laid_over_in_any_spelling(lab, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        module.starting, "start", lambda site: seen.append(site.asked) or FakeServer()
+    )
+    instance = made(lab)
+    instance.start({"innodb-log-file-size": "1G", "sync_binlog": 0}).stop()
+    instance.start().stop()
+    assert [(asked["innodb_log_file_size"], asked["sync_binlog"]) for asked in seen] == [
+        ("1G", "0"),
+        ("48M", "1"),
+    ]
+
+
+def test_what_decides_a_data_directory_is_not_changed_by_a_start(lab):
+    instance = made(lab)
+    with pytest.raises(UsageError, match="cannot take other settings") as error:
+        instance.start({"innodb_page_size": "8K"})
+    assert "innodb_page_size = 8K" in str(error.value)
+
+
 def test_a_running_server_is_neither_copied_restored_nor_started_again(lab):
     instance = made(lab)
     instance.start()

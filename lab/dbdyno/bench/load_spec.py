@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from dbdyno.errors import UsageError
 from dbdyno.measurement import Trial
-from dbdyno.plan import OptionValue, Plan
+from dbdyno.plan import Plan
+from dbdyno.plan_settings import OptionValue
 from dbdyno.servers.base import Server
 
 DRAIN_S: Final = 30.0

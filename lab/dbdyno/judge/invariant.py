@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from dbdyno.measurement import Measurement
-from dbdyno.plan import OptionValue, Plan
+from dbdyno.plan import Plan
+from dbdyno.plan_settings import OptionValue
 
 OFF: Final = ("off", "false", "no", "0")
 TRANSACTION: Final = 2  # BEGIN and COMMIT

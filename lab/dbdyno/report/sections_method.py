@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.judge import Judgement
 from dbdyno.measurement import Measurement
 from dbdyno.metric import BY_NAME, PRIMARY
-from dbdyno.plan import OptionValue, Plan
+from dbdyno.plan import Plan
+from dbdyno.plan_settings import OptionValue
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.limits import limits
 from dbdyno.report.numbers import NONE, count, number, seconds, share

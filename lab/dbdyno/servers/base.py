@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from dbdyno.plan import OptionValue
+from dbdyno.plan import TopologyPlan
+from dbdyno.plan_settings import OptionValue
 
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""
@@ -41,11 +42,15 @@ class ServerSpec:
 
     Attributes:
         settings: verbatim configuration keys, laid over the common settings of a fair comparison.
+        topology: replicas behind it, and what a commit waits for.
+        password_env: environment variable that holds the password of an endpoint's user.
     """
 
     label: str
     reference: str
     settings: Mapping[str, OptionValue] = field(default_factory=dict)
+    topology: TopologyPlan = field(default_factory=TopologyPlan)
+    password_env: str = ""
 
 
 class Server(Protocol):
@@ -74,6 +79,9 @@ class Server(Protocol):
     def version(self) -> str:
         """What the server says of itself, as by ``SELECT VERSION()``; ServerError if it is gone."""
 
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
+        """The administrator's question or order, every value as text; ServerError if refused."""
+
     def settings(self) -> dict[str, str]:
         """Every effective global variable, by name; ServerError if it is gone."""
 
@@ -101,8 +109,16 @@ class Instance(Protocol):
     def folder(self) -> Path:
         """Where its files are."""
 
-    def start(self) -> Server:
-        """Start it and wait until its settings are proven; ServerError if that fails."""
+    def start(self, settings: Mapping[str, OptionValue] | None = None) -> Server:
+        """Start it and wait until its settings are proven.
+
+        Args:
+            settings: keys of this start alone, laid over the instance's.
+
+        Raises:
+            UsageError: a key cannot be given to a data directory that exists.
+            ServerError: it did not start, or a setting is not in force.
+        """
 
     def snapshot(self) -> None:
         """Copy the stopped server's data aside; ServerError if it runs or the disk is short."""

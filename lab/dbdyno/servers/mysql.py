@@ -76,6 +76,10 @@ class MysqlServer:
         """What the server says of itself; ServerError if it is gone."""
         return self._client.rows("SELECT VERSION()")[0][0]
 
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
+        """The administrator's question or order, every value as text; ServerError if refused."""
+        return self._client.rows(sql)
+
     def settings(self) -> dict[str, str]:
         """Every effective global variable; ServerError if it is gone."""
         return {row[0].lower(): row[1] for row in self._client.rows("SHOW GLOBAL VARIABLES")}

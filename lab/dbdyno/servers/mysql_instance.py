@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ServerError
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan_settings import OptionValue
 from dbdyno.servers import copying, places, process, settings, starting
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.catalog import CatalogEntry
@@ -50,15 +52,34 @@ class MysqlInstance:
             if not self.has_snapshot():
                 self._lay_pristine()
 
-    def start(self) -> MysqlServer:
-        """Start it; ServerError if it runs already or its settings are not in force then."""
+    def start(self, settings: Mapping[str, OptionValue] | None = None) -> MysqlServer:
+        """Start it, with `settings` of this start alone laid over the instance's.
+
+        Raises:
+            UsageError: a setting decides the bytes of a data directory, or belongs to the lab.
+            ServerError: it runs already, did not start, or its settings are not in force then.
+        """
         self._must_be_stopped("started")
+        site = replace(self._site, asked=self._asked_with(settings or {}))
         with self._told("started on"):
             if not self._data.is_dir():
                 self.restore() if self.has_snapshot() else self._lay_pristine()
             self._server, self._untouched = None, False
-            self._server = starting.start(self._site)
+            self._server = starting.start(site)
         return self._server
+
+    def _asked_with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
+        laid_over = {**settings.normalise(self.spec.settings), **settings.normalise(more)}
+        whole = settings.effective(self._site.entry, laid_over)
+        old, new = (settings.at_initialisation(asked) for asked in (self._site.asked, whole))
+        if old != new:
+            raise UsageError(
+                f"{self.spec.label}: a data directory that exists cannot take other settings",
+                wanted=", ".join(f"{name} = {text}" for name, text in sorted(new.items())),
+                found=", ".join(f"{name} = {text}" for name, text in sorted(old.items())) or None,
+                hint="make a system of its own for them",
+            )
+        return whole
 
     def snapshot(self) -> None:
         """Copy the stopped server's data aside, flushed; an older snapshot is replaced.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.plan import OptionValue
+from dbdyno.plan_settings import OptionValue
 from dbdyno.servers.catalog import MYSQL_8_LOG_CAPACITY, CatalogEntry
 
 COMMON: Final[Mapping[str, str]] = {

@@ -89,7 +89,9 @@ def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
     """One system's instance, whose files no other run of this workspace touches meanwhile."""
     folder = folder_of(lab.folder, lab.plan, system)
     with locked(lab.folder / "locks" / f"{folder.name}.lock", system.label):
-        spec = ServerSpec(system.label, system.reference, system.settings)
+        spec = ServerSpec(
+            system.label, system.reference, system.settings, system.topology, system.password_env
+        )
         instance = lab.makers.open_instance(spec, folder, lab.progress.stage)
         try:
             yield instance

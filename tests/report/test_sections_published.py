@@ -8,6 +8,7 @@ from tests.report.made_run import Run
 
 from dbdyno.plan import NetworkPlan, ProcedurePlan, PublishedPlan
 from dbdyno.plan_settings import SettingsPlan
+from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Table
 from dbdyno.report.sections_published import published
 
@@ -39,7 +40,7 @@ def test_all_that_differs_stands_in_one_table(made: Run) -> None:
     (table,) = [part for part in section.parts if isinstance(part, Table)]
     rows = {what: (theirs, ours) for what, theirs, ours in table.rows}
     assert rows["systems"] == ("GreatSQL and MySQL", SYSTEMS)
-    assert rows["disk"] == ("NVMe SSD", "–")
+    assert rows["disk"] == ("NVMe SSD", NONE)
     assert rows["settings"][1] == (
         "durability: double-1, 0/2; 0.8 ms added to a round trip between primary and replicas"
     )

@@ -120,8 +120,8 @@ def _commits_in_one_log(asked: Asked) -> Keys:
     return {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "off"}
 
 
-def _bytes(asked: Asked, grain: Callable[[int], int]) -> int:
-    """The bytes asked for; a share becomes the nearest multiple of what the server can have."""
+def _bytes(asked: Asked) -> int:
+    """The bytes asked for; a share becomes a size that every server takes, the same for all."""
     exact = size_bytes(asked.value)
     part = share(asked.value)
     if exact is not None or part is None:
@@ -133,7 +133,7 @@ def _bytes(asked: Asked, grain: Callable[[int], int]) -> int:
             hint="give bytes, such as 1G",
         )
     whole = max(POOL_BYTES_MIN, int(asked.dataset_bytes * part))
-    unit = grain(whole)
+    unit = _grain(whole)
     return max(unit, round(whole / unit) * unit)
 
 
@@ -151,12 +151,12 @@ def _grain(pool_bytes: int) -> int:
 
 
 def _pool(asked: Asked) -> Keys:
-    return {"innodb_buffer_pool_size": _bytes(asked, lambda _: MIB)}
+    return {"innodb_buffer_pool_size": _bytes(asked)}
 
 
 def _pool_in_chunks(asked: Asked) -> Keys:
     """With small chunks: at 128 MiB each, a server would round 25 % of a small dataset up."""
-    pool = _bytes(asked, _grain)
+    pool = _bytes(asked)
     return {"innodb_buffer_pool_size": pool, "innodb_buffer_pool_chunk_size": _chunk(pool)}
 
 
@@ -168,24 +168,24 @@ def _pool_in_parts(asked: Asked) -> Keys:
 
 
 def _shared_buffers(asked: Asked) -> Keys:
-    return {"shared_buffers": f"{_bytes(asked, lambda _: MIB) // 1024}kB"}
+    return {"shared_buffers": f"{_bytes(asked) // 1024}kB"}
 
 
 def _redo_pair(asked: Asked) -> Keys:
-    half = _bytes(asked, lambda _: MIB) // 2 // MIB * MIB
+    half = _bytes(asked) // 2 // MIB * MIB
     return {"innodb_log_file_size": half, "innodb_log_files_in_group": 2}
 
 
 def _redo_capacity(asked: Asked) -> Keys:
-    return {"innodb_redo_log_capacity": _bytes(asked, lambda _: MIB)}
+    return {"innodb_redo_log_capacity": _bytes(asked)}
 
 
 def _redo_file(asked: Asked) -> Keys:
-    return {"innodb_log_file_size": _bytes(asked, lambda _: MIB)}
+    return {"innodb_log_file_size": _bytes(asked)}
 
 
 def _wal_size(asked: Asked) -> Keys:
-    return {"max_wal_size": f"{_bytes(asked, lambda _: MIB) // MIB}MB"}
+    return {"max_wal_size": f"{_bytes(asked) // MIB}MB"}
 
 
 def _thread_handling(asked: Asked) -> Keys:

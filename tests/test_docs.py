@@ -13,6 +13,7 @@ import test_tidy
 from dbdyno import _engine, plan_file, servers
 from dbdyno.cli import app
 from dbdyno.judge import audit
+from dbdyno.plan import known_workloads
 from dbdyno.sysbench.options import GLOBAL_TABLE, OWN, by_name, of_test
 from dbdyno.sysbench.values import canonical
 from source import ROOT, named, with_suffix
@@ -105,7 +106,7 @@ def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:
     shown = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     file = tmp_path / "shown.yaml"
     file.write_text(shown[0])
-    plan = plan_file.read(file, _engine.workloads(), servers.check)
+    plan = plan_file.read(file, known_workloads(), servers.check)
     assert [system.label for system in plan.systems] == ["mysql:5.7.22", "tuned"]
     assert plan.workload("short-ranges").options == {"range_size": 10}
 
@@ -113,7 +114,7 @@ def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:
 def test_every_ready_plan_is_a_plan() -> None:
     for file in with_suffix(".yaml"):
         if file.parent == ROOT / "plans":
-            assert plan_file.read(file, _engine.workloads(), servers.check).systems
+            assert plan_file.read(file, known_workloads(), servers.check).systems
 
 
 def test_the_architecture_has_the_arrows_that_are_tested() -> None:

@@ -46,6 +46,7 @@ FILES_OF_ROOMS = {
     "plan_file_sugar": "plan_file",
     "plan_file_yaml": "plan_file",
     "progress": "cli",
+    "progress_log": "cli",
     "store_file": "store",
     "store_schema": "store",
     "run_lock": "store",

@@ -16,6 +16,7 @@ from dbdyno import cli_options as options
 from dbdyno import sysbench as persona
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
+from dbdyno.plan import known_workloads
 
 app = typer.Typer(
     name="dbdyno",
@@ -77,7 +78,7 @@ def compare(
         prepared=prepared,
         distribution=distribution,
     )
-    plan = cli_compare.read(typed, _engine.workloads(), servers.check)
+    plan = cli_compare.read(typed, known_workloads(), servers.check)
     return cli_flow.begin(plan, workspace, _command_line(), output)
 
 
@@ -106,7 +107,7 @@ def run(
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
     """Run a plan file."""
-    asked = plan_file.read(plan, _engine.workloads(), servers.check)
+    asked = plan_file.read(plan, known_workloads(), servers.check)
     if resume:
         return cli_flow.resume_plan(asked, workspace, output)
     return cli_flow.begin(asked, workspace, _command_line(), output)
@@ -125,7 +126,7 @@ def report(
 @app.command()
 def workloads() -> None:
     """List the built-in workloads."""
-    sys.stdout.write("".join(f"{name}\n" for name in _engine.workloads()))
+    sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
 
 
 @servers_app.command("list")

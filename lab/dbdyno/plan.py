@@ -13,13 +13,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from dbdyno import _engine
 from dbdyno.measurement import Cell, Noun
 from dbdyno.plan_settings import OptionValue, SettingsPlan, setting_names
 
-NOT_COMPARED = {
-    "bulk_insert": "bulk_insert fills tables of its own, one for each connection, and a plan has"
-    " one dataset for all; run it with dbdyno sysbench"
-}
+_FILLS_ITS_OWN = (
+    "fills tables of its own, one for each connection, and a plan has one dataset for all; run it"
+    " with dbdyno sysbench"
+)
+NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "legacy_bulk_insert")}
 """Workloads that the engine has and a plan has no place for, and why."""
 
 LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
@@ -254,6 +256,20 @@ class Plan(Noun):
                 raise ValueError(f"{kind}: label used twice: {', '.join(twice)}")
         return self
 
+    @model_validator(mode="after")
+    def _workloads_find_their_tables(self) -> Plan:
+        legacy = set(_engine.legacy_workloads())
+        wants_legacy = self.dataset.layout != "standard"
+        known = {w.label: w.name in legacy for w in self.workloads if w.name in known_workloads()}
+        misplaced = [label for label, is_legacy in known.items() if is_legacy != wants_legacy]
+        if misplaced:
+            raise ValueError(
+                f"dataset: layout {self.dataset.layout} does not suit {', '.join(misplaced)};"
+                " workloads named legacy_… run on the layouts legacy and legacy_one, all others on"
+                " standard"
+            )
+        return self
+
     def hash(self) -> str:
         """SHA-256 of the plan's canonical JSON: two runs with one hash asked for the same thing."""
         told = self.model_dump(mode="json", exclude_defaults=True)  # a new key keeps old hashes
@@ -267,6 +283,11 @@ class Plan(Noun):
     def workload(self, label: str) -> WorkloadPlan:
         """The workload of that label; KeyError if there is none."""
         return {workload.label: workload for workload in self.workloads}[label]
+
+
+def known_workloads() -> list[str]:
+    """The engine's workloads: today's, then those of before sysbench 1.0."""
+    return [*_engine.workloads(), *_engine.legacy_workloads()]
 
 
 def cells(plan: Plan) -> list[Cell]:

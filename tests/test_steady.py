@@ -1,5 +1,7 @@
 """Steady or not, on series whose truth is known; the rates of right answers are method.md's E4."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -84,17 +86,14 @@ def test_change_points_are_those_of_a_search_through_all_partitions():
 
     def cost(points):
         edges = [0, *points, len(series)]
-        parts = [series[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+        parts = [series[a:b] for a, b in pairwise(edges)]
         return sum(((part - part.mean()) ** 2).sum() for part in parts) + 5.0 * len(points)
 
     each = [
-        points
-        for points in (
-            [],
-            *([a] for a in range(5, 23)),
-            *([a, b] for a in range(5, 18) for b in range(a + 5, 23)),
-            *([a, b, c] for a in range(5, 13) for b in range(a + 5, 18) for c in range(b + 5, 23)),
-        )
+        [],
+        *([a] for a in range(5, 23)),
+        *([a, b] for a in range(5, 18) for b in range(a + 5, 23)),
+        *([a, b, c] for a in range(5, 13) for b in range(a + 5, 18) for c in range(b + 5, 23)),
     ]
     assert change_points(series, 5.0) == min(each, key=cost)
 

@@ -16,12 +16,26 @@ from typing import Annotated
 from pydantic import Field
 
 from dbdyno._engine import Histogram
-from dbdyno.measurement_parts import Interval as Interval
-from dbdyno.measurement_parts import Noun as Noun
-from dbdyno.measurement_parts import Phase as Phase
-from dbdyno.measurement_parts import Step as Step
-from dbdyno.measurement_parts import WarmUp as WarmUp
+from dbdyno.measurement_parts import Interval, Noun, Phase, Step, WarmUp
 from dbdyno.metric import Merge, Metric
+
+__all__ = [
+    "EVENT",
+    "SERVICE",
+    "Cell",
+    "EngineFacts",
+    "Interval",
+    "Measurement",
+    "Noun",
+    "Phase",
+    "ServerFacts",
+    "Step",
+    "Trial",
+    "WarmUp",
+    "WatchSample",
+    "merge_histograms",
+    "value_of",
+]
 
 EVENT = "event"
 """Name of the histogram of event latency from the intended start."""

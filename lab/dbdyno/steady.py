@@ -134,4 +134,5 @@ def _trend(rates: Rates) -> tuple[float, float]:
 
 def _means(rates: Rates, length: int) -> Rates:
     whole = len(rates) // length
-    return rates[: whole * length].reshape(whole, length).mean(axis=1)
+    means: Rates = rates[: whole * length].reshape(whole, length).mean(axis=1)
+    return means

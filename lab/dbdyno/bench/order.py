@@ -4,7 +4,8 @@ Drift of the machine would favour whoever always comes first. So the order of th
 for a block, and the next block has it mirrored: AB then BA, or BA then AB (method.md 1.b, couples,
 since comparisons have few blocks). Settings are drawn and mirrored in the same way around that: all
 systems run one setting next to each other in time, then the next. The order of the cells is drawn
-per block and is the same in each arm of one setting. Draws are SHA-256 of what they are about: they do not change with a Python version.
+per block and is the same in each arm of one setting. Draws are SHA-256 of what they are about: they
+do not change with a Python version.
 """
 
 from __future__ import annotations
@@ -72,9 +73,7 @@ def cell_order(plan: Plan, block: int) -> list[Cell]:
 
 def _mirrored(plan: Plan, block: int, names: list[str], *about: str) -> list[str]:
     couple = block - block % 2
-    drawn = sorted(
-        range(len(names)), key=lambda place: _draw(plan.seed, couple, *about, place)
-    )
+    drawn = sorted(range(len(names)), key=lambda place: _draw(plan.seed, couple, *about, place))
     return [names[place] for place in (drawn if block == couple else drawn[::-1])]
 
 

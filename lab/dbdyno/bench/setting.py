@@ -1,23 +1,20 @@
 """What a cell's setting means here: keys of one server's start, and how the load is sent.
 
-The axes are the plan's, the names of a product's variables are `servers.bundles`'. A share of the
-dataset is a share of the baseline's: a quarter means as many bytes of memory on every system, though
-one may store the same rows in fewer.
+The axes are the plan's, the names of a product's variables those of `servers.bundles`. A share of
+the dataset is a share of the baseline's: a quarter means as many bytes of memory on every system,
+though one may store the same rows in fewer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from dbdyno import servers
 from dbdyno.measurement import Cell
 from dbdyno.plan import Plan
-from dbdyno.plan_settings import OptionValue, combinations
-
-OwnAxes = Mapping[str, Mapping[str, Mapping[str, OptionValue]]]
-KeysOf = Callable[[str, str, Mapping[str, str], OwnAxes, int], dict[str, OptionValue]]
-"""Product, version, value by axis, the plan's own axes, bytes of the dataset → keys of a start."""
+from dbdyno.plan_settings import OptionValue, combinations, share
+from dbdyno.servers import bundles
 
 OF_THE_LOAD: Final = "prepared_statements"
 """The axis that no server knows of."""
@@ -36,16 +33,16 @@ def prepared(plan: Plan, cell: Cell) -> bool:
 
 def wants_dataset_bytes(plan: Plan) -> bool:
     """Whether some setting is a share of the loaded dataset."""
-    return any(size.endswith("%") for size in plan.settings.buffer_pool or ())
+    return any(share(size) is not None for size in plan.settings.buffer_pool or ())
 
 
 def start_keys(
-    plan: Plan, label: str, setting: str, keys_of: KeysOf, dataset_bytes: Callable[[], int]
+    plan: Plan, label: str, setting: str, dataset_bytes: Callable[[], int | None]
 ) -> dict[str, OptionValue]:
     """The keys with which a system is started for a setting; none where nothing is varied.
 
     Args:
-        dataset_bytes: is asked only if a share of the dataset is wanted.
+        dataset_bytes: the baseline's loaded tables; asked only if a share of them is wanted.
 
     Raises:
         UsageError: this product or version cannot have the setting.
@@ -54,5 +51,5 @@ def start_keys(
     if not values:
         return {}
     product, version = servers.product_of(plan.system(label).reference)
-    known_bytes = dataset_bytes() if wants_dataset_bytes(plan) else 0
-    return keys_of(product, version, values, plan.settings.own, known_bytes)
+    known_bytes = dataset_bytes() if wants_dataset_bytes(plan) else None
+    return bundles.keys_of(product, version, values, plan.settings.own, known_bytes)

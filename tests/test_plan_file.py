@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from dbdyno import plan_file
 from dbdyno.errors import PlanError, UnknownSystemError
-from dbdyno.plan import Plan
+from dbdyno.plan import Plan, known_workloads
 from dbdyno.plan_file_mistakes import TABLE_OPTIONS, WORKLOAD_OPTIONS
 from dbdyno.sysbench.options import OWN, of_test
 
@@ -62,8 +62,10 @@ def test_the_docstring_s_plan_is_a_plan():
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "plans").glob("*.yaml")), ids=lambda p: p.name)
-def test_the_shipped_plans_are_plans(path):
-    assert plan_file.read(path, WORKLOADS, check).systems
+def test_the_shipped_plans_are_plans_in_every_scale(path):
+    for scale in ("", *YAML(typ="safe", pure=True).load(path.read_text()).get("scales", {})):
+        plan = plan_file.read(path, known_workloads(), lambda reference: None, scale)
+        assert (plan.scale, bool(plan.systems)) == (scale, True)
 
 
 def test_the_small_plan_is_what_it_says():

@@ -40,6 +40,7 @@ FILES_OF_ROOMS = {
     "cli_flow": "cli",
     "cli_options": "cli",
     "cli_plan": "cli",
+    "cli_plan_words": "cli",
     "measurement_parts": "measurement",
     "plan_settings": "plan",
     "plan_file_mistakes": "plan_file",

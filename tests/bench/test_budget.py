@@ -41,5 +41,5 @@ def test_a_plan_with_a_budget_has_the_blocks_that_fit_and_is_otherwise_the_same(
 def test_a_budget_too_short_for_one_block_says_what_one_takes():
     with pytest.raises(UsageError, match="too short for a single block") as caught:
         fitted(with_design(budget_s=60))
-    assert caught.value.found == "60 s"
-    assert f"{seconds_expected(with_design(blocks=1)):.0f} s" in str(caught.value)
+    assert caught.value.found == "1.0 min"
+    assert f"{seconds_expected(with_design(blocks=1)) / 60:.1f} min" in str(caught.value)

@@ -35,9 +35,9 @@ def fitted(plan: Plan) -> Plan:
     if blocks == 0:
         raise UsageError(
             "the budget is too short for a single block",
-            wanted=f"{seconds_expected(_with_blocks(plan, 1)):.0f} s for one block of all systems"
-            " and cells, their datasets included",
-            found=f"{budget_s:.0f} s",
+            wanted=f"{seconds_expected(_with_blocks(plan, 1)) / 60:.1f} min for one block of all"
+            " systems and cells, their datasets included",
+            found=f"{budget_s / 60:.1f} min",
             hint="ask for fewer cells or a shorter window, or use a smaller scale of the plan",
         )
     return _with_blocks(plan, blocks)

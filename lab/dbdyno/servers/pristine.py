@@ -40,7 +40,7 @@ def pristine(
         ProvisionError: the cache cannot be used.
     """
     deciding = settings.at_initialisation(asked)
-    identity = json.dumps({"jar": entry.sha256, "settings": deciding}, sort_keys=True)
+    identity = json.dumps({"programs": entry.identity, "settings": deciding}, sort_keys=True)
     root = places.make_cache_folder("pristine")
     if not places.reachable(root, user):
         raise ProvisionError(
@@ -98,7 +98,7 @@ def _initialise(
     config = work.parent / "my.cnf"  # holds no secret; the server only reads it
     config.write_text(settings.render({**QUIET, **deciding, **where}))
     config.chmod(0o644)
-    command = [str(home / provision.PROGRAM), f"--defaults-file={config}", "--initialize-insecure"]
+    command = [str(home / entry.program), f"--defaults-file={config}", "--initialize-insecure"]
     running = process.spawn(command, work, user, printed_log(work))
     try:
         code: int | None = running.wait(INITIALISE_S_MAX)

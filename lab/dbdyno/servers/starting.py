@@ -68,7 +68,7 @@ def _start_on(site: Site, port: int) -> MysqlServer:
     try:
         _write(passwords, accounts_sql(site.entry, root, load), site.user)
         config = _write(site.work / "my.cnf", _configuration(site, endpoint, passwords), site.user)
-        command = [str(site.home / "bin/mysqld"), f"--defaults-file={config}"]
+        command = [str(site.home / site.entry.program), f"--defaults-file={config}"]
         running = process.spawn(command, site.work, site.user, printed_log(site.work))
         server = MysqlServer(site, running, endpoint, root, load)
         try:

@@ -6,7 +6,9 @@ import pytest
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers import unpack as module
-from dbdyno.servers.unpack import unpack
+from dbdyno.servers.unpack import Layout, unpack
+
+INNER = Layout("inner.tar.gz")
 
 
 def jar_of(tmp_path, *items, member="inner.tar.gz"):
@@ -42,14 +44,14 @@ def test_files_folders_and_inner_links_are_taken(tmp_path, target):
         ("lib", tarfile.DIRTYPE, "", 0o755),
         ("lib/tool.so.1", tarfile.REGTYPE, "code", 0o755),
     )
-    unpack(jar, "inner.tar.gz", target)
+    unpack(jar, INNER, target)
     assert (target / "bin" / "tool.so").read_text() == "code"
     assert (target / "lib" / "tool.so.1").stat().st_mode & 0o777 == 0o755
 
 
 def test_set_user_id_and_foreign_write_bits_are_dropped(tmp_path, target):
     jar = jar_of(tmp_path, ("tool", tarfile.REGTYPE, "x", 0o6777))
-    unpack(jar, "inner.tar.gz", target)
+    unpack(jar, INNER, target)
     assert (target / "tool").stat().st_mode & 0o7777 == 0o755
 
 
@@ -61,13 +63,14 @@ def test_set_user_id_and_foreign_write_bits_are_dropped(tmp_path, target):
         (("/evil", tarfile.REGTYPE, "x", 0o644), "leads out"),
         (("link", tarfile.SYMTYPE, "/etc/passwd", 0o777), "link out"),
         (("a/link", tarfile.SYMTYPE, "../../etc", 0o777), "link out"),
-        (("hard", tarfile.LNKTYPE, "/etc/passwd", 0o644), "no content|neither|cannot"),
+        (("hard", tarfile.LNKTYPE, "/etc/passwd", 0o644), "leads out"),
+        (("hard", tarfile.LNKTYPE, "elsewhere", 0o644), "which was not taken"),
         (("pipe", tarfile.FIFOTYPE, "", 0o644), "neither"),
     ],
 )
 def test_an_unsafe_member_is_refused(tmp_path, target, item, reason):
     with pytest.raises(ProvisionError, match=reason):
-        unpack(jar_of(tmp_path, item), "inner.tar.gz", target)
+        unpack(jar_of(tmp_path, item), INNER, target)
     assert not (tmp_path / "evil").exists()
     assert list(target.iterdir()) == []
 
@@ -79,7 +82,7 @@ def test_nothing_is_written_through_a_link_of_the_archive(tmp_path, target):
         ("door/file", tarfile.REGTYPE, "x", 0o644),
     )
     with pytest.raises(ProvisionError, match="cannot be unpacked"):
-        unpack(jar, "inner.tar.gz", target)  # the folder "door" stands where the link should be
+        unpack(jar, INNER, target)  # the folder "door" stands where the link should be
 
 
 def test_left_out_members_are_not_taken(tmp_path, target):
@@ -88,20 +91,20 @@ def test_left_out_members_are_not_taken(tmp_path, target):
         ("bad", tarfile.SYMTYPE, "/tmp/packer", 0o777),
         ("good", tarfile.REGTYPE, "x", 0o644),
     )
-    unpack(jar, "inner.tar.gz", target, left_out=("bad",))
+    unpack(jar, Layout("inner.tar.gz", left_out=("bad",)), target)
     assert [path.name for path in target.iterdir()] == ["good"]
 
 
 def test_an_endless_archive_is_stopped(tmp_path, target, monkeypatch):
     monkeypatch.setattr(module, "UNPACKED_BYTES_MAX", 10)
     with pytest.raises(ProvisionError, match="larger than 10 bytes"):
-        unpack(jar_of(tmp_path, ("big", tarfile.REGTYPE, "x" * 11, 0o644)), "inner.tar.gz", target)
+        unpack(jar_of(tmp_path, ("big", tarfile.REGTYPE, "x" * 11, 0o644)), INNER, target)
 
 
 def test_a_missing_member_and_a_damaged_jar_are_told(tmp_path, target):
     jar = jar_of(tmp_path, ("file", tarfile.REGTYPE, "x", 0o644))
     with pytest.raises(ProvisionError, match="holds no other"):
-        unpack(jar, "other", target)
+        unpack(jar, Layout("other"), target)
     jar.write_bytes(b"not a jar")
     with pytest.raises(ProvisionError, match="cannot be unpacked"):
-        unpack(jar, "inner.tar.gz", target)
+        unpack(jar, INNER, target)

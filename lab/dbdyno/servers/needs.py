@@ -7,6 +7,7 @@ four times. A library counts as present when the loader itself can open it.
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import shutil
 import subprocess
@@ -60,11 +61,16 @@ def check_program(program: Path, entry: CatalogEntry) -> None:
     Raises:
         ProvisionError: the loader says "not found" for some.
     """
-    ldd = shutil.which("ldd")
-    if ldd is None:
-        return
-    done = subprocess.run([ldd, str(program)], capture_output=True, text=True, check=False)
-    lost = [line.split()[0] for line in done.stdout.splitlines() if "not found" in line]
+    # As ldd does it, but by the program's own loader, which may be another than this machine's.
+    done = subprocess.run(
+        [str(program), "--version"],
+        env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).splitlines()
+    lost = [line.split()[0] for line in said if "=> not found" in line]
     if lost:
         known = [library for library in entry.libraries if library.soname in lost]
         raise ProvisionError(

@@ -154,7 +154,10 @@ class MysqlServer:
                 wanted=self._site.entry.version,
                 found=version,
             )
-        readback.check(self.label, self._site.asked, self.settings())
+        asked = self._site.asked
+        readback.check(self.label, asked, self.settings())
+        if any(name in asked for name in readback.PLUGINS_ASKED):
+            readback.check_plugins(self.label, asked, self.ask("SHOW PLUGINS"))
         with Client(self.label, self.endpoint, self.credentials) as load:
             load.rows("SELECT 1")  # also warms the server's password cache for plain logins
 

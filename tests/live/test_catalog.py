@@ -17,7 +17,8 @@ import pytest
 
 from dbdyno import _engine, servers
 from dbdyno.servers.base import Server, ServerSpec
-from dbdyno.servers.catalog import CATALOG, CatalogEntry
+from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.families import family_of
 from real_server import login
 

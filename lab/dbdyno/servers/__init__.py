@@ -14,7 +14,7 @@ from dbdyno.servers import provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.mysql_instance import MysqlInstance
-from dbdyno.servers.reference import find
+from dbdyno.servers.obtaining import entry_before, obtain
 
 __all__ = [
     "Credentials",
@@ -48,8 +48,13 @@ class KnownServer:
 
 
 def check(reference: str) -> None:
-    """UnknownSystemError, listing those known, unless the catalog has the reference; no I/O."""
-    find(reference)
+    """Whether a reference can be; no I/O.
+
+    Raises:
+        UnknownSystemError: the catalog does not have it; lists those known.
+        UsageError: a path or an address that cannot be.
+    """
+    entry_before(reference)
 
 
 def known() -> list[KnownServer]:
@@ -73,9 +78,11 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
 
     Raises:
         UnknownSystemError: the catalog does not have it.
-        ProvisionError: something is missing here, the fetch failed, or the digest is wrong.
+        UsageError: a path or an address that cannot be.
+        ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
+            was named is no server.
     """
-    return provision.get(find(reference), report)
+    return obtain(reference, report)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -89,6 +96,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
-    entry = find(spec.reference)
-    settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
-    return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)
+    known_before = entry_before(spec.reference)
+    if known_before is not None:  # a mistake is told before anything is fetched
+        settings.effective(known_before, spec.settings)
+    entry, home = obtain(spec.reference, report)
+    return MysqlInstance(spec, entry, home, folder, report)

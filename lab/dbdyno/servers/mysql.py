@@ -19,7 +19,7 @@ from dbdyno.errors import ServerError
 from dbdyno.servers import process, readback
 from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.client import Client
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.words import error_lines, last_lines

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.catalog import CatalogEntry, Library
+from dbdyno.servers.catalog_entry import LIBRARIES, CatalogEntry, Library
 from dbdyno.servers.sources import Tool, client
 
 RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04
@@ -72,9 +72,9 @@ def check_program(program: Path, entry: CatalogEntry) -> None:
     said = (done.stdout + done.stderr).splitlines()
     lost = [line.split()[0] for line in said if "=> not found" in line]
     if lost:
-        known = [library for library in entry.libraries if library.soname in lost]
+        known = [library for library in LIBRARIES if library.soname in lost]
         raise ProvisionError(
-            f"{entry.reference} was fetched but cannot be run: {', '.join(lost)} not found",
+            f"{entry.reference} is there but cannot be run: {', '.join(lost)} not found",
             hint=_command([], known) if known else "install the packages that hold these libraries",
         )
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from dbdyno.errors import UsageError
 from dbdyno.plan_settings import OptionValue
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.families import REDO_CAPACITY, REDO_PAIR, Family, family_of
 from dbdyno.servers.server_files import files_of
 

@@ -6,19 +6,18 @@ many blocks can see: all that is worth knowing before hours of a machine are spe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Final
 
-from dbdyno import bench
+from dbdyno import bench, servers
 from dbdyno.bench import disk, setting
 from dbdyno.bench.order import arms
 from dbdyno.errors import UsageError
 from dbdyno.judge import power
 from dbdyno.judge.checks_design import BLOCKS_MIN
-from dbdyno.plan import Plan, cells
-from dbdyno.plan_settings import DEFAULT, setting_names
+from dbdyno.plan import Plan, SystemPlan, cells
+from dbdyno.plan_settings import DEFAULT, OptionValue, setting_names
 from dbdyno.progress import duration
 from dbdyno.servers.settings import normalise
 
@@ -133,11 +132,9 @@ def _steps(plan: Plan) -> list[str]:
 def _cannot(plan: Plan) -> list[str]:
     """The settings that a system cannot have: their cells will be void, the rest goes on."""
     reasons: dict[str, list[str]] = {}
-    for system, name in product(plan.systems, setting_names(plan.settings)):
-        try:
-            setting.start_keys(plan, system.label, name, lambda: disk.rows_bytes(plan))
-        except UsageError as error:
-            reasons.setdefault(f"{system.label}: {error.message}", []).append(name)
+    for system, name, keys in _keys(plan):
+        if isinstance(keys, UsageError):
+            reasons.setdefault(f"{system.label}: {keys.message}", []).append(name)
     if not reasons:
         return []
     lines = ["cannot run, and will be void with this reason"]
@@ -148,17 +145,35 @@ def _cannot(plan: Plan) -> list[str]:
 
 def _overruled(plan: Plan) -> list[str]:
     """Keys of a system's own settings that the plan's axes decide."""
-    lines = []
-    for system in plan.systems:
-        own = normalise(system.settings)
-        decided: set[str] = set()
-        for name in setting_names(plan.settings):
-            with suppress(UsageError):
-                keys = setting.start_keys(plan, system.label, name, lambda: disk.rows_bytes(plan))
-                decided |= own.keys() & keys.keys()
-        if decided:
-            lines.append(f"  {system.label}: {', '.join(sorted(decided))}")
+    decided: dict[str, set[str]] = {}
+    for system, _, keys in _keys(plan):
+        if not isinstance(keys, UsageError):
+            both = normalise(system.settings).keys() & keys.keys()
+            decided.setdefault(system.label, set()).update(both)
+    lines = [f"  {label}: {', '.join(sorted(keys))}" for label, keys in decided.items() if keys]
     return ["decided by settings, whatever the system's own say", *lines, ""] if lines else []
+
+
+def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, OptionValue] | UsageError]]:
+    """Each system's keys for each setting, or why it cannot have it.
+
+    Systems whose programs must be asked what they are, and endpoints, are left out: nothing is
+    fetched or called to show a plan.
+    """
+    for system, name in product(plan.systems, setting_names(plan.settings)):
+        try:
+            if servers.product_before(system.reference) is None:
+                continue
+        except UsageError:
+            continue
+        try:
+            yield system, name, setting.start_keys(plan, system.label, name, _size_of(plan))
+        except UsageError as error:
+            yield system, name, error
+
+
+def _size_of(plan: Plan) -> Callable[[], int]:
+    return lambda: disk.rows_bytes(plan)
 
 
 def _seen(plan: Plan) -> Iterator[str]:

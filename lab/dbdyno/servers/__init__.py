@@ -14,7 +14,7 @@ from dbdyno.servers import provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.mysql_instance import MysqlInstance
-from dbdyno.servers.reference import find
+from dbdyno.servers.obtaining import entry_before, obtain
 
 __all__ = [
     "Credentials",
@@ -27,6 +27,8 @@ __all__ = [
     "get",
     "instance",
     "known",
+    "product_before",
+    "product_of",
 ]
 
 
@@ -36,8 +38,8 @@ class KnownServer:
 
     Attributes:
         reference: what a plan calls it.
-        source: the Maven artifact it comes from.
-        download_bytes: size of the download.
+        source: where it comes from: coordinates, a package with its version, or a URL.
+        download_bytes: size of the download; 0 when it is not known before.
         cached: whether it can be run without fetching.
     """
 
@@ -48,15 +50,46 @@ class KnownServer:
 
 
 def check(reference: str) -> None:
-    """UnknownSystemError, listing those known, unless the catalog has the reference; no I/O."""
-    find(reference)
+    """Whether a reference can be; no I/O.
+
+    Raises:
+        UnknownSystemError: the catalog does not have it; lists those known.
+        UsageError: a path or an address that cannot be.
+    """
+    entry_before(reference)
+
+
+def product_before(reference: str) -> tuple[str, str] | None:
+    """Product and version that a reference names by itself; None where its programs must be asked.
+
+    Raises:
+        UnknownSystemError, UsageError: as `check`; no I/O either.
+    """
+    entry = entry_before(reference)
+    return None if entry is None else (entry.product, entry.version)
+
+
+def product_of(reference: str) -> tuple[str, str]:
+    """Product and version of a reference; its programs are asked where only they can say.
+
+    Raises:
+        UnknownSystemError, UsageError, ProvisionError: as `get`.
+    """
+    known_before = product_before(reference)
+    if known_before is not None:
+        return known_before
+    entry, _ = obtain(reference, lambda text: None)
+    return entry.product, entry.version
 
 
 def known() -> list[KnownServer]:
     """Every server of the catalog, in its order."""
     return [
         KnownServer(
-            entry.reference, entry.artifact, entry.download_bytes, provision.is_cached(entry)
+            entry.reference,
+            entry.source.name,
+            entry.source.download_bytes,
+            provision.is_cached(entry),
         )
         for entry in CATALOG
     ]
@@ -70,9 +103,11 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
 
     Raises:
         UnknownSystemError: the catalog does not have it.
-        ProvisionError: something is missing here, the fetch failed, or the digest is wrong.
+        UsageError: a path or an address that cannot be.
+        ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
+            was named is no server.
     """
-    return provision.get(find(reference), report)
+    return obtain(reference, report)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -86,6 +121,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
-    entry = find(spec.reference)
-    settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
-    return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)
+    known_before = entry_before(spec.reference)
+    if known_before is not None:  # a mistake is told before anything is fetched
+        settings.effective(known_before, spec.settings)
+    entry, home = obtain(spec.reference, report)
+    return MysqlInstance(spec, entry, home, folder, report)

@@ -60,7 +60,7 @@ def test_a_server_without_a_port_is_met_at_its_socket(tmp_path):
 def test_the_dataset_is_loaded_in_four_streams_from_the_plans_seed():
     spec = prepare_spec(plan(), Server())
     assert (spec["tables"], spec["table_size"], spec["threads"]) == (3, 1000, 4)
-    assert spec["layout"] == "standard"
+    assert "layout" not in spec
     assert spec["seed"] == plan().seed
     assert "auto_inc" not in spec
 

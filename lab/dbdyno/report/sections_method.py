@@ -10,6 +10,7 @@ from dbdyno.measurement import Measurement
 from dbdyno.metric import BY_NAME, PRIMARY
 from dbdyno.plan import Plan
 from dbdyno.plan_settings import OptionValue, axes
+from dbdyno.report import procedure
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.limits import limits
 from dbdyno.report.numbers import NONE, count, number, seconds, share
@@ -24,9 +25,10 @@ ROWS_OPEN_MAX = 60
 
 def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     """Systems, workloads and procedure."""
-    items = (*_asked(plan), *_seen(measurements), *_always())
+    items = (*_asked(plan), *procedure.asked(plan), *_seen(measurements), *_always())
+    steps = procedure.table(plan, measurements)
     parts = (_systems(plan, measurements), _workloads(plan), Items(items))
-    return Section("How it was measured", parts)
+    return Section("How it was measured", (*parts, steps) if steps else parts)
 
 
 def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
@@ -34,7 +36,7 @@ def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
     asked = {system.label: system for system in plan.systems}
     for label in systems_of(plan, measurements):
         trials = [m for m in measurements if m.trial.system == label]
-        versions = _distinct(m.server.version for m in trials) or "(never ran)"
+        versions = _distinct(m.server.version for m in trials if m.server.version) or "(never ran)"
         system = asked.get(label)
         reference = system.reference if system else "(imported)"
         wanted = _options(system.settings) if system else NONE
@@ -57,48 +59,28 @@ def _asked(plan: Plan) -> list[str]:
         if plan.procedure.restart == "block"
         else "for every cell"
     )
-    data = (
-        "on a restored dataset"
-        if plan.procedure.fresh_data == "start"
-        else "on the data as the run before left them"
-    )
+    data = "on a restored dataset " if plan.procedure.fresh_data == "start" else ""
     prepared = "prepared" if plan.procedure.prepared_statements else "plain"
     return [
         f"Dataset: {count(dataset.tables, 'table')} of {count(dataset.rows, 'row')} each.",
         f"Load: closed loop of {levels} connections, without pauses, {prepared} statements.",
         f"Rows are chosen by sysbench's {plan.distribution.name} distribution{_default(plan)}.",
-        f"Each trial: {_until_steady(plan)}{seconds(trial.warmup_s)} warm-up, which is recorded "
-        f"and not counted, then a window of {seconds(trial.window_s)}.",
+        f"Each trial: {seconds(trial.warmup_s)} warm-up, which is recorded and not counted, "
+        f"then a window of {seconds(trial.window_s)}.",
         f"{count(design.blocks, 'block')}: in each, every system runs next to the others in "
         f"time, in an order drawn from seed {plan.seed}; one seed gives every system of a block "
         "the same requests.",
         *_varied(plan),
-        f"A freshly started server {data} {anew}.",
+        f"A freshly started server {data}{anew}.",
         f"Margin: a difference of {share(design.margin)} in {PRIMARY.label} is what matters.",
     ]
 
 
-def _until_steady(plan: Plan) -> str:
-    if not plan.trial.until_steady:
-        return ""
-    return f"load until it is steady, for {seconds(plan.trial.warmup_cap_s)} at most, then "
-
-
 def _varied(plan: Plan) -> list[str]:
-    """What is varied on every system alike, and what each start or trial begins with."""
-    varied = [
+    return [
         f"Varied on every system: {axis} ({', '.join(values)})."
         for axis, values in axes(plan.settings).items()
     ]
-    procedure = plan.procedure
-    steps = {
-        "The system's page cache is dropped before each start.": procedure.drop_caches,
-        "Binary logs are purged before each trial.": procedure.purge_binlogs,
-        f"Between trials the server may settle for {seconds(procedure.settle_cap_s)} at most.": (
-            procedure.settle_cap_s > 0
-        ),
-    }
-    return [*varied, *(text for text, is_asked in steps.items() if is_asked)]
 
 
 def _default(plan: Plan) -> str:

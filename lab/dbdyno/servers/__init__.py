@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from dbdyno.servers import provision, settings
+from dbdyno.servers import postgres_settings, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.mysql_instance import MysqlInstance
+from dbdyno.servers.postgres_instance import PostgresInstance
 from dbdyno.servers.reference import find
 
 __all__ = [
@@ -28,6 +30,8 @@ __all__ = [
     "instance",
     "known",
 ]
+
+POSTGRES: Final = "postgres"
 
 
 @dataclass(frozen=True)
@@ -90,5 +94,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ServerError: the data directory could not be made.
     """
     entry = find(spec.reference)
+    if entry.product == POSTGRES:
+        postgres_settings.effective(entry, spec.settings)  # told before anything is fetched
+        return PostgresInstance(spec, entry, get(spec.reference, report), folder, report)
     settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
     return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)

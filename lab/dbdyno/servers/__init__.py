@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from dbdyno.servers import provision, settings
+from dbdyno.servers import postgres_settings, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.obtaining import entry_before, obtain
+from dbdyno.servers.postgres_instance import PostgresInstance
 
 __all__ = [
     "Credentials",
@@ -28,6 +30,8 @@ __all__ = [
     "instance",
     "known",
 ]
+
+POSTGRES: Final = "postgres"
 
 
 @dataclass(frozen=True)
@@ -96,8 +100,10 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
-    known_before = entry_before(spec.reference)
-    if known_before is not None:  # a mistake is told before anything is fetched
-        settings.effective(known_before, spec.settings)
+    row = entry_before(spec.reference)
+    if row is not None:  # a mistake is told before anything is fetched
+        reading = postgres_settings if row.product == POSTGRES else settings
+        reading.effective(row, spec.settings)
     entry, home = obtain(spec.reference, report)
-    return MysqlInstance(spec, entry, home, folder, report)
+    kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
+    return kind(spec, entry, home, folder, report)

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.servers import provision, settings
+from dbdyno.servers import endpoint_reference, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.endpoint_instance import EndpointInstance
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.reference import find
 
@@ -48,8 +49,11 @@ class KnownServer:
 
 
 def check(reference: str) -> None:
-    """UnknownSystemError, listing those known, unless the catalog has the reference; no I/O."""
-    find(reference)
+    """UnknownSystemError unless the reference is one that can be run; no I/O."""
+    if endpoint_reference.is_endpoint(reference):
+        endpoint_reference.read(reference)
+    else:
+        find(reference)
 
 
 def known() -> list[KnownServer]:
@@ -86,6 +90,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
+    if endpoint_reference.is_endpoint(spec.reference):
+        return EndpointInstance(spec, folder, report)
     entry = find(spec.reference)
     settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
     return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)

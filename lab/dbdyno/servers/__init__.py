@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.servers import postgres_settings, provision, settings
+from dbdyno.servers import endpoint_reference, postgres_settings, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.endpoint_instance import EndpointInstance
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.obtaining import entry_before, obtain
 from dbdyno.servers.postgres_instance import PostgresInstance
@@ -58,7 +59,10 @@ def check(reference: str) -> None:
         UnknownSystemError: the catalog does not have it; lists those known.
         UsageError: a path or an address that cannot be.
     """
-    entry_before(reference)
+    if endpoint_reference.is_endpoint(reference):
+        endpoint_reference.read(reference)
+    else:
+        entry_before(reference)
 
 
 def known() -> list[KnownServer]:
@@ -100,6 +104,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
+    if endpoint_reference.is_endpoint(spec.reference):
+        return EndpointInstance(spec, folder, report)
     row = entry_before(spec.reference)
     if row is not None:  # a mistake is told before anything is fetched
         reading = postgres_settings if row.product == POSTGRES else settings

@@ -56,8 +56,8 @@ def check(reference: str) -> None:
     """Whether a reference can be; no I/O.
 
     Raises:
-        UnknownSystemError: the catalog does not have it; lists those known.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it (lists those known), or it is no path,
+            address or endpoint that can be.
     """
     if endpoint_reference.is_endpoint(reference):
         endpoint_reference.read(reference)
@@ -85,8 +85,7 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
         report: is told in one line each what is being done.
 
     Raises:
-        UnknownSystemError: the catalog does not have it.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
         ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
             was named is no server.
     """

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from dbdyno.servers import provision, settings
+from dbdyno.servers import endpoint_reference, postgres_settings, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.endpoint_instance import EndpointInstance
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.obtaining import entry_before, obtain
+from dbdyno.servers.postgres_instance import PostgresInstance
 
 __all__ = [
     "Credentials",
@@ -28,6 +31,8 @@ __all__ = [
     "instance",
     "known",
 ]
+
+POSTGRES: Final = "postgres"
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,13 @@ def check(reference: str) -> None:
     """Whether a reference can be; no I/O.
 
     Raises:
-        UnknownSystemError: the catalog does not have it; lists those known.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it (lists those known), or it is no path,
+            address or endpoint that can be.
     """
-    entry_before(reference)
+    if endpoint_reference.is_endpoint(reference):
+        endpoint_reference.read(reference)
+    else:
+        entry_before(reference)
 
 
 def known() -> list[KnownServer]:
@@ -77,8 +85,7 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
         report: is told in one line each what is being done.
 
     Raises:
-        UnknownSystemError: the catalog does not have it.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
         ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
             was named is no server.
     """
@@ -96,8 +103,12 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
-    known_before = entry_before(spec.reference)
-    if known_before is not None:  # a mistake is told before anything is fetched
-        settings.effective(known_before, spec.settings)
+    if endpoint_reference.is_endpoint(spec.reference):
+        return EndpointInstance(spec, folder, report)
+    row = entry_before(spec.reference)
+    if row is not None:  # a mistake is told before anything is fetched
+        reading = postgres_settings if row.product == POSTGRES else settings
+        reading.effective(row, spec.settings)
     entry, home = obtain(spec.reference, report)
-    return MysqlInstance(spec, entry, home, folder, report)
+    kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
+    return kind(spec, entry, home, folder, report)

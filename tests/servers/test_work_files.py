@@ -19,10 +19,11 @@ def test_a_file_for_the_server_is_closed_and_never_written_through_a_link(tmp_pa
     assert (tmp_path / "precious").read_text() == "kept"
 
 
-def test_a_long_folder_gets_a_socket_in_a_short_one(tmp_path, monkeypatch):
+@pytest.mark.parametrize("folder", ["x" * 120, "one,two"])
+def test_a_folder_that_will_not_do_gets_a_socket_in_a_short_one(tmp_path, monkeypatch, folder):
     monkeypatch.setattr(tempfile, "tempdir", "/tmp")
     assert socket_place("pg", Path("/short"), NAME, None) == Path("/short") / NAME
-    elsewhere = socket_place("pg", tmp_path / ("x" * 120), NAME, None)
+    elsewhere = socket_place("pg", tmp_path / folder, NAME, None)
     assert len(str(elsewhere)) <= SOCKET_BYTES_MAX
     assert elsewhere.parent.stat().st_mode & 0o777 == 0o700
     elsewhere.parent.rmdir()

@@ -1,4 +1,4 @@
-"""Brings a running PostgreSQL to rest between two trials: dead rows vacuumed, changed pages written.
+"""Brings a running PostgreSQL to rest between two trials: rows vacuumed, changed pages written.
 
 What one trial leaves behind (dead rows, stale statistics, dirty buffers) is paid for by the next
 one, at a moment that autovacuum and the checkpointer choose. So both jobs are done now: tables with

@@ -10,8 +10,9 @@ from tests import making
 from tests.bench.fakes import Progress, World
 
 from dbdyno.bench import run, trials_of
-from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError
+from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UnknownSystemError
 from dbdyno.metric import BY_NAME
+from dbdyno.plan import SystemPlan
 from dbdyno.store import Store
 
 A, B = making.A, making.B
@@ -248,3 +249,12 @@ def test_the_password_reaches_neither_store_nor_arguments(store):
     kept = b"".join(p.read_bytes() for p in store.path.parent.glob("dbdyno.sqlite*"))
     assert b"secret-4711" not in kept
     assert b"8.0.15-fake" in kept
+
+
+def test_a_server_that_the_engine_cannot_speak_to_is_refused_before_anything_is_made(store):
+    plan, world = small(), World()
+    postgres = SystemPlan(label="pg", reference="postgres:18.6")
+    mixed = plan.model_copy(update={"systems": (*plan.systems, postgres)})
+    with pytest.raises(UnknownSystemError, match="does not speak PostgreSQL"):
+        start(store, mixed, world)
+    assert world.calls == []

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.errors import UsageError
 from dbdyno.servers import endpoint_reference, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.endpoint_instance import EndpointInstance
+from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.reference import find
 
@@ -27,7 +29,9 @@ __all__ = [
     "check",
     "get",
     "instance",
+    "is_endpoint",
     "known",
+    "programs",
 ]
 
 
@@ -50,7 +54,7 @@ class KnownServer:
 
 def check(reference: str) -> None:
     """UnknownSystemError unless the reference is one that can be run; no I/O."""
-    if endpoint_reference.is_endpoint(reference):
+    if is_endpoint(reference):
         endpoint_reference.read(reference)
     else:
         find(reference)
@@ -73,10 +77,21 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
         report: is told in one line each what is being done.
 
     Raises:
+        UsageError: it is an endpoint, of which there is nothing to fetch.
         UnknownSystemError: the catalog does not have it.
         ProvisionError: something is missing here, the fetch failed, or the digest is wrong.
     """
+    if is_endpoint(reference):
+        raise UsageError("an endpoint runs already: there is nothing to fetch or start")
     return provision.get(find(reference), report)
+
+
+def programs(reference: str) -> Path | None:
+    """The folder with a server's programs if it is here already; None if it has none here."""
+    if is_endpoint(reference):
+        return None
+    entry = find(reference)
+    return provision.get(entry, lambda text: None) if provision.is_cached(entry) else None
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -90,7 +105,7 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
-    if endpoint_reference.is_endpoint(spec.reference):
+    if is_endpoint(spec.reference):
         return EndpointInstance(spec, folder, report)
     entry = find(spec.reference)
     settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched

@@ -60,6 +60,10 @@ def test_an_option_that_shows_nowhere_is_an_error():
         ({"log_bin": "mine"}, {"log_bin": "ON"}),
         ({"ssl": "OFF"}, {"have_ssl": "DISABLED"}),
         ({"ssl": "ON"}, {"have_ssl": "YES"}),
+        ({"ssl": "OFF"}, {"have_ssl": "NO"}),
+        ({"ssl": "OFF"}, {"tls_version": ""}),
+        ({"ssl": "ON"}, {"tls_version": "TLSv1.2,TLSv1.3"}),
+        ({"transaction_isolation": "READ-COMMITTED"}, {"tx_isolation": "READ-COMMITTED"}),
         ({"default_time_zone": "+00:00"}, {"time_zone": "+00:00"}),
         ({"sql_mode": "TRADITIONAL"}, {"sql_mode": "STRICT_ALL_TABLES,TRADITIONAL"}),
         ({"sql_mode": ""}, {"sql_mode": ""}),
@@ -77,6 +81,8 @@ def test_settings_shown_in_another_way_are_understood(asked, shown):
         ({"log_bin": "OFF"}, {"log_bin": "ON"}),
         ({"log_bin": "mine"}, {"log_bin": "OFF"}),
         ({"ssl": "OFF"}, {"have_ssl": "YES"}),
+        ({"ssl": "OFF"}, {"tls_version": "TLSv1.3"}),
+        ({"transaction_isolation": "READ-COMMITTED"}, {"tx_isolation": "REPEATABLE-READ"}),
         ({"sql_mode": ""}, {"sql_mode": "ANSI"}),
         ({"sql_mode": "ANSI"}, {"sql_mode": ""}),
     ],
@@ -84,3 +90,32 @@ def test_settings_shown_in_another_way_are_understood(asked, shown):
 def test_and_their_opposites_are_errors(asked, shown):
     with pytest.raises(ServerError, match="did not take"):
         readback.check("fast", asked, shown)
+
+
+SHOWN = [
+    ("binlog", "ACTIVE", "STORAGE ENGINE", "", "GPL"),
+    ("THREAD_POOL", "ACTIVE", "DAEMON", "thread_pool.so", "GPL"),
+    ("TP_STATE", "ACTIVE", "INFORMATION SCHEMA", "thread_pool.so", "GPL"),
+    ("clone", "DISABLED", "CLONE", "mysql_clone.so", "GPL"),
+]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"plugin_load": ""},
+        {"plugin_load_add": "thread_pool.so"},
+        {"plugin_load": "tp=thread_pool.so; thread_pool"},
+    ],
+)
+def test_loaded_plugins_are_found_by_their_file(asked):
+    assert readback.check_plugins("fast", asked, SHOWN) is None
+
+
+def test_a_plugin_that_is_not_there_or_not_active_is_an_error():
+    asked = {"plugin_load": "mysql_clone.so", "plugin_load_add": "thread_pool.so;other.so"}
+    with pytest.raises(ServerError) as caught:
+        readback.check_plugins("fast", asked, SHOWN)
+    assert caught.value.message == "fast: the server did not load mysql_clone, other as asked"
+    assert caught.value.found == "mysql_clone.so is DISABLED; other.so is not loaded"

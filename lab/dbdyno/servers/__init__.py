@@ -17,7 +17,7 @@ from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.endpoint_instance import EndpointInstance
 from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
-from dbdyno.servers.reference import find
+from dbdyno.servers.obtaining import entry_before, obtain
 
 __all__ = [
     "Credentials",
@@ -41,8 +41,8 @@ class KnownServer:
 
     Attributes:
         reference: what a plan calls it.
-        source: the Maven artifact it comes from.
-        download_bytes: size of the download.
+        source: where it comes from: coordinates, a package with its version, or a URL.
+        download_bytes: size of the download; 0 when it is not known before.
         cached: whether it can be run without fetching.
     """
 
@@ -53,18 +53,26 @@ class KnownServer:
 
 
 def check(reference: str) -> None:
-    """UnknownSystemError unless the reference is one that can be run; no I/O."""
+    """Whether a reference can be; no I/O.
+
+    Raises:
+        UnknownSystemError: the catalog does not have it; lists those known.
+        UsageError: a path or an address that cannot be.
+    """
     if is_endpoint(reference):
         endpoint_reference.read(reference)
     else:
-        find(reference)
+        entry_before(reference)
 
 
 def known() -> list[KnownServer]:
     """Every server of the catalog, in its order."""
     return [
         KnownServer(
-            entry.reference, entry.artifact, entry.download_bytes, provision.is_cached(entry)
+            entry.reference,
+            entry.source.name,
+            entry.source.download_bytes,
+            provision.is_cached(entry),
         )
         for entry in CATALOG
     ]
@@ -77,21 +85,19 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
         report: is told in one line each what is being done.
 
     Raises:
-        UsageError: it is an endpoint, of which there is nothing to fetch.
         UnknownSystemError: the catalog does not have it.
-        ProvisionError: something is missing here, the fetch failed, or the digest is wrong.
+        UsageError: a path or an address that cannot be, or there is nothing to fetch.
+        ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
+            was named is no server.
     """
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
-    return provision.get(find(reference), report)
+    return obtain(reference, report)[1]
 
 
 def programs(reference: str) -> Path | None:
-    """The folder with a server's programs if it is here already; None if it has none here."""
-    if is_endpoint(reference):
-        return None
-    entry = find(reference)
-    return provision.get(entry, lambda text: None) if provision.is_cached(entry) else None
+    """The folder with the programs of a server that was got; None for one without any here."""
+    return None if is_endpoint(reference) else obtain(reference, lambda text: None)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -107,6 +113,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
     """
     if is_endpoint(spec.reference):
         return EndpointInstance(spec, folder, report)
-    entry = find(spec.reference)
-    settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
-    return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)
+    known_before = entry_before(spec.reference)
+    if known_before is not None:  # a mistake is told before anything is fetched
+        settings.effective(known_before, spec.settings)
+    entry, home = obtain(spec.reference, report)
+    return MysqlInstance(spec, entry, home, folder, report)

@@ -17,13 +17,13 @@ from typing import Final
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process, readback
+from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.client import Client
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.words import error_lines, last_lines
 
-DATABASE: Final = "sbtest"
 START_S_MAX: Final = 120.0
 PORT_TAKEN: Final = "Address already in use"
 
@@ -154,7 +154,10 @@ class MysqlServer:
                 wanted=self._site.entry.version,
                 found=version,
             )
-        readback.check(self.label, self._site.asked, self.settings())
+        asked = self._site.asked
+        readback.check(self.label, asked, self.settings())
+        if any(name in asked for name in readback.PLUGINS_ASKED):
+            readback.check_plugins(self.label, asked, self.ask("SHOW PLUGINS"))
         with Client(self.label, self.endpoint, self.credentials) as load:
             load.rows("SELECT 1")  # also warms the server's password cache for plain logins
 

@@ -9,16 +9,20 @@ taken as the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.settings import OFF_WORDS, ON_WORDS
 
-VARIABLE_OF: Final = {"ssl": "have_ssl", "default_time_zone": "time_zone"}
-WITHOUT_VARIABLE: Final = frozenset(
-    {"plugin_load", "plugin_load_add", "early_plugin_load", "performance_schema_instrument"}
-)
+VARIABLES_OF: Final = {  # an option's variable where it has another name; the first that is shown
+    "ssl": ("have_ssl", "tls_version"),  # MySQL 8.4 has no switch left
+    "default_time_zone": ("time_zone",),
+    "transaction_isolation": ("transaction_isolation", "tx_isolation"),
+}
+PLUGINS_ASKED: Final = ("plugin_load", "plugin_load_add", "early_plugin_load")
+WITHOUT_VARIABLE: Final = frozenset({*PLUGINS_ASKED, "performance_schema_instrument"})
+WITHOUT_TLS: Final = frozenset({"DISABLED", "NO", ""})
 UNITS: Final[Mapping[str, int]] = {
     unit: 1024**power for power, unit in enumerate("kmgtpe", start=1)
 }
@@ -36,7 +40,7 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
         ServerError: names every setting that is not as asked, with both values.
     """
     wrong = [
-        (name, text, shown.get(VARIABLE_OF.get(name, name)))
+        (name, text, _effective(name, shown))
         for name, text in asked.items()
         if name not in WITHOUT_VARIABLE and not _in_force(name, text, shown)
     ]
@@ -50,16 +54,58 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
     )
 
 
+def check_plugins(label: str, asked: Mapping[str, str], shown: Sequence[tuple[str, ...]]) -> None:
+    """Every plugin file that was to be loaded has been, and all in it is active.
+
+    A server that cannot load a plugin says so in its log and goes on without.
+
+    Args:
+        label: the system, for messages.
+        asked: settings by variable name.
+        shown: what ``SHOW PLUGINS`` answers: name, status, type, file, licence.
+
+    Raises:
+        ServerError: names the files that are not loaded, or not active.
+    """
+    states: dict[str, set[str]] = {}
+    for _, status, _, library, *_ in shown:
+        states.setdefault(library.removesuffix(".so"), set()).add(status)
+    wanted = [library for name in PLUGINS_ASKED for library in _libraries(asked.get(name, ""))]
+    lacking = {library: states.get(library) for library in wanted}
+    wrong = {library: state for library, state in lacking.items() if state != {"ACTIVE"}}
+    if wrong:
+        raise ServerError(
+            f"{label}: the server did not load {', '.join(wrong)} as asked",
+            wanted="; ".join(f"{library}.so is ACTIVE" for library in wrong),
+            found="; ".join(
+                f"{library}.so is {' and '.join(sorted(state)) if state else 'not loaded'}"
+                for library, state in wrong.items()
+            ),
+            hint="see whether this build of the server has the plugin",
+        )
+
+
+def _libraries(text: str) -> list[str]:
+    """The files in a list such as ``name=file.so;other.so``, without their ending."""
+    words = [word.strip() for word in text.split(";")]
+    return [word.rpartition("=")[2].removesuffix(".so") for word in words if word]
+
+
+def _effective(name: str, shown: Mapping[str, str]) -> str | None:
+    variables = VARIABLES_OF.get(name, (name,))
+    return next((shown[variable] for variable in variables if variable in shown), None)
+
+
 def _shown(value: str | None) -> str:
     return "no such variable" if value is None else repr(value)
 
 
 def _in_force(name: str, asked: str, shown: Mapping[str, str]) -> bool:
-    effective = shown.get(VARIABLE_OF.get(name, name))
+    effective = _effective(name, shown)
     if effective is None:
         return False
     if name == "ssl":
-        return (effective == "DISABLED") == (asked.lower() in OFF_WORDS)
+        return (effective in WITHOUT_TLS) == (asked.lower() in OFF_WORDS)
     if name == "log_bin":  # given as a file name, shown as a switch
         return (effective == "OFF") == (asked.lower() in OFF_WORDS)
     if name in {"sql_mode", "optimizer_switch"}:

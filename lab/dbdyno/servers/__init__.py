@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dbdyno.errors import UsageError
 from dbdyno.servers import endpoint_reference, postgres_settings, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.endpoint_instance import EndpointInstance
+from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.obtaining import entry_before, obtain
 from dbdyno.servers.postgres_instance import PostgresInstance
@@ -29,7 +31,9 @@ __all__ = [
     "check",
     "get",
     "instance",
+    "is_endpoint",
     "known",
+    "programs",
 ]
 
 POSTGRES: Final = "postgres"
@@ -59,7 +63,7 @@ def check(reference: str) -> None:
         UnknownSystemError: the catalog does not have it (lists those known), or it is no path,
             address or endpoint that can be.
     """
-    if endpoint_reference.is_endpoint(reference):
+    if is_endpoint(reference):
         endpoint_reference.read(reference)
     else:
         entry_before(reference)
@@ -86,10 +90,18 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
 
     Raises:
         UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
+        UsageError: there is nothing to fetch.
         ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
             was named is no server.
     """
+    if is_endpoint(reference):
+        raise UsageError("an endpoint runs already: there is nothing to fetch or start")
     return obtain(reference, report)[1]
+
+
+def programs(reference: str) -> Path | None:
+    """The folder with the programs of a server that was got; None for one without any here."""
+    return None if is_endpoint(reference) else obtain(reference, lambda text: None)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -103,7 +115,7 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
-    if endpoint_reference.is_endpoint(spec.reference):
+    if is_endpoint(spec.reference):
         return EndpointInstance(spec, folder, report)
     row = entry_before(spec.reference)
     if row is not None:  # a mistake is told before anything is fetched

@@ -38,6 +38,7 @@ FILES_OF_ROOMS = {
     "cli_compare": "cli",
     "cli_flow": "cli",
     "cli_options": "cli",
+    "cli_servers": "cli",
     "plan_settings": "plan",
     "plan_file_mistakes": "plan_file",
     "plan_file_sugar": "plan_file",

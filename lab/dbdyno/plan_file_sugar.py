@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from dbdyno.errors import PlanMistake
+from dbdyno.plan import label_of
 from dbdyno.plan_file_yaml import Document, Path
 
 _DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*(ms|s|m|min|h)\s*")
@@ -52,9 +53,9 @@ def spell_out(document: Document) -> None:
 
 def _system(entry: object) -> object:
     if isinstance(entry, str):
-        return {"label": entry, "reference": entry}
+        return {"label": label_of(entry), "reference": entry}
     if isinstance(entry, dict) and "label" not in entry and isinstance(entry.get("reference"), str):
-        return {"label": entry["reference"], **entry}
+        return {"label": label_of(entry["reference"]), **entry}
     return entry
 
 

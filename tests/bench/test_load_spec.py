@@ -87,3 +87,10 @@ def test_a_datasets_name_changes_with_all_that_makes_its_rows_and_nothing_else()
     ]
     assert len({base, *map(dataset_hash, others)}) == 5
     assert dataset_hash(plan(title="other words")) == base
+
+
+def test_several_servers_are_a_list_of_addresses():
+    class Three(Server):
+        endpoint = Endpoint("a", 1, None, (Endpoint("b", 2, None), Endpoint("c", 3, None)))
+
+    assert [place["host"] for place in cleanup_spec(plan(), Three())["endpoint"]] == ["a", "b", "c"]

@@ -17,12 +17,14 @@ import pytest
 
 from dbdyno import _engine, servers
 from dbdyno.servers.base import Server, ServerSpec
-from dbdyno.servers.catalog import CATALOG, CatalogEntry
+from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.families import family_of
 from real_server import login
 
 pytestmark = pytest.mark.live
 ROWS = [entry for entry in CATALOG if entry.product in {"mysql", "mariadb"}]
+MIB = 1024**2
 SMALL = {"innodb_buffer_pool_size": "128M", "max_connections": 200}
 TABLE = {"tables": 1, "table_size": 2000}
 FILLED = {**TABLE, "seed": 3, "threads": 2}
@@ -34,7 +36,15 @@ ALIKE = {  # as any of them shows it: first the name, then all that means the sa
     "character_set_server": {"utf8mb4"},
     "query_cache_type": {"OFF", None},
     "innodb_snapshot_isolation": {"OFF", None},
+    "gtid_mode": {"OFF", None},
     "have_ssl": {"DISABLED", None},
+}
+
+BINLOGGED = {
+    "log_bin": "ON",
+    "sync_binlog": "1",
+    "binlog_format": "ROW",
+    "binlog_checksum": "CRC32",
 }
 
 
@@ -47,7 +57,9 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.reference)
-def test_a_row_runs_and_its_data_comes_back(entry: CatalogEntry, folder: Path) -> None:
+def test_a_row_runs_and_its_data_comes_back_under_other_settings(
+    entry: CatalogEntry, folder: Path
+) -> None:
     spec = ServerSpec("row", entry.reference, {**SMALL, **small_redo(entry)})
     instance = servers.instance(spec, folder / "row", lambda text: None)
     try:
@@ -58,8 +70,11 @@ def test_a_row_runs_and_its_data_comes_back(entry: CatalogEntry, folder: Path) -
         server.stop()
         instance.snapshot()
         instance.restore()
-        again = instance.start()
+        again = instance.start({"log_bin": True})
         assert again.ask("SELECT COUNT(*), MIN(id) FROM sbtest.sbtest1") == before
+        shown = again.settings()
+        assert {name: shown[name] for name in BINLOGGED} == BINLOGGED
+        assert int(shown.get("innodb_redo_log_capacity", MIB * 64)) == MIB * 64
         os.kill(again.pid, signal.SIGKILL)  # its data goes anyway
         os.waitid(os.P_PID, again.pid, os.WEXITED | os.WNOWAIT)
     finally:

@@ -71,6 +71,17 @@ def test_status_keeps_numbers_only(made):
     assert server.status() == {"Uptime": 12.0, "Innodb_x": 1.5}
 
 
+def test_the_redo_space_that_there_is_counts_not_the_one_shown(made):
+    answers = {
+        "SHOW GLOBAL VARIABLES": [("innodb_redo_log_capacity", "104857600"), ("Port", "1")],
+        "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_capacity_resized'": [
+            ("Innodb_redo_log_capacity_resized", "536870912")
+        ],
+    }
+    server, _ = made(answers=answers)
+    assert server.settings() == {"innodb_redo_log_capacity": "536870912", "port": "1"}
+
+
 def test_the_one_who_answers_must_be_the_process_started(made):
     ask = "SELECT @@pid_file, @@datadir, @@port"
     server, work = made(answers={ask: [("/other/pid", "/other/data/", "3306")]})
@@ -125,6 +136,17 @@ def test_a_suffix_does_not_make_another_version(made):
     shown = {"SELECT VERSION()": [("8.0.15-log",)], "SHOW GLOBAL VARIABLES": [("Port", "3999")]}
     server, _ = made(answers={**shown, "SELECT 1": [("1",)]}, asked={"port": "3999"})
     assert server.prove() is None
+
+
+def test_a_plugin_that_was_asked_for_is_proven(made):
+    answers = {
+        "SELECT VERSION()": [("8.0.15",)],
+        "SHOW GLOBAL VARIABLES": [],
+        "SHOW PLUGINS": [("binlog", "ACTIVE", "STORAGE ENGINE", "", "GPL")],
+    }
+    server, _ = made(answers=answers, asked={"plugin_load_add": "semisync_master.so"})
+    with pytest.raises(ServerError, match="did not load semisync_master as asked"):
+        server.prove()
 
 
 def test_stopping_waits_for_a_clean_end_and_may_be_asked_twice(made):

@@ -53,7 +53,7 @@ def _fresh(lab: Lab, instance: Instance) -> Server:
     instance.restore()
     lab.progress.stage(f"{label}: starting the server")
     server = instance.start()
-    if pin := lab.plan.procedure.pin:
+    if (pin := lab.plan.procedure.pin) and server.pid:
         keep_on(server.pid, sorted(os.sched_getaffinity(0) - set(pin)))
     lab.forecast.started(time.monotonic() - began)
     return server

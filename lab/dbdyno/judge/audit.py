@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
 
-from dbdyno.judge import checks_count, checks_course, checks_design, checks_machine, checks_settings
+from dbdyno.judge import (
+    checks_control,
+    checks_count,
+    checks_course,
+    checks_design,
+    checks_machine,
+    checks_settings,
+)
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import EVENT, Measurement, Phase, Trial
 from dbdyno.metric import Metric
@@ -53,6 +60,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_design.few_blocks,
     checks_design.short_window,
     checks_design.no_control,
+    checks_control.uncontrolled_server,
     checks_settings.unequal_settings,
     checks_settings.changed_versions,
 )

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.servers import postgres_settings, provision, settings
+from dbdyno.errors import UsageError
+from dbdyno.servers import endpoint_reference, postgres_settings, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.endpoint_instance import EndpointInstance
+from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
+from dbdyno.servers.obtaining import entry_before, obtain
 from dbdyno.servers.postgres_instance import PostgresInstance
-from dbdyno.servers.reference import find
 
 __all__ = [
     "Credentials",
@@ -28,7 +31,9 @@ __all__ = [
     "check",
     "get",
     "instance",
+    "is_endpoint",
     "known",
+    "programs",
 ]
 
 POSTGRES: Final = "postgres"
@@ -52,8 +57,16 @@ class KnownServer:
 
 
 def check(reference: str) -> None:
-    """UnknownSystemError, listing those known, unless the catalog has the reference; no I/O."""
-    find(reference)
+    """Whether a reference can be; no I/O.
+
+    Raises:
+        UnknownSystemError: the catalog does not have it (lists those known), or it is no path,
+            address or endpoint that can be.
+    """
+    if is_endpoint(reference):
+        endpoint_reference.read(reference)
+    else:
+        entry_before(reference)
 
 
 def known() -> list[KnownServer]:
@@ -76,10 +89,19 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
         report: is told in one line each what is being done.
 
     Raises:
-        UnknownSystemError: the catalog does not have it.
-        ProvisionError: something is missing here, the fetch failed, or the digest is wrong.
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
+        UsageError: there is nothing to fetch.
+        ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
+            was named is no server.
     """
-    return provision.get(find(reference), report)
+    if is_endpoint(reference):
+        raise UsageError("an endpoint runs already: there is nothing to fetch or start")
+    return obtain(reference, report)[1]
+
+
+def programs(reference: str) -> Path | None:
+    """The folder with the programs of a server that was got; None for one without any here."""
+    return None if is_endpoint(reference) else obtain(reference, lambda text: None)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -93,9 +115,12 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
-    entry = find(spec.reference)
-    if entry.product == POSTGRES:
-        postgres_settings.effective(entry, spec.settings)  # told before anything is fetched
-        return PostgresInstance(spec, entry, get(spec.reference, report), folder, report)
-    settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
-    return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)
+    if is_endpoint(spec.reference):
+        return EndpointInstance(spec, folder, report)
+    row = entry_before(spec.reference)
+    if row is not None:  # a mistake is told before anything is fetched
+        reading = postgres_settings if row.product == POSTGRES else settings
+        reading.effective(row, spec.settings)
+    entry, home = obtain(spec.reference, report)
+    kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
+    return kind(spec, entry, home, folder, report)

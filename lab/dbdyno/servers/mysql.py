@@ -19,12 +19,14 @@ from dbdyno.errors import ServerError
 from dbdyno.servers import process, readback
 from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.client import Client
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.words import error_lines, last_lines
 
 START_S_MAX: Final = 120.0
+REDO_CAPACITY: Final = "innodb_redo_log_capacity"
+REDO_CAPACITY_STATUS: Final = "Innodb_redo_log_capacity_resized"
 PORT_TAKEN: Final = "Address already in use"
 
 
@@ -81,8 +83,16 @@ class MysqlServer:
         return self._client.rows(sql)
 
     def settings(self) -> dict[str, str]:
-        """Every effective global variable; ServerError if it is gone."""
-        return {row[0].lower(): row[1] for row in self._client.rows("SHOW GLOBAL VARIABLES")}
+        """Every effective global variable; ServerError if it is gone.
+
+        MySQL 8.0.30 and later show the redo space that was asked for, or the default where the old
+        pair of settings is what counts; the space there is, is a status.
+        """
+        shown = {row[0].lower(): row[1] for row in self._client.rows("SHOW GLOBAL VARIABLES")}
+        if REDO_CAPACITY in shown:
+            real = self._client.rows(f"SHOW GLOBAL STATUS LIKE '{REDO_CAPACITY_STATUS}'")
+            shown[REDO_CAPACITY] = real[0][1]
+        return shown
 
     def status(self) -> dict[str, float]:
         """Every numeric global status counter; ServerError if it is gone."""
@@ -154,7 +164,10 @@ class MysqlServer:
                 wanted=self._site.entry.version,
                 found=version,
             )
-        readback.check(self.label, self._site.asked, self.settings())
+        asked = self._site.asked
+        readback.check(self.label, asked, self.settings())
+        if any(name in asked for name in readback.PLUGINS_ASKED):
+            readback.check_plugins(self.label, asked, self.ask("SHOW PLUGINS"))
         with Client(self.label, self.endpoint, self.credentials) as load:
             load.rows("SELECT 1")  # also warms the server's password cache for plain logins
 

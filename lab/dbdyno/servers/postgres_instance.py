@@ -22,7 +22,7 @@ from dbdyno.servers import (
     process,
 )
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.instance_files import InstanceFiles
 from dbdyno.servers.mysql import Site
 from dbdyno.servers.postgres import PostgresServer

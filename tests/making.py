@@ -21,8 +21,8 @@ from dbdyno.measurement import (
     Phase,
     ServerFacts,
     Trial,
-    WatchSample,
 )
+from dbdyno.measurement_watch import WatchSample
 from dbdyno.plan import DesignPlan, LoadPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
 
 A = "mysql:5.7.22"

@@ -42,6 +42,7 @@ FILES_OF_ROOMS = {
     "plan_file_mistakes": "plan_file",
     "plan_file_sugar": "plan_file",
     "plan_file_yaml": "plan_file",
+    "measurement_watch": "measurement",
     "progress": "cli",
     "store_file": "store",
     "store_schema": "store",

@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from dbdyno import __version__, _engine, cli_compare, cli_flow, plan_file, servers
+from dbdyno import __version__, _engine, cli_compare, cli_export, cli_flow, plan_file, servers
 from dbdyno import cli_options as options
 from dbdyno import sysbench as persona
 from dbdyno.cli_flow import Output
@@ -120,6 +120,9 @@ def report(
 ) -> None:
     """Judge a stored run again and write its report again."""
     cli_flow.tell(run_id, workspace, output)
+
+
+app.command("export")(cli_export.command)
 
 
 @app.command()

@@ -52,7 +52,7 @@ def begin(plan: Plan, workspace: Path, command: str, output: Output) -> None:
 
 def resume(run_id: str, workspace: Path, output: Output) -> None:
     """Measures what a run still lacks, and tells the result."""
-    with _opened(workspace) as store:
+    with opened(workspace) as store:
         _measure_and_tell(store, find(store, run_id), workspace, output)
 
 
@@ -62,7 +62,7 @@ def resume_plan(plan: Plan, workspace: Path, output: Output) -> None:
     Raises:
         UsageError: there is none.
     """
-    with _opened(workspace) as store:
+    with opened(workspace) as store:
         runs = store.runs()
         same = [r for r in runs if r.plan.hash() == plan.hash() and not _is_complete(store, r)]
         if not same:
@@ -77,7 +77,7 @@ def resume_plan(plan: Plan, workspace: Path, output: Output) -> None:
 
 def tell(run_id: str, workspace: Path, output: Output) -> None:
     """Judges a stored run again and writes its report again."""
-    with _opened(workspace) as store:
+    with opened(workspace) as store:
         _tell(store, find(store, run_id), workspace, output)
 
 
@@ -91,7 +91,7 @@ def find(store: Store, run_id: str) -> StoredRun:
     return runs[0]
 
 
-def _opened(workspace: Path) -> Store:
+def opened(workspace: Path) -> Store:
     """The store of a workspace that is there: a command that only reads makes no folder."""
     if not (workspace / FILE_NAME).is_file():
         raise StoreError(

@@ -7,6 +7,7 @@ from tests.report.made_run import Run, run
 
 from dbdyno.cost import COSTS
 from dbdyno.measurement import Measurement
+from dbdyno.measurement_watch import StatusSeries
 from dbdyno.plan import Plan
 from dbdyno.report import sections_costs
 from dbdyno.report.parts import Paragraph, Section, Table
@@ -87,6 +88,10 @@ def test_what_watching_cost_is_said_where_it_is_known() -> None:
     assert isinstance(last, Paragraph)
     assert "took 0.005 cores" in last.text
     assert "2.00 ms in the median" in last.text
+    cut = StatusSeries(at_s=(0.5,), took_ms=(2.0,), trouble="no answer: timeout")
+    trials = [making.measurement(making.A).model_copy(update={"status_seconds": cut})]
+    said = told(making.plan(blocks=1), trials)[0].parts[-1]
+    assert said == Paragraph("Readings are missing in 1 trial: no answer: timeout.")
     blind = making.measurement(making.A).model_copy(update={"watch": (), "status_seconds": None})
     section, machine = told(making.plan(blocks=1), [blind])
     assert isinstance(section.parts[-1], Table)

@@ -10,7 +10,7 @@ from dbdyno.cost import COSTS, Cost, per_event, source_of
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.measurement_watch import WatchSample
 from dbdyno.plan import Plan
-from dbdyno.report.numbers import NONE, number
+from dbdyno.report.numbers import NONE, count, number
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table
 from dbdyno.report.trials import Attempt, cells_of, sound, systems_of
 
@@ -107,7 +107,11 @@ def _cost_of_watching(attempts: Sequence[Attempt]) -> list[str]:
         said.append(f"an answer of the server's counters took {_ms(took_ms)} in the median")
     if cpu_ms:
         said.append(f"and cost the server {_ms(cpu_ms)} of CPU before the load")
-    return [f"What watching cost, one reading a second: {', '.join(said)}."] if said else []
+    told = [f"What watching cost, one reading a second: {', '.join(said)}."] if said else []
+    troubles = [one.trouble for one in series if one.trouble]
+    if troubles:
+        told.append(f"Readings are missing in {count(len(troubles), 'trial')}: {troubles[0]}.")
+    return told
 
 
 def _ms(values: Sequence[float]) -> str:

@@ -14,6 +14,7 @@ import typer
 from dbdyno import __version__, _engine, cli_compare, cli_export, cli_flow, plan_file, servers
 from dbdyno import cli_options as options
 from dbdyno import sysbench as persona
+from dbdyno.bench import loadable
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
 
@@ -77,7 +78,7 @@ def compare(
         prepared=prepared,
         distribution=distribution,
     )
-    plan = cli_compare.read(typed, _engine.workloads(), servers.check)
+    plan = cli_compare.read(typed, _engine.workloads(), loadable.check)
     return cli_flow.begin(plan, workspace, _command_line(), output)
 
 
@@ -106,7 +107,7 @@ def run(
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
     """Run a plan file."""
-    asked = plan_file.read(plan, _engine.workloads(), servers.check)
+    asked = plan_file.read(plan, _engine.workloads(), loadable.check)
     if resume:
         return cli_flow.resume_plan(asked, workspace, output)
     return cli_flow.begin(asked, workspace, _command_line(), output)

@@ -14,6 +14,7 @@ from dbdyno.bench.arm import run_arm
 from dbdyno.bench.dataset import ensure_dataset, folder_of
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab, Makers
+from dbdyno.bench.loadable import refuse_unspoken
 from dbdyno.bench.order import arms, trials_of
 from dbdyno.bench.progress import Progress
 from dbdyno.errors import DbdynoError, Interrupted
@@ -41,9 +42,12 @@ def run(
         makers: what makes servers and the engine's child; the real ones unless a test says so.
 
     Raises:
+        UnknownSystemError: the engine does not speak to one of the systems; nothing was begun.
         Interrupted: the user pressed Ctrl-C; what was measured is stored.
         ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; so too.
     """
+    for system in plan.systems:
+        refuse_unspoken(system.reference)
     try:
         with store.locked(run.run_id):
             done = store.done(run.run_id)

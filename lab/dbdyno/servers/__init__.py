@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from dbdyno.servers import provision, settings
+from dbdyno.servers import postgres_settings, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.mysql_instance import MysqlInstance
+from dbdyno.servers.postgres_instance import PostgresInstance
 from dbdyno.servers.reference import find
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
     "known",
 ]
 
+POSTGRES: Final = "postgres"
+
 
 @dataclass(frozen=True)
 class KnownServer:
@@ -36,8 +40,8 @@ class KnownServer:
 
     Attributes:
         reference: what a plan calls it.
-        source: the Maven artifact it comes from.
-        download_bytes: size of the download.
+        source: where it comes from: coordinates, a package with its version, or a URL.
+        download_bytes: size of the download; 0 when it is not known before.
         cached: whether it can be run without fetching.
     """
 
@@ -56,7 +60,10 @@ def known() -> list[KnownServer]:
     """Every server of the catalog, in its order."""
     return [
         KnownServer(
-            entry.reference, entry.artifact, entry.download_bytes, provision.is_cached(entry)
+            entry.reference,
+            entry.source.name,
+            entry.source.download_bytes,
+            provision.is_cached(entry),
         )
         for entry in CATALOG
     ]
@@ -87,5 +94,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ServerError: the data directory could not be made.
     """
     entry = find(spec.reference)
+    if entry.product == POSTGRES:
+        postgres_settings.effective(entry, spec.settings)  # told before anything is fetched
+        return PostgresInstance(spec, entry, get(spec.reference, report), folder, report)
     settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
     return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)

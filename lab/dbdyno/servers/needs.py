@@ -16,8 +16,8 @@ from typing import Final
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers.catalog import CatalogEntry, Library
+from dbdyno.servers.sources import Tool, client
 
-MAVEN: Final = "mvn"
 RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04
 
 
@@ -28,16 +28,17 @@ def check(entry: CatalogEntry, *, download: bool) -> None:
         ProvisionError: names all that is missing and the command that installs it.
     """
     _check_machine(entry)
-    tools = [MAVEN] if download and shutil.which(MAVEN) is None else []
+    wanted = entry.source.tools if download else ()
+    tools = [tool for tool in wanted if shutil.which(client(tool.program)) is None]
     libraries = [library for library in entry.libraries if not loadable(library.soname)]
     if not tools and not libraries:
         return
-    missing = [*tools, *(library.soname for library in libraries)]
+    missing = [*(tool.program for tool in tools), *(library.soname for library in libraries)]
     raise ProvisionError(
         f"{entry.reference} cannot be {'fetched and run' if download else 'run'} here: "
         f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing",
         wanted=", ".join(
-            [*([MAVEN] if download else []), *(lib.soname for lib in entry.libraries)]
+            [*(tool.program for tool in wanted), *(lib.soname for lib in entry.libraries)]
         ),
         found=f"without {', '.join(missing)}",
         hint=_command(tools, libraries),
@@ -83,9 +84,9 @@ def _check_machine(entry: CatalogEntry) -> None:
         )
 
 
-def _command(tools: Iterable[str], libraries: Iterable[Library]) -> str:
+def _command(tools: Iterable[Tool], libraries: Iterable[Library]) -> str:
     """What to type, with the newer package names where Debian changed them."""
-    packages = ["maven" for _ in tools] + [library.package for library in libraries]
+    packages = [tool.package for tool in tools] + [library.package for library in libraries]
     command = f"apt-get install -y {' '.join(packages)}"
     notes = [
         f"Debian 13 calls {old} {RENAMED[old]}; if its library is named {old_name}t64, make a link "

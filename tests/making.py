@@ -236,6 +236,8 @@ def _status(
         "Innodb_data_read": 0.0,
         "Innodb_data_written": events * 9_000.0,
         "Innodb_data_fsyncs": events * 0.5,
+        "Innodb_os_log_written": events * 2_000.0,
+        "Innodb_os_log_fsyncs": events * 0.4,
     }
     if transactions:
         made["Com_commit"] = float(events)

@@ -79,6 +79,28 @@ def _counted(*names: str, scale: float = 1.0, label: str = "") -> Source:
     return Source(label or " + ".join(names), total)
 
 
+def _either(label: str, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> Source:
+    """InnoDB's counters; a new MariaDB lacks them, and its own say the same."""
+    first, second = _counted(*innodb).total, _counted(*mariadb).total
+
+    def total(measurement: Measurement) -> float | None:
+        counted = first(measurement)
+        if counted is None and "Handler_tmp_write" in measurement.server.status:
+            return second(measurement)
+        return counted
+
+    return Source(label, total)
+
+
+def _innodb_written_kb(measurement: Measurement) -> float | None:
+    """Pages, doublewrite and log; without the log's syncs (MariaDB, new) its bytes are apart."""
+    status = measurement.server.status
+    if (written := status.get("Innodb_data_written")) is None:
+        return None
+    apart = "Innodb_os_log_fsyncs" not in status
+    return (written + (status.get("Innodb_os_log_written", 0.0) if apart else 0.0)) / 1e3
+
+
 def _cpu_us(measurement: Measurement) -> float | None:
     return measurement.server.cpu_s * 1e6 if measurement.server.cpu_s > 0 else None
 
@@ -90,6 +112,16 @@ def _process(field: str, scale: float = 1.0) -> Total:
         return None if count is None else count * scale
 
     return total
+
+
+def _postgres_syncs(measurement: Measurement) -> float | None:
+    """Until PostgreSQL 17 pg_stat_wal counts those of the log; from 18 on pg_stat_io has them."""
+    found = [
+        growth
+        for name, growth in measurement.server.status.items()
+        if name == "wal.wal_sync" or (name.startswith("io.") and name.endswith(".fsyncs"))
+    ]
+    return sum(found) if found else None
 
 
 def _flushes(measurement: Measurement) -> float | None:
@@ -106,6 +138,12 @@ def _replies_kb(measurement: Measurement) -> float | None:
 HANDLER_READS: Final = tuple(
     f"Handler_read_{how}" for how in ("first", "key", "next", "prev", "rnd", "rnd_next")
 )
+INNODB_CHANGES: Final = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted")
+MARIADB_CHANGES: Final = ("Handler_write", "Handler_update", "Handler_delete")
+"""Without temporary tables in MariaDB, which counts those apart; with them in MySQL."""
+POSTGRES_CHANGES: Final = tuple(
+    f"database.tup_{what}" for what in ("inserted", "updated", "deleted")
+)
 PROCESS: Final = "the kernel, for the server's process"
 
 COSTS: Final[tuple[Cost, ...]] = (
@@ -116,9 +154,9 @@ COSTS: Final[tuple[Cost, ...]] = (
         "rows",
         2,
         (
-            _counted("Innodb_rows_read"),
+            _either("Innodb_rows_read or Rows_read", ("Innodb_rows_read",), ("Rows_read",)),
             _counted(*HANDLER_READS, label="Handler_read_*"),
-            _counted("pg_stat_database.tup_fetched"),
+            _counted("database.tup_fetched"),
         ),
     ),
     Cost(
@@ -127,18 +165,8 @@ COSTS: Final[tuple[Cost, ...]] = (
         "rows",
         2,
         (
-            _counted(
-                *("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted"),
-                label="Innodb_rows_inserted, _updated, _deleted",
-            ),
-            _counted(
-                *("Handler_write", "Handler_update", "Handler_delete"),
-                label="Handler_write, _update, _delete",
-            ),
-            _counted(
-                *(f"pg_stat_database.tup_{what}" for what in ("inserted", "updated", "deleted")),
-                label="pg_stat_database.tup_inserted, _updated, _deleted",
-            ),
+            _either("rows inserted, updated, deleted", INNODB_CHANGES, MARIADB_CHANGES),
+            _counted(*POSTGRES_CHANGES, label="database.tup_inserted, _updated, _deleted"),
         ),
     ),
     Cost(
@@ -148,7 +176,7 @@ COSTS: Final[tuple[Cost, ...]] = (
         2,
         (
             _counted("Innodb_data_read", scale=1e-3),
-            _counted("pg_stat_database.blks_read", scale=PAGE_KB_POSTGRES),
+            _counted("database.blks_read", scale=PAGE_KB_POSTGRES),
         ),
     ),
     Cost(
@@ -156,10 +184,14 @@ COSTS: Final[tuple[Cost, ...]] = (
         "written by the server",
         "KB",
         2,
-        (
-            _counted("Innodb_data_written", scale=1e-3),
-            _counted("pg_stat_wal.wal_bytes", scale=1e-3),
-        ),
+        (Source("Innodb_data_written with the log", _innodb_written_kb),),
+    ),
+    Cost(
+        "log_kb",
+        "of it log",
+        "KB",
+        2,
+        (_counted("Innodb_os_log_written", scale=1e-3), _counted("wal.wal_bytes", scale=1e-3)),
     ),
     Cost(
         "storage_read_kb",
@@ -180,7 +212,7 @@ COSTS: Final[tuple[Cost, ...]] = (
         "syncs of data and log files",
         "syncs",
         3,
-        (_counted("Innodb_data_fsyncs"), _counted("pg_stat_wal.wal_sync")),
+        (_counted("Innodb_data_fsyncs"), Source("wal.wal_sync + io.*.fsyncs", _postgres_syncs)),
     ),
     Cost(
         "disk_flushes",

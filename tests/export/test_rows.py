@@ -117,4 +117,4 @@ def test_costs_of_a_cell_are_counted_by_what_all_of_its_trials_have() -> None:
     counted = dict(zip(made["cost"], made["counted_by"], strict=True))
     assert counted["rows_read"] == "Handler_read_*"
     alone = rows.costs(mysql, [mysql.measurement])
-    assert "Innodb_rows_read" in alone["counted_by"]
+    assert "Innodb_rows_read or Rows_read" in alone["counted_by"]

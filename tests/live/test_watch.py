@@ -6,6 +6,7 @@ One run of two versions, 16 connections, 3 s; the engine's counts are the witnes
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.live.test_bench import plan as small_plan
 from tests.real_server import started
 
 from dbdyno import __main__, bench
+from dbdyno.bench.process_reading import family, read_process
 from dbdyno.cost import COSTS, per_event, source_of
 from dbdyno.measurement import Measurement
 from dbdyno.plan import LoadPlan
@@ -125,3 +127,22 @@ def test_an_observer_asks_on_a_connection_of_its_own() -> None:
         assert second["Innodb_buffer_pool_pages_total"] > 0
         observer.close()
         assert settled(server)["Threads_connected"] == 1
+
+
+def test_a_server_that_forks_is_seen_with_all_it_forked() -> None:
+    with started("forking", "postgres:18") as server:
+        assert isinstance(server, Observable)
+        observer = server.observer()
+        before, commits = read_process(server.pid), observer.read()["database.xact_commit"]
+        assert len(family(server.pid)) > 3
+        server.ask("CREATE TABLE kept AS SELECT g FROM generate_series(1, 400000) g")
+        server.ask("SELECT count(*) FROM kept a JOIN kept b USING (g)")
+        after = read_process(server.pid)
+        assert after.cpu_s - before.cpu_s > 0.1
+        assert (after.written_bytes or 0) - (before.written_bytes or 0) > 5_000_000
+        assert after.rss_bytes < 500_000_000
+        deadline = time.monotonic() + 20  # a session tells what it did within a second or so
+        while observer.read()["database.xact_commit"] <= commits:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        observer.close()

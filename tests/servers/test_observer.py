@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dbdyno.servers.observer import COUNTERS, MysqlObserver, numbers
+from dbdyno.servers.observer import COUNTERS, MysqlObserver, PostgresObserver, numbers
 
 
 class Answers:
@@ -28,6 +28,15 @@ def test_only_the_counters_of_the_table_are_asked_for() -> None:
     assert client.asked[0].startswith("SHOW GLOBAL STATUS WHERE Variable_name IN ('Questions', ")
     observer.close()
     assert client.closed
+
+
+def test_zeros_of_the_longest_view_are_left_out() -> None:
+    told = {"database.deadlocks": 0.0, "io.walwriter.wal.normal.reads": 0.0, "io.a.b.c.fsyncs": 2.0}
+    closed: list[bool] = []
+    observer = PostgresObserver(lambda: told, lambda: closed.append(True))
+    assert observer.read() == {"database.deadlocks": 0.0, "io.a.b.c.fsyncs": 2.0}
+    observer.close()
+    assert closed == [True]
 
 
 def test_words_among_the_numbers_are_left_out() -> None:

@@ -9,6 +9,7 @@ its whole status on the connection it has.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol, runtime_checkable
 
 from dbdyno.servers.base import Server
@@ -97,6 +98,25 @@ class MysqlObserver:
     def close(self) -> None:
         """Log out."""
         self._client.close()
+
+
+class PostgresObserver:
+    """Asks a PostgreSQL for its statistics views.
+
+    ``pg_stat_io`` has a thousand numbers, most of which stay 0: those are left out.
+
+    Args:
+        ask: all numbers of the views, by name; raises ServerError if it is gone.
+        log_out: ends the session that is asked.
+    """
+
+    def __init__(self, ask: Callable[[], dict[str, float]], log_out: Callable[[], None]) -> None:
+        self._ask = ask
+        self.close = log_out
+
+    def read(self) -> dict[str, float]:
+        """Every number but zeros of ``pg_stat_io``; ServerError if it is gone."""
+        return {n: value for n, value in self._ask().items() if value or not n.startswith("io.")}
 
 
 def numbers(rows: list[tuple[str, ...]]) -> dict[str, float]:

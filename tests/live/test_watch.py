@@ -22,6 +22,7 @@ from dbdyno.bench.process_reading import family, read_process
 from dbdyno.cost import COSTS, per_event, source_of
 from dbdyno.measurement import Measurement
 from dbdyno.plan import LoadPlan
+from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.observer import Observable
 from dbdyno.store import Store
 
@@ -130,7 +131,8 @@ def test_an_observer_asks_on_a_connection_of_its_own() -> None:
 
 
 def test_a_server_that_forks_is_seen_with_all_it_forked() -> None:
-    with started("forking", "postgres:18") as server:
+    newest = [entry.reference for entry in CATALOG if entry.product == "postgres"][-1]
+    with started("forking", newest) as server:
         assert isinstance(server, Observable)
         observer = server.observer()
         before, commits = read_process(server.pid), observer.read()["database.xact_commit"]

@@ -20,7 +20,7 @@ ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
     "cli": "bench export report sysbench servers judge store plan_file plan measurement metric "
     "errors _engine",
-    "bench": "servers store plan measurement metric errors _engine",
+    "bench": "servers store plan measurement metric steady errors _engine",
     "export": "report cost measurement metric errors",
     "report": "judge cost plan measurement metric errors _engine",
     "sysbench": "errors _engine",
@@ -32,6 +32,7 @@ ARROWS: dict[str, str] = {
     "plan": "measurement errors _engine",
     "measurement": "metric errors _engine",
     "metric": "errors",
+    "steady": "",
     "errors": "",
     "_engine": "",
 }
@@ -41,6 +42,7 @@ FILES_OF_ROOMS = {
     "cli_export": "cli",
     "cli_flow": "cli",
     "cli_options": "cli",
+    "measurement_parts": "measurement",
     "plan_settings": "plan",
     "plan_file_mistakes": "plan_file",
     "plan_file_sugar": "plan_file",

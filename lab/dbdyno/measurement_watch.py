@@ -7,16 +7,10 @@ another user) is None and never a zero, so that nobody takes "unknown" for "noth
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from dbdyno.measurement_parts import Noun
 
 
-class Watched(BaseModel):
-    """A frozen value that refuses keys it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class DiskSample(Watched):
+class DiskSample(Noun):
     """One disk, one second.
 
     Attributes:
@@ -35,7 +29,7 @@ class DiskSample(Watched):
     flushes_per_s: float | None = None
 
 
-class NetworkSample(Watched):
+class NetworkSample(Noun):
     """One network device, one second; `dropped` counts both directions, errors included."""
 
     received_bytes_per_s: float
@@ -45,7 +39,7 @@ class NetworkSample(Watched):
     dropped_per_s: float
 
 
-class WatchSample(Watched):
+class WatchSample(Noun):
     """Host, server and generator, one second: CPU is in cores (seconds per second).
 
     Attributes:
@@ -96,7 +90,7 @@ class WatchSample(Watched):
     networks: dict[str, NetworkSample] = {}
 
 
-class ProcessWork(Watched):
+class ProcessWork(Noun):
     """What the server's process did within the measured window, besides using CPU.
 
     Attributes:
@@ -118,7 +112,7 @@ class ProcessWork(Watched):
         return self.switches_voluntary + self.switches_involuntary
 
 
-class StatusSeries(Watched):
+class StatusSeries(Noun):
     """The server's own counters, read once a second on a connection that does nothing else.
 
     Columns, not rows: `at_s`, `took_ms` and every list in `counters` have one entry a reading.

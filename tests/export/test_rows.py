@@ -13,7 +13,7 @@ from tests import making
 
 from dbdyno.export import rows
 from dbdyno.export.tables import TABLES
-from dbdyno.measurement import Measurement
+from dbdyno.measurement import Measurement, Step, WarmUp
 from dbdyno.report.trials import Attempt, State
 
 
@@ -27,7 +27,9 @@ def row(columns: rows.Columns, place: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
-    one = attempt()
+    steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
+    seen = making.measurement().model_copy(update={"procedure": steps})
+    one = Attempt(seen, State.SOUND)
     made = rows.OF_TABLE[table.name](one, [one.measurement])
     assert list(made) == list(table.schema)
     (length,) = {len(values) for values in made.values()}
@@ -55,6 +57,17 @@ def test_a_trial_is_one_row_of_totals() -> None:
     assert one["transactions_per_s"] == 1000.0
     assert (one["server_written_bytes"], one["status_cpu_ms"]) == (400_000_000, 0.4)
     assert (one["latency_ms_p999"], one["why"]) == (None, None)
+
+
+def test_steps_and_the_way_to_a_steady_load_are_told() -> None:
+    steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
+    warm_up = WarmUp(seconds=40, cut_s=None, why="it still rose")
+    seen = making.measurement().model_copy(update={"procedure": steps, "until_steady": warm_up})
+    one = Attempt(seen, State.SOUND)
+    assert list(rows.procedure(one, [])["done"]) == ["yes", "no"]
+    assert list(rows.procedure(one, [])["step"]) == [0, 1]
+    told = row(rows.trial(one, []))
+    assert (told["until_steady_s"], told["steady"], told["dataset"]) == (40, "no", None)
 
 
 def test_seconds_have_their_phase_and_latency_in_ms() -> None:

@@ -20,6 +20,7 @@ from tests.real_server import started
 from dbdyno import __main__, bench
 from dbdyno.bench.process_reading import family, read_process
 from dbdyno.cost import COSTS, per_event, source_of
+from dbdyno.export import TABLES
 from dbdyno.measurement import Measurement
 from dbdyno.plan import LoadPlan
 from dbdyno.servers.catalog import CATALOG
@@ -108,9 +109,10 @@ def test_the_run_is_exported(
     folder = workspace / "tables"
     arguments = ["export", "latest", "--parquet", str(folder), "--workspace", str(workspace)]
     assert __main__.main(arguments) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 8
+    assert len(capsys.readouterr().out.splitlines()) == len(TABLES)
     trials = polars.read_parquet(folder / "trials.parquet")
     assert trials["events"].sort().to_list() == sorted(one.events for one in measured)
+    assert polars.read_parquet(folder / "procedure.parquet")["seconds"].min() >= 0
     settings = polars.read_parquet(folder / "settings.parquet")
     assert settings.filter(name="innodb_flush_log_at_trx_commit")["value"].unique().to_list() == [
         "1"

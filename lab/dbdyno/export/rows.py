@@ -26,6 +26,7 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """One row: the trial as a whole."""
     seen = attempt.measurement
     process, series = seen.server.process, seen.status_seconds
+    warm_up = seen.until_steady
     row = {
         "why": attempt.why or None,
         "started_at": seen.started_at,
@@ -48,8 +49,20 @@ def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
         "engine_cpu_s": seen.engine.cpu_s,
         "engine_cpu_share_max": seen.engine.cpu_share_max,
         "status_cpu_ms": series and series.server_cpu_ms,
+        "dataset": seen.dataset or None,
+        "until_steady_s": warm_up and warm_up.seconds,
+        "steady": warm_up and _yes(warm_up.steady),
     }
     return {name: [value] for name, value in row.items()}
+
+
+def procedure(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
+    """One row for each step that was taken before the trial."""
+    rows = (
+        {**step.model_dump(), "step": place, "done": _yes(step.done)}
+        for place, step in enumerate(attempt.measurement.procedure)
+    )
+    return _columns(tables.PROCEDURE, rows)
 
 
 def intervals(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
@@ -154,6 +167,10 @@ def costs(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     return _columns(tables.COSTS, rows)
 
 
+def _yes(is_so: bool) -> str:
+    return "yes" if is_so else "no"
+
+
 def phase(seen: Measurement, at_s: float) -> str:
     """The phase in which a moment of the load lies."""
     measured = seen.measured
@@ -172,6 +189,7 @@ def _columns(table: TableDefinition, rows: Iterable[Mapping[str, Any]]) -> Colum
 
 OF_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Columns]]] = {
     tables.TRIALS.name: trial,
+    tables.PROCEDURE.name: procedure,
     tables.INTERVALS.name: intervals,
     tables.WATCH.name: watch,
     tables.DISKS.name: disks,

@@ -53,6 +53,20 @@ TRIALS: Final = TableDefinition(
         number("engine_cpu_s", "CPU of the generator in the window"),
         number("engine_cpu_share_max", "of its busiest thread, 0 to 1"),
         number("status_cpu_ms", "server CPU of one reading of its counters, before the load"),
+        text("dataset", "digest of the rows that were loaded; empty where nobody took it"),
+        number("until_steady_s", "load that ran before the warm-up until it was steady"),
+        text("steady", "`yes`, `no`, or empty without such a load"),
+    ),
+)
+PROCEDURE: Final = TableDefinition(
+    "procedure",
+    "one thing done to the server before the trial",
+    (
+        integer("step", "its place, from 0"),
+        text("name", "such as `restore`, `start`, `settle`"),
+        number("seconds", "how long it took"),
+        text("done", "`yes`, or `no` where it could not be done, or not to its end"),
+        text("detail", "what it came to, or why it was not done"),
     ),
 )
 INTERVALS: Final = TableDefinition(
@@ -180,4 +194,4 @@ COSTS: Final = TableDefinition(
         text("counted_by", "the counter; the same for all trials of a cell where all have it"),
     ),
 )
-TABLES: Final = (TRIALS, INTERVALS, WATCH, DISKS, NETWORKS, STATUS, SETTINGS, COSTS)
+TABLES: Final = (TRIALS, PROCEDURE, INTERVALS, WATCH, DISKS, NETWORKS, STATUS, SETTINGS, COSTS)

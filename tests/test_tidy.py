@@ -51,6 +51,7 @@ FILES_OF_ROOMS = {
     "progress": "cli",
     "store_file": "store",
     "store_schema": "store",
+    "store_views": "store",
     "run_lock": "store",
 }
 LINES_OF_A_FILE = 300

@@ -11,12 +11,23 @@ import sys
 
 import typer
 
-from dbdyno import __version__, _engine, cli_compare, cli_export, cli_flow, plan_file, servers
+from dbdyno import (
+    __version__,
+    _engine,
+    bench,
+    cli_compare,
+    cli_export,
+    cli_flow,
+    cli_plan,
+    cli_plan_words,
+    servers,
+)
 from dbdyno import cli_options as options
 from dbdyno import sysbench as persona
 from dbdyno.bench import loadable
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
+from dbdyno.plan import known_workloads
 
 app = typer.Typer(
     name="dbdyno",
@@ -27,6 +38,7 @@ app = typer.Typer(
 )
 servers_app = typer.Typer(help="The servers dbdyno can get.", no_args_is_help=True)
 app.add_typer(servers_app, name="servers")
+app.add_typer(cli_plan.plan_app, name="plan")
 
 
 @app.callback(invoke_without_command=True)
@@ -79,7 +91,7 @@ def compare(
         prepared=prepared,
         distribution=distribution,
     )
-    plan = cli_compare.read(typed, _engine.workloads(), loadable.check)
+    plan = cli_compare.read(typed, known_workloads(), loadable.check)
     return cli_flow.begin(plan, workspace, _command_line(), output)
 
 
@@ -103,16 +115,21 @@ def _refuse_beside_resume(context: typer.Context) -> None:
 @app.command()
 def run(
     plan: options.PlanFile,
+    scale: options.Scale = "",
+    budget: options.Budget = None,
     resume: options.ResumePlan = False,
     retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
     """Run a plan file."""
-    asked = plan_file.read(plan, _engine.workloads(), loadable.check)
+    asked = cli_plan.read(plan, scale, budget)
+    fitted = bench.fitted(asked)
+    if fit := cli_plan_words.in_budget(asked, fitted):
+        _note(fit)
     if resume:
-        return cli_flow.resume_plan(asked, workspace, output, retry=retry)
-    return cli_flow.begin(asked, workspace, _command_line(), output)
+        return cli_flow.resume_plan(fitted, workspace, output, retry=retry)
+    return cli_flow.begin(fitted, workspace, _command_line(), output)
 
 
 @app.command()
@@ -131,7 +148,7 @@ app.command("export")(cli_export.command)
 @app.command()
 def workloads() -> None:
     """List the built-in workloads."""
-    sys.stdout.write("".join(f"{name}\n" for name in _engine.workloads()))
+    sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
 
 
 @servers_app.command("list")

@@ -15,7 +15,7 @@ from typing import Final
 
 from rich.console import Console
 
-from dbdyno import bench, progress, report
+from dbdyno import bench, progress, progress_log, report
 from dbdyno.bench import environment
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.judge import judge
@@ -117,8 +117,12 @@ def _measure_and_tell(
     seconds = progress.duration(bench.seconds_expected(run.plan))
     _note(f"run {run.run_id}: {run.trials_planned} trials, about {seconds} for all of them")
     try:
-        with progress.shown(Console(stderr=True), run.plan.design.blocks) as seen:
-            bench.run(run.plan, store, run, workspace, seen, retry=retry)
+        blocks = run.plan.design.blocks
+        with (
+            progress.shown(Console(stderr=True), blocks) as shown,
+            progress_log.logged(shown, workspace / run.run_id, blocks) as logged,
+        ):
+            bench.run(run.plan, store, run, workspace, logged, retry=retry)
     except (KeyboardInterrupt, Interrupted):
         _tell_what_is_there(store, run, workspace, output)
         raise Interrupted(

@@ -94,6 +94,13 @@ ResumeRun = Annotated[
 ResumePlan = Annotated[
     bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
 ]
+Scale = Annotated[
+    str, typer.Option(metavar="NAME", help="One of the plan's scales: the same in another size.")
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Such as 2h or 90m: as many blocks as fit into it."),
+]
 Retry = Annotated[
     bool,
     typer.Option("--retry", help="With --resume: try cells again that could not be run."),

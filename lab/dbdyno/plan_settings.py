@@ -38,13 +38,16 @@ def share(text: str) -> float | None:
 
 def _a_size(text: str) -> str:
     if not size_bytes(text):
-        raise ValueError("must be a size in bytes such as 512M or 1G")
+        raise ValueError(f"must be a size in bytes such as 512M or 1G, found {text!r:.60}")
     return text
 
 
 def _a_size_or_share(text: str) -> str:
     if not (size_bytes(text) or share(text)):
-        raise ValueError("must be a size such as 512M or 1G, or a share of the dataset such as 25%")
+        raise ValueError(
+            "must be a size such as 512M or 1G, or a share of the dataset such as 25%,"
+            f" found {text!r:.60}"
+        )
     return text
 
 
@@ -52,8 +55,10 @@ Durability = Literal["double-1", "0/2"]
 Switch = Literal["on", "off"]
 Size = Annotated[str, AfterValidator(_a_size)]
 SizeOrShare = Annotated[str, AfterValidator(_a_size_or_share)]
-AxisName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
-ValueName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:+%/-]{0,31}$")]
+AXIS_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"
+VALUE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+%/-]{0,31}$"
+AxisName = Annotated[str, Field(pattern=AXIS_PATTERN)]
+ValueName = Annotated[str, Field(pattern=VALUE_PATTERN)]
 
 
 class SettingsPlan(Noun):

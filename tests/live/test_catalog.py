@@ -17,7 +17,8 @@ import pytest
 
 from dbdyno import _engine, servers
 from dbdyno.servers.base import Server, ServerSpec
-from dbdyno.servers.catalog import CATALOG, CatalogEntry
+from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.families import family_of
 from real_server import login
 
@@ -34,7 +35,15 @@ ALIKE = {  # as any of them shows it: first the name, then all that means the sa
     "character_set_server": {"utf8mb4"},
     "query_cache_type": {"OFF", None},
     "innodb_snapshot_isolation": {"OFF", None},
+    "gtid_mode": {"OFF", None},
     "have_ssl": {"DISABLED", None},
+}
+
+BINLOGGED = {
+    "log_bin": "ON",
+    "sync_binlog": "1",
+    "binlog_format": "ROW",
+    "binlog_checksum": "CRC32",
 }
 
 
@@ -47,7 +56,9 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.reference)
-def test_a_row_runs_and_its_data_comes_back(entry: CatalogEntry, folder: Path) -> None:
+def test_a_row_runs_and_its_data_comes_back_under_other_settings(
+    entry: CatalogEntry, folder: Path
+) -> None:
     spec = ServerSpec("row", entry.reference, {**SMALL, **small_redo(entry)})
     instance = servers.instance(spec, folder / "row", lambda text: None)
     try:
@@ -58,8 +69,10 @@ def test_a_row_runs_and_its_data_comes_back(entry: CatalogEntry, folder: Path) -
         server.stop()
         instance.snapshot()
         instance.restore()
-        again = instance.start()
+        again = instance.start({"log_bin": True})
         assert again.ask("SELECT COUNT(*), MIN(id) FROM sbtest.sbtest1") == before
+        shown = again.settings()
+        assert {name: shown[name] for name in BINLOGGED} == BINLOGGED
         os.kill(again.pid, signal.SIGKILL)  # its data goes anyway
         os.waitid(os.P_PID, again.pid, os.WEXITED | os.WNOWAIT)
     finally:

@@ -127,6 +127,17 @@ def test_a_suffix_does_not_make_another_version(made):
     assert server.prove() is None
 
 
+def test_a_plugin_that_was_asked_for_is_proven(made):
+    answers = {
+        "SELECT VERSION()": [("8.0.15",)],
+        "SHOW GLOBAL VARIABLES": [],
+        "SHOW PLUGINS": [("binlog", "ACTIVE", "STORAGE ENGINE", "", "GPL")],
+    }
+    server, _ = made(answers=answers, asked={"plugin_load_add": "semisync_master.so"})
+    with pytest.raises(ServerError, match="did not load semisync_master as asked"):
+        server.prove()
+
+
 def test_stopping_waits_for_a_clean_end_and_may_be_asked_twice(made):
     server, _ = made(script="trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done")
     server.stop()

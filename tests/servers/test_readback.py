@@ -90,3 +90,32 @@ def test_settings_shown_in_another_way_are_understood(asked, shown):
 def test_and_their_opposites_are_errors(asked, shown):
     with pytest.raises(ServerError, match="did not take"):
         readback.check("fast", asked, shown)
+
+
+SHOWN = [
+    ("binlog", "ACTIVE", "STORAGE ENGINE", "", "GPL"),
+    ("THREAD_POOL", "ACTIVE", "DAEMON", "thread_pool.so", "GPL"),
+    ("TP_STATE", "ACTIVE", "INFORMATION SCHEMA", "thread_pool.so", "GPL"),
+    ("clone", "DISABLED", "CLONE", "mysql_clone.so", "GPL"),
+]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"plugin_load": ""},
+        {"plugin_load_add": "thread_pool.so"},
+        {"plugin_load": "tp=thread_pool.so; thread_pool"},
+    ],
+)
+def test_loaded_plugins_are_found_by_their_file(asked):
+    assert readback.check_plugins("fast", asked, SHOWN) is None
+
+
+def test_a_plugin_that_is_not_there_or_not_active_is_an_error():
+    asked = {"plugin_load": "mysql_clone.so", "plugin_load_add": "thread_pool.so;other.so"}
+    with pytest.raises(ServerError) as caught:
+        readback.check_plugins("fast", asked, SHOWN)
+    assert caught.value.message == "fast: the server did not load mysql_clone, other as asked"
+    assert caught.value.found == "mysql_clone.so is DISABLED; other.so is not loaded"

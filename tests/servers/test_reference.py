@@ -17,7 +17,7 @@ def test_each_known_reference_finds_its_row(reference):
         ("mysql:8.0", "no version '8.0' of mysql", "mysql:8.0.33"),
         ("mysql:8.0.16", "no version '8.0.16' of mysql", "mysql:8.0.15"),
         ("mysq:8.0.15", "no product 'mysq'", "mysql:8.0.15"),
-        ("mysql", "does not name a product and a version", "mysql:8.0.33"),
+        ("mysql", "does not name a product and a version", "mysql:9.7.4"),
     ],
 )
 def test_an_unknown_reference_is_told_what_is_known_and_the_nearest(reference, message, nearest):

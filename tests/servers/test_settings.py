@@ -43,6 +43,13 @@ def test_mariadb_is_made_to_behave_as_mysql_where_they_differ_by_default():
     )
 
 
+@pytest.mark.parametrize("value", [True, "mine"])
+def test_a_binary_log_holds_rows_in_every_version(value):
+    asked = settings.effective(OLD, {"log_bin": value})
+    assert (asked["binlog_format"], asked["binlog_checksum"]) == ("ROW", "CRC32")
+    assert "binlog_format" not in settings.effective(OLD, {"skip_log_bin": True})
+
+
 def test_the_places_are_those_around_the_program(tmp_path):
     (tmp_path / "share/charsets").mkdir(parents=True)
     (tmp_path / "share/charsets/Index.xml").touch()

@@ -12,7 +12,7 @@ from dbdyno.errors import UnknownSystemError
 
 
 def check(reference: str) -> None:
-    """The reference names a server that can be had and measured; UnknownSystemError else; no I/O."""
+    """The reference names a server that can be had and measured; else UnknownSystemError."""
     servers.check(reference)
     refuse_unspoken(reference)
 

@@ -24,6 +24,7 @@ from dbdyno.judge import (
     checks_design,
     checks_machine,
     checks_procedure,
+    checks_promises,
     checks_settings,
 )
 from dbdyno.judge.finding import Finding, Level
@@ -67,6 +68,8 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_design.few_blocks,
     checks_design.short_window,
     checks_design.no_control,
+    checks_promises.unequal_durability,
+    checks_promises.unequal_memory,
     checks_settings.unequal_settings,
     checks_settings.changed_versions,
 )

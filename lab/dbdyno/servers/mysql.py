@@ -19,7 +19,7 @@ from dbdyno.errors import ServerError
 from dbdyno.servers import process, readback
 from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.client import Client
 from dbdyno.servers.observer import MysqlObserver, Observer, numbers
 from dbdyno.servers.process import ServerUser
@@ -153,7 +153,10 @@ class MysqlServer:
                 wanted=self._site.entry.version,
                 found=version,
             )
-        readback.check(self.label, self._site.asked, self.settings())
+        asked = self._site.asked
+        readback.check(self.label, asked, self.settings())
+        if any(name in asked for name in readback.PLUGINS_ASKED):
+            readback.check_plugins(self.label, asked, self.ask("SHOW PLUGINS"))
         with Client(self.label, self.endpoint, self.credentials) as load:
             load.rows("SELECT 1")  # also warms the server's password cache for plain logins
 

@@ -22,7 +22,7 @@ from dbdyno.plan_settings import OptionValue
 from dbdyno.servers import checksums, copying, places, process, settings, starting
 from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.mysql import MysqlServer, Site
 from dbdyno.servers.pristine import pristine
 

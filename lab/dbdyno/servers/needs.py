@@ -7,6 +7,7 @@ four times. A library counts as present when the loader itself can open it.
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.catalog import CatalogEntry, Library
+from dbdyno.servers.catalog_entry import LIBRARIES, CatalogEntry, Library
 from dbdyno.servers.sources import Tool, client
 
 RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04
@@ -60,15 +61,20 @@ def check_program(program: Path, entry: CatalogEntry) -> None:
     Raises:
         ProvisionError: the loader says "not found" for some.
     """
-    ldd = shutil.which("ldd")
-    if ldd is None:
-        return
-    done = subprocess.run([ldd, str(program)], capture_output=True, text=True, check=False)
-    lost = [line.split()[0] for line in done.stdout.splitlines() if "not found" in line]
+    # As ldd does it, but by the program's own loader, which may be another than this machine's.
+    done = subprocess.run(
+        [str(program), "--version"],
+        env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).splitlines()
+    lost = [line.split()[0] for line in said if "=> not found" in line]
     if lost:
-        known = [library for library in entry.libraries if library.soname in lost]
+        known = [library for library in LIBRARIES if library.soname in lost]
         raise ProvisionError(
-            f"{entry.reference} was fetched but cannot be run: {', '.join(lost)} not found",
+            f"{entry.reference} is there but cannot be run: {', '.join(lost)} not found",
             hint=_command([], known) if known else "install the packages that hold these libraries",
         )
 

@@ -18,7 +18,7 @@ from typing import Final
 from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.servers import copying, places, process, provision, settings
 from dbdyno.servers.bootstrap import system_tables_sql
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.families import Family, family_of
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.server_files import ServerFiles, files_of

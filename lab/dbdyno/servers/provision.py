@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers import needs, places
-from dbdyno.servers.catalog import CatalogEntry
-from dbdyno.servers.sources import digest_of
+from dbdyno.servers import identify, needs, places
+from dbdyno.servers.catalog_entry import CatalogEntry
+from dbdyno.servers.sources import Source, digest_of
+from dbdyno.servers.sources_folder import FolderSource
 
 RECORD: Final = "dbdyno.json"
 
@@ -34,22 +35,49 @@ def get(entry: CatalogEntry, report: Callable[[str], None]) -> Path:
     """The folder with the server's programs, fetched first if need be.
 
     Raises:
-        ProvisionError: something is missing, the fetch failed, or the digest is wrong.
+        ProvisionError: something is missing, the fetch failed, the digest is wrong, or there is
+            no server in what was fetched.
     """
-    needs.check(entry, download=not is_cached(entry))
+    if isinstance(entry.source, FolderSource):
+        needs.check(entry, download=False)
+        home = entry.source.folder
+    else:
+        needs.check(entry, download=not is_cached(entry))
+        home = _cached(entry, entry.source, report)
+    needs.check_program(home / program_of(entry, home), entry)
+    return home
+
+
+def program_of(entry: CatalogEntry, home: Path) -> str:
+    """The server's program below `home`: the entry's, else what is found.
+
+    Raises:
+        ProvisionError: there is none.
+    """
+    program = entry.program or identify.program_in(home)
+    if program is None:
+        raise ProvisionError(
+            f"{entry.reference} holds no server's program",
+            wanted=" or ".join(identify.PROGRAMS),
+            found=", ".join(sorted(path.name for path in home.iterdir())[:8]) or "nothing",
+            hint="is it the archive of programs, and not of sources, debug symbols or tests?",
+        )
+    return program
+
+
+def _cached(entry: CatalogEntry, source: Source, report: Callable[[str], None]) -> Path:
     servers = places.make_cache_folder("servers")
     home = servers / entry.folder_name
     try:
         with locked(servers / f"{entry.folder_name}.lock", report):
             if not _is_whole(entry, home):
-                _fetch_and_unpack(entry, home, report)
+                _fetch_and_unpack(entry, source, home, report)
     except OSError as error:
         raise ProvisionError(
             f"{entry.reference} cannot be put into the cache {servers}",
             found=str(error),
             hint="check the folder's free space, or name another one with DBDYNO_CACHE",
         ) from error
-    needs.check_program(home / entry.program, entry)
     return home
 
 
@@ -78,14 +106,16 @@ def fresh_folder(place: Path) -> Iterator[Path]:
         yield Path(made)
 
 
-def _fetch_and_unpack(entry: CatalogEntry, home: Path, report: Callable[[str], None]) -> None:
+def _fetch_and_unpack(
+    entry: CatalogEntry, source: Source, home: Path, report: Callable[[str], None]
+) -> None:
     with fresh_folder(home) as work:
-        report(f"{entry.reference}: fetching {entry.source.name}{_megabytes(entry)}")
-        fetched = entry.source.fetch(work, report)
+        report(f"{entry.reference}: fetching {source.name}{_megabytes(source)}")
+        fetched = source.fetch(work, report)
         report(f"{entry.reference}: unpacking")
         fresh = work / "fresh"
         places.make_open(fresh)
-        entry.source.unpack(fetched, fresh, home)
+        source.unpack(fetched, fresh, home)
         _write_record(entry, fresh)
         if home.exists():  # damaged since: the check before said so
             home.rename(work / "damaged")
@@ -94,7 +124,7 @@ def _fetch_and_unpack(entry: CatalogEntry, home: Path, report: Callable[[str], N
 
 def _write_record(entry: CatalogEntry, home: Path) -> None:
     """Say what was unpacked; written last, so a folder without it is not complete."""
-    program = digest_of(home / entry.program)
+    program = digest_of(home / program_of(entry, home))
     record = {"identity": entry.identity, "program": program, **_sizes(home)}
     with (home / RECORD).open("w") as written:
         json.dump(record, written, indent=1)
@@ -109,9 +139,9 @@ def _is_whole(entry: CatalogEntry, home: Path) -> bool:
         return bool(
             record.get("identity", record.get("jar_sha256")) == entry.identity
             and record["sizes"] == _sizes(home)["sizes"]
-            and record["program"] == digest_of(home / entry.program)
+            and record["program"] == digest_of(home / program_of(entry, home))
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, ProvisionError):
         return False
 
 
@@ -120,6 +150,6 @@ def _sizes(home: Path) -> dict[str, dict[str, int]]:
     return {"sizes": {str(path.relative_to(home)): path.stat().st_size for path in files}}
 
 
-def _megabytes(entry: CatalogEntry) -> str:
-    size = entry.source.download_bytes
+def _megabytes(source: Source) -> str:
+    size = source.download_bytes
     return f" ({size / 1e6:.0f} MB)" if size else ""

@@ -9,7 +9,7 @@ taken as the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dbdyno.errors import ServerError
@@ -20,9 +20,8 @@ VARIABLES_OF: Final = {  # an option's variable where it has another name; the f
     "default_time_zone": ("time_zone",),
     "transaction_isolation": ("transaction_isolation", "tx_isolation"),
 }
-WITHOUT_VARIABLE: Final = frozenset(
-    {"plugin_load", "plugin_load_add", "early_plugin_load", "performance_schema_instrument"}
-)
+PLUGINS_ASKED: Final = ("plugin_load", "plugin_load_add", "early_plugin_load")
+WITHOUT_VARIABLE: Final = frozenset({*PLUGINS_ASKED, "performance_schema_instrument"})
 WITHOUT_TLS: Final = frozenset({"DISABLED", "NO", ""})
 UNITS: Final[Mapping[str, int]] = {
     unit: 1024**power for power, unit in enumerate("kmgtpe", start=1)
@@ -53,6 +52,43 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
         found="; ".join(f"{name} = {_shown(value)}" for name, _, value in wrong),
         hint="ask for the value that the server can have, or for none",
     )
+
+
+def check_plugins(label: str, asked: Mapping[str, str], shown: Sequence[tuple[str, ...]]) -> None:
+    """Every plugin file that was to be loaded has been, and all in it is active.
+
+    A server that cannot load a plugin says so in its log and goes on without.
+
+    Args:
+        label: the system, for messages.
+        asked: settings by variable name.
+        shown: what ``SHOW PLUGINS`` answers: name, status, type, file, licence.
+
+    Raises:
+        ServerError: names the files that are not loaded, or not active.
+    """
+    states: dict[str, set[str]] = {}
+    for _, status, _, library, *_ in shown:
+        states.setdefault(library.removesuffix(".so"), set()).add(status)
+    wanted = [library for name in PLUGINS_ASKED for library in _libraries(asked.get(name, ""))]
+    lacking = {library: states.get(library) for library in wanted}
+    wrong = {library: state for library, state in lacking.items() if state != {"ACTIVE"}}
+    if wrong:
+        raise ServerError(
+            f"{label}: the server did not load {', '.join(wrong)} as asked",
+            wanted="; ".join(f"{library}.so is ACTIVE" for library in wrong),
+            found="; ".join(
+                f"{library}.so is {' and '.join(sorted(state)) if state else 'not loaded'}"
+                for library, state in wrong.items()
+            ),
+            hint="see whether this build of the server has the plugin",
+        )
+
+
+def _libraries(text: str) -> list[str]:
+    """The files in a list such as ``name=file.so;other.so``, without their ending."""
+    words = [word.strip() for word in text.split(";")]
+    return [word.rpartition("=")[2].removesuffix(".so") for word in words if word]
 
 
 def _effective(name: str, shown: Mapping[str, str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Reads a system reference such as ``mysql:8.0.15`` and finds its row in the catalog.
+"""Reads a reference such as ``mysql:8.0.15`` and finds its row in the catalog.
 
 Only exact versions are taken: "the newest 8.0" would name another server next month, and a stored
 result could no longer say what it measured.
@@ -10,19 +10,30 @@ import difflib
 from collections.abc import Sequence
 
 from dbdyno.errors import UnknownSystemError
-from dbdyno.servers.catalog import CATALOG, CatalogEntry
+from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.catalog_entry import CatalogEntry
+from dbdyno.servers.recipes import recipe_for
 
 
 def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEntry:
     """The catalog's row for a reference.
 
     Raises:
-        UnknownSystemError: no such form, product or version; lists those known and the nearest.
+        UnknownSystemError: no such form, product or version; lists those known and the nearest,
+            or says what to write for a server that no registry has.
     """
     asked = reference.strip().lower()
     for entry in catalog:
         if entry.reference == asked:
             return entry
+    product, _, version = asked.partition(":")
+    recipe = recipe_for(product)
+    if recipe is not None:
+        raise UnknownSystemError(
+            f"dbdyno cannot fetch {product} by name: {recipe.why}",
+            found=repr(reference),
+            hint=recipe.written_for(version),
+        )
     known = [entry.reference for entry in catalog]
     nearest = _nearest(asked, catalog)
     raise UnknownSystemError(

@@ -14,8 +14,8 @@ import shutil
 import stat
 import tarfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
@@ -65,6 +65,24 @@ def unpack(archive: Path, layout: Layout, target: Path) -> None:
         raise ProvisionError(f"{archive.name} cannot be unpacked: {error}") from error
     if not any(target.iterdir()):
         raise ProvisionError(f"{archive.name} holds nothing in its folder {layout.inside!r}")
+
+
+def unpack_streams(
+    streams: Iterable[AbstractContextManager[IO[bytes]]], layout: Layout, target: Path, name: str
+) -> None:
+    """Unpack several tar archives into one empty folder, as if they were one.
+
+    Raises:
+        ProvisionError: `name` holds a damaged archive, or a member that is not safe.
+    """
+    taking = _Taking(layout, target)
+    try:
+        for stream in streams:
+            with stream as opened:
+                _take_tar(opened, taking)
+        taking.make_links()
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise ProvisionError(f"{name} cannot be unpacked: {error}") from error
 
 
 @dataclass

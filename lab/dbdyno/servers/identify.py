@@ -1,0 +1,111 @@
+"""Asks a server's program what it is, for programs that no catalog knows.
+
+Only the program itself can say: a folder's name may be old, and an archive's may be anything. It is
+asked as the user that servers run as, never as root.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ProvisionError
+from dbdyno.servers import launch, process
+
+PROGRAMS: Final = (
+    "bin/mariadbd",
+    "sbin/mariadbd",
+    "libexec/mariadbd",
+    "bin/mysqld",
+    "sbin/mysqld",
+    "libexec/mysqld",
+    "mysqld",
+    "bin/postgres",
+)
+ANSWER_S_MAX: Final = 30
+WORDS_OF_MYSQL: Final = re.compile(r"\bVer (?P<version>\d+\.\d+\.\d+)(?P<more>\S*)")
+WORDS_OF_POSTGRES: Final = re.compile(r"\bpostgres \(PostgreSQL\) (?P<version>\d+(\.\d+)+)")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a program says it is.
+
+    Attributes:
+        product: ``mysql`` (also for those built on it, such as Percona Server and GreatSQL),
+            ``mariadb`` or ``postgres``: whose settings and accounts it takes.
+        version: its numbers, without a distributor's addition.
+        authentication: plugin by which its load user logs in.
+    """
+
+    product: str
+    version: str
+    authentication: str
+
+
+def program_in(folder: Path) -> str | None:
+    """The server's program below a folder, None if there is none that can be run."""
+    for name in PROGRAMS:
+        if (folder / name).is_file() and os.access(folder / name, os.X_OK):
+            return name
+    return None
+
+
+def ask(program: Path) -> Identity:
+    """What a program says it is.
+
+    Raises:
+        ProvisionError: it does not run here, or does not say what dbdyno understands.
+    """
+    user = process.server_user()
+    uid, gid = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
+    launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(uid), str(gid)]
+    try:
+        done = subprocess.run(
+            [*launcher, str(program), "--version"],
+            cwd="/",
+            env={"LC_ALL": "C", "PATH": os.environ.get("PATH", "")},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=ANSWER_S_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ProvisionError(
+            f"{program} --version did not end within {ANSWER_S_MAX} s",
+            hint="is it a database server?",
+        ) from error
+    found = understood(done.stdout)
+    if found is None:
+        raise ProvisionError(
+            f"{program} does not say that it is a server dbdyno can run",
+            wanted="the words of MySQL, MariaDB or PostgreSQL to --version",
+            found=_end_of(done.stdout + done.stderr) or f"nothing (exit {done.returncode})",
+            hint="see docs/servers.md for other servers, as endpoints",
+        )
+    return found
+
+
+def understood(words: str) -> Identity | None:
+    """What the answer to ``--version`` means, None if it is not one that is known."""
+    if postgres := WORDS_OF_POSTGRES.search(words):
+        return Identity("postgres", postgres["version"], "scram-sha-256")
+    if (ours := WORDS_OF_MYSQL.search(words)) is None:
+        return None
+    version = ours["version"]
+    if ours["more"].startswith("-MariaDB"):
+        return Identity("mariadb", version, "mysql_native_password")
+    native = int(version.partition(".")[0]) < 8  # MariaDB's first major version was 10
+    return Identity(
+        "mysql", version, "mysql_native_password" if native else "caching_sha2_password"
+    )
+
+
+def _end_of(said: str) -> str:
+    return "\n    ".join(said.strip().splitlines()[-3:])

@@ -1,0 +1,96 @@
+"""Servers that no catalog row names, run for real; and registries' own clients, asked for real.
+
+Everything is fetched into a cache of its own, so that what other tests keep is neither used nor
+changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from dbdyno import servers
+from dbdyno.servers import identify
+from dbdyno.servers.reference import find
+from real_server import started
+
+pytestmark = pytest.mark.live
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A vendor's download server that does not log."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        return None
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that the servers' user may enter (pytest's own are closed)."""
+    with TemporaryDirectory(prefix="dbdyno-sources-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture
+def own_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DBDYNO_CACHE", str(folder / "cache"))
+    return folder / "cache"
+
+
+@pytest.fixture
+def vendor(folder: Path) -> Iterator[tuple[Path, str]]:
+    """A folder, and the address under which it is served on loopback."""
+    place = folder / "vendor"
+    place.mkdir()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(place))) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        yield place, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        serving.join()
+
+
+def test_a_vendors_archive_runs_by_its_address_and_digest(
+    vendor: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, address = vendor
+    home = servers.get("mysql:5.7.22", str)
+    monkeypatch.setenv("DBDYNO_CACHE", str(place.parent / "cache"))
+    with tarfile.open(place / "server.tar.gz", "w:gz", compresslevel=1) as archive:
+        archive.add(home, arcname="mysql-5.7.22-linux-x86_64")
+    digest = hashlib.sha256((place / "server.tar.gz").read_bytes()).hexdigest()
+    with started("archive", f"tarball:{address}/server.tar.gz#sha256={digest}") as server:
+        assert server.version().startswith("5.7.22")
+        assert server.ask("SELECT 1 + 1") == [("2",)]
+    kept = [path.name for path in (place.parent / "cache" / "servers").glob("given-*[!k]")]
+    assert kept == [f"given-{digest[:16]}"]
+
+
+def test_a_folder_runs_where_it_is_and_stays_as_it_was() -> None:
+    home = servers.get("mysql:5.7.22", str)
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
+    with started("folder", f"path:{home}") as server:
+        assert server.version().startswith("5.7.22")
+        assert Path(f"/proc/{server.pid}/exe").readlink() == home / "bin" / "mysqld"
+    assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
+
+
+@pytest.mark.parametrize("reference", ["mariadb:11.8.6", "postgres:17.10"])
+def test_a_registrys_client_brings_what_the_catalog_says(reference: str, own_cache: Path) -> None:
+    entry = find(reference)
+    said: list[str] = []
+    home = servers.get(reference, said.append)
+    assert home == own_cache / "servers" / entry.folder_name
+    found = identify.ask(home / entry.program)
+    assert (found.product, found.version) == (entry.product, entry.version)
+    assert servers.get(reference, said.append) == home
+    assert len([line for line in said if ": fetching " in line]) == 1

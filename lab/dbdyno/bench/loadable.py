@@ -12,7 +12,7 @@ from dbdyno.errors import UnknownSystemError
 
 
 def check(reference: str) -> None:
-    """The reference names a server that can be had and measured; else UnknownSystemError."""
+    """The reference can be had and measured; UnknownSystemError if not; no I/O."""
     servers.check(reference)
     refuse_unspoken(reference)
 

@@ -21,7 +21,7 @@ from dbdyno.servers.base import STOP_S, Credentials, Endpoint
 from dbdyno.servers.mysql import PORT_TAKEN, START_S_MAX, PortTakenError, Site
 from dbdyno.servers.observer import Observer, PostgresObserver
 from dbdyno.servers.postgres_client import ANSWER_S_MAX, PostgresClient
-from dbdyno.servers.words import error_lines, last_lines
+from dbdyno.servers.words import last_lines
 
 ADMIN: Final = Credentials("dbdyno_admin", "")
 HOME_DATABASE: Final = "postgres"
@@ -179,9 +179,9 @@ class PostgresServer:
             )
 
     def _start_failure(self) -> ServerError:
-        log = error_lines(self._site.work)
+        log = self.last_words() or "it left no log"
         message = f"{self.label}: the server did not start ({self._ending()})"
-        if PORT_TAKEN in log or PORT_TAKEN in self.last_words():
+        if PORT_TAKEN in log:
             return PortTakenError(
                 message,
                 wanted=f"port {self.endpoint.port}",

@@ -83,13 +83,13 @@ class PostgresClient:
                 return self._ask(sql)
             except psycopg.Error as error:
                 if not isinstance(error, LOST) or self._still_connected():
-                    raise self._failed(f"did not answer {told_as or sql!r}", error) from error
+                    raise self._failed(f"did not answer {told_as or repr(sql)}", error) from error
                 self._drop()
             try:
                 return self._ask(sql)
             except psycopg.Error as error:
                 self._drop()
-                raise self._failed(f"did not answer {told_as or sql!r}", error) from error
+                raise self._failed(f"did not answer {told_as or repr(sql)}", error) from error
 
     def sealed(self, who: Credentials) -> str:
         """The user's password as the server keeps it (SCRAM), so that it is never sent or logged.

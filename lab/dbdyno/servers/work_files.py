@@ -30,20 +30,26 @@ def write_private(path: Path, text: str, user: ServerUser | None) -> Path:
 
 
 def socket_place(label: str, work: Path, name: str, user: ServerUser | None) -> Path:
-    """A socket of this name in the working folder, or in a short one if its path is too long.
+    """A socket of this name in the working folder, or in a short one if its path will not do.
+
+    A path may be too long for the kernel; and libpq takes one with a comma for a list of hosts.
 
     Raises:
-        ServerError: temporary folders have names that are too long as well.
+        ServerError: the folder for temporary files will not do either.
     """
-    if len(os.fsencode(work / name)) <= SOCKET_BYTES_MAX:
+    if _will_do(work / name):
         return work / name
     short = Path(tempfile.mkdtemp(prefix="dbdyno-"))
-    if len(os.fsencode(short / name)) > SOCKET_BYTES_MAX:
+    if not _will_do(short / name):
         short.rmdir()
         raise ServerError(
-            f"{label}: a socket's path may have {SOCKET_BYTES_MAX} bytes at most",
+            f"{label}: a socket's path may have {SOCKET_BYTES_MAX} bytes at most, and no comma",
             found=str(short / name),
-            hint="set TMPDIR to a folder with a shorter name",
+            hint="set TMPDIR to a folder with a shorter and plainer name",
         )
     process.give_to(short, user, 0o700)
     return short / name
+
+
+def _will_do(path: Path) -> bool:
+    return len(os.fsencode(path)) <= SOCKET_BYTES_MAX and "," not in str(path)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.errors import UsageError
-from dbdyno.servers import endpoint_reference, provision, settings
+from dbdyno.servers import container_program, endpoint_reference, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.container_instance import ContainerInstance
 from dbdyno.servers.endpoint_instance import EndpointInstance
 from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
@@ -61,6 +62,8 @@ def check(reference: str) -> None:
     """
     if is_endpoint(reference):
         endpoint_reference.read(reference)
+    elif container_program.is_container(reference):
+        container_program.image_of(reference)
     else:
         entry_before(reference)
 
@@ -92,12 +95,16 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
     """
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
+    if container_program.is_container(reference):
+        raise UsageError("an image is pulled by docker or podman, when it is first run")
     return obtain(reference, report)[1]
 
 
 def programs(reference: str) -> Path | None:
     """The folder with the programs of a server that was got; None for one without any here."""
-    return None if is_endpoint(reference) else obtain(reference, lambda text: None)[1]
+    if is_endpoint(reference) or container_program.is_container(reference):
+        return None
+    return obtain(reference, lambda text: None)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -113,6 +120,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
     """
     if is_endpoint(spec.reference):
         return EndpointInstance(spec, folder, report)
+    if container_program.is_container(spec.reference):
+        return ContainerInstance(spec, folder, report)
     known_before = entry_before(spec.reference)
     if known_before is not None:  # a mistake is told before anything is fetched
         settings.effective(known_before, spec.settings)

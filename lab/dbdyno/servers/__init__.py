@@ -12,9 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.servers import endpoint_reference, postgres_settings, provision, settings
+from dbdyno.servers import (
+    container_program,
+    endpoint_reference,
+    postgres_settings,
+    provision,
+    settings,
+)
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.container_instance import ContainerInstance
 from dbdyno.servers.endpoint_instance import EndpointInstance
 from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
@@ -67,6 +74,8 @@ def check(reference: str) -> None:
     """
     if is_endpoint(reference):
         endpoint_reference.read(reference)
+    elif container_program.is_container(reference):
+        container_program.image_of(reference)
     else:
         entry_before(reference)
 
@@ -126,12 +135,16 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
     """
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
+    if container_program.is_container(reference):
+        raise UsageError("an image is pulled by docker or podman, when it is first run")
     return obtain(reference, report)[1]
 
 
 def programs(reference: str) -> Path | None:
     """The folder with the programs of a server that was got; None for one without any here."""
-    return None if is_endpoint(reference) else obtain(reference, lambda text: None)[1]
+    if is_endpoint(reference) or container_program.is_container(reference):
+        return None
+    return obtain(reference, lambda text: None)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -147,6 +160,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
     """
     if is_endpoint(spec.reference):
         return EndpointInstance(spec, folder, report)
+    if container_program.is_container(spec.reference):
+        return ContainerInstance(spec, folder, report)
     row = entry_before(spec.reference)
     if row is not None:  # a mistake is told before anything is fetched
         reading = postgres_settings if row.product == POSTGRES else settings

@@ -39,6 +39,7 @@ FILES_OF_ROOMS = {
     "cli_flow": "cli",
     "cli_options": "cli",
     "plan_settings": "plan",
+    "replication": "plan",
     "plan_file_mistakes": "plan_file",
     "plan_file_sugar": "plan_file",
     "plan_file_yaml": "plan_file",

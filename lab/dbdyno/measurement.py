@@ -160,6 +160,7 @@ class ServerFacts(Noun):
         status: global status counters at the end of the window minus those at its beginning.
         cpu_s: server process CPU seconds within the measured window.
         pid: process id of the server that was started for this trial's arm.
+        replication: what primary and replicas said over the window, by names of `replication`.
     """
 
     version: str
@@ -167,6 +168,7 @@ class ServerFacts(Noun):
     status: Annotated[dict[str, float], Field(repr=False)]
     cpu_s: float
     pid: int | None = None
+    replication: dict[str, float] = {}
 
 
 class WatchSample(Noun):

@@ -15,7 +15,8 @@ from typing import Final
 
 from dbdyno.bench.host import read_process
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Server
+from dbdyno.replication import over_window
+from dbdyno.servers.base import Replicated, Server
 
 EARLY_S: Final = 0.005
 """A wait may end that much before its time."""
@@ -27,6 +28,7 @@ class Edge:
 
     status: dict[str, float]
     cpu_s: float
+    replication: dict[str, float]
 
 
 class Bracket:
@@ -83,6 +85,12 @@ class Bracket:
             if name in begin.status
         }
 
+    def replication(self) -> dict[str, float]:
+        """What primary and replicas said over the window; empty for a server without replicas."""
+        if len(self._edges) < 2:
+            return {}
+        return over_window(*(edge.replication for edge in self._edges))
+
     def cpu_s(self) -> float:
         """The server process's CPU seconds over the window; 0 without both readings."""
         if len(self._edges) < 2:
@@ -92,6 +100,9 @@ class Bracket:
     def _read(self) -> None:
         cpu_s = read_process(self._server.pid).cpu_s
         try:
-            self._edges.append(Edge(self._server.status(), cpu_s))
+            self._edges.append(Edge(self._server.status(), cpu_s, self._replication()))
         except ServerError as error:
             self.trouble = f"the server's counters could not be read: {error.found or error}"
+
+    def _replication(self) -> dict[str, float]:
+        return self._server.replication() if isinstance(self._server, Replicated) else {}

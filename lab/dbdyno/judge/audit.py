@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
 
-from dbdyno.judge import checks_count, checks_course, checks_design, checks_machine, checks_settings
+from dbdyno.judge import (
+    checks_count,
+    checks_course,
+    checks_design,
+    checks_machine,
+    checks_replication,
+    checks_settings,
+)
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import EVENT, Measurement, Phase, Trial
 from dbdyno.metric import Metric
@@ -40,6 +47,11 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     checks_count.little_law,
     checks_count.statements_of_event,
     checks_count.commits_at_server,
+    checks_replication.replicas_missing,
+    checks_replication.commits_not_waited,
+    checks_replication.commits_unproven,
+    checks_replication.wrong_wait_point,
+    checks_replication.replica_lags,
     checks_machine.client_bound,
     checks_machine.steal,
     checks_machine.other_processes,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from dbdyno.plan import TopologyPlan
 from dbdyno.plan_settings import OptionValue
@@ -96,6 +96,17 @@ class Server(Protocol):
 
     def stop(self, patience_s: float = STOP_S) -> None:
         """Ask it to end, wait, kill it at last; ServerError when it did not exit cleanly."""
+
+
+@runtime_checkable
+class Replicated(Protocol):
+    """What a server with replicas behind it owes besides."""
+
+    def replication(self) -> dict[str, float]:
+        """How replication stands, by the names of `dbdyno.replication`; ServerError if unknown."""
+
+    def catch_up(self, cap_s: float) -> float:
+        """Wait until its replicas have applied all; gives the seconds, `cap_s` at most."""
 
 
 class Instance(Protocol):

@@ -17,13 +17,13 @@ from typing import Final
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process, readback
+from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
 from dbdyno.servers.catalog import CatalogEntry
 from dbdyno.servers.client import Client
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.words import error_lines, last_lines
 
-DATABASE: Final = "sbtest"
 START_S_MAX: Final = 120.0
 PORT_TAKEN: Final = "Address already in use"
 

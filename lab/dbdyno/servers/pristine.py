@@ -17,7 +17,10 @@ from typing import Final
 
 from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.servers import copying, places, process, provision, settings
+from dbdyno.servers.bootstrap import system_tables_sql
 from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.families import Family, family_of
+from dbdyno.servers.layout import Layout, layout_of
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.words import error_lines, printed_log
 
@@ -74,9 +77,10 @@ def _make(
     with provision.fresh_folder(place) as outer:
         outer.chmod(0o711)
         work = outer / "server"
-        for folder in (work, work / "tmp"):
+        folders = [work, work / "tmp", *_data_folders(entry, work)]
+        for folder in folders:
             folder.mkdir()
-        for folder in (work / "tmp", work):  # nothing is changed below what is given away
+        for folder in reversed(folders):  # nothing is changed below what is given away
             process.give_to(folder, user, 0o700)
         _initialise(entry, home, deciding, user, work)
         fresh = outer / "fresh"
@@ -85,6 +89,13 @@ def _make(
         (fresh / "data" / "auto.cnf").unlink(missing_ok=True)  # its copies get ids of their own
         (fresh / MARKER).write_text(identity)
         fresh.rename(place)
+
+
+def _data_folders(entry: CatalogEntry, work: Path) -> list[Path]:
+    """What must be there before: a bootstrapping server finds its folders, others make them."""
+    if _family(entry).initialised_by == "initialize":
+        return []
+    return [work / "data", work / "data" / "mysql"]
 
 
 def _initialise(
@@ -96,10 +107,9 @@ def _initialise(
 ) -> None:
     where = settings.places_of(entry, home, work, work / "my.sock")
     config = work.parent / "my.cnf"  # holds no secret; the server only reads it
-    config.write_text(settings.render({**QUIET, **deciding, **where}))
+    config.write_text(settings.render({**QUIET, **deciding, **where}, _family(entry)))
     config.chmod(0o644)
-    command = [str(home / provision.PROGRAM), f"--defaults-file={config}", "--initialize-insecure"]
-    running = process.spawn(command, work, user, printed_log(work))
+    running = _spawn(entry, layout_of(home), config, user, work)
     try:
         code: int | None = running.wait(INITIALISE_S_MAX)
     except subprocess.TimeoutExpired:
@@ -114,3 +124,19 @@ def _initialise(
             wanted=", ".join(f"{name} = {text}" for name, text in deciding.items()) or None,
             found=error_lines(work),
         )
+
+
+def _spawn(
+    entry: CatalogEntry, found: Layout, config: Path, user: ServerUser | None, work: Path
+) -> subprocess.Popen[bytes]:
+    fed, order = process.NOTHING, "--initialize-insecure"
+    if _family(entry).initialised_by == "bootstrap":
+        fed, order = work.parent / "system_tables.sql", "--bootstrap"
+        fed.write_text(system_tables_sql(found.share))
+    command = [str(found.program), f"--defaults-file={config}", order]
+    log = printed_log(work)
+    return process.spawn(command, work, user, log, fed=fed, libraries=found.libraries)
+
+
+def _family(entry: CatalogEntry) -> Family:
+    return family_of(entry.product, entry.version_numbers)

@@ -24,7 +24,9 @@ from dbdyno.errors import ServerError
 from dbdyno.servers import launch
 
 LOOPBACK: Final = "127.0.0.1"
-PASSED_ON: Final = ("PATH", "TZ", "LD_LIBRARY_PATH")
+LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
+PASSED_ON: Final = ("PATH", "TZ", LIBRARY_PATH)
+NOTHING: Final = Path(os.devnull)
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,20 @@ def server_user() -> ServerUser | None:
 
 
 def spawn(
-    command: Sequence[str], folder: Path, user: ServerUser | None, output: Path
+    command: Sequence[str],
+    folder: Path,
+    user: ServerUser | None,
+    output: Path,
+    *,
+    fed: Path = NOTHING,
+    libraries: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start `command` as the server's user in `folder`; it dies with the lab.
 
     Args:
         output: file that receives what the program prints.
+        fed: file that the program reads as its input.
+        libraries: folder in which it finds shared libraries of its own.
 
     Raises:
         ServerError: called from a thread that is not the main one, or the fork failed.
@@ -77,12 +87,12 @@ def spawn(
     uid, gid = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
     launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(uid), str(gid)]
     try:
-        with output.open("ab") as printed:
+        with fed.open("rb") as read, output.open("ab") as printed:
             return subprocess.Popen(
                 [*launcher, *command],
                 cwd=folder,
-                env=_environment(folder),
-                stdin=subprocess.DEVNULL,
+                env=_environment(folder, libraries),
+                stdin=read,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is the lab's to handle, not the server's
@@ -91,8 +101,11 @@ def spawn(
         raise ServerError(f"{command[0]} cannot be started: {error.strerror}") from error
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment(folder: Path, libraries: Path | None) -> dict[str, str]:
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    if libraries is not None:
+        paths = [str(libraries), *filter(None, [kept.get(LIBRARY_PATH)])]
+        kept[LIBRARY_PATH] = ":".join(paths)
     return {**kept, "HOME": str(folder), "LC_ALL": "C"}
 
 

@@ -15,10 +15,15 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.servers.settings import OFF_WORDS, ON_WORDS
 
-VARIABLE_OF: Final = {"ssl": "have_ssl", "default_time_zone": "time_zone"}
+VARIABLES_OF: Final = {  # an option's variable where it has another name; the first that is shown
+    "ssl": ("have_ssl", "tls_version"),  # MySQL 8.4 has no switch left
+    "default_time_zone": ("time_zone",),
+    "transaction_isolation": ("transaction_isolation", "tx_isolation"),
+}
 WITHOUT_VARIABLE: Final = frozenset(
     {"plugin_load", "plugin_load_add", "early_plugin_load", "performance_schema_instrument"}
 )
+WITHOUT_TLS: Final = frozenset({"DISABLED", "NO", ""})
 UNITS: Final[Mapping[str, int]] = {
     unit: 1024**power for power, unit in enumerate("kmgtpe", start=1)
 }
@@ -36,7 +41,7 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
         ServerError: names every setting that is not as asked, with both values.
     """
     wrong = [
-        (name, text, shown.get(VARIABLE_OF.get(name, name)))
+        (name, text, _effective(name, shown))
         for name, text in asked.items()
         if name not in WITHOUT_VARIABLE and not _in_force(name, text, shown)
     ]
@@ -50,16 +55,21 @@ def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> Non
     )
 
 
+def _effective(name: str, shown: Mapping[str, str]) -> str | None:
+    variables = VARIABLES_OF.get(name, (name,))
+    return next((shown[variable] for variable in variables if variable in shown), None)
+
+
 def _shown(value: str | None) -> str:
     return "no such variable" if value is None else repr(value)
 
 
 def _in_force(name: str, asked: str, shown: Mapping[str, str]) -> bool:
-    effective = shown.get(VARIABLE_OF.get(name, name))
+    effective = _effective(name, shown)
     if effective is None:
         return False
     if name == "ssl":
-        return (effective == "DISABLED") == (asked.lower() in OFF_WORDS)
+        return (effective in WITHOUT_TLS) == (asked.lower() in OFF_WORDS)
     if name == "log_bin":  # given as a file name, shown as a switch
         return (effective == "OFF") == (asked.lower() in OFF_WORDS)
     if name in {"sql_mode", "optimizer_switch"}:

@@ -15,7 +15,9 @@ from typing import Final
 
 from dbdyno.errors import UsageError
 from dbdyno.plan_settings import OptionValue
-from dbdyno.servers.catalog import MYSQL_8_LOG_CAPACITY, CatalogEntry
+from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.families import REDO_CAPACITY, REDO_PAIR, Family, family_of
+from dbdyno.servers.layout import layout_of
 
 COMMON: Final[Mapping[str, str]] = {
     "innodb_buffer_pool_size": "256M",
@@ -38,9 +40,6 @@ COMMON: Final[Mapping[str, str]] = {
     "character_set_server": "utf8mb4",
     "collation_server": "utf8mb4_general_ci",
 }
-BEFORE_8: Final = {"query_cache_type": "OFF", "query_cache_size": "0"}
-REDO_PAIR: Final = {"innodb_log_file_size": "256M", "innodb_log_files_in_group": "2"}
-REDO_CAPACITY: Final = {"innodb_redo_log_capacity": "512M"}
 FORMAT: Final = (  # what decides the bytes of a data directory
     "innodb_page_size",
     "innodb_data_file_path",
@@ -69,7 +68,7 @@ OWNED: Final = frozenset(  # where an instance's files are is the lab's business
         *("lc_messages_dir", "character_sets_dir", "bind_address", "networking", "user"),
         *("defaults_file", "defaults_extra_file", "defaults", "no_defaults", "grant_tables"),
         *("innodb_data_home_dir", "innodb_log_group_home_dir", "innodb_undo_directory"),
-        *("initialize", "initialize_insecure", "daemonize"),
+        *("initialize", "initialize_insecure", "daemonize", "bootstrap", "plugin_dir"),
     }
 )
 REAL_SKIP: Final = frozenset({"skip_name_resolve", "skip_external_locking", "skip_show_database"})
@@ -96,13 +95,10 @@ def effective(entry: CatalogEntry, asked: Mapping[str, OptionValue]) -> dict[str
 
 
 def _common(entry: CatalogEntry, own: Mapping[str, str]) -> dict[str, str]:
-    common = dict(COMMON)
-    if entry.version_numbers < (8,):
-        common |= BEFORE_8
-    if entry.version_numbers < MYSQL_8_LOG_CAPACITY:
-        common |= REDO_PAIR
-    elif not REDO_PAIR.keys() & own.keys():  # the new size would silently overrule the old pair
-        common |= REDO_CAPACITY
+    family = family_of(entry.product, entry.version_numbers)
+    common = {**COMMON, **family.common}
+    if family.redo is not REDO_CAPACITY or not REDO_PAIR.keys() & own.keys():
+        common |= family.redo  # a capacity would silently overrule the old pair
     if "character_set_server" in own:
         del common["collation_server"]  # may not fit the user's character set
     return common
@@ -159,34 +155,38 @@ def at_initialisation(settings: Mapping[str, str]) -> dict[str, str]:
 
 def places_of(entry: CatalogEntry, home: Path, work: Path, socket: Path) -> dict[str, str]:
     """The settings that say where an instance's files are; they belong to the lab."""
+    found = layout_of(home)
     owned = {
-        "basedir": home,
+        "basedir": found.base,
         "datadir": work / "data",
         "socket": socket,
         "pid_file": work / "pid",
         "log_error": work / "err.log",
         "tmpdir": work / "tmp",
-        "lc_messages_dir": home / "share",
-        "character_sets_dir": home / "share" / "charsets",
+        "lc_messages_dir": found.share,
+        "character_sets_dir": found.share / "charsets",
         "bind_address": "127.0.0.1",
         "secure_file_priv": "",
     }
-    if entry.version_numbers >= (8,):
+    if found.plugins is not None:
+        owned["plugin_dir"] = found.plugins
+    if family_of(entry.product, entry.version_numbers).x_protocol:
         owned["mysqlx"] = "OFF"
     return {name: str(value) for name, value in owned.items()}
 
 
-def render(settings: Mapping[str, str]) -> str:
-    """The text of a my.cnf."""
-    return "\n".join(["[mysqld]", *(_line(name, text) for name, text in settings.items()), ""])
+def render(settings: Mapping[str, str], family: Family) -> str:
+    """The text of a my.cnf, in the words of a family."""
+    lines = (_line(name, text, family) for name, text in settings.items())
+    return "\n".join(["[mysqld]", *lines, ""])
 
 
-def _line(name: str, text: str) -> str:
-    if name in {"log_bin", "ssl"}:  # written as names or bare words: ON would be a file's name
-        if text.lower() in OFF_WORDS:
-            return f"skip_{name}"
-        if text.lower() in ON_WORDS or text == "":
-            return "log_bin=binlog" if name == "log_bin" else "ssl"
+def _line(name: str, text: str, family: Family) -> str:
+    switched = text.lower() in OFF_WORDS, text.lower() in ON_WORDS or text == ""
+    if name == "ssl" and any(switched):
+        return family.tls_off if switched[0] else family.tls_on
+    if name == "log_bin" and any(switched):  # ON would be the name of a file
+        return "skip_log_bin" if switched[0] else "log_bin=binlog"
     if re.fullmatch(r"[\w.,:/+-]+", text):
         return f"{name}={text}"
     escaped = text.replace("\\", "\\\\")

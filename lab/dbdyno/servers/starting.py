@@ -15,9 +15,11 @@ from typing import Final
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process, settings
+from dbdyno.servers.accounts import accounts_sql
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.catalog import CatalogEntry
-from dbdyno.servers.mysql import DATABASE, MysqlServer, PortTakenError, Site
+from dbdyno.servers.families import family_of
+from dbdyno.servers.layout import layout_of
+from dbdyno.servers.mysql import MysqlServer, PortTakenError, Site
 from dbdyno.servers.process import LOOPBACK, ServerUser
 from dbdyno.servers.words import printed_log
 
@@ -68,8 +70,9 @@ def _start_on(site: Site, port: int) -> MysqlServer:
     try:
         _write(passwords, accounts_sql(site.entry, root, load), site.user)
         config = _write(site.work / "my.cnf", _configuration(site, endpoint, passwords), site.user)
-        command = [str(site.home / "bin/mysqld"), f"--defaults-file={config}"]
-        running = process.spawn(command, site.work, site.user, printed_log(site.work))
+        found, log = layout_of(site.home), printed_log(site.work)
+        command = [str(found.program), f"--defaults-file={config}"]
+        running = process.spawn(command, site.work, site.user, log, libraries=found.libraries)
         server = MysqlServer(site, running, endpoint, root, load)
         try:
             server.wait_ready()
@@ -82,26 +85,11 @@ def _start_on(site: Site, port: int) -> MysqlServer:
         passwords.unlink(missing_ok=True)
 
 
-def accounts_sql(entry: CatalogEntry, root: Credentials, load: Credentials) -> str:
-    """Fresh passwords for root and the load user, and the load's database; one statement a line."""
-    user = f"'{load.user}'@'%'"
-    return "\n".join(
-        [
-            "SET SESSION sql_log_bin = 0;",
-            f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{root.password}';",
-            f"CREATE USER IF NOT EXISTS {user};",
-            f"ALTER USER {user} IDENTIFIED WITH {entry.authentication} BY '{load.password}';",
-            f"GRANT ALL ON *.* TO {user};",
-            f"CREATE DATABASE IF NOT EXISTS {DATABASE};",
-            "",
-        ]
-    )
-
-
 def _configuration(site: Site, endpoint: Endpoint, passwords: Path) -> str:
     owned = settings.places_of(site.entry, site.home, site.work, endpoint.socket or site.work)
     where = {**owned, "port": str(endpoint.port), "init_file": str(passwords)}
-    return settings.render({**site.asked, **where})
+    family = family_of(site.entry.product, site.entry.version_numbers)
+    return settings.render({**site.asked, **where}, family)
 
 
 def _socket(site: Site) -> Path:

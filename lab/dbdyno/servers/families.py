@@ -1,0 +1,89 @@
+"""What MySQL and MariaDB do differently from version to version: one row for each change.
+
+A row holds from its version on, until the next row of that product. Only what the lab must know to
+make, start and ask a server stands here; where its files lie is read from the files (`layout`), and
+what a setting of a plan means to it is a matter of the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from dbdyno.errors import UnknownSystemError
+
+ALIKE: Final = {"percona": "mysql", "greatsql": "mysql"}  # products that follow MySQL's versions
+REDO_PAIR: Final = {"innodb_log_file_size": "256M", "innodb_log_files_in_group": "2"}
+REDO_FILE: Final = {"innodb_log_file_size": "512M"}
+REDO_CAPACITY: Final = {"innodb_redo_log_capacity": "512M"}
+QUERY_CACHE: Final = {"query_cache_type": "OFF", "query_cache_size": "0"}
+TLS_VERSIONS: Final = ("tls_version=", "tls_version=TLSv1.2,TLSv1.3")  # there is no switch
+SNAPSHOT: Final = {"innodb_snapshot_isolation": "OFF"}  # on from 11.6; MySQL has no such errors
+
+
+@dataclass(frozen=True)
+class Family:
+    """The ways of one product from one version on.
+
+    Attributes:
+        product: ``mysql`` or ``mariadb``.
+        since: the first version of which the row is true.
+        initialised_by: the program's own ``--initialize-insecure``, or SQL of the product's that
+            is fed to its ``--bootstrap``.
+        accounts: how a password is set: by ``ALTER USER … IDENTIFIED WITH``, or by ``GRANT …
+            IDENTIFIED BY`` where the former is not known or names plugins of its own.
+        tls_off, tls_on: what a configuration file says to have no TLS, and to have it.
+        redo: the common redo space under the names of this version.
+        common: further settings of a fair comparison that only this family needs.
+        x_protocol: whether it listens for a second protocol unless told not to.
+    """
+
+    product: str
+    since: tuple[int, ...]
+    initialised_by: Literal["initialize", "bootstrap"]
+    accounts: Literal["alter", "grant"]
+    redo: Mapping[str, str]
+    common: Mapping[str, str]
+    tls_off: str = "skip_ssl"
+    tls_on: str = "ssl"
+    x_protocol: bool = False
+
+
+FAMILIES: Final = (
+    Family("mysql", (5, 6), "bootstrap", "grant", REDO_PAIR, QUERY_CACHE),
+    Family("mysql", (5, 7), "initialize", "alter", REDO_PAIR, QUERY_CACHE),
+    Family("mysql", (8, 0), "initialize", "alter", REDO_PAIR, {}, x_protocol=True),
+    Family("mysql", (8, 0, 30), "initialize", "alter", REDO_CAPACITY, {}, x_protocol=True),
+    Family("mysql", (8, 4), "initialize", "alter", REDO_CAPACITY, {}, *TLS_VERSIONS, True),
+    Family("mariadb", (10, 1), "bootstrap", "grant", REDO_PAIR, QUERY_CACHE),
+    Family("mariadb", (10, 5), "bootstrap", "grant", REDO_FILE, QUERY_CACHE),
+    Family("mariadb", (11, 4, 2), "bootstrap", "grant", REDO_FILE, QUERY_CACHE | SNAPSHOT),
+)
+
+
+def family_of(product: str, version: tuple[int, ...]) -> Family:
+    """The row for a product's version.
+
+    Raises:
+        UnknownSystemError: a product or a version that dbdyno cannot run.
+    """
+    named = ALIKE.get(product, product)
+    rows = [family for family in FAMILIES if family.product == named]
+    fitting = [family for family in rows if family.since <= version]
+    if not fitting:
+        raise UnknownSystemError(
+            f"dbdyno cannot run {product} {_written(version)}",
+            wanted=" or ".join(f"{f.product} from {_written(f.since)} on" for f in _oldest()),
+            found=f"{product} {_written(version)}",
+        )
+    return fitting[-1]
+
+
+def _oldest() -> list[Family]:
+    """The first row of each product."""
+    return list({family.product: family for family in reversed(FAMILIES)}.values())[::-1]
+
+
+def _written(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

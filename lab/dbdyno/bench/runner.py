@@ -90,7 +90,12 @@ def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
     folder = folder_of(lab.folder, lab.plan, system)
     with locked(lab.folder / "locks" / f"{folder.name}.lock", system.label):
         spec = ServerSpec(
-            system.label, system.reference, system.settings, system.topology, system.password_env
+            system.label,
+            system.reference,
+            system.settings,
+            system.topology,
+            system.password_env,
+            lab.plan.network,
         )
         instance = lab.makers.open_instance(spec, folder, lab.progress.stage)
         try:

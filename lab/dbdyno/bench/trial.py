@@ -27,6 +27,7 @@ from dbdyno.bench.watch import Watch
 from dbdyno.errors import LoadError
 from dbdyno.measurement import Measurement, Phase, ServerFacts, Trial, WatchSample
 from dbdyno.plan import Plan
+from dbdyno.servers import process
 from dbdyno.servers.base import Replicated, Server
 
 INTERRUPTED: Final = "interrupted by the user"
@@ -74,7 +75,7 @@ def run_trial(
             run_spec(plan, trial, server),
             system=trial.system,
             cores=plan.procedure.pin,
-            command=command,
+            command=(*process.inside(server.endpoint.namespace), *command),
         ) as engine,
         Watch(server.pid, engine.pid) as watch,
     ):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from dbdyno.plan import TopologyPlan
+from dbdyno.plan import NetworkPlan, TopologyPlan
 from dbdyno.plan_settings import OptionValue
 
 STOP_S: Final = 60.0
@@ -21,11 +21,16 @@ STOP_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a server listens: always loopback, and a unix socket where the product has one."""
+    """Where a server listens: loopback or a network of its own, and a unix socket if it has one.
+
+    Attributes:
+        namespace: the network namespace from which it is reached; None for the lab's own.
+    """
 
     host: str
     port: int
     socket: Path | None
+    namespace: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class ServerSpec:
         settings: verbatim configuration keys, laid over the common settings of a fair comparison.
         topology: replicas behind it, and what a commit waits for.
         password_env: environment variable that holds the password of an endpoint's user.
+        network: delays between the load, the server and its replicas.
     """
 
     label: str
@@ -51,6 +57,7 @@ class ServerSpec:
     settings: Mapping[str, OptionValue] = field(default_factory=dict)
     topology: TopologyPlan = field(default_factory=TopologyPlan)
     password_env: str = ""
+    network: NetworkPlan = field(default_factory=NetworkPlan)
 
 
 class Server(Protocol):

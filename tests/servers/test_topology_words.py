@@ -59,7 +59,9 @@ def test_waiting_is_asked_in_the_products_own_way():
     assert words("mysql", 8, 0, 33).wait("a:1-5", 2) == (
         "SELECT WAIT_FOR_EXECUTED_GTID_SET('a:1-5', 2.000)"
     )
-    assert words("mariadb", 11, 4, 5).wait("0-1-7", 0.5) == "SELECT MASTER_GTID_WAIT('0-1-7', 0.500)"
+    assert (
+        words("mariadb", 11, 4, 5).wait("0-1-7", 0.5) == "SELECT MASTER_GTID_WAIT('0-1-7', 0.500)"
+    )
     assert "gtid_slave_pos" in words("mariadb", 11, 4, 5).applied
     assert words("mysql", 8, 0, 33).applied == "SELECT @@global.gtid_executed"
 

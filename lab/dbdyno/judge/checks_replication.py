@@ -21,7 +21,7 @@ def replicas_missing(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: not all replicas ran at both edges of the window, or nothing says that they did."""
     topology = _topology(measurement, plan)
     running = measurement.server.replication.get(replication.REPLICAS_RUNNING)
-    if topology.replicas == 0 or running == topology.replicas:
+    if topology.replicas in (0, running):
         return None
     seen = "no reading of replication" if running is None else f"{running:.0f} running"
     return on_trial(

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.servers import provision, settings
+from dbdyno.servers import network, provision, settings, topology
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.reference import find
+from dbdyno.servers.topology import TopologyInstance
 
 __all__ = [
     "Credentials",
@@ -88,4 +89,7 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
     """
     entry = find(spec.reference)
     settings.effective(entry, spec.settings)  # a mistake is told before anything is fetched
-    return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)
+    if not spec.topology.replicas and not network.wanted(spec.network):
+        return MysqlInstance(spec, entry, get(spec.reference, report), folder, report)
+    topology.check(spec, entry)
+    return TopologyInstance(spec, entry, get(spec.reference, report), folder, report)

@@ -1,10 +1,10 @@
 """Puts a distance between load, primary and replicas: network namespaces, veth pairs and netem.
 
-Each of them gets a network of its own, joined to the others by one cable a pair, whose two ends each
-hold back what they send for half of the round trip's delay. Nothing outside can reach in.
+Each of them gets a network of its own, joined to the others by one cable a pair, whose two ends
+each hold back what they send for half of the round trip's delay. Nothing outside can reach in.
 
-A namespace has no name here: it lives as long as the process that holds it, and the kernel ends that
-with the lab, however the lab dies. So nothing can be left behind that somebody would have to clean.
+A namespace has no name here: it lives as long as the process that holds it, and the kernel ends
+that with the lab, however the lab dies. So nothing is left behind that somebody had to clean.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ def check(plan: NetworkPlan) -> None:
     missing = [name for name in (*PROGRAMS, *PROGRAMS_ALSO) if shutil.which(name) is None]
     if missing:
         packages = {(PROGRAMS | PROGRAMS_ALSO)[name] for name in missing}
-        raise _refusal(
-            asked, f"no {', '.join(missing)}", f"install {', '.join(sorted(packages))}"
-        )
+        raise _refusal(asked, f"no {', '.join(missing)}", f"install {', '.join(sorted(packages))}")
     if os.geteuid() != 0:
         raise _refusal(
             asked,
@@ -155,9 +153,9 @@ def _hold(folder: Path) -> subprocess.Popen[bytes]:
     found = [shutil.which(name) or name for name in ("unshare", "sleep")]
     command = [found[0], "--net", found[1], "infinity"]
     holder = process.spawn(command, folder, None, folder / "network.log")
-    ours, ends = os.readlink(namespace_of(os.getpid())), time.monotonic() + PATIENCE_S
+    ours, ends = namespace_of(os.getpid()).readlink(), time.monotonic() + PATIENCE_S
     while holder.poll() is None and time.monotonic() < ends:
-        if os.readlink(namespace_of(holder.pid)) != ours:
+        if namespace_of(holder.pid).readlink() != ours:
             return holder
         time.sleep(0.002)
     holder.kill()

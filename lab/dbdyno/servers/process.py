@@ -104,7 +104,16 @@ def spawn(
             hint="the kernel ends a server together with the thread that started it",
         )
     uid, gid = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
-    launcher = [*inside(place.namespace), sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(uid), str(gid)]
+    launcher = [
+        *inside(place.namespace),
+        sys.executable,
+        "-I",
+        "-S",
+        launch.__file__,
+        str(os.getpid()),
+        str(uid),
+        str(gid),
+    ]
     try:
         with fed.open("rb") as read, output.open("ab") as printed:
             return subprocess.Popen(

@@ -72,7 +72,9 @@ def _start_on(site: Site, port: int) -> MysqlServer:
         config = _write(site.work / "my.cnf", _configuration(site, endpoint, passwords), site.user)
         found, log = layout_of(site.home), printed_log(site.work)
         command = [str(found.program), f"--defaults-file={config}"]
-        running = process.spawn(command, site.work, site.user, log, libraries=found.libraries, place=site.place)
+        running = process.spawn(
+            command, site.work, site.user, log, libraries=found.libraries, place=site.place
+        )
         server = MysqlServer(site, running, endpoint, root, load)
         try:
             server.wait_ready()

@@ -53,7 +53,7 @@ def test_the_loader_decides_what_is_loadable():
     assert not needs.loadable("libnosuchthing.so.1")
 
 
-def test_what_ldd_does_not_find_is_an_error(monkeypatch):
+def test_what_the_programs_own_loader_does_not_find_is_an_error(monkeypatch):
     answer = "\tlibaio.so.1 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x0)\n"
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(

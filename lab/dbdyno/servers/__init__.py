@@ -37,8 +37,8 @@ class KnownServer:
 
     Attributes:
         reference: what a plan calls it.
-        source: the Maven artifact it comes from.
-        download_bytes: size of the download.
+        source: where it comes from: coordinates, a package with its version, or a URL.
+        download_bytes: size of the download; 0 when it is not known before.
         cached: whether it can be run without fetching.
     """
 
@@ -57,7 +57,10 @@ def known() -> list[KnownServer]:
     """Every server of the catalog, in its order."""
     return [
         KnownServer(
-            entry.reference, entry.artifact, entry.download_bytes, provision.is_cached(entry)
+            entry.reference,
+            entry.source.name,
+            entry.source.download_bytes,
+            provision.is_cached(entry),
         )
         for entry in CATALOG
     ]

@@ -1,8 +1,8 @@
 """What MySQL and MariaDB do differently from version to version: one row for each change.
 
 A row holds from its version on, until the next row of that product. Only what the lab must know to
-make, start and ask a server stands here; where its files lie is read from the files (`layout`), and
-what a setting of a plan means to it is a matter of the settings.
+make, start and ask a server stands here. Where its files lie is looked up (`server_files`), and
+what an axis of a plan means to it is said with the axes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ REDO_PAIR: Final = {"innodb_log_file_size": "256M", "innodb_log_files_in_group":
 REDO_FILE: Final = {"innodb_log_file_size": "512M"}
 REDO_CAPACITY: Final = {"innodb_redo_log_capacity": "512M"}
 QUERY_CACHE: Final = {"query_cache_type": "OFF", "query_cache_size": "0"}
+NO_GTIDS: Final = {"gtid_mode": "OFF"}  # on by default in 9.7, off in all before
 TLS_VERSIONS: Final = ("tls_version=", "tls_version=TLSv1.2,TLSv1.3")  # there is no switch
 SNAPSHOT: Final = {"innodb_snapshot_isolation": "OFF"}  # on from 11.6; MySQL has no such errors
 
@@ -55,7 +56,7 @@ FAMILIES: Final = (
     Family("mysql", (5, 7), "initialize", "alter", REDO_PAIR, QUERY_CACHE),
     Family("mysql", (8, 0), "initialize", "alter", REDO_PAIR, {}, x_protocol=True),
     Family("mysql", (8, 0, 30), "initialize", "alter", REDO_CAPACITY, {}, x_protocol=True),
-    Family("mysql", (8, 4), "initialize", "alter", REDO_CAPACITY, {}, *TLS_VERSIONS, True),
+    Family("mysql", (8, 4), "initialize", "alter", REDO_CAPACITY, NO_GTIDS, *TLS_VERSIONS, True),
     Family("mariadb", (10, 1), "bootstrap", "grant", REDO_PAIR, QUERY_CACHE),
     Family("mariadb", (10, 5), "bootstrap", "grant", REDO_FILE, QUERY_CACHE),
     Family("mariadb", (11, 4, 2), "bootstrap", "grant", REDO_FILE, QUERY_CACHE | SNAPSHOT),

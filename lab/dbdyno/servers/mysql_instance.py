@@ -2,7 +2,7 @@
 
 Below the instance's folder, ``server`` belongs to the user the server runs as; ``snapshot`` stays
 the lab's own, so a server that goes wrong cannot spoil what later blocks begin with. A snapshot
-counts once its marker is written, last of all; the marker names the jar and the settings that
+counts once its marker is written, last of all; the marker names the programs and the settings that
 decided the bytes, so a snapshot of another version or page size is never taken for ours.
 """
 
@@ -152,7 +152,7 @@ class MysqlInstance:
     def _identity(self) -> dict[str, object]:
         return {
             "reference": self.spec.reference,
-            "jar_sha256": self._site.entry.sha256,
+            "programs": self._site.entry.identity,
             "format": settings.format_deciding(self._site.asked),
         }
 

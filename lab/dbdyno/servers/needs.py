@@ -7,6 +7,7 @@ four times. A library counts as present when the loader itself can open it.
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import shutil
 import subprocess
@@ -16,8 +17,8 @@ from typing import Final
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers.catalog import CatalogEntry, Library
+from dbdyno.servers.sources import Tool, client
 
-MAVEN: Final = "mvn"
 RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04
 
 
@@ -28,16 +29,17 @@ def check(entry: CatalogEntry, *, download: bool) -> None:
         ProvisionError: names all that is missing and the command that installs it.
     """
     _check_machine(entry)
-    tools = [MAVEN] if download and shutil.which(MAVEN) is None else []
+    wanted = entry.source.tools if download else ()
+    tools = [tool for tool in wanted if shutil.which(client(tool.program)) is None]
     libraries = [library for library in entry.libraries if not loadable(library.soname)]
     if not tools and not libraries:
         return
-    missing = [*tools, *(library.soname for library in libraries)]
+    missing = [*(tool.program for tool in tools), *(library.soname for library in libraries)]
     raise ProvisionError(
         f"{entry.reference} cannot be {'fetched and run' if download else 'run'} here: "
         f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing",
         wanted=", ".join(
-            [*([MAVEN] if download else []), *(lib.soname for lib in entry.libraries)]
+            [*(tool.program for tool in wanted), *(lib.soname for lib in entry.libraries)]
         ),
         found=f"without {', '.join(missing)}",
         hint=_command(tools, libraries),
@@ -59,11 +61,16 @@ def check_program(program: Path, entry: CatalogEntry) -> None:
     Raises:
         ProvisionError: the loader says "not found" for some.
     """
-    ldd = shutil.which("ldd")
-    if ldd is None:
-        return
-    done = subprocess.run([ldd, str(program)], capture_output=True, text=True, check=False)
-    lost = [line.split()[0] for line in done.stdout.splitlines() if "not found" in line]
+    # As ldd does it, but by the program's own loader, which may be another than this machine's.
+    done = subprocess.run(
+        [str(program), "--version"],
+        env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).splitlines()
+    lost = [line.split()[0] for line in said if "=> not found" in line]
     if lost:
         known = [library for library in entry.libraries if library.soname in lost]
         raise ProvisionError(
@@ -83,9 +90,9 @@ def _check_machine(entry: CatalogEntry) -> None:
         )
 
 
-def _command(tools: Iterable[str], libraries: Iterable[Library]) -> str:
+def _command(tools: Iterable[Tool], libraries: Iterable[Library]) -> str:
     """What to type, with the newer package names where Debian changed them."""
-    packages = ["maven" for _ in tools] + [library.package for library in libraries]
+    packages = [tool.package for tool in tools] + [library.package for library in libraries]
     command = f"apt-get install -y {' '.join(packages)}"
     notes = [
         f"Debian 13 calls {old} {RENAMED[old]}; if its library is named {old_name}t64, make a link "

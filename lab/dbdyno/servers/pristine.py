@@ -20,8 +20,8 @@ from dbdyno.servers import copying, places, process, provision, settings
 from dbdyno.servers.bootstrap import system_tables_sql
 from dbdyno.servers.catalog import CatalogEntry
 from dbdyno.servers.families import Family, family_of
-from dbdyno.servers.layout import Layout, layout_of
 from dbdyno.servers.process import ServerUser
+from dbdyno.servers.server_files import ServerFiles, files_of
 from dbdyno.servers.words import error_lines, printed_log
 
 INITIALISE_S_MAX: Final = 300
@@ -43,7 +43,7 @@ def pristine(
         ProvisionError: the cache cannot be used.
     """
     deciding = settings.at_initialisation(asked)
-    identity = json.dumps({"jar": entry.sha256, "settings": deciding}, sort_keys=True)
+    identity = json.dumps({"programs": entry.identity, "settings": deciding}, sort_keys=True)
     root = places.make_cache_folder("pristine")
     if not places.reachable(root, user):
         raise ProvisionError(
@@ -109,7 +109,7 @@ def _initialise(
     config = work.parent / "my.cnf"  # holds no secret; the server only reads it
     config.write_text(settings.render({**QUIET, **deciding, **where}, _family(entry)))
     config.chmod(0o644)
-    running = _spawn(entry, layout_of(home), config, user, work)
+    running = _spawn(entry, files_of(home / entry.program), config, user, work)
     try:
         code: int | None = running.wait(INITIALISE_S_MAX)
     except subprocess.TimeoutExpired:
@@ -127,7 +127,7 @@ def _initialise(
 
 
 def _spawn(
-    entry: CatalogEntry, found: Layout, config: Path, user: ServerUser | None, work: Path
+    entry: CatalogEntry, found: ServerFiles, config: Path, user: ServerUser | None, work: Path
 ) -> subprocess.Popen[bytes]:
     fed, order = process.NOTHING, "--initialize-insecure"
     if _family(entry).initialised_by == "bootstrap":

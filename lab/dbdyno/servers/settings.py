@@ -17,7 +17,7 @@ from dbdyno.errors import UsageError
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers.catalog import CatalogEntry
 from dbdyno.servers.families import REDO_CAPACITY, REDO_PAIR, Family, family_of
-from dbdyno.servers.layout import layout_of
+from dbdyno.servers.server_files import files_of
 
 COMMON: Final[Mapping[str, str]] = {
     "innodb_buffer_pool_size": "256M",
@@ -40,6 +40,7 @@ COMMON: Final[Mapping[str, str]] = {
     "character_set_server": "utf8mb4",
     "collation_server": "utf8mb4_general_ci",
 }
+BINLOGGED: Final = {"binlog_format": "ROW", "binlog_checksum": "CRC32"}  # not so by default in all
 FORMAT: Final = (  # what decides the bytes of a data directory
     "innodb_page_size",
     "innodb_data_file_path",
@@ -99,6 +100,8 @@ def _common(entry: CatalogEntry, own: Mapping[str, str]) -> dict[str, str]:
     common = {**COMMON, **family.common}
     if family.redo is not REDO_CAPACITY or not REDO_PAIR.keys() & own.keys():
         common |= family.redo  # a capacity would silently overrule the old pair
+    if own.get("log_bin", "OFF").lower() not in OFF_WORDS:
+        common |= BINLOGGED
     if "character_set_server" in own:
         del common["collation_server"]  # may not fit the user's character set
     return common
@@ -155,7 +158,7 @@ def at_initialisation(settings: Mapping[str, str]) -> dict[str, str]:
 
 def places_of(entry: CatalogEntry, home: Path, work: Path, socket: Path) -> dict[str, str]:
     """The settings that say where an instance's files are; they belong to the lab."""
-    found = layout_of(home)
+    found = files_of(home / entry.program)
     owned = {
         "basedir": found.base,
         "datadir": work / "data",

@@ -18,9 +18,9 @@ from dbdyno.servers import process, settings
 from dbdyno.servers.accounts import accounts_sql
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.families import family_of
-from dbdyno.servers.layout import layout_of
 from dbdyno.servers.mysql import MysqlServer, PortTakenError, Site
 from dbdyno.servers.process import LOOPBACK, ServerUser
+from dbdyno.servers.server_files import files_of
 from dbdyno.servers.words import printed_log
 
 LOAD_USER: Final = "dbdyno"
@@ -70,7 +70,7 @@ def _start_on(site: Site, port: int) -> MysqlServer:
     try:
         _write(passwords, accounts_sql(site.entry, root, load), site.user)
         config = _write(site.work / "my.cnf", _configuration(site, endpoint, passwords), site.user)
-        found, log = layout_of(site.home), printed_log(site.work)
+        found, log = files_of(site.home / site.entry.program), printed_log(site.work)
         command = [str(found.program), f"--defaults-file={config}"]
         running = process.spawn(
             command, site.work, site.user, log, libraries=found.libraries, place=site.place

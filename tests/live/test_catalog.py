@@ -1,0 +1,123 @@
+"""Every MySQL and MariaDB of the catalog, for real: got, made, proven, loaded, kept and stopped.
+
+One pass through a server's life for each row. What is compared with known values is what decides a
+fair comparison: whatever the version has by itself, these are alike in all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from dbdyno import _engine, servers
+from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.catalog import CATALOG, CatalogEntry
+from dbdyno.servers.families import family_of
+from real_server import login
+
+pytestmark = pytest.mark.live
+ROWS = [entry for entry in CATALOG if entry.product in {"mysql", "mariadb"}]
+SMALL = {"innodb_buffer_pool_size": "128M", "max_connections": 200}
+TABLE = {"tables": 1, "table_size": 2000}
+FILLED = {**TABLE, "seed": 3, "threads": 2}
+ALIKE = {  # as any of them shows it: first the name, then all that means the same
+    "innodb_flush_log_at_trx_commit": {"1"},
+    "innodb_flush_method": {"O_DIRECT"},
+    "log_bin": {"OFF"},
+    "performance_schema": {"OFF"},
+    "character_set_server": {"utf8mb4"},
+    "query_cache_type": {"OFF", None},
+    "innodb_snapshot_isolation": {"OFF", None},
+    "gtid_mode": {"OFF", None},
+    "have_ssl": {"DISABLED", None},
+}
+
+BINLOGGED = {
+    "log_bin": "ON",
+    "sync_binlog": "1",
+    "binlog_format": "ROW",
+    "binlog_checksum": "CRC32",
+}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that the servers' user may enter (pytest's own are closed)."""
+    with TemporaryDirectory(prefix="dbdyno-catalog-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.reference)
+def test_a_row_runs_and_its_data_comes_back_under_other_settings(
+    entry: CatalogEntry, folder: Path
+) -> None:
+    spec = ServerSpec("row", entry.reference, {**SMALL, **small_redo(entry)})
+    instance = servers.instance(spec, folder / "row", lambda text: None)
+    try:
+        server = instance.start()
+        assert server.version().startswith(entry.version)
+        proves_what_is_alike(server)
+        before = loads_and_runs(server)
+        server.stop()
+        instance.snapshot()
+        instance.restore()
+        again = instance.start({"log_bin": True})
+        assert again.ask("SELECT COUNT(*), MIN(id) FROM sbtest.sbtest1") == before
+        shown = again.settings()
+        assert {name: shown[name] for name in BINLOGGED} == BINLOGGED
+        os.kill(again.pid, signal.SIGKILL)  # its data goes anyway
+        os.waitid(os.P_PID, again.pid, os.WEXITED | os.WNOWAIT)
+    finally:
+        instance.close()
+
+
+def small_redo(entry: CatalogEntry) -> dict[str, str]:
+    """Less to write for each row, under the names of its version."""
+    redo = family_of(entry.product, entry.version_numbers).redo
+    return {name: "64M" for name in redo if name != "innodb_log_files_in_group"}
+
+
+def proves_what_is_alike(server: Server) -> None:
+    shown = server.settings()
+    assert {name: shown.get(name) for name in ALIKE if shown.get(name) not in ALIKE[name]} == {}
+    assert shown.get("transaction_isolation", shown.get("tx_isolation")) == "REPEATABLE-READ"
+    accounts = set(server.ask("SELECT User, Host FROM mysql.user"))
+    strangers = {name for name in accounts if not name[0].startswith(("mysql.", "mariadb."))}
+    assert strangers == {("root", "localhost"), ("dbdyno", "%")}
+    with pytest.raises(RuntimeError) as caught:
+        _engine.prepare(json.dumps({**login(server), **FILLED, "password": ""}), None, stop())
+    assert json.loads(str(caught.value))["code"] == 1045
+
+
+def loads_and_runs(server: Server) -> list[tuple[str, ...]]:
+    """A second of load: what the engine says it did is what the server counted; rows afterwards."""
+    filled = json.loads(_engine.prepare(json.dumps({**login(server), **FILLED}), None, stop()))
+    assert filled["rows"] == 2000
+    spec = {
+        **login(server),
+        "connections": 4,
+        "warmup_s": 0,
+        "window_s": 1,
+        "interval_s": 0.5,
+        "seed": 5,
+        "workload": {"name": "oltp_read_write", "options": TABLE},
+    }
+    before = server.status()
+    record = json.loads(_engine.run(json.dumps(spec), None, stop()))
+    assert record["failure"] is None
+    events = sum(interval["events"] for interval in record["intervals"])
+    deleted = server.status()["Com_delete"] - before["Com_delete"]
+    assert events > 20
+    assert events <= deleted <= events + sum(i["restarts"] for i in record["intervals"]) + 8
+    return server.ask("SELECT COUNT(*), MIN(id) FROM sbtest.sbtest1")
+
+
+def stop() -> _engine.Stop:
+    return _engine.Stop()

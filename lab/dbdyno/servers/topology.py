@@ -21,7 +21,7 @@ from dbdyno.plan_settings import OptionValue
 from dbdyno.servers import network, process
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.catalog import CatalogEntry
-from dbdyno.servers.layout import layout_of
+from dbdyno.servers.server_files import files_of
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.network import Network, wanted
 from dbdyno.servers.process import HERE, Place
@@ -174,7 +174,7 @@ def _group_port(place: Place) -> int:
 
 
 def _check_plugins(entry: CatalogEntry, home: Path, files: tuple[str, ...]) -> None:
-    folder = layout_of(home).plugins
+    folder = files_of(home / entry.program).plugins
     missing = [name for name in files if folder is None or not (folder / name).is_file()]
     if missing:
         raise UsageError(

@@ -18,6 +18,7 @@ MYSQL_PUBLIC_KEY: Final = (8, 0, 4)
 MYSQL_NEW_WORDS: Final = (8, 0, 26)
 MARIADB_SEMISYNC: Final = (10, 3)  # built into the server; a plugin before
 MARIADB_ASKS_TLS: Final = (11, 3)  # a replica wants TLS unless told not to
+MYSQL_ASKS_TLS: Final = (8, 4)
 MARIADB: Final = "mariadb"
 MYSQL_KIND: Final = ("mysql", "greatsql", "percona")
 
@@ -65,7 +66,7 @@ class Words:
         if self.public_key:
             terms.append(f"GET_{key}_PUBLIC_KEY=1")
         if self.tls_refused:
-            terms.append("MASTER_SSL=0")
+            terms.append(f"{key}_SSL=0")
         return f"{verb} {', '.join(terms)}"
 
     def order(self, verb: str) -> str:
@@ -119,7 +120,7 @@ def words_of(reference: str, product: str, version: tuple[int, ...], plan: Topol
         plugins = ("semisync_master.so", "semisync_slave.so")
         return Words(False, "master", "slave", plugins, public_key=version >= MYSQL_PUBLIC_KEY)
     plugins = ("semisync_source.so", "semisync_replica.so")
-    return Words(False, "source", "replica", plugins, public_key=True)
+    return Words(False, "source", "replica", plugins, True, version >= MYSQL_ASKS_TLS)
 
 
 def _refusal(reference: str, wanted: str, reason: str, instead: str) -> UsageError:

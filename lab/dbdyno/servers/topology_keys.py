@@ -57,13 +57,17 @@ def member_keys(
 
 def group_keys(name: str, addresses: list[str], number: int) -> dict[str, OptionValue]:
     """For a member of the group `name`, whose members talk at `addresses` (host:port)."""
+    hosts = [address.rpartition(":")[0] for address in addresses]
     return {
         "group_replication_group_name": name,
         "group_replication_start_on_boot": "OFF",
         "group_replication_local_address": addresses[number],
         "group_replication_group_seeds": ",".join(addresses),
+        "group_replication_ip_allowlist": ",".join(dict.fromkeys(hosts)),
+        "group_replication_ssl_mode": "DISABLED",  # required from 8.4 on; no server here has TLS
+        "group_replication_recovery_use_ssl": "OFF",
         "group_replication_recovery_get_public_key": "ON",
-        "report_host": addresses[number].rpartition(":")[0],
+        "report_host": hosts[number],
     }
 
 

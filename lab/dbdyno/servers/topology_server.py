@@ -111,8 +111,11 @@ class TopologyServer:
         return time.monotonic() - began
 
     def _end_sendings(self) -> None:
-        """Ends the threads that send to replicas: a primary waits 8 s for idle ones."""
+        """Ends the threads that send to replicas, for whose idle ones a primary waits 8 s."""
         with suppress(ServerError):
+            if self._links.plan.replication == "semisync":
+                off = self._links.words.variable("source", "enabled")
+                self._primary.ask(f"SET GLOBAL {off} = OFF")
             for number, *_, command in (row[:5] for row in self._primary.ask("SHOW PROCESSLIST")):
                 if command.startswith("Binlog Dump"):
                     self._primary.ask(f"KILL {number}")

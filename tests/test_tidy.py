@@ -20,7 +20,7 @@ ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
     "cli": "bench report sysbench servers judge store plan_file plan measurement metric errors "
     "_engine",
-    "bench": "servers store plan measurement metric errors _engine",
+    "bench": "servers store plan measurement metric steady errors _engine",
     "report": "judge plan measurement metric errors _engine",
     "sysbench": "errors _engine",
     "servers": "plan errors",
@@ -30,6 +30,7 @@ ARROWS: dict[str, str] = {
     "plan": "measurement errors _engine",
     "measurement": "metric errors _engine",
     "metric": "errors",
+    "steady": "",
     "errors": "",
     "_engine": "",
 }
@@ -38,6 +39,7 @@ FILES_OF_ROOMS = {
     "cli_compare": "cli",
     "cli_flow": "cli",
     "cli_options": "cli",
+    "measurement_parts": "measurement",
     "plan_settings": "plan",
     "replication": "plan",
     "plan_file_mistakes": "plan_file",

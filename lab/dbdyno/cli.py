@@ -54,13 +54,14 @@ def compare(
     prepared: options.Prepared = True,
     distribution: options.Distribution = "uniform",
     resume: options.ResumeRun = None,
+    retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
     """Measure systems side by side, a verdict on each cell."""
     if resume is not None:
         _refuse_beside_resume(context)
-        return cli_flow.resume(resume, workspace, output)
+        return cli_flow.resume(resume, workspace, output, retry=retry)
     typed = cli_compare.CompareOptions(
         systems=tuple(systems or ()),
         workloads=tuple(workload or ("oltp_read_write",)),
@@ -102,13 +103,14 @@ def _refuse_beside_resume(context: typer.Context) -> None:
 def run(
     plan: options.PlanFile,
     resume: options.ResumePlan = False,
+    retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
     """Run a plan file."""
     asked = plan_file.read(plan, _engine.workloads(), servers.check)
     if resume:
-        return cli_flow.resume_plan(asked, workspace, output)
+        return cli_flow.resume_plan(asked, workspace, output, retry=retry)
     return cli_flow.begin(asked, workspace, _command_line(), output)
 
 

@@ -22,7 +22,7 @@ TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
 WORKSPACE: Final = Path("dbdyno-runs")
-IN_A_RESUME: Final = frozenset({"resume", "workspace", "output"})
+IN_A_RESUME: Final = frozenset({"resume", "retry", "workspace", "output"})
 """Options of `compare` that mean something to a run whose plan is stored."""
 
 
@@ -88,6 +88,10 @@ ResumeRun = Annotated[
 ]
 ResumePlan = Annotated[
     bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
+]
+Retry = Annotated[
+    bool,
+    typer.Option("--retry", help="With --resume: try cells again that could not be run."),
 ]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan file.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]

@@ -28,6 +28,7 @@ __all__ = [
     "get",
     "instance",
     "known",
+    "product_of",
 ]
 
 
@@ -51,6 +52,12 @@ class KnownServer:
 def check(reference: str) -> None:
     """UnknownSystemError, listing those known, unless the catalog has the reference; no I/O."""
     find(reference)
+
+
+def product_of(reference: str) -> tuple[str, str]:
+    """Product and version of a reference; UnknownSystemError if the catalog lacks it; no I/O."""
+    entry = find(reference)
+    return entry.product, entry.version
 
 
 def known() -> list[KnownServer]:

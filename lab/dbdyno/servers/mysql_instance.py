@@ -19,10 +19,10 @@ from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan_settings import OptionValue
-from dbdyno.servers import copying, places, process, settings, starting
+from dbdyno.servers import checksums, copying, places, process, settings, starting
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.catalog import CatalogEntry
-from dbdyno.servers.mysql import MysqlServer, Site
+from dbdyno.servers.mysql import DATABASE, MysqlServer, Site
 from dbdyno.servers.pristine import pristine
 from dbdyno.servers.process import HERE, Place
 
@@ -110,6 +110,7 @@ class MysqlInstance:
             shutil.rmtree(self._copy, ignore_errors=True)
             self._copy.mkdir(mode=0o700)
             copying.copy_tree(self._data, self._copy / "data", owner=None)
+            checksums.keep(self._copy / "data", self._copy / checksums.FILE)
             with (self._copy / MARKER).open("w") as marker:
                 json.dump(self._identity(), marker)
                 marker.flush()
@@ -118,12 +119,13 @@ class MysqlInstance:
     def has_snapshot(self) -> bool:
         """Whether a complete snapshot of this very server and format exists."""
         try:
-            return bool(json.loads((self._copy / MARKER).read_text()) == self._identity())
+            told = json.loads((self._copy / MARKER).read_text())
+            return bool(told == self._identity() and (self._copy / checksums.FILE).is_file())
         except (OSError, ValueError):
             return False
 
     def restore(self) -> None:
-        """The data directory becomes the snapshot again; ServerError if there is none."""
+        """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
         self._must_be_stopped("restored")
         if not self.has_snapshot():
             raise ServerError(f"{self.spec.label}: there is no snapshot to restore")
@@ -131,7 +133,14 @@ class MysqlInstance:
         with self._told("restored"):
             self._make_work()
             copying.copy_tree(self._copy / "data", self._data, self._site.user)
+            checksums.compare(self.spec.label, self._data, self._copy / checksums.FILE)
             (self._data / "auto.cnf").unlink(missing_ok=True)  # each server has an id of its own
+
+    def data_bytes(self) -> int:
+        """Bytes on disk of the loaded tables and their indexes; ServerError without a snapshot."""
+        if not self.has_snapshot():
+            raise ServerError(f"{self.spec.label}: there is no snapshot to measure")
+        return copying.occupied_bytes(self._copy / "data" / DATABASE)
 
     def close(self) -> None:
         """Stop the server if it runs and remove the working data; a snapshot stays.

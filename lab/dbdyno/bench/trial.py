@@ -29,7 +29,7 @@ from dbdyno.errors import LoadError
 from dbdyno.measurement import Measurement, Phase, ServerFacts, Trial, WatchSample
 from dbdyno.plan import Plan
 from dbdyno.servers import process
-from dbdyno.servers.base import Replicated, Server
+from dbdyno.servers.base import Server
 
 INTERRUPTED: Final = "interrupted by the user"
 PATIENCE_S: Final = 120.0
@@ -37,8 +37,6 @@ PATIENCE_S: Final = 120.0
 DEATH_S: Final = 1.0
 """A server whose connections broke may need that long to be dead for everyone."""
 LAST_WORDS_MAX: Final = 2000
-CATCH_UP_S: Final = 60.0
-"""How long replicas may take to apply what the trial before left them."""
 
 OnInterval = Callable[[Mapping[str, Any]], None]
 
@@ -65,8 +63,6 @@ def run_trial(
         LoadError: the load could not begin.
         ServerError: the server could not be asked for its version and settings.
     """
-    if isinstance(server, Replicated):
-        server.catch_up(CATCH_UP_S)  # a replica still behind then is told by the readings
     started_at = datetime.now().astimezone().isoformat("T", "milliseconds")
     version, settings = server.version(), server.settings()
     bracket = Bracket(server, plan.trial.warmup_s, plan.trial.window_s)

@@ -109,6 +109,10 @@ class Server(Protocol):
 class Replicated(Protocol):
     """What a server with replicas behind it owes besides."""
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes of the primary and its replicas."""
+
     def replication(self) -> dict[str, float]:
         """How replication stands, by the names of `dbdyno.replication`; ServerError if unknown."""
 

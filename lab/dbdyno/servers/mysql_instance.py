@@ -20,9 +20,10 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers import checksums, copying, places, process, settings, starting
+from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.catalog import CatalogEntry
-from dbdyno.servers.mysql import DATABASE, MysqlServer, Site
+from dbdyno.servers.mysql import MysqlServer, Site
 from dbdyno.servers.pristine import pristine
 from dbdyno.servers.process import HERE, Place
 

@@ -21,10 +21,10 @@ from dbdyno.plan_settings import OptionValue
 from dbdyno.servers import network, process
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.catalog import CatalogEntry
-from dbdyno.servers.server_files import files_of
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.network import Network, wanted
 from dbdyno.servers.process import HERE, Place
+from dbdyno.servers.server_files import files_of
 from dbdyno.servers.topology_keys import (
     group_keys,
     loading_keys,
@@ -34,7 +34,7 @@ from dbdyno.servers.topology_keys import (
 )
 from dbdyno.servers.topology_links import Links
 from dbdyno.servers.topology_server import TopologyServer
-from dbdyno.servers.topology_words import Words, words_of
+from dbdyno.servers.topology_words import MARIADB, MYSQL_KIND, Words, words_of
 
 REPLICA: Final = "replica-{}"
 UNUSED: Final = Words(mariadb=False, source="source", replica="replica")
@@ -48,6 +48,12 @@ def check(spec: ServerSpec, entry: CatalogEntry) -> None:
         UsageError: this product or version cannot.
         ServerError: this machine cannot delay the network.
     """
+    if entry.product not in (MARIADB, *MYSQL_KIND):
+        raise UsageError(
+            f"{entry.reference} cannot have replicas or a delayed network",
+            wanted=f"one of {', '.join((MARIADB, *MYSQL_KIND))}",
+            hint="leave topology and network out for it",
+        )
     _words(spec, entry)
     network.check(spec.network)
 
@@ -121,6 +127,10 @@ class TopologyInstance:
         self._primary.restore()
         for replica in self._replicas:
             replica.restore()
+
+    def data_bytes(self) -> int:
+        """Bytes on disk of the primary's loaded tables; ServerError without a snapshot."""
+        return self._primary.data_bytes()
 
     def close(self) -> None:
         """Stop what runs, remove working data and network; a snapshot stays."""

@@ -36,6 +36,7 @@ class TopologyServer:
         self.credentials = primary.credentials
         self.database = primary.database
         self.replicas = tuple(replicas)
+        self.pids = (primary.pid, *(replica.pid for replica in replicas))
         self._primary = primary
         self._links = links
 

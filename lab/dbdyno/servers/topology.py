@@ -83,6 +83,7 @@ class TopologyInstance:
             shutil.rmtree(left, ignore_errors=True)
         self._files = (entry, home)
         self._replicas: list[MysqlInstance] = []
+        self._server: TopologyServer | None = None
         self._network: Network | None = None
         self._group = str(uuid.uuid4())
         self._report = report
@@ -112,7 +113,8 @@ class TopologyInstance:
                 self._report(f"{self.spec.label}: joining {plan.replicas} replicas")
                 self._links.join(running[0], running[1:])
             started.pop_all()
-        return TopologyServer(running[0], running[1:], self._links, client)
+        self._server = TopologyServer(running[0], running[1:], self._links, client)
+        return self._server
 
     def snapshot(self) -> None:
         """Copy the stopped primary's data aside; it is what all begin with."""
@@ -139,6 +141,8 @@ class TopologyInstance:
                 stack.callback(self._network.close)
             for member in (self._primary, *self._replicas):
                 stack.callback(member.close)
+            if self._server is not None and self._server.alive():
+                self._server.stop()
         for replica in self._replicas:
             shutil.rmtree(replica.folder, ignore_errors=True)
 

@@ -15,9 +15,11 @@ from dbdyno.errors import UsageError
 from dbdyno.servers import (
     container_program,
     endpoint_reference,
+    network,
     postgres_settings,
     provision,
     settings,
+    topology,
 )
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
@@ -27,6 +29,7 @@ from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.obtaining import entry_before, obtain
 from dbdyno.servers.postgres_instance import PostgresInstance
+from dbdyno.servers.topology import TopologyInstance
 
 __all__ = [
     "Credentials",
@@ -158,6 +161,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
+    if network.wanted(spec.network):
+        _refuse_a_network_of_others(spec)
     if is_endpoint(spec.reference):
         return EndpointInstance(spec, folder, report)
     if container_program.is_container(spec.reference):
@@ -166,6 +171,21 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
     if row is not None:  # a mistake is told before anything is fetched
         reading = postgres_settings if row.product == POSTGRES else settings
         reading.effective(row, spec.settings)
+        if spec.topology.replicas or network.wanted(spec.network):
+            topology.check(spec, row)
     entry, home = obtain(spec.reference, report)
+    if spec.topology.replicas or network.wanted(spec.network):
+        topology.check(spec, entry)
+        return TopologyInstance(spec, entry, home, folder, report)
     kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
     return kind(spec, entry, home, folder, report)
+
+
+def _refuse_a_network_of_others(spec: ServerSpec) -> None:
+    """UsageError where the lab does not make the server's network and so cannot delay it."""
+    if is_endpoint(spec.reference) or container_program.is_container(spec.reference):
+        raise UsageError(
+            f"{spec.label}: dbdyno can delay the network of servers that it starts itself only",
+            found=spec.reference,
+            hint="leave network out of the plan, or delay the network yourself and say so in it",
+        )

@@ -33,8 +33,9 @@ from bench.programs import dbdyno, finished
 from dbdyno import plan_file, servers
 from dbdyno.bench import trials_of
 from dbdyno.measurement import Cell
-from dbdyno.plan import Plan, SystemPlan, cells, known_workloads
+from dbdyno.plan import Plan, cells, known_workloads
 from dbdyno.plan_settings import combinations
+from dbdyno.plan_systems import SystemPlan
 from dbdyno.servers import bundles
 from dbdyno.servers.base import Instance, Server, ServerSpec
 

@@ -29,7 +29,8 @@ from dbdyno.measurement_watch import (
     StatusSeries,
     WatchSample,
 )
-from dbdyno.plan import DesignPlan, LoadPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
+from dbdyno.plan import DesignPlan, LoadPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan_systems import SystemPlan
 
 A = "mysql:5.7.22"
 B = "mysql:8.0.15"

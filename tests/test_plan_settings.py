@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dbdyno.plan import LoadPlan, Plan, SystemPlan, WorkloadPlan, cells
+from dbdyno.plan import LoadPlan, Plan, WorkloadPlan, cells
 from dbdyno.plan_settings import SettingsPlan, axes, combinations, setting_names
+from dbdyno.plan_systems import SystemPlan
 
 BOTH = SettingsPlan(
     buffer_pool=("25%", "1G"),

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
-from dbdyno.plan import NOT_COMPARED, Plan, label_of
+from dbdyno.plan import NOT_COMPARED, Plan
+from dbdyno.plan_systems import label_of
 
 SOURCE: Final = "the command line"
 PLACES: Final[Mapping[tuple[str, ...], str]] = {

@@ -16,8 +16,9 @@ from dbdyno.bench.order import arms
 from dbdyno.errors import UsageError
 from dbdyno.judge import power
 from dbdyno.judge.checks_design import BLOCKS_MIN
-from dbdyno.plan import Plan, SystemPlan, cells
+from dbdyno.plan import Plan, cells
 from dbdyno.plan_settings import DEFAULT, OptionValue, setting_names
+from dbdyno.plan_systems import SystemPlan
 from dbdyno.progress import duration
 from dbdyno.servers.settings import normalise
 

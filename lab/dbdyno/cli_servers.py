@@ -16,7 +16,7 @@ import typer
 from dbdyno import cli_options as options
 from dbdyno import servers
 from dbdyno.errors import UsageError
-from dbdyno.plan import label_of
+from dbdyno.plan_systems import label_of
 from dbdyno.servers import kept, shell
 from dbdyno.servers.kept import KeptServer
 

@@ -14,11 +14,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanMistake, UsageError
-from dbdyno.plan import LABEL_PATTERN, NOT_COMPARED, Plan
+from dbdyno.plan import NOT_COMPARED, Plan
 from dbdyno.plan_file_scale import SCALES
 from dbdyno.plan_file_sugar import TIMES
 from dbdyno.plan_file_yaml import Document, Path, place
 from dbdyno.plan_settings import AXIS_PATTERN, VALUE_PATTERN
+from dbdyno.plan_systems import LABEL_PATTERN
 
 WORKLOAD_OPTIONS = frozenset(
     {

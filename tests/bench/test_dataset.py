@@ -10,7 +10,8 @@ from tests.bench.test_runner import Progress, World, small, start, store  # noqa
 from dbdyno.bench import dataset
 from dbdyno.bench.dataset import folder_of
 from dbdyno.errors import LoadError, ServerError
-from dbdyno.plan import DatasetPlan, SystemPlan
+from dbdyno.plan import DatasetPlan
+from dbdyno.plan_systems import SystemPlan
 
 
 def test_folders_are_short_and_safe_for_sockets(tmp_path):

@@ -19,8 +19,9 @@ from dbdyno.errors import (
     UnknownSystemError,
 )
 from dbdyno.metric import BY_NAME
-from dbdyno.plan import DatasetPlan, SystemPlan
+from dbdyno.plan import DatasetPlan
 from dbdyno.plan_settings import SettingsPlan
+from dbdyno.plan_systems import SystemPlan
 from dbdyno.store import Store
 
 A, B = making.A, making.B

@@ -8,7 +8,8 @@ from tests.making import A
 from dbdyno.judge import checks_control
 from dbdyno.judge.finding import Level
 from dbdyno.metric import TABLE
-from dbdyno.plan import Plan, SystemPlan
+from dbdyno.plan import Plan
+from dbdyno.plan_systems import SystemPlan
 
 
 def plan() -> Plan:

@@ -9,7 +9,7 @@ from tests.making import A, B
 from dbdyno.judge import checks_design
 from dbdyno.judge.finding import Level
 from dbdyno.measurement import Measurement
-from dbdyno.plan import SystemPlan
+from dbdyno.plan_systems import SystemPlan
 
 
 def with_seed(made: Measurement, seed: int) -> Measurement:

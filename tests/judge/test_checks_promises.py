@@ -6,7 +6,7 @@ from tests.making import A, B
 
 from dbdyno.judge.checks_promises import unequal_durability, unequal_memory
 from dbdyno.judge.finding import Level
-from dbdyno.plan import SystemPlan
+from dbdyno.plan_systems import SystemPlan
 
 PLAN = making.plan()
 POOL = "innodb_buffer_pool_size"

@@ -11,7 +11,8 @@ from dbdyno.judge import checks_replication as checks
 from dbdyno.judge.audit import examine
 from dbdyno.judge.checks_machine import other_processes
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.plan import Plan, SystemPlan, TopologyPlan
+from dbdyno.plan import Plan
+from dbdyno.plan_systems import SystemPlan, TopologyPlan
 
 SOUND = {
     replication.REPLICAS_RUNNING: 1.0,

@@ -8,7 +8,7 @@ from tests.making import A, B
 
 from dbdyno.judge.checks_settings import changed_versions, unequal_settings
 from dbdyno.judge.finding import Level
-from dbdyno.plan import SystemPlan
+from dbdyno.plan_systems import SystemPlan
 
 PLAN = making.plan()
 

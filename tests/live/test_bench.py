@@ -22,15 +22,8 @@ from dbdyno import bench
 from dbdyno.errors import Interrupted
 from dbdyno.measurement import Measurement, Phase, Trial
 from dbdyno.metric import BY_NAME
-from dbdyno.plan import (
-    DatasetPlan,
-    DesignPlan,
-    LoadPlan,
-    Plan,
-    SystemPlan,
-    TrialPlan,
-    WorkloadPlan,
-)
+from dbdyno.plan import DatasetPlan, DesignPlan, LoadPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan_systems import SystemPlan
 from dbdyno.store import Store
 
 pytestmark = pytest.mark.live

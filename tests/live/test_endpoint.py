@@ -12,15 +12,8 @@ from tests.bench.fakes import Progress
 from dbdyno import bench
 from dbdyno.errors import ServerError
 from dbdyno.judge import judge
-from dbdyno.plan import (
-    DatasetPlan,
-    DesignPlan,
-    LoadPlan,
-    Plan,
-    SystemPlan,
-    TrialPlan,
-    WorkloadPlan,
-)
+from dbdyno.plan import DatasetPlan, DesignPlan, LoadPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan_systems import SystemPlan
 from dbdyno.servers.base import Server
 from dbdyno.store import Store
 from real_server import started

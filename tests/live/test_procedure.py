@@ -23,11 +23,11 @@ from dbdyno.plan import (
     LoadPlan,
     Plan,
     ProcedurePlan,
-    SystemPlan,
     TrialPlan,
     WorkloadPlan,
 )
 from dbdyno.plan_settings import SettingsPlan
+from dbdyno.plan_systems import SystemPlan
 from dbdyno.store import Store
 
 pytestmark = pytest.mark.live

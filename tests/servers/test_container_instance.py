@@ -5,7 +5,7 @@ from tests.servers.docker_on_path import IMAGE, REFERENCE, Docker
 
 from dbdyno import servers
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan import TopologyPlan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.servers import container, container_instance, endpoint, readback
 from dbdyno.servers.base import ServerSpec
 

@@ -2,7 +2,7 @@ import pytest
 
 from dbdyno import servers
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan import TopologyPlan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.servers import endpoint_instance as module
 from dbdyno.servers.base import ServerSpec
 

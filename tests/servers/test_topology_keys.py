@@ -3,7 +3,7 @@
 import pytest
 
 from dbdyno.errors import UsageError
-from dbdyno.plan import TopologyPlan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.servers.topology_keys import (
     group_keys,
     loading_keys,

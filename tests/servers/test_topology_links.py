@@ -6,7 +6,7 @@ import pytest
 from tests.servers.fake_members import FOLLOWS, STOPPED, FakeMember
 
 from dbdyno.errors import ServerError
-from dbdyno.plan import TopologyPlan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.servers import topology_links
 from dbdyno.servers.topology_links import Links
 from dbdyno.servers.topology_words import words_of

@@ -9,7 +9,7 @@ from tests.servers.fake_members import FOLLOWS, STOPPED, FakeMember
 
 from dbdyno import replication
 from dbdyno.errors import ServerError
-from dbdyno.plan import TopologyPlan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.servers.base import Replicated
 from dbdyno.servers.topology_links import Links
 from dbdyno.servers.topology_server import TopologyServer

@@ -16,7 +16,8 @@ from dbdyno.bench.engine_process import FINAL, EngineProcess
 from dbdyno.bench.lab import Lab
 from dbdyno.bench.load_spec import cleanup_spec, dataset_hash, prepare_spec
 from dbdyno.errors import DbdynoError, ServerError
-from dbdyno.plan import Plan, SystemPlan
+from dbdyno.plan import Plan
+from dbdyno.plan_systems import SystemPlan
 from dbdyno.servers.base import Instance, Server
 
 WRITTEN_OUT_S: Final = 3600.0

@@ -21,7 +21,8 @@ from dbdyno.bench.order import arms, trials_of
 from dbdyno.bench.progress import Progress
 from dbdyno.bench.setting import wants_dataset_bytes
 from dbdyno.errors import CellError, DbdynoError, Interrupted
-from dbdyno.plan import Plan, SystemPlan
+from dbdyno.plan import Plan
+from dbdyno.plan_systems import SystemPlan
 from dbdyno.run_lock import locked
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store import Store, StoredRun

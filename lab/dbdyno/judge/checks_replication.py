@@ -11,7 +11,8 @@ from typing import Final
 from dbdyno import replication
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement import Measurement
-from dbdyno.plan import Plan, TopologyPlan
+from dbdyno.plan import Plan
+from dbdyno.plan_systems import TopologyPlan
 
 BEHIND_S_MAX: Final = 1.0
 """Replicas that are that much of the window's commits behind do not keep up with the load."""

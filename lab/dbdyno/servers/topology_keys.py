@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.plan import TopologyPlan
 from dbdyno.plan_settings import OptionValue
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.servers.settings import OFF_WORDS, normalise
 from dbdyno.servers.topology_words import Words
 

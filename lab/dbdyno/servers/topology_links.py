@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.plan import TopologyPlan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.servers.base import Credentials, Server
 from dbdyno.servers.topology_words import Words
 

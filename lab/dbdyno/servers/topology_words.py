@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.plan import TopologyPlan
+from dbdyno.plan_systems import TopologyPlan
 
 MYSQL_GTID: Final = (5, 7)
 MYSQL_PUBLIC_KEY: Final = (8, 0, 4)

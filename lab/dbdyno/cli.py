@@ -65,13 +65,14 @@ def compare(
     prepared: options.Prepared = True,
     distribution: options.Distribution = "uniform",
     resume: options.ResumeRun = None,
+    retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
     """Measure systems side by side, a verdict on each cell."""
     if resume is not None:
         _refuse_beside_resume(context)
-        return cli_flow.resume(resume, workspace, output)
+        return cli_flow.resume(resume, workspace, output, retry=retry)
     typed = cli_compare.CompareOptions(
         systems=tuple(systems or ()),
         workloads=tuple(workload or ("oltp_read_write",)),
@@ -115,6 +116,7 @@ def run(
     scale: options.Scale = "",
     budget: options.Budget = None,
     resume: options.ResumePlan = False,
+    retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
@@ -124,7 +126,7 @@ def run(
     if fit := cli_plan_words.in_budget(asked, fitted):
         _note(fit)
     if resume:
-        return cli_flow.resume_plan(fitted, workspace, output)
+        return cli_flow.resume_plan(fitted, workspace, output, retry=retry)
     return cli_flow.begin(fitted, workspace, _command_line(), output)
 
 

@@ -23,6 +23,7 @@ from dbdyno.judge import (
     checks_course,
     checks_design,
     checks_machine,
+    checks_procedure,
     checks_promises,
     checks_settings,
 )
@@ -36,13 +37,19 @@ TrialCheck = Callable[[Measurement, Plan], Finding | None]
 RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
 """Looks at all trials together, failed attempts included."""
 
-GATES: Final[tuple[TrialCheck, ...]] = (checks_course.trial_failed, checks_count.no_events)
+GATES: Final[tuple[TrialCheck, ...]] = (
+    checks_procedure.cell_cannot_run,
+    checks_course.trial_failed,
+    checks_count.no_events,
+)
 """Once one of these is void there is nothing left to look at."""
 
 TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     checks_course.server_restarted,
     checks_course.stall,
     checks_course.drift,
+    checks_procedure.step_undone,
+    checks_procedure.no_steady_state,
     checks_count.errors,
     checks_count.little_law,
     checks_count.statements_of_event,
@@ -55,6 +62,7 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
 
 RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_design.unequal_load,
+    checks_procedure.unequal_dataset,
     checks_design.repeated_trial,
     checks_design.incomplete_run,
     checks_design.few_blocks,

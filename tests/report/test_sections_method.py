@@ -31,6 +31,21 @@ def test_the_default_distribution_of_sysbench_is_told_from_others() -> None:
     )
 
 
+def test_a_scale_and_a_budget_are_told() -> None:
+    plan = making.plan(blocks=4)
+    design = plan.design.model_copy(update={"budget_s": 5400.0})
+    small = plan.model_copy(update={"scale": "small", "design": design})
+    items = sections_method.how_measured(small, []).parts[2]
+    assert isinstance(items, Items)
+    assert items.items[0] == "This is the scale small of its plan file."
+    assert any(
+        i.startswith("4 blocks, as many as fit into 1.5 h by forecast: ") for i in items.items
+    )
+    plain = sections_method.how_measured(plan, []).parts[2]
+    assert isinstance(plain, Items)
+    assert not any("scale" in item or "forecast" in item for item in plain.items)
+
+
 def test_a_system_that_never_ran_is_listed_as_such() -> None:
     systems = sections_method.how_measured(making.plan(), []).parts[0]
     assert isinstance(systems, Table)

@@ -42,6 +42,7 @@ FILES_OF_ROOMS = {
     "cli_plan": "cli",
     "cli_plan_words": "cli",
     "measurement_parts": "measurement",
+    "plan_parts": "plan",
     "plan_settings": "plan",
     "plan_file_mistakes": "plan_file",
     "plan_file_scale": "plan_file",

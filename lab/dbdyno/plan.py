@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from dbdyno import _engine
 from dbdyno.measurement import Cell, Noun
+from dbdyno.plan_parts import DistributionPlan, NetworkPlan, PublishedPlan
 from dbdyno.plan_settings import OptionValue, SettingsPlan, setting_names
 
 _FILLS_ITS_OWN = (
@@ -152,16 +153,6 @@ class DesignPlan(Noun):
     budget_s: Annotated[float, Field(gt=0)] | None = None
 
 
-class DistributionPlan(Noun):
-    """Which rows are touched.
-
-    Attributes:
-        name: sysbench's distributions; `uniform` unless said otherwise.
-    """
-
-    name: Literal["uniform", "gaussian", "special", "pareto", "zipfian"] = "uniform"
-
-
 class ProcedurePlan(Noun):
     """What is done anew before trials.
 
@@ -185,32 +176,6 @@ class ProcedurePlan(Noun):
     settle_cap_s: Annotated[float, Field(ge=0)] = 0
     prepared_statements: bool = True
     pin: tuple[int, ...] = ()
-
-
-class NetworkPlan(Noun):
-    """What the network adds to each round trip, in milliseconds; 0 for nothing.
-
-    Attributes:
-        client_ms: between the load and the server.
-        replica_ms: between a primary and each replica.
-    """
-
-    client_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
-    replica_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
-
-
-class PublishedPlan(Noun):
-    """The published experiment that a plan follows, so that a report can say what differs.
-
-    Attributes:
-        source: who published it, when, under which title.
-        setup: what it used, by topic: systems, machine, data, load, window, repeats…
-        differences: what this plan does otherwise whatever its scale, and why.
-    """
-
-    source: Annotated[str, Field(min_length=1)]
-    setup: dict[str, str] = {}
-    differences: tuple[str, ...] = ()
 
 
 class Plan(Noun):

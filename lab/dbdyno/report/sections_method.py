@@ -59,24 +59,20 @@ def _asked(plan: Plan) -> list[str]:
         if plan.procedure.restart == "block"
         else "for every cell"
     )
-    data = (
-        "on a restored dataset"
-        if plan.procedure.fresh_data == "start"
-        else "on the data as the run before left them"
-    )
+    data = "on a restored dataset " if plan.procedure.fresh_data == "start" else ""
     prepared = "prepared" if plan.procedure.prepared_statements else "plain"
     return [
         *([f"This is the scale {plan.scale} of its plan file."] if plan.scale else []),
         f"Dataset: {count(dataset.tables, 'table')} of {count(dataset.rows, 'row')} each.",
         f"Load: closed loop of {levels} connections, without pauses, {prepared} statements.",
         f"Rows are chosen by sysbench's {plan.distribution.name} distribution{_default(plan)}.",
-        f"Each trial: {_until_steady(plan)}{seconds(trial.warmup_s)} warm-up, which is recorded "
-        f"and not counted, then a window of {seconds(trial.window_s)}.",
+        f"Each trial: {seconds(trial.warmup_s)} warm-up, which is recorded and not counted, "
+        f"then a window of {seconds(trial.window_s)}.",
         f"{count(design.blocks, 'block')}{_fitted(plan)}: in each, every system runs next to the "
         f"others in time, in an order drawn from seed {plan.seed}; one seed gives every system of "
         "a block the same requests.",
         *_varied(plan),
-        f"A freshly started server {data} {anew}.",
+        f"A freshly started server {data}{anew}.",
         f"Margin: a difference of {share(design.margin)} in {PRIMARY.label} is what matters.",
     ]
 
@@ -86,27 +82,11 @@ def _fitted(plan: Plan) -> str:
     return "" if budget_s is None else f", as many as fit into {budget_s / 3600:.3g} h by forecast"
 
 
-def _until_steady(plan: Plan) -> str:
-    if not plan.trial.until_steady:
-        return ""
-    return f"load until it is steady, for {seconds(plan.trial.warmup_cap_s)} at most, then "
-
-
 def _varied(plan: Plan) -> list[str]:
-    """What is varied on every system alike, and what each start or trial begins with."""
-    varied = [
+    return [
         f"Varied on every system: {axis} ({', '.join(values)})."
         for axis, values in axes(plan.settings).items()
     ]
-    procedure = plan.procedure
-    steps = {
-        "The system's page cache is dropped before each start.": procedure.drop_caches,
-        "Binary logs are purged before each trial.": procedure.purge_binlogs,
-        f"Between trials the server may settle for {seconds(procedure.settle_cap_s)} at most.": (
-            procedure.settle_cap_s > 0
-        ),
-    }
-    return [*varied, *(text for text, is_asked in steps.items() if is_asked)]
 
 
 def _default(plan: Plan) -> str:

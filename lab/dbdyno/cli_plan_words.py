@@ -17,7 +17,7 @@ from dbdyno.errors import UsageError
 from dbdyno.judge import power
 from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.plan import Plan, SystemPlan, cells
-from dbdyno.plan_settings import DEFAULT, OptionValue, setting_names
+from dbdyno.plan_settings import OptionValue, axes, setting_names
 from dbdyno.progress import duration
 from dbdyno.servers.settings import normalise
 
@@ -83,8 +83,8 @@ def _what(plan: Plan) -> list[str]:
         *_row("threads", levels),
         *_row("dataset", f"{_count(dataset.tables, 'table')} of {dataset.rows:,} rows"),
     ]
-    names = setting_names(plan.settings)
-    return rows if names == [DEFAULT] else [*rows, *_row("settings", *names)]
+    varied = [f"{axis}: {', '.join(values)}" for axis, values in axes(plan.settings).items()]
+    return [*rows, *_row("settings", *varied)]
 
 
 def _how(plan: Plan, fitted: Plan) -> list[str]:
@@ -138,8 +138,9 @@ def _cannot(plan: Plan) -> list[str]:
     if not reasons:
         return []
     lines = ["cannot run, and will be void with this reason"]
+    several = len(setting_names(plan.settings)) > 1
     for reason, names in reasons.items():
-        lines += [f"  {reason}", *(f"    {name}" for name in names)]
+        lines += [f"  {reason}", *(f"    {name}" for name in names if several)]
     return [*lines, ""]
 
 

@@ -4,6 +4,7 @@ from tests import making
 from tests.report.made_run import Run, facts
 
 from dbdyno.plan import DistributionPlan
+from dbdyno.plan_settings import SettingsPlan
 from dbdyno.report import sections_method
 from dbdyno.report.parts import Code, Items, Table
 from dbdyno.report.trials import attempts
@@ -29,6 +30,15 @@ def test_the_default_distribution_of_sysbench_is_told_from_others() -> None:
     assert (
         "Rows are chosen by sysbench's special distribution, the default of its 1.0." in items.items
     )
+
+
+def test_what_is_set_on_every_system_is_told_from_what_is_varied() -> None:
+    axes = SettingsPlan(durability=("0/2",), thread_pool=("off", "on"))
+    plan = making.plan().model_copy(update={"settings": axes})
+    items = sections_method.how_measured(plan, []).parts[2]
+    assert isinstance(items, Items)
+    assert "On every system: durability 0/2." in items.items
+    assert "Varied on every system: thread_pool (off, on)." in items.items
 
 
 def test_a_scale_and_a_budget_are_told() -> None:

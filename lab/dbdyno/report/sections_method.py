@@ -85,6 +85,8 @@ def _fitted(plan: Plan) -> str:
 def _varied(plan: Plan) -> list[str]:
     return [
         f"Varied on every system: {axis} ({', '.join(values)})."
+        if len(values) > 1
+        else f"On every system: {axis} {values[0]}."
         for axis, values in axes(plan.settings).items()
     ]
 

@@ -16,13 +16,15 @@ from dbdyno import (
     _engine,
     bench,
     cli_compare,
+    cli_export,
     cli_flow,
     cli_plan,
     cli_plan_words,
-    servers,
+    cli_servers,
 )
 from dbdyno import cli_options as options
 from dbdyno import sysbench as persona
+from dbdyno.bench import loadable
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
 from dbdyno.plan import known_workloads
@@ -34,8 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-servers_app = typer.Typer(help="The servers dbdyno can get.", no_args_is_help=True)
-app.add_typer(servers_app, name="servers")
+app.add_typer(cli_servers.app, name="servers")
 app.add_typer(cli_plan.plan_app, name="plan")
 
 
@@ -89,7 +90,7 @@ def compare(
         prepared=prepared,
         distribution=distribution,
     )
-    plan = cli_compare.read(typed, known_workloads(), servers.check)
+    plan = cli_compare.read(typed, known_workloads(), loadable.check)
     return cli_flow.begin(plan, workspace, _command_line(), output)
 
 
@@ -124,7 +125,7 @@ def run(
     asked = cli_plan.read(plan, scale, budget)
     fitted = bench.fitted(asked)
     if fit := cli_plan_words.in_budget(asked, fitted):
-        _note(fit)
+        sys.stderr.write(f"{fit}\n")
     if resume:
         return cli_flow.resume_plan(fitted, workspace, output, retry=retry)
     return cli_flow.begin(fitted, workspace, _command_line(), output)
@@ -140,35 +141,13 @@ def report(
     cli_flow.tell(run_id, workspace, output)
 
 
+app.command("export")(cli_export.command)
+
+
 @app.command()
 def workloads() -> None:
     """List the built-in workloads."""
     sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
-
-
-@servers_app.command("list")
-def servers_list() -> None:
-    """List the servers that can be got: reference, source, size of the download, cached or not."""
-    rows = [
-        (
-            entry.reference,
-            entry.source,
-            f"{entry.download_bytes / 1e6:.0f} MB",
-            "cached" if entry.cached else "-",
-        )
-        for entry in servers.known()
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write(f"{line.rstrip()}\n")
-
-
-@servers_app.command("get")
-def servers_get(reference: options.Reference) -> None:
-    """Fetch a server into the cache and print where it is."""
-    servers.check(reference)
-    sys.stdout.write(f"{servers.get(reference, _note)}\n")
 
 
 @app.command(
@@ -183,7 +162,3 @@ def sysbench(context: typer.Context) -> None:
 
 def _command_line() -> str:
     return shlex.join(["dbdyno", *sys.argv[1:]])
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

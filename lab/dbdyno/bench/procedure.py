@@ -72,7 +72,7 @@ def start(
     lab.progress.stage(f"{label}: starting the server")
     with steps.timed("start", ", ".join(f"{name}={value}" for name, value in keys.items())):
         server = instance.start(keys)
-    if pin := lab.plan.procedure.pin:
+    if (pin := lab.plan.procedure.pin) and server.pid:
         keep_on(server.pid, sorted(os.sched_getaffinity(0) - set(pin)))
     lab.forecast.started(time.monotonic() - began)
     return server

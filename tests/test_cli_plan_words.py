@@ -6,7 +6,7 @@ from tests import making
 from dbdyno import bench, plan_file
 from dbdyno.bench import budget
 from dbdyno.cli_plan_words import in_budget, told
-from dbdyno.plan import Plan, known_workloads
+from dbdyno.plan import Plan, SystemPlan, known_workloads
 from dbdyno.plan_settings import SettingsPlan
 from source import ROOT
 
@@ -60,6 +60,16 @@ def test_a_budget_too_short_for_a_verdict_says_so():
 def test_a_plan_without_a_budget_says_nothing_of_one():
     assert in_budget(making.plan(), making.plan()) is None
     assert "budget" not in told(making.plan())
+
+
+def test_servers_that_others_run_are_not_started():
+    elsewhere = SystemPlan(label="cluster", reference="mysql://me@127.0.0.1:4000/db")
+    both = (*making.plan(blocks=3).systems[:1], elsewhere)
+    shown = told(making.plan(blocks=3).model_copy(update={"systems": both})).splitlines()
+    assert "starts       3 of a server" in shown
+    assert "             none of cluster, which others run" in shown
+    alone = told(making.plan(blocks=3).model_copy(update={"systems": (elsewhere,)})).splitlines()
+    assert "starts       none of cluster, which others run" in alone
 
 
 def test_a_plan_of_one_setting_that_a_system_cannot_have_says_the_reason_alone():

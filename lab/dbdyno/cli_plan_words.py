@@ -107,16 +107,20 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
             "trials", f"{len(trials)} = {blocks} × {_count(len(plan.systems), 'system')} × cells"
         ),
         *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
-        *_row("starts", f"{_starts(fitted)} of a server", *_steps(plan)),
+        *_row("starts", *_starts(fitted)),
         *_row("time", f"about {duration(bench.seconds_expected(fitted))}, downloads not counted"),
         *_row("disk", f"about {bench.bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
         *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
     ]
 
 
-def _starts(plan: Plan) -> int:
-    trials = bench.trials_of(plan, "")
-    return len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
+def _starts(plan: Plan) -> list[str]:
+    """How many servers are started, and what is done anew before."""
+    endpoints = {system.label for system in plan.systems if system.is_endpoint}
+    trials = [trial for trial in bench.trials_of(plan, "") if trial.system not in endpoints]
+    starts = len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
+    told = [f"{starts} of a server", *_steps(plan)] if starts else []
+    return [*told, *(f"none of {label}, which others run" for label in sorted(endpoints))]
 
 
 def _steps(plan: Plan) -> list[str]:

@@ -48,6 +48,7 @@ FILES_OF_ROOMS = {
     "plan_parts": "plan",
     "cli_servers": "cli",
     "plan_settings": "plan",
+    "replication": "plan",
     "plan_file_mistakes": "plan_file",
     "plan_file_scale": "plan_file",
     "plan_file_schema": "plan_file",

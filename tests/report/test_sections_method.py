@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests import making
 from tests.report.made_run import Run, facts
 
-from dbdyno.plan import DistributionPlan
+from dbdyno.plan_parts import DistributionPlan
 from dbdyno.plan_settings import SettingsPlan
 from dbdyno.report import sections_method
 from dbdyno.report.parts import Code, Items, Table

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from dbdyno.plan import NetworkPlan, TopologyPlan
+from dbdyno.plan import TopologyPlan
+from dbdyno.plan_parts import NetworkPlan
 from dbdyno.plan_settings import OptionValue
 
 STOP_S: Final = 60.0

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan import NetworkPlan, TopologyPlan
+from dbdyno.plan import TopologyPlan
+from dbdyno.plan_parts import NetworkPlan
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers import network, process
 from dbdyno.servers.base import Server, ServerSpec

@@ -71,9 +71,9 @@ def test_run_measures_the_scale_and_the_blocks_that_fit(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Plan] = []
-    monkeypatch.setattr(cli_flow, "begin", lambda plan, *rest: begun.append(plan))
+    monkeypatch.setattr(cli_flow, "begin", lambda plan, *rest, **more: begun.append(plan))
     resumed: list[Plan] = []
-    monkeypatch.setattr(cli_flow, "resume_plan", lambda plan, *rest, retry: resumed.append(plan))
+    monkeypatch.setattr(cli_flow, "resume_plan", lambda plan, *rest, **more: resumed.append(plan))
     typed = ["run", str(path), "--scale", "small", "--budget", "4m"]
     assert main(typed) == 0
     assert main([*typed, "--resume"]) == 0

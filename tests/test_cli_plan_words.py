@@ -7,6 +7,8 @@ from dbdyno import bench, plan_file
 from dbdyno.bench import budget
 from dbdyno.cli_plan_words import in_budget, told
 from dbdyno.plan import Plan, known_workloads
+from dbdyno.plan_settings import SettingsPlan
+from dbdyno.plan_systems import SystemPlan
 from source import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -61,12 +63,30 @@ def test_a_plan_without_a_budget_says_nothing_of_one():
     assert "budget" not in told(making.plan())
 
 
+def test_servers_that_others_run_are_not_started():
+    elsewhere = SystemPlan(label="cluster", reference="mysql://me@127.0.0.1:4000/db")
+    both = (*making.plan(blocks=3).systems[:1], elsewhere)
+    shown = told(making.plan(blocks=3).model_copy(update={"systems": both})).splitlines()
+    assert "starts       3 of a server" in shown
+    assert "             none of cluster, which others run" in shown
+    alone = told(making.plan(blocks=3).model_copy(update={"systems": (elsewhere,)})).splitlines()
+    assert "starts       none of cluster, which others run" in alone
+
+
+def test_a_plan_of_one_setting_that_a_system_cannot_have_says_the_reason_alone():
+    only = making.plan().model_copy(update={"settings": SettingsPlan(thread_pool=("on",))})
+    said = told(only).split("cannot run, and will be void with this reason\n")[1].split("\n\n")[0]
+    assert said.splitlines() == [
+        f"  {label}: {label.replace(':', ' ')} has no thread pool" for label in (making.A, making.B)
+    ]
+
+
 def test_a_setting_that_a_system_cannot_have_is_told_with_its_reason():
     shown = told(read())
     said = shown.split("cannot run, and will be void with this reason\n")[1].split("\n\n")[0]
     assert said.splitlines() == [
         "  mysql:8.0.15: mysql 8.0.15 has no thread pool",
-        "    durability 0/2, buffer_pool 25%, thread_pool on",
+        "    thread_pool on",
         "  tuned: mysql 8.0.31 has no thread pool",
-        "    durability 0/2, buffer_pool 25%, thread_pool on",
+        "    thread_pool on",
     ]

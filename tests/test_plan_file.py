@@ -110,6 +110,14 @@ def test_a_short_way_is_the_long_one(short):
     assert read(LEAST + short) == read(LEAST + SHORT_WAYS[short])
 
 
+def test_a_stored_plan_is_a_plan_file():
+    path = GOLDEN / "plan_show.yaml"
+    plan = plan_file.read(path, known_workloads(), lambda reference: None, "small")
+    assert read(LEAST) == read(read(LEAST).model_dump_json())
+    stored = plan.model_dump_json(indent=1)
+    assert plan_file.read_text(stored, "report.json", known_workloads(), check) == plan
+
+
 def test_values_of_settings_and_options_keep_their_types():
     plan = read(
         "systems: [{label: a, reference: mysql:8.0.15, settings: {x: 1G, y: 2, z: 0.5, w: on}}]\n"
@@ -161,7 +169,8 @@ ONE_MISTAKE = {
     "workloads: [oltp_read_only]\n": (
         "line 3: systems[0].topology.waitpoint: is no key of a plan; did you mean wait_point?"
     ),
-    LEAST + "scale: small": "line 3: scale: is chosen when the plan is run, with --scale",
+    LEAST
+    + "scale: s\nscales: {s: {}}": "line 3: scale: is chosen when the plan is run, with --scale",
     LEAST + "scalse: {}": "line 3: scalse: is no key of a plan; did you mean scales?",
     LEAST + "scales: [small]": "line 3: scales: must be names with parts of a plan",
     LEAST + "scales: {small: 3}": "line 3: scales.small: must be a part of a plan, found 3",

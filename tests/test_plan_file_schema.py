@@ -70,7 +70,7 @@ def test_every_way_of_writing_is_right(text):
         ("network: {client: 5%}", "$.network.client"),
         ("settings: {durability: [double-2]}", "$.settings.durability"),
         ("load: {threads: []}", "$.load.threads"),
-        ("scale: small", "$"),
+        ("scales: {small: {scale: other}}", "$.scales.small"),
         ("scales: {small: {dataset: {row: 10}}}", "$.scales.small.dataset"),
     ],
 )
@@ -92,7 +92,7 @@ def test_every_key_has_its_help():
 
 def test_every_key_of_a_plan_and_every_short_way_is_there():
     whole = schema()
-    assert set(whole["properties"]) == {*Plan.model_fields, "scales"} - {"scale"}
+    assert set(whole["properties"]) == {*Plan.model_fields, "scales"}
     assert whole["required"] == ["systems", "workloads"]
     assert whole["$defs"]["SystemPlan"]["required"] == ["reference"]
     for part, keys in TIMES.items():

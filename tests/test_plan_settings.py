@@ -21,13 +21,18 @@ def test_nothing_varied_is_one_setting() -> None:
 def test_each_value_meets_each_other() -> None:
     assert list(axes(BOTH)) == ["durability", "buffer_pool", "flushing"]
     assert setting_names(BOTH) == [
-        "durability double-1, buffer_pool 25%, flushing lazy",
-        "durability double-1, buffer_pool 1G, flushing lazy",
-        "durability 0/2, buffer_pool 25%, flushing lazy",
-        "durability 0/2, buffer_pool 1G, flushing lazy",
+        "durability double-1, buffer_pool 25%",
+        "durability double-1, buffer_pool 1G",
+        "durability 0/2, buffer_pool 25%",
+        "durability 0/2, buffer_pool 1G",
     ]
-    last = combinations(BOTH)["durability 0/2, buffer_pool 1G, flushing lazy"]
+    last = combinations(BOTH)["durability 0/2, buffer_pool 1G"]
     assert last == {"durability": "0/2", "buffer_pool": "1G", "flushing": "lazy"}
+
+
+def test_one_value_for_all_cells_names_none_of_them() -> None:
+    same = SettingsPlan(durability=("0/2",), binlog=("on",))
+    assert combinations(same) == {"default": {"durability": "0/2", "binlog": "on"}}
 
 
 def test_cells_carry_their_setting() -> None:

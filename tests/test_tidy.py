@@ -45,6 +45,7 @@ FILES_OF_ROOMS = {
     "cli_plan": "cli",
     "cli_plan_words": "cli",
     "measurement_parts": "measurement",
+    "plan_parts": "plan",
     "cli_servers": "cli",
     "plan_settings": "plan",
     "plan_systems": "plan",

@@ -17,7 +17,7 @@ from dbdyno.errors import UsageError
 from dbdyno.judge import power
 from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.plan import Plan, cells
-from dbdyno.plan_settings import DEFAULT, OptionValue, setting_names
+from dbdyno.plan_settings import OptionValue, axes, setting_names
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.progress import duration
 from dbdyno.servers.settings import normalise
@@ -84,8 +84,8 @@ def _what(plan: Plan) -> list[str]:
         *_row("threads", levels),
         *_row("dataset", f"{_count(dataset.tables, 'table')} of {dataset.rows:,} rows"),
     ]
-    names = setting_names(plan.settings)
-    return rows if names == [DEFAULT] else [*rows, *_row("settings", *names)]
+    varied = [f"{axis}: {', '.join(values)}" for axis, values in axes(plan.settings).items()]
+    return [*rows, *_row("settings", *varied)]
 
 
 def _how(plan: Plan, fitted: Plan) -> list[str]:
@@ -108,16 +108,20 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
             "trials", f"{len(trials)} = {blocks} × {_count(len(plan.systems), 'system')} × cells"
         ),
         *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
-        *_row("starts", f"{_starts(fitted)} of a server", *_steps(plan)),
+        *_row("starts", *_starts(fitted)),
         *_row("time", f"about {duration(bench.seconds_expected(fitted))}, downloads not counted"),
         *_row("disk", f"about {bench.bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
         *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
     ]
 
 
-def _starts(plan: Plan) -> int:
-    trials = bench.trials_of(plan, "")
-    return len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
+def _starts(plan: Plan) -> list[str]:
+    """How many servers are started, and what is done anew before."""
+    endpoints = {system.label for system in plan.systems if system.is_endpoint}
+    trials = [trial for trial in bench.trials_of(plan, "") if trial.system not in endpoints]
+    starts = len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
+    told = [f"{starts} of a server", *_steps(plan)] if starts else []
+    return [*told, *(f"none of {label}, which others run" for label in sorted(endpoints))]
 
 
 def _steps(plan: Plan) -> list[str]:
@@ -139,8 +143,9 @@ def _cannot(plan: Plan) -> list[str]:
     if not reasons:
         return []
     lines = ["cannot run, and will be void with this reason"]
+    several = len(setting_names(plan.settings)) > 1
     for reason, names in reasons.items():
-        lines += [f"  {reason}", *(f"    {name}" for name in names)]
+        lines += [f"  {reason}", *(f"    {name}" for name in names if several)]
     return [*lines, ""]
 
 

@@ -15,8 +15,9 @@ from pydantic import Field, field_validator, model_validator
 
 from dbdyno import _engine
 from dbdyno.measurement import Cell, Noun
+from dbdyno.plan_parts import DistributionPlan, NetworkPlan, PublishedPlan
 from dbdyno.plan_settings import OptionValue, SettingsPlan, setting_names
-from dbdyno.plan_systems import NetworkPlan, SystemPlan
+from dbdyno.plan_systems import SystemPlan
 
 _FILLS_ITS_OWN = (
     "fills tables of its own, one for each connection, and a plan has one dataset for all; run it"
@@ -114,16 +115,6 @@ class DesignPlan(Noun):
     budget_s: Annotated[float, Field(gt=0)] | None = None
 
 
-class DistributionPlan(Noun):
-    """Which rows are touched.
-
-    Attributes:
-        name: sysbench's distributions; `uniform` unless said otherwise.
-    """
-
-    name: Literal["uniform", "gaussian", "special", "pareto", "zipfian"] = "uniform"
-
-
 class ProcedurePlan(Noun):
     """What is done anew before trials.
 
@@ -147,20 +138,6 @@ class ProcedurePlan(Noun):
     settle_cap_s: Annotated[float, Field(ge=0)] = 0
     prepared_statements: bool = True
     pin: tuple[int, ...] = ()
-
-
-class PublishedPlan(Noun):
-    """The published experiment that a plan follows, so that a report can say what differs.
-
-    Attributes:
-        source: who published it, when, under which title.
-        setup: what it used, by topic: systems, machine, data, load, window, repeats…
-        differences: what this plan does otherwise whatever its scale, and why.
-    """
-
-    source: Annotated[str, Field(min_length=1)]
-    setup: dict[str, str] = {}
-    differences: tuple[str, ...] = ()
 
 
 class Plan(Noun):

@@ -103,7 +103,7 @@ def nearest(name: str, names: Collection[str]) -> str:
     near = get_close_matches(name, list(names), n=1)
     if near:
         return f"; did you mean {near[0]}?"
-    return f"; there are {', '.join(sorted(names))}"
+    return f"; there are {', '.join(sorted(names))}" if names else "; there are none"
 
 
 def _path_in(document: Document, details: ErrorDetails) -> Path:

@@ -23,7 +23,7 @@ def take_scales(document: Document) -> dict[str, dict[str, Any]]:
     plan = document.value
     if not isinstance(plan, dict):
         return {}
-    if "scale" in plan:
+    if "scale" in plan and SCALES in plan:  # alone it is what a stored plan says of itself
         _mistake(document, ("scale",), "is chosen when the plan is run, with --scale")
         del plan["scale"]
     scales = plan.pop(SCALES, {})

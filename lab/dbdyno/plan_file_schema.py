@@ -31,7 +31,6 @@ def schema() -> Schema:
     parts = whole["$defs"]
     for part in (whole, *parts.values()):
         _tell_keys(part)
-    del whole["properties"]["scale"]
     _widen_lists(whole["properties"], parts)
     _widen_times(parts)
     _widen_axes(parts["SettingsPlan"]["properties"])
@@ -96,6 +95,7 @@ def _add_scales(whole: Schema) -> None:
     """A scale is a part of a plan: nothing must be given, and null takes a key away."""
     parts = whole["$defs"]
     partial = _partial(whole["properties"])
+    del partial["scale"]
     for key, kind in partial.items():
         name = kind["anyOf"][0].get("$ref", "").removeprefix("#/$defs/")
         if name:

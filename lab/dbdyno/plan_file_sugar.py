@@ -137,7 +137,7 @@ def _take_time(document: Document, path: Path, part: dict[str, Any], key: str, l
     line = document.line((*path, key))
     value = part.pop(key)
     time = duration_ms(value) if long.endswith("_ms") else duration_s(value)
-    if isinstance(time, bool) or not isinstance(time, int | float):
+    if value is not None and (isinstance(time, bool) or not isinstance(time, int | float)):
         unit = "milliseconds" if long.endswith("_ms") else "seconds"
         message = f"must be a time such as {_EXAMPLES[unit]} ({unit}), found {value!r:.60}"
         document.mistakes.append(PlanMistake(place((*path, key)), message, line))

@@ -17,7 +17,7 @@ from dbdyno.measurement import Noun
 
 OptionValue = bool | int | float | str
 DEFAULT = "default"
-"""Name of the setting where nothing is varied."""
+"""Name of the setting where there is one for all cells."""
 
 _SIZE: Final = re.compile(r"([0-9]{1,15})\s*([KMGT]?)i?B?", re.IGNORECASE)
 _SHARE: Final = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*%")
@@ -104,17 +104,21 @@ class SettingsPlan(Noun):
 
 
 def axes(settings: SettingsPlan) -> dict[str, tuple[str, ...]]:
-    """The axes that are varied, in their order, and the names of their values."""
+    """The axes that are given, in their order, and the names of their values."""
     given = {name: getattr(settings, name) for name in SettingsPlan.model_fields if name != "own"}
     known = {name: values for name, values in given.items() if values is not None}
     return {**known, **{name: tuple(values) for name, values in settings.own.items()}}
 
 
 def combinations(settings: SettingsPlan) -> dict[str, dict[str, str]]:
-    """Each setting's name, as cells carry it, and its value on every axis."""
-    varied = axes(settings)
-    chosen = [dict(zip(varied, values, strict=True)) for values in product(*varied.values())]
-    return {_name(values): values for values in chosen}
+    """Each setting's name, as cells carry it, and its value on every axis.
+
+    A name has the axes with several values; what is the same everywhere would tell nothing apart.
+    """
+    whole = axes(settings)
+    varied = [axis for axis, values in whole.items() if len(values) > 1]
+    chosen = [dict(zip(whole, values, strict=True)) for values in product(*whole.values())]
+    return {_name({axis: values[axis] for axis in varied}): values for values in chosen}
 
 
 def setting_names(settings: SettingsPlan) -> list[str]:

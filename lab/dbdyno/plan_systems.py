@@ -72,15 +72,3 @@ class SystemPlan(Noun):
     def is_endpoint(self) -> bool:
         """Whether somebody else runs its servers: dbdyno neither starts nor restores them."""
         return self.reference.strip().lower().startswith(ENDPOINT_SCHEME)
-
-
-class NetworkPlan(Noun):
-    """What the network adds to each round trip, in milliseconds; 0 for nothing.
-
-    Attributes:
-        client_ms: between the load and the server.
-        replica_ms: between a primary and each replica.
-    """
-
-    client_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
-    replica_ms: Annotated[float, Field(ge=0, le=10_000)] = 0

@@ -9,6 +9,7 @@ from tests import making
 from dbdyno.bench import disk
 from dbdyno.errors import LoadError
 from dbdyno.plan import DatasetPlan
+from dbdyno.plan_systems import SystemPlan, TopologyPlan
 
 Usage = namedtuple("Usage", "total used free")
 PLAN = making.plan().model_copy(update={"dataset": DatasetPlan(tables=4, rows=100_000)})
@@ -33,6 +34,14 @@ def free(monkeypatch):
 
 def test_a_plan_takes_its_data_twice_for_each_system():
     assert disk.bytes_expected(PLAN) == 2 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
+
+
+def test_replicas_need_as_much_as_their_primary_and_endpoints_nothing_here():
+    one = disk.bytes_expected(PLAN) // 2
+    replicated = SystemPlan(label="r", reference="mysql:8.0.33", topology=TopologyPlan(replicas=2))
+    elsewhere = SystemPlan(label="e", reference="mysql://me@127.0.0.1/db")
+    plan = PLAN.model_copy(update={"systems": (replicated, elsewhere)})
+    assert disk.bytes_expected(plan) == pytest.approx(3 * one, abs=3)
 
 
 def test_instances_on_one_disk_share_its_room(free, tmp_path):

@@ -6,7 +6,8 @@ from tests import making
 from dbdyno.bench.load_spec import cleanup_spec, dataset_hash, prepare_spec, run_spec, table_names
 from dbdyno.bench.order import trials_of
 from dbdyno.errors import UsageError
-from dbdyno.plan import DatasetPlan, DistributionPlan, WorkloadPlan
+from dbdyno.plan import DatasetPlan, WorkloadPlan
+from dbdyno.plan_parts import DistributionPlan
 from dbdyno.plan_settings import SettingsPlan
 from dbdyno.servers.base import Credentials, Endpoint
 

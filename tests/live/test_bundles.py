@@ -1,7 +1,8 @@
-"""Settings of the plan on every MySQL and MariaDB: what is asked for is in force, or is refused.
+"""Settings of the plan on real servers: what is asked for is in force, or is refused.
 
 A start proves its settings by itself (`readback`): it fails when a server rounds a size, ignores a
-key or has none of that name. So it is enough to start each version with every axis at once.
+key or has none of that name. So it is enough to start each version with every axis at once; of
+PostgreSQL the oldest and the newest.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dbdyno.servers.catalog_entry import CatalogEntry
 pytestmark = pytest.mark.live
 MIB = 1024**2
 ROWS = [entry for entry in CATALOG if entry.product in {"mysql", "mariadb"}]
+POSTGRES = [entry for entry in CATALOG if entry.product == "postgres"]
 DATASET = 741 * MIB + 12_345
 """A quarter of it is no multiple of anything that a server counts in."""
 LEAN = {
@@ -54,6 +56,21 @@ def test_every_axis_is_in_force_at_once(entry: CatalogEntry, folder: Path) -> No
     assert (shown["innodb_flush_log_at_trx_commit"], shown["sync_binlog"]) == ("2", "0")
     assert (shown["log_bin"], shown["binlog_format"]) == ("ON", "ROW")
     assert redo_bytes(shown) == 64 * MIB
+
+
+@pytest.mark.parametrize("entry", [POSTGRES[0], POSTGRES[-1]], ids=lambda entry: entry.reference)
+def test_postgres_has_the_same_bytes_and_promises(entry: CatalogEntry, folder: Path) -> None:
+    values = {**LEAN, "thread_pool": "off", "binlog": "off"}
+    instance = servers.instance(ServerSpec("row", entry.reference), folder, lambda text: None)
+    try:
+        server = instance.start(keys(entry, values))
+        shown = server.settings()
+        server.stop()
+    finally:
+        instance.close()
+    wanted = {"shared_buffers": "185MB", "max_wal_size": "64MB", "synchronous_commit": "off"}
+    assert {name: shown[name] for name in wanted} == wanted
+    assert shown["fsync"] == "on"
 
 
 def with_pool(entry: CatalogEntry, values: Mapping[str, str]) -> dict[str, str]:

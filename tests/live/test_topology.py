@@ -25,8 +25,16 @@ from dbdyno.bench.lab import Makers
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.judge import judge
 from dbdyno.measurement import Measurement
-from dbdyno.plan import DatasetPlan, DesignPlan, LoadPlan, Plan, TrialPlan, WorkloadPlan
-from dbdyno.plan_systems import NetworkPlan, SystemPlan, TopologyPlan
+from dbdyno.plan import (
+    DatasetPlan,
+    DesignPlan,
+    LoadPlan,
+    NetworkPlan,
+    Plan,
+    TrialPlan,
+    WorkloadPlan,
+)
+from dbdyno.plan_systems import SystemPlan, TopologyPlan
 from dbdyno.servers import network, topology
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.servers.topology_server import TopologyServer
@@ -214,7 +222,7 @@ def test_no_network_outlives_a_lab_that_is_killed(folder):
         f"""
         import time
         from pathlib import Path
-        from dbdyno.plan_systems import NetworkPlan
+        from dbdyno.plan_parts import NetworkPlan
         from dbdyno.servers import network
         made = network.Network(NetworkPlan(), 3, Path({str(folder)!r}))
         print(*[place.namespace for place in (made.client, *made.members)], flush=True)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from tests.report.made_run import Run
 
-from dbdyno.plan import ProcedurePlan, PublishedPlan
+from dbdyno.plan import ProcedurePlan
+from dbdyno.plan_parts import NetworkPlan, PublishedPlan
 from dbdyno.plan_settings import SettingsPlan
-from dbdyno.plan_systems import NetworkPlan
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Table
 from dbdyno.report.sections_published import published

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.plan_systems import NetworkPlan
+from dbdyno.plan_parts import NetworkPlan
 from dbdyno.servers import network, process
 
 DELAYED = NetworkPlan(client_ms=0.8, replica_ms=2)

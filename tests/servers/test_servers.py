@@ -2,7 +2,7 @@ import pytest
 
 from dbdyno import servers
 from dbdyno.errors import UnknownSystemError, UsageError
-from dbdyno.plan_systems import NetworkPlan
+from dbdyno.plan_parts import NetworkPlan
 from dbdyno.servers import provision
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.catalog import CATALOG

@@ -6,7 +6,8 @@ import pytest
 from tests.servers.fake_members import FakeMember
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan_systems import NetworkPlan, TopologyPlan
+from dbdyno.plan_parts import NetworkPlan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.servers import topology
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.catalog import CATALOG

@@ -22,7 +22,6 @@ from dbdyno.bench.void import never_begun, reason
 from dbdyno.bench.warm_up import run_until_steady
 from dbdyno.errors import CellError, ServerError, UsageError
 from dbdyno.measurement import Measurement, Trial, WarmUp
-from dbdyno.plan_settings import DEFAULT
 from dbdyno.servers.base import Instance, Server
 
 DIED: Final = "the server died before the trial; its last words: "
@@ -140,7 +139,7 @@ class _Arm:
             self.server = start(lab, self.instance, keys, self.steps)
         except ServerError as error:
             lab.as_loaded.discard(trial.system)
-            if setting == DEFAULT:
+            if not keys:
                 raise
             self.broken = reason(error)
         return self.server

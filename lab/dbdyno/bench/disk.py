@@ -33,8 +33,12 @@ def rows_bytes(plan: Plan) -> int:
 
 
 def bytes_expected(plan: Plan) -> int:
-    """Disk space of the whole plan: each system's data twice, as a snapshot and at work."""
-    return int(len(plan.systems) * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan)))
+    """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
+
+    A replica has all that its primary has; the servers of an endpoint have their own disks.
+    """
+    servers = sum(1 + s.topology.replicas for s in plan.systems if not s.is_endpoint)
+    return int(servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan)))
 
 
 def check_before(plan: Plan, instances: Iterable[Instance]) -> None:

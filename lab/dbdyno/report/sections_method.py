@@ -62,23 +62,31 @@ def _asked(plan: Plan) -> list[str]:
     data = "on a restored dataset " if plan.procedure.fresh_data == "start" else ""
     prepared = "prepared" if plan.procedure.prepared_statements else "plain"
     return [
+        *([f"This is the scale {plan.scale} of its plan file."] if plan.scale else []),
         f"Dataset: {count(dataset.tables, 'table')} of {count(dataset.rows, 'row')} each.",
         f"Load: closed loop of {levels} connections, without pauses, {prepared} statements.",
         f"Rows are chosen by sysbench's {plan.distribution.name} distribution{_default(plan)}.",
         f"Each trial: {seconds(trial.warmup_s)} warm-up, which is recorded and not counted, "
         f"then a window of {seconds(trial.window_s)}.",
-        f"{count(design.blocks, 'block')}: in each, every system runs next to the others in "
-        f"time, in an order drawn from seed {plan.seed}; one seed gives every system of a block "
-        "the same requests.",
+        f"{count(design.blocks, 'block')}{_fitted(plan)}: in each, every system runs next to the "
+        f"others in time, in an order drawn from seed {plan.seed}; one seed gives every system of "
+        "a block the same requests.",
         *_varied(plan),
         f"A freshly started server {data}{anew}.",
         f"Margin: a difference of {share(design.margin)} in {PRIMARY.label} is what matters.",
     ]
 
 
+def _fitted(plan: Plan) -> str:
+    budget_s = plan.design.budget_s
+    return "" if budget_s is None else f", as many as fit into {budget_s / 3600:.3g} h by forecast"
+
+
 def _varied(plan: Plan) -> list[str]:
     return [
         f"Varied on every system: {axis} ({', '.join(values)})."
+        if len(values) > 1
+        else f"On every system: {axis} {values[0]}."
         for axis, values in axes(plan.settings).items()
     ]
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
+from dbdyno.plan_parts import NetworkPlan
 from dbdyno.plan_settings import OptionValue
-from dbdyno.plan_systems import NetworkPlan, TopologyPlan
+from dbdyno.plan_systems import TopologyPlan
 
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""

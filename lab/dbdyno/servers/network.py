@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.plan_systems import NetworkPlan
+from dbdyno.plan_parts import NetworkPlan
 from dbdyno.servers import process
 from dbdyno.servers.process import Place, inside
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan_parts import NetworkPlan
 from dbdyno.plan_settings import OptionValue
-from dbdyno.plan_systems import NetworkPlan, TopologyPlan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.servers import network, process
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.catalog import CatalogEntry

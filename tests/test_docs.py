@@ -15,6 +15,7 @@ from dbdyno.cli import app
 from dbdyno.cost import COSTS
 from dbdyno.judge import audit
 from dbdyno.plan import known_workloads
+from dbdyno.servers import families, settings
 from dbdyno.sysbench.options import GLOBAL_TABLE, OWN, by_name, of_test
 from dbdyno.sysbench.values import canonical
 from source import ROOT, named, with_suffix
@@ -101,6 +102,13 @@ def test_every_check_of_the_audit_is_explained() -> None:
     explained = re.findall(r"^\| `([a-z-]+)` \| (?:void|doubtful|note) \|", page, re.MULTILINE)
     checks = {check.__name__.replace("_", "-") for check in audit.CHECKS}
     assert set(explained) == checks
+
+
+def test_every_common_setting_of_a_server_is_in_the_docs() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    told = set(re.findall(r"`(\w+)`", page))
+    special = {name for f in families.FAMILIES for name in (*f.redo, *f.common)}
+    assert {*settings.COMMON, *settings.BINLOGGED, *special} <= told
 
 
 def test_every_cost_is_explained() -> None:

@@ -20,7 +20,7 @@ from dbdyno import (
     cli_flow,
     cli_plan,
     cli_plan_words,
-    servers,
+    cli_servers,
 )
 from dbdyno import cli_options as options
 from dbdyno import sysbench as persona
@@ -36,8 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-servers_app = typer.Typer(help="The servers dbdyno can get.", no_args_is_help=True)
-app.add_typer(servers_app, name="servers")
+app.add_typer(cli_servers.app, name="servers")
 app.add_typer(cli_plan.plan_app, name="plan")
 
 
@@ -126,7 +125,7 @@ def run(
     asked = cli_plan.read(plan, scale, budget)
     fitted = bench.fitted(asked)
     if fit := cli_plan_words.in_budget(asked, fitted):
-        _note(fit)
+        sys.stderr.write(f"{fit}\n")
     if resume:
         return cli_flow.resume_plan(fitted, workspace, output, retry=retry)
     return cli_flow.begin(fitted, workspace, _command_line(), output)
@@ -151,31 +150,6 @@ def workloads() -> None:
     sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
 
 
-@servers_app.command("list")
-def servers_list() -> None:
-    """List the servers that can be got: reference, source, size of the download, cached or not."""
-    rows = [
-        (
-            entry.reference,
-            entry.source,
-            f"{entry.download_bytes / 1e6:.0f} MB",
-            "cached" if entry.cached else "-",
-        )
-        for entry in servers.known()
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write(f"{line.rstrip()}\n")
-
-
-@servers_app.command("get")
-def servers_get(reference: options.Reference) -> None:
-    """Fetch a server into the cache and print where it is."""
-    servers.check(reference)
-    sys.stdout.write(f"{servers.get(reference, _note)}\n")
-
-
 @app.command(
     "sysbench",
     add_help_option=False,
@@ -188,7 +162,3 @@ def sysbench(context: typer.Context) -> None:
 
 def _command_line() -> str:
     return shlex.join(["dbdyno", *sys.argv[1:]])
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

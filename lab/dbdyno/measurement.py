@@ -121,6 +121,7 @@ class ServerFacts(Noun):
         cpu_s: server process CPU seconds within the measured window.
         pid: process id of the server that was started for this trial's arm.
         process: its reads, writes and context switches in the window; None if nobody looked.
+        replication: what primary and replicas said over the window, by names of `replication`.
     """
 
     version: str
@@ -129,6 +130,7 @@ class ServerFacts(Noun):
     cpu_s: float
     pid: int | None = None
     process: ProcessWork | None = None
+    replication: dict[str, float] = {}
 
 
 class Measurement(Noun):
@@ -254,6 +256,7 @@ _SIDES: Mapping[str, Callable[[list[Measurement]], tuple[float, float]]] = {
     ),
     "server_cpu_us_per_query": lambda parts: (
         sum(m.server.cpu_s for m in parts) * 1e6,
-        sum(m.queries for m in parts),
+        # No CPU at all means that nobody could look: servers on other machines.
+        sum(m.queries for m in parts) if all(m.server.cpu_s for m in parts) else 0,
     ),
 }

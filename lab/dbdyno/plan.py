@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -26,6 +27,26 @@ NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "le
 
 LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
 Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
+
+
+ENDPOINT_SCHEME = "mysql://"
+"""Begins the reference of servers that somebody else runs."""
+
+
+def label_of(reference: str) -> str:
+    """The label of a system that was given none: its reference, without what a label cannot hold.
+
+    Of an endpoint only the place, never what stands before the @; of an image not its digest; of an
+    archive its file's name alone.
+    """
+    if reference.startswith("tarball:"):
+        name = reference.partition("#")[0].rstrip("/").rpartition("/")[2]
+        text = re.sub(r"\.t(ar\.)?[gx]z$", "", name)
+    elif "://" in reference.partition("@")[0]:
+        text = reference.rpartition("@")[2].removeprefix(ENDPOINT_SCHEME)
+    else:
+        text = reference.partition("@")[0]
+    return re.sub(r"[^A-Za-z0-9._:+-]+", "-", text).lstrip("-._:+")[:64] or reference
 
 
 class TopologyPlan(Noun):
@@ -62,6 +83,11 @@ class SystemPlan(Noun):
     settings: dict[str, OptionValue] = {}
     topology: TopologyPlan = TopologyPlan()
     password_env: str = ""
+
+    @property
+    def is_endpoint(self) -> bool:
+        """Whether somebody else runs its servers: dbdyno neither starts nor restores them."""
+        return self.reference.strip().lower().startswith(ENDPOINT_SCHEME)
 
 
 class WorkloadPlan(Noun):

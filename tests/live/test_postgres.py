@@ -18,6 +18,7 @@ import pytest
 from dbdyno import servers
 from dbdyno.bench.settling_postgres import settle
 from dbdyno.errors import ServerError
+from dbdyno.servers import postgres_memory
 
 pytestmark = pytest.mark.live
 REFERENCES = ["postgres:15.19", "postgres:16.15", "postgres:17.11", "postgres:18.6"]
@@ -74,6 +75,18 @@ def ask(server, sql, password=None):
     ) as connection:
         cursor = connection.execute(sql)
         return cursor.fetchall() if cursor.description else []
+
+
+def memory_of(pid):
+    """The shared memory that a server made: its segment's number, its files' names."""
+    found = []
+    for segment in postgres_memory.segments(postgres_memory.SEGMENTS.read_text()):
+        if segment.creator == pid:
+            handle = postgres_memory._control_handle(segment.number, pid)
+            control = f"PostgreSQL.{handle}"
+            listed = postgres_memory._listed(postgres_memory.SHARED_FILES / control)
+            found += [str(segment.number), control, *listed]
+    return found
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
@@ -198,8 +211,14 @@ def test_no_server_outlives_a_lab_that_is_killed(folder):
         server = psutil.Process(int(running.stdout.readline()))
         family = [server, *server.children(recursive=True)]
         assert len(family) > 3
+        held = memory_of(server.pid)
+        assert len(held) > 1
         running.kill()
     limit = time.monotonic() + 5
     while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family):
         assert time.monotonic() < limit, "a server outlived its lab"
         time.sleep(0.02)
+    spec = servers.ServerSpec("pg", NEWEST, SMALL)
+    servers.instance(spec, folder / "killed", quiet).close()  # as the next lab does
+    assert memory_of(server.pid) == []
+    assert not [name for name in held if (postgres_memory.SHARED_FILES / name).exists()]

@@ -19,10 +19,12 @@ from dbdyno.bench.lab import Lab
 from dbdyno.bench.settling import purge_binary_logs, settle
 from dbdyno.measurement import Step
 from dbdyno.plan_settings import OptionValue
-from dbdyno.servers.base import Instance, Server
+from dbdyno.servers.base import Instance, Replicated, Server
 
 DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
 PAGES_AND_NAMES: Final = "3\n"
+CATCH_UP_S: Final = 60.0
+"""How long replicas may take to apply what came before."""
 
 
 @dataclass
@@ -73,7 +75,9 @@ def start(
     with steps.timed("start", ", ".join(f"{name}={value}" for name, value in keys.items())):
         server = instance.start(keys)
     if pin := lab.plan.procedure.pin:
-        keep_on(server.pid, sorted(os.sched_getaffinity(0) - set(pin)))
+        for pid in server.pids if isinstance(server, Replicated) else (server.pid,):
+            if pid:
+                keep_on(pid, sorted(os.sched_getaffinity(0) - set(pin)))
     lab.forecast.started(time.monotonic() - began)
     return server
 
@@ -87,6 +91,14 @@ def before_trial(lab: Lab, server: Server, steps: Steps) -> None:
     if asked.settle_cap_s > 0 and not steps.restored:
         lab.progress.stage(f"{server.label}: waiting until the server is at rest")
         steps.taken.append(settle(server, asked.settle_cap_s))
+
+
+def catch_up(server: Server, steps: Steps) -> None:
+    """Lets replicas apply what came before the trial, so that none begins with a debt of theirs."""
+    if not isinstance(server, Replicated):
+        return
+    took_s = server.catch_up(CATCH_UP_S)
+    steps.taken.append(Step(name="replicas catch up", seconds=took_s, done=took_s < CATCH_UP_S))
 
 
 def drop_caches(cache: Path | None = None) -> Step:

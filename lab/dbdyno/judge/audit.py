@@ -19,12 +19,14 @@ from functools import cached_property
 from typing import Final, final
 
 from dbdyno.judge import (
+    checks_control,
     checks_count,
     checks_course,
     checks_design,
     checks_machine,
     checks_procedure,
     checks_promises,
+    checks_replication,
     checks_settings,
 )
 from dbdyno.judge.finding import Finding, Level
@@ -54,6 +56,11 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     checks_count.little_law,
     checks_count.statements_of_event,
     checks_count.commits_at_server,
+    checks_replication.replicas_missing,
+    checks_replication.commits_not_waited,
+    checks_replication.commits_unproven,
+    checks_replication.wrong_wait_point,
+    checks_replication.replica_lags,
     checks_machine.client_bound,
     checks_machine.steal,
     checks_machine.other_processes,
@@ -70,6 +77,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_design.no_control,
     checks_promises.unequal_durability,
     checks_promises.unequal_memory,
+    checks_control.uncontrolled_server,
     checks_settings.unequal_settings,
     checks_settings.changed_versions,
 )

@@ -11,12 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.servers import postgres_settings, provision, settings
+from dbdyno.errors import UsageError
+from dbdyno.servers import (
+    container_program,
+    endpoint_reference,
+    network,
+    postgres_settings,
+    provision,
+    settings,
+    topology,
+)
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.container_instance import ContainerInstance
+from dbdyno.servers.endpoint_instance import EndpointInstance
+from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.obtaining import entry_before, obtain
 from dbdyno.servers.postgres_instance import PostgresInstance
+from dbdyno.servers.topology import TopologyInstance
 
 __all__ = [
     "Credentials",
@@ -28,9 +41,11 @@ __all__ = [
     "check",
     "get",
     "instance",
+    "is_endpoint",
     "known",
     "product_before",
     "product_of",
+    "programs",
 ]
 
 POSTGRES: Final = "postgres"
@@ -57,10 +72,15 @@ def check(reference: str) -> None:
     """Whether a reference can be; no I/O.
 
     Raises:
-        UnknownSystemError: the catalog does not have it; lists those known.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it (lists those known), or it is no path,
+            address or endpoint that can be.
     """
-    entry_before(reference)
+    if is_endpoint(reference):
+        endpoint_reference.read(reference)
+    elif container_program.is_container(reference):
+        container_program.image_of(reference)
+    else:
+        entry_before(reference)
 
 
 def product_before(reference: str) -> tuple[str, str] | None:
@@ -79,6 +99,11 @@ def product_of(reference: str) -> tuple[str, str]:
     Raises:
         UnknownSystemError, UsageError, ProvisionError: as `get`.
     """
+    if is_endpoint(reference):
+        raise UsageError(
+            f"{reference}: the settings of an endpoint are its owner's: dbdyno only reads them",
+            hint="set them at the server; the report shows what is in force",
+        )
     known_before = product_before(reference)
     if known_before is not None:
         return known_before
@@ -106,12 +131,23 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
         report: is told in one line each what is being done.
 
     Raises:
-        UnknownSystemError: the catalog does not have it.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
+        UsageError: there is nothing to fetch.
         ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
             was named is no server.
     """
+    if is_endpoint(reference):
+        raise UsageError("an endpoint runs already: there is nothing to fetch or start")
+    if container_program.is_container(reference):
+        raise UsageError("an image is pulled by docker or podman, when it is first run")
     return obtain(reference, report)[1]
+
+
+def programs(reference: str) -> Path | None:
+    """The folder with the programs of a server that was got; None for one without any here."""
+    if is_endpoint(reference) or container_program.is_container(reference):
+        return None
+    return obtain(reference, lambda text: None)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -125,10 +161,31 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
-    known_before = entry_before(spec.reference)
-    if known_before is not None:  # a mistake is told before anything is fetched
-        check_settings = postgres_settings if known_before.product == POSTGRES else settings
-        check_settings.effective(known_before, spec.settings)
+    if network.wanted(spec.network):
+        _refuse_a_network_of_others(spec)
+    if is_endpoint(spec.reference):
+        return EndpointInstance(spec, folder, report)
+    if container_program.is_container(spec.reference):
+        return ContainerInstance(spec, folder, report)
+    row = entry_before(spec.reference)
+    if row is not None:  # a mistake is told before anything is fetched
+        reading = postgres_settings if row.product == POSTGRES else settings
+        reading.effective(row, spec.settings)
+        if spec.topology.replicas or network.wanted(spec.network):
+            topology.check(spec, row)
     entry, home = obtain(spec.reference, report)
-    made = PostgresInstance if entry.product == POSTGRES else MysqlInstance
-    return made(spec, entry, home, folder, report)
+    if spec.topology.replicas or network.wanted(spec.network):
+        topology.check(spec, entry)
+        return TopologyInstance(spec, entry, home, folder, report)
+    kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
+    return kind(spec, entry, home, folder, report)
+
+
+def _refuse_a_network_of_others(spec: ServerSpec) -> None:
+    """UsageError where the lab does not make the server's network and so cannot delay it."""
+    if is_endpoint(spec.reference) or container_program.is_container(spec.reference):
+        raise UsageError(
+            f"{spec.label}: dbdyno can delay the network of servers that it starts itself only",
+            found=spec.reference,
+            hint="leave network out of the plan, or delay the network yourself and say so in it",
+        )

@@ -13,9 +13,16 @@ from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan_settings import OptionValue
-from dbdyno.servers import copying, places, postgres_settings, postgres_starting, process
+from dbdyno.servers import (
+    copying,
+    places,
+    postgres_memory,
+    postgres_settings,
+    postgres_starting,
+    process,
+)
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.instance_files import InstanceFiles
 from dbdyno.servers.mysql import Site
 from dbdyno.servers.postgres import PostgresServer
@@ -93,6 +100,7 @@ class PostgresInstance:
     def restore(self) -> None:
         """The data directory becomes the snapshot again; ServerError if there is none."""
         self._must_be_stopped("restored")
+        postgres_memory.free(self._files.data)
         self._files.restore()
         self._server, self._untouched = None, True
 
@@ -144,10 +152,12 @@ class PostgresInstance:
     def _lay_pristine(self) -> None:
         site = self._site
         source = pristine(site.entry, site.home, site.asked, site.user, self._report)
+        postgres_memory.free(self._files.data)
         self._files.lay(source)
         self._server, self._untouched = None, True
 
     def _clear(self) -> None:
+        postgres_memory.free(self._files.data)
         self._files.clear()
         self._server, self._untouched = None, True
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.servers import copying, places, postgres_settings, process, provision
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.postgres import ADMIN
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.words import last_lines, printed_log

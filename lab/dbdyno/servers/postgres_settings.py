@@ -15,7 +15,7 @@ from typing import Final
 
 from dbdyno.errors import UsageError
 from dbdyno.plan_settings import OptionValue
-from dbdyno.servers.catalog import CatalogEntry
+from dbdyno.servers.catalog_entry import CatalogEntry
 
 COMMON: Final[Mapping[str, str]] = {
     "shared_buffers": "256MB",

@@ -56,3 +56,12 @@ def test_a_disk_is_counted_once_and_not_its_parts_again(kernel: Path) -> None:
     disks = read(1, 1).disks
     assert list(disks) == ["vda"]
     assert (disks["vda"].reads, disks["vda"].written_bytes, disks["vda"].flushes) == (7, 8192, 5)
+
+
+def test_networks_are_those_the_server_sees_and_else_the_labs(kernel: Path) -> None:
+    counters = " 1 1 0 0 0 0 0 0 2 2 0 0 0 0 0 0\n"
+    for folder, device in (("net", "eth0"), ("7/net", "dbdyno-1")):
+        (kernel / folder).mkdir(parents=True)
+        (kernel / folder / "dev").write_text(f"{device}:{counters}")
+    assert list(read(7, 8).networks) == ["dbdyno-1"]
+    assert list(read(0, 8).networks) == ["eth0"]

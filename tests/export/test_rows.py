@@ -29,7 +29,8 @@ def row(columns: rows.Columns, place: int = 0) -> dict[str, Any]:
 def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
     steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
     seen = making.measurement().model_copy(update={"procedure": steps})
-    one = Attempt(seen, State.SOUND)
+    server = seen.server.model_copy(update={"replication": {"commits_acknowledged": 12.0}})
+    one = Attempt(seen.model_copy(update={"server": server}), State.SOUND)
     made = rows.OF_TABLE[table.name](one, [one.measurement])
     assert list(made) == list(table.schema)
     (length,) = {len(values) for values in made.values()}

@@ -59,6 +59,7 @@ def test_the_load_meets_the_primary():
     assert server.settings() == {"server_id": "1"}
     assert server.status()["Rpl_semi_sync_source_yes_tx"] == 120
     assert server.ask("SHOW GLOBAL VARIABLES") == VARIABLES
+    assert server.observer().read() == primary.status()
 
 
 def test_it_tells_how_replication_stands():

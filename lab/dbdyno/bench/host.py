@@ -73,7 +73,7 @@ def read(server_pid: int, generator_pid: int) -> Reading:
         pressure_s=_pressure(),
         memory_bytes=_memory(),
         disks=_disks(),
-        networks=proc_files.networks(text_of(PROC / "net/dev")),
+        networks=_networks(server_pid),
         watch_cpu_s=time.thread_time(),
     )
 
@@ -89,6 +89,12 @@ def _pressure() -> dict[str, float]:
 def _memory() -> dict[str, int]:
     found = proc_files.memory_bytes(text_of(PROC / "meminfo"))
     return found or {"MemAvailable": psutil.virtual_memory().available}
+
+
+def _networks(server_pid: int) -> dict[str, NetworkCounters]:
+    """The devices that the server sees, which may have a network namespace of its own."""
+    seen = text_of(PROC / f"{server_pid}/net/dev") or text_of(PROC / "net/dev")
+    return proc_files.networks(seen)
 
 
 def _disks() -> dict[str, DiskCounters]:

@@ -154,6 +154,12 @@ def settings(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     return {"name": list(found), "value": list(found.values())}
 
 
+def replication(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
+    """One row for each number of a primary and its replicas; none without replicas."""
+    found = attempt.measurement.server.replication
+    return {"name": list(found), "value": list(found.values())}
+
+
 def costs(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """One row for each cost that somebody counted, by a counter that all `peers` have."""
     seen = [attempt.measurement]
@@ -196,6 +202,7 @@ OF_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Columns]
     tables.NETWORKS.name: networks,
     tables.STATUS.name: status,
     tables.SETTINGS.name: settings,
+    tables.REPLICATION.name: replication,
     tables.COSTS.name: costs,
 }
 """Who makes the rows of which table; `peers` are all trials of the same cell."""

@@ -184,6 +184,11 @@ SETTINGS: Final = TableDefinition(
     "one variable in effect; secrets are left out",
     (text("name", "the variable"), text("value", "as the server told it")),
 )
+REPLICATION: Final = TableDefinition(
+    "replication",
+    "one number of a primary and its replicas over the window",
+    (text("name", "such as `commits_acknowledged`"), number("value", "as its name says")),
+)
 COSTS: Final = TableDefinition(
     "costs",
     "one cost of a transaction",
@@ -194,4 +199,15 @@ COSTS: Final = TableDefinition(
         text("counted_by", "the counter; the same for all trials of a cell where all have it"),
     ),
 )
-TABLES: Final = (TRIALS, PROCEDURE, INTERVALS, WATCH, DISKS, NETWORKS, STATUS, SETTINGS, COSTS)
+TABLES: Final = (
+    TRIALS,
+    PROCEDURE,
+    INTERVALS,
+    WATCH,
+    DISKS,
+    NETWORKS,
+    STATUS,
+    SETTINGS,
+    REPLICATION,
+    COSTS,
+)

@@ -18,6 +18,7 @@ from dbdyno import replication
 from dbdyno.errors import ServerError
 from dbdyno.servers import transactions
 from dbdyno.servers.base import STOP_S, Server
+from dbdyno.servers.observer import Observer, observe
 from dbdyno.servers.topology_links import Links
 
 WAIT_S_MAX = 10.0
@@ -55,6 +56,10 @@ class TopologyServer:
     def status(self) -> dict[str, float]:
         """The primary's numeric status counters; ServerError if it is gone."""
         return self._primary.status()
+
+    def observer(self) -> Observer:
+        """Somebody who reads the primary's counters on a connection of his own."""
+        return observe(self._primary)
 
     def alive(self) -> bool:
         """Whether the primary and all its replicas still run."""

@@ -15,7 +15,7 @@ from dbdyno.bench.dataset import ensure_dataset, folder_of
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab, Makers
 from dbdyno.bench.load_spec import dataset_hash
-from dbdyno.bench.loadable import refuse_unspoken
+from dbdyno.bench.loadable import refuse_unspoken, refuse_unspoken_instance
 from dbdyno.bench.order import arms, trials_of
 from dbdyno.bench.progress import Progress
 from dbdyno.errors import DbdynoError, Interrupted
@@ -71,6 +71,8 @@ def run(
 
 def _run_blocks(lab: Lab) -> None:
     with _instances(lab) as instances:
+        for instance in instances.values():
+            refuse_unspoken_instance(instance)
         for instance in instances.values():
             ensure_dataset(lab, instance)
         for arm in arms(tuple(lab.left)):

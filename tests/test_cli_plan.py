@@ -73,7 +73,7 @@ def test_run_measures_the_scale_and_the_blocks_that_fit(
     begun: list[Plan] = []
     monkeypatch.setattr(cli_flow, "begin", lambda plan, *rest: begun.append(plan))
     resumed: list[Plan] = []
-    monkeypatch.setattr(cli_flow, "resume_plan", lambda plan, *rest: resumed.append(plan))
+    monkeypatch.setattr(cli_flow, "resume_plan", lambda plan, *rest, retry: resumed.append(plan))
     typed = ["run", str(path), "--scale", "small", "--budget", "4m"]
     assert main(typed) == 0
     assert main([*typed, "--resume"]) == 0

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 import making
-from dbdyno.plan import Plan, cells
+from dbdyno.plan import Plan, SystemPlan, cells, label_of
 
 
 def test_cells_go_by_workload_then_by_rising_load() -> None:
@@ -64,3 +64,22 @@ def test_a_workload_runs_on_tables_of_its_layout() -> None:
         Plan.model_validate(
             {**SYSTEMS, "workloads": ["oltp_insert"], "dataset": {"layout": "legacy_one"}}
         )
+
+
+@pytest.mark.parametrize(
+    ("reference", "label"),
+    [
+        ("mysql:8.0.15", "mysql:8.0.15"),
+        ("mysql://bench:secret@db1:4000,db2:4000/sbtest", "db1:4000-db2:4000-sbtest"),
+        ("container:percona/percona-server@sha256:0f2a", "container:percona-percona-server"),
+        ("path:/opt/mysql", "path:-opt-mysql"),
+    ],
+)
+def test_a_system_without_a_label_is_called_by_its_reference(reference: str, label: str) -> None:
+    assert label_of(reference) == label
+    assert SystemPlan(label=label_of(reference), reference=reference).label == label
+
+
+def test_endpoints_are_known_by_their_reference() -> None:
+    assert SystemPlan(label="x", reference="mysql://u@h/d").is_endpoint
+    assert not SystemPlan(label="x", reference="mysql:8.0.15").is_endpoint

@@ -42,6 +42,8 @@ FILES_OF_ROOMS = {
     "cli_plan": "cli",
     "cli_plan_words": "cli",
     "measurement_parts": "measurement",
+    "cli_servers": "cli",
+    "plan_context": "plan",
     "plan_settings": "plan",
     "plan_file_mistakes": "plan_file",
     "plan_file_scale": "plan_file",

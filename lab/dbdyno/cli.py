@@ -19,6 +19,7 @@ from dbdyno import (
     cli_flow,
     cli_plan,
     cli_plan_words,
+    cli_servers,
     servers,
 )
 from dbdyno import cli_options as options
@@ -34,8 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-servers_app = typer.Typer(help="The servers dbdyno can get.", no_args_is_help=True)
-app.add_typer(servers_app, name="servers")
+app.add_typer(cli_servers.app, name="servers")
 app.add_typer(cli_plan.plan_app, name="plan")
 
 
@@ -144,31 +144,6 @@ def report(
 def workloads() -> None:
     """List the built-in workloads."""
     sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
-
-
-@servers_app.command("list")
-def servers_list() -> None:
-    """List the servers that can be got: reference, source, size of the download, cached or not."""
-    rows = [
-        (
-            entry.reference,
-            entry.source,
-            f"{entry.download_bytes / 1e6:.0f} MB",
-            "cached" if entry.cached else "-",
-        )
-        for entry in servers.known()
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write(f"{line.rstrip()}\n")
-
-
-@servers_app.command("get")
-def servers_get(reference: options.Reference) -> None:
-    """Fetch a server into the cache and print where it is."""
-    servers.check(reference)
-    sys.stdout.write(f"{servers.get(reference, _note)}\n")
 
 
 @app.command(

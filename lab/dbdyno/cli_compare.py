@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
-from dbdyno.plan import NOT_COMPARED, Plan
+from dbdyno.plan import NOT_COMPARED, Plan, label_of
 
 SOURCE: Final = "the command line"
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
@@ -101,11 +101,13 @@ def _systems(
     systems: list[dict[str, Any]] = []
     for text in options.systems:
         label, _, reference = text.rpartition("=")
-        systems.append({"label": label or reference, "reference": reference, "settings": {}})
+        systems.append(
+            {"label": label or label_of(reference), "reference": reference, "settings": {}}
+        )
         try:
             check(reference)
         except UnknownSystemError as error:
-            mistakes.append(PlanMistake(f"SYSTEM {reference}", error.one_line))
+            mistakes.append(PlanMistake(f"SYSTEM {systems[-1]['label']}", error.one_line))
     for text in options.settings:
         _apply_setting(text, systems, mistakes)
     return systems

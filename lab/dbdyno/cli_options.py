@@ -70,6 +70,10 @@ Settings = Annotated[
         help="Server setting for one system, or for all; may be repeated.",
     ),
 ]
+ServerSettings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Server setting; may be repeated."),
+]
 Restart = Annotated[
     str,
     typer.Option(

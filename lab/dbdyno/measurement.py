@@ -260,6 +260,7 @@ _SIDES: Mapping[str, Callable[[list[Measurement]], tuple[float, float]]] = {
     ),
     "server_cpu_us_per_query": lambda parts: (
         sum(m.server.cpu_s for m in parts) * 1e6,
-        sum(m.queries for m in parts),
+        # No CPU at all means that nobody could look: servers on other machines.
+        sum(m.queries for m in parts) if all(m.server.cpu_s for m in parts) else 0,
     ),
 }

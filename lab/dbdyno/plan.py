@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from dbdyno import _engine
 from dbdyno.measurement import Cell, Noun
+from dbdyno.plan_context import NetworkPlan, PublishedPlan
 from dbdyno.plan_settings import OptionValue, SettingsPlan, setting_names
 
 _FILLS_ITS_OWN = (
@@ -26,6 +28,22 @@ NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "le
 
 LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
 Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
+
+
+ENDPOINT_SCHEME = "mysql://"
+"""Begins the reference of servers that somebody else runs."""
+
+
+def label_of(reference: str) -> str:
+    """The label of a system that was given none: its reference, without what a label cannot hold.
+
+    Of an endpoint only the place, never what stands before the @; of an image not its digest.
+    """
+    if "://" in reference.partition("@")[0]:
+        text = reference.rpartition("@")[2].removeprefix(ENDPOINT_SCHEME)
+    else:
+        text = reference.partition("@")[0]
+    return re.sub(r"[^A-Za-z0-9._:+-]+", "-", text).lstrip("-._:+")[:64] or reference
 
 
 class TopologyPlan(Noun):
@@ -62,6 +80,11 @@ class SystemPlan(Noun):
     settings: dict[str, OptionValue] = {}
     topology: TopologyPlan = TopologyPlan()
     password_env: str = ""
+
+    @property
+    def is_endpoint(self) -> bool:
+        """Whether somebody else runs its servers: dbdyno neither starts nor restores them."""
+        return self.reference.strip().lower().startswith(ENDPOINT_SCHEME)
 
 
 class WorkloadPlan(Noun):
@@ -185,32 +208,6 @@ class ProcedurePlan(Noun):
     settle_cap_s: Annotated[float, Field(ge=0)] = 0
     prepared_statements: bool = True
     pin: tuple[int, ...] = ()
-
-
-class NetworkPlan(Noun):
-    """What the network adds to each round trip, in milliseconds; 0 for nothing.
-
-    Attributes:
-        client_ms: between the load and the server.
-        replica_ms: between a primary and each replica.
-    """
-
-    client_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
-    replica_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
-
-
-class PublishedPlan(Noun):
-    """The published experiment that a plan follows, so that a report can say what differs.
-
-    Attributes:
-        source: who published it, when, under which title.
-        setup: what it used, by topic: systems, machine, data, load, window, repeats…
-        differences: what this plan does otherwise whatever its scale, and why.
-    """
-
-    source: Annotated[str, Field(min_length=1)]
-    setup: dict[str, str] = {}
-    differences: tuple[str, ...] = ()
 
 
 class Plan(Noun):

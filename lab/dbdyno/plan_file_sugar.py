@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dbdyno.errors import PlanMistake
+from dbdyno.plan import label_of
 from dbdyno.plan_file_yaml import Document, Path, place
 
 _DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*(ms|s|m|min|h)\s*")
@@ -83,9 +84,9 @@ def spell_out(document: Document) -> None:
 
 def _system(entry: object) -> object:
     if isinstance(entry, str):
-        return {"label": entry, "reference": entry}
+        return {"label": label_of(entry), "reference": entry}
     if isinstance(entry, dict) and "label" not in entry and isinstance(entry.get("reference"), str):
-        return {"label": entry["reference"], **entry}
+        return {"label": label_of(entry["reference"]), **entry}
     return entry
 
 

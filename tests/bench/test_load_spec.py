@@ -106,3 +106,10 @@ def test_a_setting_of_the_load_is_in_its_spec():
         for trial in trials_of(chosen, "r")
     }
     assert told == {"prepared_statements on": True, "prepared_statements off": False}
+
+
+def test_several_servers_are_a_list_of_addresses():
+    class Three(Server):
+        endpoint = Endpoint("a", 1, None, (Endpoint("b", 2, None), Endpoint("c", 3, None)))
+
+    assert [place["host"] for place in cleanup_spec(plan(), Three())["endpoint"]] == ["a", "b", "c"]

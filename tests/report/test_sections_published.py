@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from tests.report.made_run import Run
 
-from dbdyno.plan import NetworkPlan, ProcedurePlan, PublishedPlan
+from dbdyno.plan import ProcedurePlan
+from dbdyno.plan_context import NetworkPlan, PublishedPlan
 from dbdyno.plan_settings import SettingsPlan
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Table

@@ -11,7 +11,7 @@ from dbdyno.errors import UsageError
 from dbdyno.measurement import Trial
 from dbdyno.plan import Plan
 from dbdyno.plan_settings import OptionValue
-from dbdyno.servers.base import Server
+from dbdyno.servers.base import Endpoint, Server
 
 DRAIN_S: Final = 30.0
 """How long events in flight may take to come home after the window."""
@@ -117,13 +117,16 @@ def dataset_hash(plan: Plan) -> str:
 
 
 def _login(server: Server) -> dict[str, Any]:
-    endpoint = server.endpoint
-    where: dict[str, Any] = {"host": endpoint.host, "port": endpoint.port}
-    if not endpoint.port and endpoint.socket is not None:
-        where = {"socket": str(endpoint.socket)}
+    places = [_place(place) for place in (server.endpoint, *server.endpoint.others)]
     return {
-        "endpoint": where,
+        "endpoint": places if len(places) > 1 else places[0],
         "user": server.credentials.user,
         "password": server.credentials.password,
         "database": server.database,
     }
+
+
+def _place(endpoint: Endpoint) -> dict[str, Any]:
+    if not endpoint.port and endpoint.socket is not None:
+        return {"socket": str(endpoint.socket)}
+    return {"host": endpoint.host, "port": endpoint.port}

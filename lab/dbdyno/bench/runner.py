@@ -15,6 +15,7 @@ from dbdyno.bench.arm import run_arm
 from dbdyno.bench.dataset import ensure_dataset, folder_of
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab, Makers
+from dbdyno.bench.load_spec import dataset_hash
 from dbdyno.bench.order import arms, trials_of
 from dbdyno.bench.progress import Progress
 from dbdyno.bench.setting import wants_dataset_bytes
@@ -107,7 +108,12 @@ def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
     folder = folder_of(lab.folder, lab.plan, system)
     with locked(lab.folder / "locks" / f"{folder.name}.lock", system.label):
         spec = ServerSpec(
-            system.label, system.reference, system.settings, system.topology, system.password_env
+            system.label,
+            system.reference,
+            system.settings,
+            system.topology,
+            system.password_env,
+            dataset_hash(lab.plan),
         )
         instance = lab.makers.open_instance(spec, folder, lab.progress.stage)
         try:

@@ -81,7 +81,7 @@ def run_trial(
         settings=settings,
         status=bracket.status(),
         cpu_s=bracket.cpu_s(),
-        pid=server.pid,
+        pid=server.pid or None,
     )
     samples = () if bracket.origin_s is None else watch.samples(bracket.origin_s)
     return _measurement(plan, trial, started_at, facts, seen, samples)

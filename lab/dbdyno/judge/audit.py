@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Final, final
 
 from dbdyno.judge import (
+    checks_control,
     checks_count,
     checks_course,
     checks_design,
@@ -70,6 +71,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_design.no_control,
     checks_promises.unequal_durability,
     checks_promises.unequal_memory,
+    checks_control.uncontrolled_server,
     checks_settings.unequal_settings,
     checks_settings.changed_versions,
 )

@@ -10,9 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.servers import provision, settings
+from dbdyno.errors import UsageError
+from dbdyno.servers import endpoint_reference, provision, settings
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.endpoint_instance import EndpointInstance
+from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.obtaining import entry_before, obtain
 
@@ -26,9 +29,11 @@ __all__ = [
     "check",
     "get",
     "instance",
+    "is_endpoint",
     "known",
     "product_before",
     "product_of",
+    "programs",
 ]
 
 
@@ -56,7 +61,10 @@ def check(reference: str) -> None:
         UnknownSystemError: the catalog does not have it; lists those known.
         UsageError: a path or an address that cannot be.
     """
-    entry_before(reference)
+    if is_endpoint(reference):
+        endpoint_reference.read(reference)
+    else:
+        entry_before(reference)
 
 
 def product_before(reference: str) -> tuple[str, str] | None:
@@ -103,11 +111,18 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
 
     Raises:
         UnknownSystemError: the catalog does not have it.
-        UsageError: a path or an address that cannot be.
+        UsageError: a path or an address that cannot be, or there is nothing to fetch.
         ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
             was named is no server.
     """
+    if is_endpoint(reference):
+        raise UsageError("an endpoint runs already: there is nothing to fetch or start")
     return obtain(reference, report)[1]
+
+
+def programs(reference: str) -> Path | None:
+    """The folder with the programs of a server that was got; None for one without any here."""
+    return None if is_endpoint(reference) else obtain(reference, lambda text: None)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -121,6 +136,8 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         ProvisionError: the programs could not be got.
         ServerError: the data directory could not be made.
     """
+    if is_endpoint(spec.reference):
+        return EndpointInstance(spec, folder, report)
     known_before = entry_before(spec.reference)
     if known_before is not None:  # a mistake is told before anything is fetched
         settings.effective(known_before, spec.settings)

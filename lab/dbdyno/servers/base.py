@@ -21,11 +21,17 @@ STOP_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a server listens: always loopback, and a unix socket where the product has one."""
+    """Where a server listens: on loopback where the lab started it, elsewhere only if it did not.
+
+    Attributes:
+        socket: the unix socket, where there is one.
+        others: further servers that take connections in turn with this one.
+    """
 
     host: str
     port: int
     socket: Path | None
+    others: tuple[Endpoint, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,7 @@ class ServerSpec:
         settings: verbatim configuration keys, laid over the common settings of a fair comparison.
         topology: replicas behind it, and what a commit waits for.
         password_env: environment variable that holds the password of an endpoint's user.
+        dataset: names the rows that are loaded, so that tables on an endpoint are known again.
     """
 
     label: str
@@ -51,6 +58,7 @@ class ServerSpec:
     settings: Mapping[str, OptionValue] = field(default_factory=dict)
     topology: TopologyPlan = field(default_factory=TopologyPlan)
     password_env: str = ""
+    dataset: str = ""
 
 
 class Server(Protocol):
@@ -62,7 +70,7 @@ class Server(Protocol):
 
     @property
     def pid(self) -> int:
-        """The process that was started; counters are read from it."""
+        """The process that was started, whose counters are read; 0 where the lab started none."""
 
     @property
     def endpoint(self) -> Endpoint:

@@ -1,0 +1,104 @@
+"""Servers that somebody else runs, as a whole run sees them: loaded once, never restarted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pymysql
+import pytest
+from tests.bench.fakes import Progress
+
+from dbdyno import bench
+from dbdyno.errors import ServerError
+from dbdyno.judge import judge
+from dbdyno.plan import (
+    DatasetPlan,
+    DesignPlan,
+    LoadPlan,
+    Plan,
+    SystemPlan,
+    TrialPlan,
+    WorkloadPlan,
+)
+from dbdyno.servers.base import Server
+from dbdyno.store import Store
+from real_server import started
+
+pytestmark = pytest.mark.live
+TINY = {"innodb_log_file_size": "48M", "innodb_buffer_pool_size": "128M"}
+
+
+@pytest.fixture(scope="module")
+def somebodys() -> Iterator[Server]:
+    with started("somebodys", "mysql:8.0.15", TINY) as server:
+        yield server
+
+
+def plan(server: Server, database: str = "shop") -> Plan:
+    """Two addresses of one server stand for two servers."""
+    address = f"127.0.0.1:{server.endpoint.port}"
+    reference = f"mysql://{server.credentials.user}@{address},{address}/{database}"
+    return Plan(
+        systems=(SystemPlan(label="cloud", reference=reference, password_env="CLOUD"),),
+        workloads=(WorkloadPlan(name="oltp_read_write", label="oltp_read_write"),),
+        dataset=DatasetPlan(tables=2, rows=1000),
+        load=LoadPlan(threads=(4,)),
+        trial=TrialPlan(warmup_s=0, window_s=1),
+        design=DesignPlan(blocks=2),
+    )
+
+
+def measured(asked: Plan, folder: Path) -> tuple[Store, Progress]:
+    store, progress = Store.open(folder), Progress()
+    run = store.create_run(asked, "a test", {}, 2)
+    bench.run(asked, store, run, folder, progress)
+    return store, progress
+
+
+def test_an_endpoint_is_loaded_once_and_measured_in_every_block(
+    somebodys: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLOUD", somebodys.credentials.password)
+    asked = plan(somebodys)
+    store, progress = measured(asked, tmp_path / "first")
+    with store:
+        run = store.runs()[0]
+        trials = list(store.measurements(run.run_id))
+        assert [(t.failure, t.server.version, t.server.pid) for t in trials] == [
+            (None, "8.0.15", None)
+        ] * 2
+        assert all(trial.events > 0 for trial in trials)
+        found = judge(trials, asked).findings
+        assert [f.level.value for f in found if f.check == "uncontrolled-server"] == ["doubtful"]
+    assert sum("loading table 1" in stage for stage in progress.stages) >= 1
+    assert somebodys.alive()
+    assert somebodys.credentials.password not in "".join(
+        path.read_bytes().decode("latin1") for path in tmp_path.rglob("*") if path.is_file()
+    )
+    other, again = measured(asked, tmp_path / "second")
+    other.close()
+    assert not any("loading" in stage for stage in again.stages)  # the database remembers
+
+
+def test_tables_of_somebody_else_stay_as_they_are(
+    somebodys: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLOUD", somebodys.credentials.password)
+    somebodys.ask("CREATE DATABASE theirs")
+    somebodys.ask("CREATE TABLE theirs.sbtest1 (id INT PRIMARY KEY)")
+    somebodys.ask("INSERT INTO theirs.sbtest1 VALUES (7)")
+    with pytest.raises(ServerError, match="tables that dbdyno did not load"):
+        measured(plan(somebodys, "theirs"), tmp_path)
+    assert somebodys.ask("SELECT id FROM theirs.sbtest1") == [("7",)]
+
+
+def test_a_wrong_password_is_a_refused_login_and_is_not_told(
+    somebodys: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLOUD", "wrong-0815")
+    with pytest.raises(ServerError, match="refused the login") as caught:
+        measured(plan(somebodys), tmp_path)
+    assert "password in CLOUD" in str(caught.value)
+    assert "wrong-0815" not in str(caught.value)
+    assert isinstance(caught.value.__cause__.__cause__, pymysql.err.OperationalError)  # type: ignore[union-attr]

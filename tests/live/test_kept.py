@@ -1,0 +1,82 @@
+"""A real server that stays between commands, as it is typed, and the client that logs in to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+import pytest
+
+import dbdyno
+from dbdyno.servers import kept
+
+pytestmark = pytest.mark.live
+LAB = str(Path(dbdyno.__file__).parents[1])
+
+
+@pytest.fixture
+def workspace() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="dbdyno-kept-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+        for server in kept.all_of(Path(name)):
+            kept.stop(server)
+
+
+def typed(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dbdyno", "servers", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=workspace,
+        env={**os.environ, "PYTHONPATH": LAB},
+        timeout=120,
+    )
+
+
+def wait_for_end(pid: int) -> None:
+    ends = time.monotonic() + 10
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < ends, "the server outlived its supervisor"
+        time.sleep(0.02)
+
+
+def test_a_server_is_started_asked_and_stopped_by_four_commands(workspace: Path) -> None:
+    small = ("--set", "innodb_log_file_size=48M", "--set", "innodb_buffer_pool_size=128M")
+    started = typed(workspace, "start", "mysql:8.0.15", "--name", "try", *small)
+    assert started.returncode == 0, started.stderr
+    assert started.stdout.startswith("try  mysql:8.0.15  running  pid ")
+    assert typed(workspace, "status").stdout == started.stdout
+    pid = int(started.stdout.split("pid ")[1].split()[0])
+    assert psutil.Process(pid).name() == "mysqld"
+    question = "SELECT VERSION(), @@innodb_buffer_pool_size, DATABASE()"
+    answered = typed(workspace, "shell", "-N", "-e", question)
+    assert answered.stdout.split() == ["8.0.15", str(128 * 1024**2), "sbtest"], answered.stderr
+    stopped = typed(workspace, "stop", "try")
+    assert (stopped.returncode, stopped.stdout) == (0, "")
+    wait_for_end(pid)
+    assert kept.all_of(workspace) == []
+
+
+def test_the_server_ends_with_a_supervisor_that_is_killed(workspace: Path) -> None:
+    server = kept.start(workspace / "dbdyno-runs", "try", "mysql:5.7.22", {}, lambda text: None)
+    assert server.state is not None
+    os.kill(int((server.folder / "lock").read_text()), signal.SIGKILL)
+    wait_for_end(server.state.pid)
+    assert typed(workspace, "status").stdout.split()[2] == "ended"
+    assert typed(workspace, "stop").returncode == 0
+
+
+def test_a_setting_that_cannot_be_is_told_and_leaves_nothing(workspace: Path) -> None:
+    started = typed(workspace, "start", "mysql:5.7.22", "--set", "innodb_wonder=1")
+    assert (started.returncode, started.stdout) == (1, "")
+    assert "unknown variable 'innodb_wonder=1'" in started.stderr
+    assert kept.all_of(workspace / "dbdyno-runs") == []

@@ -52,6 +52,20 @@ def test_nonsense_is_no_plan(changed: dict[str, object], said: str) -> None:
         Plan.model_validate({**making.plan().model_dump(), **changed})
 
 
+SYSTEMS = {"systems": [{"label": "a", "reference": "mysql:8.0.15"}]}
+
+
+def test_a_workload_runs_on_tables_of_its_layout() -> None:
+    legacy = {"workloads": ["legacy_oltp"], "dataset": {"layout": "legacy"}}
+    assert Plan.model_validate({**SYSTEMS, **legacy}).dataset.layout == "legacy"
+    with pytest.raises(ValidationError, match="layout standard does not suit old"):
+        Plan.model_validate({**SYSTEMS, "workloads": [{"name": "legacy_oltp", "label": "old"}]})
+    with pytest.raises(ValidationError, match="layout legacy_one does not suit oltp_insert"):
+        Plan.model_validate(
+            {**SYSTEMS, "workloads": ["oltp_insert"], "dataset": {"layout": "legacy_one"}}
+        )
+
+
 @pytest.mark.parametrize(
     ("reference", "label"),
     [

@@ -33,6 +33,8 @@ __all__ = [
     "instance",
     "is_endpoint",
     "known",
+    "product_before",
+    "product_of",
     "programs",
 ]
 
@@ -67,6 +69,29 @@ def check(reference: str) -> None:
         endpoint_reference.read(reference)
     else:
         entry_before(reference)
+
+
+def product_before(reference: str) -> tuple[str, str] | None:
+    """Product and version that a reference names by itself; None where its programs must be asked.
+
+    Raises:
+        UnknownSystemError, UsageError: as `check`; no I/O either.
+    """
+    entry = entry_before(reference)
+    return None if entry is None else (entry.product, entry.version)
+
+
+def product_of(reference: str) -> tuple[str, str]:
+    """Product and version of a reference; its programs are asked where only they can say.
+
+    Raises:
+        UnknownSystemError, UsageError, ProvisionError: as `get`.
+    """
+    known_before = product_before(reference)
+    if known_before is not None:
+        return known_before
+    entry, _ = obtain(reference, lambda text: None)
+    return entry.product, entry.version
 
 
 def known() -> list[KnownServer]:

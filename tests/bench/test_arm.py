@@ -227,3 +227,18 @@ def test_data_that_is_used_on_is_restored_after_a_failure_only(store, tmp_path):
         *("restore", "start"),  # the first trial's server was killed
         "start",
     ]
+
+
+def test_a_system_that_once_started_and_then_does_not_fails_an_arm_and_not_the_run(store):
+    plan = small(threads=(1, 8), blocks=2)
+    world = World()
+    lab, instance, trials = arm_of(store, plan, world)
+    run_arm(lab, instance, trials)
+    again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
+    lab.left = [*again]
+    instance.broken = (trials[0].system,)
+    run_arm(lab, instance, again)
+    failures = [m.failure for m in store.measurements(trials[0].run_id)]
+    assert failures[:2] == [None, None]
+    assert all("it does not start" in failure for failure in failures[2:])
+    assert len(failures) == 4

@@ -10,6 +10,7 @@ from dbdyno.bench import disk
 from dbdyno.errors import LoadError
 from dbdyno.plan import DatasetPlan
 from dbdyno.plan_systems import SystemPlan, TopologyPlan
+from dbdyno.servers.base import ServerSpec
 
 Usage = namedtuple("Usage", "total used free")
 PLAN = making.plan().model_copy(update={"dataset": DatasetPlan(tables=4, rows=100_000)})
@@ -17,8 +18,9 @@ ROWS = 4 * 100_000 * disk.ROW_BYTES
 
 
 class Instance:
-    def __init__(self, folder, loaded=False):
+    def __init__(self, folder, loaded=False, reference="mysql:8.0.15"):
         self.folder, self.loaded = folder, loaded
+        self.spec = ServerSpec("a", reference)
 
     def has_snapshot(self):
         return self.loaded
@@ -79,3 +81,8 @@ def test_without_a_folder_nothing_is_asked(monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda place: pytest.fail("asked"))
     disk.check_during([])
     disk.check_before(PLAN, [])
+
+
+def test_an_endpoints_rows_need_no_room_here(monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: pytest.fail("asked"))
+    disk.check_before(PLAN, [Instance(tmp_path, reference="mysql://u@h:1/d")])

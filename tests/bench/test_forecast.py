@@ -28,7 +28,7 @@ def test_a_forecast_learns_what_starts_cost_here():
     forecast = Forecast(PLAN)
     for _ in range(2):
         forecast.started(20)
-        forecast.stopped(5)
+        forecast.added(5)
     assert forecast.seconds_left(TRIALS) == pytest.approx(6 * 25 + 12 * (75 + TRIAL_S))
 
 

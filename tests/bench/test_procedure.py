@@ -7,10 +7,18 @@ from tests.bench.fakes import FakeInstance, Progress, World
 from dbdyno.bench import procedure as room
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab
-from dbdyno.bench.procedure import Steps, before_trial, catch_up, drop_caches, start
+from dbdyno.bench.procedure import (
+    Steps,
+    before_trial,
+    catch_up,
+    drop_caches,
+    lay_out,
+    start,
+)
 from dbdyno.errors import ServerError
 from dbdyno.measurement import Step
 from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.postgres import PostgresServer
 
 
 @pytest.fixture
@@ -40,6 +48,7 @@ def cache(monkeypatch, tmp_path):
 
 def begun(lab, instance, keys=None):
     steps = Steps()
+    lay_out(lab, instance, steps)
     server = start(lab, instance, keys or {}, steps)
     server.stop()
     return [step.name for step in steps.taken]
@@ -99,6 +108,7 @@ def asked(monkeypatch):
 
 class Running:
     label = "a"
+    pid = 4711
 
 
 def test_purging_and_settling_are_done_as_the_plan_says(lab, asked):
@@ -108,6 +118,18 @@ def test_purging_and_settling_are_done_as_the_plan_says(lab, asked):
     before_trial(lab(purge_binlogs=True, settle_cap_s=30.0), running, steps)
     assert asked == [("purge", running), ("settle", 30.0)]
     assert [step.name for step in steps.taken] == ["purge binary logs", "settle"]
+
+
+def test_a_postgresql_is_brought_to_rest_in_its_own_words(lab, asked, monkeypatch):
+    class Postgres(PostgresServer):
+        def __init__(self):
+            self.label, self.pid = "pg", 4711
+
+    vacuumed = Step(name="settle", seconds=0.3, detail="vacuumed")
+    monkeypatch.setattr(room.settling_postgres, "settle", lambda server, cap_s: vacuumed)
+    steps = Steps()
+    before_trial(lab(settle_cap_s=30.0), Postgres(), steps)
+    assert (steps.taken, asked) == ([vacuumed], [])
 
 
 def test_restored_data_has_nothing_to_settle(lab, asked):
@@ -140,3 +162,31 @@ def test_replicas_catch_up_before_a_trial_and_it_is_told_when_they_do_not():
         ("replicas catch up", 0.5, True),
         ("replicas catch up", room.CATCH_UP_S, False),
     ]
+
+
+def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(lab, asked):
+    class Foreign(Running):
+        pid = 0
+
+    steps = Steps()
+    before_trial(lab(purge_binlogs=True, settle_cap_s=30.0), Foreign(), steps)
+    assert asked == []
+    assert [(step.name, step.done) for step in steps.taken] == [
+        ("purge binary logs", False),
+        ("settle", False),
+    ]
+    assert "owner" in steps.taken[0].detail
+
+
+def test_an_endpoints_tables_are_looked_at_and_this_machines_caches_left_alone(
+    lab, tmp_path, cache
+):
+    endpoint = FakeInstance(ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i", [])
+    endpoint.snapshot()
+    steps = Steps()
+    lay_out(lab(drop_caches=True), endpoint, steps)
+    assert [(step.name, step.done) for step in steps.taken] == [
+        ("look at the tables", True),
+        ("drop caches", False),
+    ]
+    assert not cache.exists()

@@ -260,6 +260,15 @@ def test_the_password_reaches_neither_store_nor_arguments(store):
     assert b"8.0.15-fake" in kept
 
 
+def test_a_server_that_the_engine_cannot_speak_to_is_refused_before_anything_is_made(store):
+    plan, world = small(), World()
+    postgres = SystemPlan(label="pg", reference="postgres:18.6")
+    mixed = plan.model_copy(update={"systems": (*plan.systems, postgres)})
+    with pytest.raises(UnknownSystemError, match="does not speak PostgreSQL"):
+        start(store, mixed, world)
+    assert world.calls == []
+
+
 def with_axes(plan, **axes):
     return plan.model_copy(update={"settings": SettingsPlan(**axes)})
 
@@ -334,12 +343,3 @@ def test_the_rows_of_all_systems_are_told_apart_by_a_digest(store):
     assert len(digests.pop()) == 16
     again = start(store, small(blocks=1), World())  # the snapshots are there already
     assert {len(m.dataset) for m in store.measurements(again.run_id)} == {16}
-
-
-def test_a_server_that_the_engine_cannot_speak_to_is_refused_before_anything_is_made(store):
-    plan, world = small(), World()
-    postgres = SystemPlan(label="pg", reference="postgres:18.6")
-    mixed = plan.model_copy(update={"systems": (*plan.systems, postgres)})
-    with pytest.raises(UnknownSystemError, match="does not speak PostgreSQL"):
-        start(store, mixed, world)
-    assert world.calls == []

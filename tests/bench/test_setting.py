@@ -7,6 +7,7 @@ from dbdyno.bench.setting import prepared, start_keys, values_of, wants_dataset_
 from dbdyno.errors import UsageError
 from dbdyno.measurement import Cell
 from dbdyno.plan_settings import SettingsPlan, setting_names
+from dbdyno.plan_systems import SystemPlan
 
 
 def plan(**axes):
@@ -65,3 +66,12 @@ def test_prepared_statements_are_the_loads_and_no_servers():
         update={"procedure": plan().procedure.model_copy(update={"prepared_statements": False})}
     )
     assert prepared(plain, Cell(workload="w", threads=1)) is False
+
+
+def test_an_endpoints_settings_cannot_be_varied_but_the_loads_can():
+    endpoint = SystemPlan(label="e", reference="mysql://u@h:1/d")
+    chosen = plan(durability=("0/2",), prepared_statements=("on",))
+    with pytest.raises(UsageError, match="its owner's"):
+        keys(chosen.model_copy(update={"systems": (endpoint,)}), "e")
+    of_the_load = plan(prepared_statements=("off",)).model_copy(update={"systems": (endpoint,)})
+    assert keys(of_the_load, "e") == [{}]

@@ -22,7 +22,8 @@ from dbdyno.bench.process_reading import family, read_process
 from dbdyno.cost import COSTS, per_event, source_of
 from dbdyno.export import TABLES
 from dbdyno.measurement import Measurement
-from dbdyno.plan import LoadPlan, SystemPlan
+from dbdyno.plan import LoadPlan
+from dbdyno.plan_systems import SystemPlan
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.observer import Observable
 from dbdyno.store import Store

@@ -65,3 +65,11 @@ def test_a_short_disk_is_told(files, monkeypatch, tmp_path):
     with pytest.raises(ServerError, match="too full"):
         files.snapshot()
     assert not files.has_snapshot()
+
+
+def test_a_restored_file_that_differs_from_the_snapshots_is_an_error(files):
+    files.snapshot()
+    (files.kept / "rows").write_text("spoilt  ")  # by a disk, after its checksum was taken
+    with pytest.raises(ServerError, match="not those of the snapshot") as caught:
+        files.restore()
+    assert caught.value.found == "rows"

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dbdyno.bench import disk
 from dbdyno.bench.lab import Lab
-from dbdyno.bench.procedure import Steps, before_trial, catch_up, start
+from dbdyno.bench.procedure import Steps, before_trial, catch_up, lay_out, start
 from dbdyno.bench.setting import start_keys
 from dbdyno.bench.trial import INTERRUPTED, OnInterval, run_trial
 from dbdyno.bench.void import never_begun, reason
@@ -119,7 +119,7 @@ class _Arm:
         except ServerError as error:
             self.lab.as_loaded.discard(server.label)
             self.lab.progress.stage(f"{server.label}: {error.message}")
-        self.lab.forecast.stopped(time.monotonic() - began)
+        self.lab.forecast.added(time.monotonic() - began)
 
     def _give_up(self) -> None:
         """Stops a server whose data nobody can vouch for."""
@@ -129,19 +129,22 @@ class _Arm:
     def _start(self, trial: Trial) -> Server | None:
         """A server with the trial's setting; None, with the reason kept, if it does not start.
 
-        Without a setting of the plan's axes nothing else would start either: that is raised.
+        A system that never started, with nothing varied, will not start later: that is raised.
         """
         lab, setting = self.lab, trial.cell.setting
         if self.broken is not None:
             return None
         keys = start_keys(lab.plan, trial.system, setting, lambda: lab.dataset_bytes)
+        lay_out(lab, self.instance, self.steps)
         try:
             self.server = start(lab, self.instance, keys, self.steps)
         except ServerError as error:
             lab.as_loaded.discard(trial.system)
-            if not keys:
+            if not keys and trial.system not in lab.started:
                 raise
             self.broken = reason(error)
+        else:
+            lab.started.add(trial.system)
         return self.server
 
     def _warm_up(self, trial: Trial, server: Server) -> WarmUp | None:

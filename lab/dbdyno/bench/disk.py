@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from dbdyno import servers
 from dbdyno.errors import LoadError
 from dbdyno.plan import Plan
 from dbdyno.servers.base import Instance
@@ -44,11 +45,13 @@ def bytes_expected(plan: Plan) -> int:
 def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
     """There is room for what these instances still have to write; LoadError says what is missing.
 
-    Instances that have their snapshot need room for one copy of it, others for rows and a copy.
+    Instances that have their snapshot need room for one copy of it, others for rows and a copy; an
+    endpoint's rows are not on disks of this machine, as far as the lab can know.
     """
     wanted: dict[int, int] = {}
     places: dict[int, Path] = {}
-    for instance in instances:
+    ours = [one for one in instances if not servers.is_endpoint(one.spec.reference)]
+    for instance in ours:
         place = _there(instance.folder)
         disk = place.stat().st_dev
         places.setdefault(disk, place)

@@ -42,12 +42,12 @@ class Forecast:
         self._prepared = 0
 
     def started(self, seconds: float) -> None:
-        """A restore and start took that long."""
+        """A start was begun, and what comes before it took that long."""
         self._starts += 1
         self._starts_s += seconds
 
-    def stopped(self, seconds: float) -> None:
-        """A stop took that long; it belongs to a start that was told before."""
+    def added(self, seconds: float) -> None:
+        """Something more of a start that was told before took that long, its stop, say."""
         self._starts_s += seconds
 
     def prepared(self, seconds: float) -> None:

@@ -37,6 +37,7 @@ class Lab:
         left: the trials that were not run yet, in order; the first is the next one.
         total: trials of the whole plan, those stored by an earlier lab included.
         refused: why a system cannot have a setting, or cannot bear a cell, by both their names.
+        started: labels of systems that this lab has started for a trial.
         as_loaded: labels of systems whose data was restored by this lab and not spoiled since.
         dataset: digest of each system's rows, by label.
         dataset_bytes: bytes of the baseline's loaded tables; None where nobody asked yet.
@@ -52,6 +53,7 @@ class Lab:
     left: list[Trial]
     total: int
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    started: set[str] = field(default_factory=set)
     as_loaded: set[str] = field(default_factory=set)
     dataset: dict[str, str] = field(default_factory=dict)
     dataset_bytes: int | None = None

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dbdyno import servers
 from dbdyno.errors import UnknownSystemError
+from dbdyno.servers.base import Instance
+from dbdyno.servers.postgres_instance import PostgresInstance
 
 
 def check(reference: str) -> None:
@@ -19,10 +21,19 @@ def check(reference: str) -> None:
 
 def refuse_unspoken(reference: str) -> None:
     """UnknownSystemError if it names a product that the engine does not speak to."""
-    product = reference.strip().lower().partition(":")[0]
-    if product == servers.POSTGRES:
-        raise UnknownSystemError(
-            f"{reference} cannot be measured yet: dbdyno's engine does not speak PostgreSQL",
-            wanted="a server that speaks MySQL's protocol",
-            hint="leave it out; dbdyno servers list shows the others",
-        )
+    if reference.strip().lower().partition(":")[0] == servers.POSTGRES:
+        raise _unspoken(reference)
+
+
+def refuse_unspoken_instance(instance: Instance) -> None:
+    """The same of one that was made: only then a folder or an archive has said what it holds."""
+    if isinstance(instance, PostgresInstance):
+        raise _unspoken(instance.spec.reference)
+
+
+def _unspoken(reference: str) -> UnknownSystemError:
+    return UnknownSystemError(
+        f"{reference} cannot be measured yet: dbdyno's engine does not speak PostgreSQL",
+        wanted="a server that speaks MySQL's protocol",
+        hint="leave it out; dbdyno servers list shows the others",
+    )

@@ -14,15 +14,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from dbdyno import servers
+from dbdyno.bench import settling_postgres
 from dbdyno.bench.engine_process import keep_on
 from dbdyno.bench.lab import Lab
 from dbdyno.bench.settling import purge_binary_logs, settle
 from dbdyno.measurement import Step
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers.base import Instance, Replicated, Server
+from dbdyno.servers.postgres import PostgresServer
 
 DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
 PAGES_AND_NAMES: Final = "3\n"
+COMPARED: Final = "every file compared with the snapshot's checksum"
 CATCH_UP_S: Final = 60.0
 """How long replicas may take to apply what came before."""
 
@@ -46,51 +50,67 @@ class Steps:
         return any(step.name == "restore" for step in self.taken)
 
 
-def start(
-    lab: Lab,
-    instance: Instance,
-    keys: Mapping[str, OptionValue],
-    steps: Steps,
-) -> Server:
-    """Restores as the plan says, drops caches as it says, and starts the server.
+def lay_out(lab: Lab, instance: Instance, steps: Steps) -> None:
+    """Restores the dataset and drops caches, as the plan says, before a start.
+
+    Raises:
+        ServerError: the copy failed or differs from the snapshot; no other start would go better.
+    """
+    label, began = instance.spec.label, time.monotonic()
+    is_ours = not servers.is_endpoint(instance.spec.reference)
+    if lab.plan.procedure.fresh_data == "start" or label not in lab.as_loaded:
+        lab.progress.stage(f"{label}: restoring the dataset")
+        with steps.timed("restore", COMPARED) if is_ours else steps.timed("look at the tables"):
+            instance.restore()
+        lab.as_loaded.add(label)
+    if lab.plan.procedure.drop_caches:
+        lab.progress.stage(f"{label}: dropping the system's caches")
+        steps.taken.append(drop_caches() if is_ours else _of_the_owner("drop caches"))
+    lab.forecast.started(time.monotonic() - began)
+
+
+def start(lab: Lab, instance: Instance, keys: Mapping[str, OptionValue], steps: Steps) -> Server:
+    """Starts the server, and keeps it off the generator's cores.
 
     Args:
         keys: settings of this start alone.
 
     Raises:
         UsageError: a key cannot be had.
-        ServerError: the copy failed or differs from the snapshot, or the server did not start.
+        ServerError: the server did not start, or a setting is not in force.
     """
     began = time.monotonic()
-    label = instance.spec.label
-    if lab.plan.procedure.fresh_data == "start" or label not in lab.as_loaded:
-        lab.progress.stage(f"{label}: restoring the dataset")
-        with steps.timed("restore", "every file compared with the snapshot's checksum"):
-            instance.restore()
-        lab.as_loaded.add(label)
-    if lab.plan.procedure.drop_caches:
-        lab.progress.stage(f"{label}: dropping the system's caches")
-        steps.taken.append(drop_caches())
-    lab.progress.stage(f"{label}: starting the server")
+    lab.progress.stage(f"{instance.spec.label}: starting the server")
     with steps.timed("start", ", ".join(f"{name}={value}" for name, value in keys.items())):
         server = instance.start(keys)
     if pin := lab.plan.procedure.pin:
         for pid in server.pids if isinstance(server, Replicated) else (server.pid,):
             if pid:
                 keep_on(pid, sorted(os.sched_getaffinity(0) - set(pin)))
-    lab.forecast.started(time.monotonic() - began)
+    lab.forecast.added(time.monotonic() - began)
     return server
 
 
 def before_trial(lab: Lab, server: Server, steps: Steps) -> None:
-    """Brings a running server to rest, as the plan says; steps that fail are kept as not done."""
-    asked = lab.plan.procedure
+    """Brings a running server to rest, as the plan says; steps that fail are kept as not done.
+
+    Nothing is changed in a server that the lab did not start.
+    """
+    asked, is_ours = lab.plan.procedure, server.pid != 0
     if asked.purge_binlogs:
         lab.progress.stage(f"{server.label}: purging the binary logs")
-        steps.taken.append(purge_binary_logs(server))
+        purged = purge_binary_logs(server) if is_ours else _of_the_owner("purge binary logs")
+        steps.taken.append(purged)
     if asked.settle_cap_s > 0 and not steps.restored:
         lab.progress.stage(f"{server.label}: waiting until the server is at rest")
-        steps.taken.append(settle(server, asked.settle_cap_s))
+        rest = settling_postgres.settle if isinstance(server, PostgresServer) else settle
+        settled = rest(server, asked.settle_cap_s) if is_ours else _of_the_owner("settle")
+        steps.taken.append(settled)
+
+
+def _of_the_owner(name: str) -> Step:
+    detail = "an endpoint is its owner's: dbdyno changes nothing there but its own tables"
+    return Step(name=name, seconds=0.0, done=False, detail=detail)
 
 
 def catch_up(server: Server, steps: Steps) -> None:

@@ -16,7 +16,7 @@ from dbdyno.bench.dataset import ensure_dataset, folder_of
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab, Makers
 from dbdyno.bench.load_spec import dataset_hash
-from dbdyno.bench.loadable import refuse_unspoken
+from dbdyno.bench.loadable import refuse_unspoken, refuse_unspoken_instance
 from dbdyno.bench.order import arms, trials_of
 from dbdyno.bench.progress import Progress
 from dbdyno.bench.setting import wants_dataset_bytes
@@ -79,6 +79,8 @@ def run(
 
 def _run_blocks(lab: Lab) -> None:
     with _instances(lab) as instances:
+        for instance in instances.values():
+            refuse_unspoken_instance(instance)
         disk.check_before(lab.plan, instances.values())
         lab.folders = [lab.folder, *(instance.folder for instance in instances.values())]
         for label, instance in instances.items():

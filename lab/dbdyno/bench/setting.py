@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dbdyno import servers
+from dbdyno.errors import UsageError
 from dbdyno.measurement import Cell
 from dbdyno.plan import Plan
 from dbdyno.plan_settings import OptionValue, combinations, share
@@ -50,6 +51,13 @@ def start_keys(
     values = {axis: v for axis, v in values_of(plan, setting).items() if axis != OF_THE_LOAD}
     if not values:
         return {}
-    product, version = servers.product_of(plan.system(label).reference)
+    reference = plan.system(label).reference
+    if servers.is_endpoint(reference):
+        raise UsageError(
+            f"{label}: the settings of an endpoint are its owner's, so they cannot be varied",
+            wanted=setting,
+            hint="set them at the server and name it once for each, or vary prepared_statements",
+        )
+    product, version = servers.product_of(reference)
     known_bytes = dataset_bytes() if wants_dataset_bytes(plan) else None
     return bundles.keys_of(product, version, values, plan.settings.own, known_bytes)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from dbdyno.errors import ServerError
+from dbdyno.measurement import Step
 from dbdyno.servers.base import Server
 
 LOOK_S: Final = 0.25
@@ -33,30 +34,27 @@ CANCELLED: Final = "statement timeout"
 Clock = Callable[[], float]
 
 
-class Settled(NamedTuple):
-    """How it went: whether the server is at rest, and what was done, for people."""
-
-    done: bool
-    detail: str
-
-
-def settle(server: Server, cap_s: float, clock: Clock = time.monotonic) -> Settled:
+def settle(server: Server, cap_s: float, clock: Clock = time.monotonic) -> Step:
     """Vacuums, analyses and checkpoints what load left, `cap_s` seconds at most.
 
     Never raises: a server that refuses, or needs longer, is one that is not at rest.
     """
-    ends = clock() + cap_s
+    began = clock()
     try:
-        if not _workers_gone(server, ends, clock):
-            return Settled(False, "not at rest at the cap: autovacuum still works")
-        tables, rows = _vacuum_all(server, ends, clock)
-        _within(server, ends, clock, "CHECKPOINT")
+        done, detail = _settled(server, began + cap_s, clock)
     except ServerError as error:
-        found = error.found or error.message
-        if CANCELLED in found:
-            return Settled(False, "not at rest at the cap: vacuum or checkpoint still at work")
-        return Settled(False, found)
-    return Settled(True, f"{tables} tables vacuumed with {rows} dead rows, checkpoint done")
+        done, detail = False, error.found or error.message
+        if CANCELLED in detail:
+            detail = "not at rest at the cap: vacuum or checkpoint still at work"
+    return Step(name="settle", seconds=clock() - began, done=done, detail=detail)
+
+
+def _settled(server: Server, ends: float, clock: Clock) -> tuple[bool, str]:
+    if not _workers_gone(server, ends, clock):
+        return False, "not at rest at the cap: autovacuum still works"
+    tables, rows = _vacuum_all(server, ends, clock)
+    _within(server, ends, clock, "CHECKPOINT")
+    return True, f"{tables} tables vacuumed with {rows} dead rows, checkpoint done"
 
 
 def _workers_gone(server: Server, ends: float, clock: Clock) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.servers import copying, process
+from dbdyno.servers import checksums, copying, process
 from dbdyno.servers.process import ServerUser
 
 MARKER: Final = "snapshot.json"
@@ -78,6 +78,7 @@ class InstanceFiles:
             shutil.rmtree(self._copy, ignore_errors=True)
             self._copy.mkdir(mode=0o700)
             copying.copy_tree(self.data, self.kept, owner=None)
+            checksums.keep(self.kept, self._copy / checksums.FILE)
             with (self._copy / MARKER).open("w") as marker:
                 json.dump(self.identity, marker)
                 marker.flush()
@@ -86,7 +87,8 @@ class InstanceFiles:
     def has_snapshot(self) -> bool:
         """Whether a complete snapshot of this very server and format exists."""
         try:
-            return bool(json.loads((self._copy / MARKER).read_text()) == self.identity)
+            told = json.loads((self._copy / MARKER).read_text())
+            return bool(told == self.identity and (self._copy / checksums.FILE).is_file())
         except (OSError, ValueError):
             return False
 
@@ -96,9 +98,11 @@ class InstanceFiles:
             raise ServerError(f"{self.label}: there is no snapshot to {wanted_for}")
 
     def restore(self) -> None:
-        """The data directory becomes the snapshot again; ServerError if there is none."""
+        """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
         self.must_have_snapshot("restore")
         self.lay(self.kept)
+        with self.told("compared"):
+            checksums.compare(self.label, self.data, self._copy / checksums.FILE)
 
     def clear(self) -> None:
         """Remove the running server's folder; the snapshot stays."""

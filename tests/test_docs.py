@@ -12,8 +12,10 @@ from typer.main import get_command
 import test_tidy
 from dbdyno import _engine, plan_file, servers
 from dbdyno.cli import app
+from dbdyno.cost import COSTS
 from dbdyno.judge import audit
 from dbdyno.plan import known_workloads
+from dbdyno.servers import families, settings
 from dbdyno.sysbench.options import GLOBAL_TABLE, OWN, by_name, of_test
 from dbdyno.sysbench.values import canonical
 from source import ROOT, named, with_suffix
@@ -100,6 +102,19 @@ def test_every_check_of_the_audit_is_explained() -> None:
     explained = re.findall(r"^\| `([a-z-]+)` \| (?:void|doubtful|note) \|", page, re.MULTILINE)
     checks = {check.__name__.replace("_", "-") for check in audit.CHECKS}
     assert set(explained) == checks
+
+
+def test_every_common_setting_of_a_server_is_in_the_docs() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    told = set(re.findall(r"`(\w+)`", page))
+    special = {name for f in families.FAMILIES for name in (*f.redo, *f.common)}
+    assert {*settings.COMMON, *settings.BINLOGGED, *special} <= told
+
+
+def test_every_cost_is_explained() -> None:
+    page = (ROOT / "docs" / "costs.md").read_text()
+    explained = re.findall(r"^\| ([^|`]+) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
+    assert explained == ["cost", "---", *(cost.label for cost in COSTS)]
 
 
 def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:

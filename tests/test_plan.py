@@ -73,6 +73,7 @@ def test_a_workload_runs_on_tables_of_its_layout() -> None:
         ("mysql://bench:secret@db1:4000,db2:4000/sbtest", "db1:4000-db2:4000-sbtest"),
         ("container:percona/percona-server@sha256:0f2a", "container:percona-percona-server"),
         ("path:/opt/mysql", "path:-opt-mysql"),
+        ("tarball:https://x.org/a/mysql-8.0.33-linux.tar.xz#sha256=0f2a", "mysql-8.0.33-linux"),
     ],
 )
 def test_a_system_without_a_label_is_called_by_its_reference(reference: str, label: str) -> None:

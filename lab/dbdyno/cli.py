@@ -16,14 +16,15 @@ from dbdyno import (
     _engine,
     bench,
     cli_compare,
+    cli_export,
     cli_flow,
     cli_plan,
     cli_plan_words,
     cli_servers,
-    servers,
 )
 from dbdyno import cli_options as options
 from dbdyno import sysbench as persona
+from dbdyno.bench import loadable
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
 from dbdyno.plan import known_workloads
@@ -89,7 +90,7 @@ def compare(
         prepared=prepared,
         distribution=distribution,
     )
-    plan = cli_compare.read(typed, known_workloads(), servers.check)
+    plan = cli_compare.read(typed, known_workloads(), loadable.check)
     return cli_flow.begin(plan, workspace, _command_line(), output)
 
 
@@ -124,7 +125,7 @@ def run(
     asked = cli_plan.read(plan, scale, budget)
     fitted = bench.fitted(asked)
     if fit := cli_plan_words.in_budget(asked, fitted):
-        _note(fit)
+        sys.stderr.write(f"{fit}\n")
     if resume:
         return cli_flow.resume_plan(fitted, workspace, output, retry=retry)
     return cli_flow.begin(fitted, workspace, _command_line(), output)
@@ -138,6 +139,9 @@ def report(
 ) -> None:
     """Judge a stored run again and write its report again."""
     cli_flow.tell(run_id, workspace, output)
+
+
+app.command("export")(cli_export.command)
 
 
 @app.command()

@@ -13,7 +13,8 @@ from pathlib import Path
 import typer
 
 from dbdyno import cli_options as options
-from dbdyno import plan_file, servers
+from dbdyno import plan_file
+from dbdyno.bench import loadable
 from dbdyno.cli_plan_words import told
 from dbdyno.errors import UsageError
 from dbdyno.plan import Plan, known_workloads
@@ -41,7 +42,7 @@ def read(path: Path, scale: str, time: str | None) -> Plan:
     Raises:
         PlanError: all mistakes of the file; UsageError: the budget is no time.
     """
-    plan = plan_file.read(path, known_workloads(), servers.check, scale)
+    plan = plan_file.read(path, known_workloads(), loadable.check, scale)
     if time is None:
         return plan
     budget_s = duration_s(time)

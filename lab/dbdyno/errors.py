@@ -65,7 +65,7 @@ class UsageError(DbdynoError):
 
 
 class UnknownSystemError(UsageError):
-    """A product or version that the catalog does not have."""
+    """A product or version that the catalog does not have, or that the engine cannot measure."""
 
 
 class PlanMistake(NamedTuple):

@@ -29,7 +29,6 @@ NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "le
 LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
 Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
 
-
 ENDPOINT_SCHEME = "mysql://"
 """Begins the reference of servers that somebody else runs."""
 
@@ -37,9 +36,13 @@ ENDPOINT_SCHEME = "mysql://"
 def label_of(reference: str) -> str:
     """The label of a system that was given none: its reference, without what a label cannot hold.
 
-    Of an endpoint only the place, never what stands before the @; of an image not its digest.
+    Of an endpoint only the place, never what stands before the @; of an image not its digest; of an
+    archive its file's name alone.
     """
-    if "://" in reference.partition("@")[0]:
+    if reference.startswith("tarball:"):
+        name = reference.partition("#")[0].rstrip("/").rpartition("/")[2]
+        text = re.sub(r"\.t(ar\.)?[gx]z$", "", name)
+    elif "://" in reference.partition("@")[0]:
         text = reference.rpartition("@")[2].removeprefix(ENDPOINT_SCHEME)
     else:
         text = reference.partition("@")[0]

@@ -8,8 +8,10 @@ from dbdyno.bench import procedure as room
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab
 from dbdyno.bench.procedure import Steps, before_trial, drop_caches, lay_out, start
+from dbdyno.bench.settling_postgres import Settled
 from dbdyno.errors import ServerError
 from dbdyno.measurement import Step
+from dbdyno.plan import SystemPlan
 from dbdyno.servers.base import ServerSpec
 
 
@@ -99,7 +101,7 @@ def asked(monkeypatch):
 
 
 class Running:
-    label = "a"
+    label = making.A
     pid = 4711
 
 
@@ -143,3 +145,23 @@ def test_an_endpoints_tables_are_looked_at_and_this_machines_caches_left_alone(
         ("drop caches", False),
     ]
     assert not cache.exists()
+
+
+def test_a_postgres_is_settled_in_its_own_words(lab, asked, monkeypatch):
+    seen = []
+
+    def vacuum(server, cap_s):
+        seen.append((server.label, cap_s))
+        return Settled(True, "checkpoint done")
+
+    monkeypatch.setattr(room.settling_postgres, "settle", vacuum)
+    made = lab(purge_binlogs=True, settle_cap_s=9.0)
+    systems = (SystemPlan(label=making.A, reference="postgres:18.6"),)
+    made.plan = made.plan.model_copy(update={"systems": systems})
+    steps = Steps()
+    before_trial(made, Running(), steps)
+    assert (seen, asked) == ([(making.A, 9.0)], [])
+    assert [(step.name, step.done, step.detail) for step in steps.taken] == [
+        ("purge binary logs", True, "PostgreSQL has none"),
+        ("settle", True, "checkpoint done"),
+    ]

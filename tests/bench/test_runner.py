@@ -10,9 +10,16 @@ from tests import making
 from tests.bench.fakes import Progress, World
 
 from dbdyno.bench import run, trials_of
-from dbdyno.errors import CellError, Interrupted, LoadError, ServerError, StoreError
+from dbdyno.errors import (
+    CellError,
+    Interrupted,
+    LoadError,
+    ServerError,
+    StoreError,
+    UnknownSystemError,
+)
 from dbdyno.metric import BY_NAME
-from dbdyno.plan import DatasetPlan
+from dbdyno.plan import DatasetPlan, SystemPlan
 from dbdyno.plan_settings import SettingsPlan
 from dbdyno.store import Store
 
@@ -326,3 +333,12 @@ def test_the_rows_of_all_systems_are_told_apart_by_a_digest(store):
     assert len(digests.pop()) == 16
     again = start(store, small(blocks=1), World())  # the snapshots are there already
     assert {len(m.dataset) for m in store.measurements(again.run_id)} == {16}
+
+
+def test_a_server_that_the_engine_cannot_speak_to_is_refused_before_anything_is_made(store):
+    plan, world = small(), World()
+    postgres = SystemPlan(label="pg", reference="postgres:18.6")
+    mixed = plan.model_copy(update={"systems": (*plan.systems, postgres)})
+    with pytest.raises(UnknownSystemError, match="does not speak PostgreSQL"):
+        start(store, mixed, world)
+    assert world.calls == []

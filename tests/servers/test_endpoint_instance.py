@@ -54,6 +54,15 @@ def test_rows_are_loaded_once_and_looked_at_afterwards(instance, tmp_path):
     assert list(tmp_path.iterdir()) == []  # an endpoint leaves no files here
 
 
+def test_the_rows_have_the_size_that_the_server_says(instance, monkeypatch):
+    said = [("2048",)]
+    monkeypatch.setattr(instance._server, "ask", lambda sql: said if "data_length" in sql else [])
+    assert instance.data_bytes() == 2048
+    said[:] = [("",)]
+    with pytest.raises(ServerError, match="no dataset to size"):
+        instance.data_bytes()
+
+
 def test_a_dataset_that_changed_cannot_be_restored(instance):
     instance._dataset.wrong = "sbtest1 ends at id 9"
     with pytest.raises(ServerError, match="cannot restore them") as caught:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno import servers
+from dbdyno.bench import settling_postgres
 from dbdyno.bench.engine_process import keep_on
 from dbdyno.bench.lab import Lab
-from dbdyno.bench.settling import purge_binary_logs, settle
+from dbdyno.bench.settling import PURGE, SETTLE, purge_binary_logs, settle
 from dbdyno.measurement import Step
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers.base import Instance, Server
@@ -90,15 +91,35 @@ def before_trial(lab: Lab, server: Server, steps: Steps) -> None:
 
     Nothing is changed in a server that the lab did not start.
     """
-    asked, is_ours = lab.plan.procedure, server.pid != 0
+    asked = lab.plan.procedure
     if asked.purge_binlogs:
         lab.progress.stage(f"{server.label}: purging the binary logs")
-        purged = purge_binary_logs(server) if is_ours else _of_the_owner("purge binary logs")
-        steps.taken.append(purged)
+        steps.taken.append(_purge(lab, server))
     if asked.settle_cap_s > 0 and not steps.restored:
         lab.progress.stage(f"{server.label}: waiting until the server is at rest")
-        settled = settle(server, asked.settle_cap_s) if is_ours else _of_the_owner("settle")
-        steps.taken.append(settled)
+        steps.taken.append(_settle(lab, server, asked.settle_cap_s))
+
+
+def _purge(lab: Lab, server: Server) -> Step:
+    if server.pid == 0:
+        return _of_the_owner(PURGE)
+    if _is_postgres(lab, server):
+        return Step(name=PURGE, seconds=0.0, detail="PostgreSQL has none")
+    return purge_binary_logs(server)
+
+
+def _settle(lab: Lab, server: Server, cap_s: float) -> Step:
+    if server.pid == 0:
+        return _of_the_owner(SETTLE)
+    if not _is_postgres(lab, server):
+        return settle(server, cap_s)
+    began = time.monotonic()
+    done, detail = settling_postgres.settle(server, cap_s)
+    return Step(name=SETTLE, seconds=time.monotonic() - began, done=done, detail=detail)
+
+
+def _is_postgres(lab: Lab, server: Server) -> bool:
+    return lab.plan.system(server.label).reference.startswith(f"{servers.POSTGRES}:")
 
 
 def _of_the_owner(name: str) -> Step:

@@ -16,6 +16,7 @@ from dbdyno.bench.dataset import ensure_dataset, folder_of
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab, Makers
 from dbdyno.bench.load_spec import dataset_hash
+from dbdyno.bench.loadable import refuse_unspoken
 from dbdyno.bench.order import arms, trials_of
 from dbdyno.bench.progress import Progress
 from dbdyno.bench.setting import wants_dataset_bytes
@@ -47,10 +48,13 @@ def run(
         retry: whether cells that could not be run are tried once more.
 
     Raises:
+        UnknownSystemError: the engine does not speak to one of the systems; nothing was begun.
         Interrupted: the user pressed Ctrl-C; what was measured is stored.
         CellError: no cell of the plan can be run.
         ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; so too.
     """
+    for system in plan.systems:
+        refuse_unspoken(system.reference)
     try:
         with store.locked(run.run_id):
             done = store.done(run.run_id, impossible=not retry)

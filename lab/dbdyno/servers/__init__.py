@@ -9,15 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.servers import endpoint_reference, provision, settings
+from dbdyno.servers import (
+    container_program,
+    endpoint_reference,
+    postgres_settings,
+    provision,
+    settings,
+)
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.container_instance import ContainerInstance
 from dbdyno.servers.endpoint_instance import EndpointInstance
 from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.obtaining import entry_before, obtain
+from dbdyno.servers.postgres_instance import PostgresInstance
 
 __all__ = [
     "Credentials",
@@ -35,6 +44,8 @@ __all__ = [
     "product_of",
     "programs",
 ]
+
+POSTGRES: Final = "postgres"
 
 
 @dataclass(frozen=True)
@@ -58,11 +69,13 @@ def check(reference: str) -> None:
     """Whether a reference can be; no I/O.
 
     Raises:
-        UnknownSystemError: the catalog does not have it; lists those known.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it (lists those known), or it is no path,
+            address or endpoint that can be.
     """
     if is_endpoint(reference):
         endpoint_reference.read(reference)
+    elif container_program.is_container(reference):
+        container_program.image_of(reference)
     else:
         entry_before(reference)
 
@@ -83,6 +96,11 @@ def product_of(reference: str) -> tuple[str, str]:
     Raises:
         UnknownSystemError, UsageError, ProvisionError: as `get`.
     """
+    if is_endpoint(reference):
+        raise UsageError(
+            f"{reference}: the settings of an endpoint are its owner's: dbdyno only reads them",
+            hint="set them at the server; the report shows what is in force",
+        )
     known_before = product_before(reference)
     if known_before is not None:
         return known_before
@@ -110,19 +128,23 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
         report: is told in one line each what is being done.
 
     Raises:
-        UnknownSystemError: the catalog does not have it.
-        UsageError: a path or an address that cannot be, or there is nothing to fetch.
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
+        UsageError: there is nothing to fetch.
         ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
             was named is no server.
     """
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
+    if container_program.is_container(reference):
+        raise UsageError("an image is pulled by docker or podman, when it is first run")
     return obtain(reference, report)[1]
 
 
 def programs(reference: str) -> Path | None:
     """The folder with the programs of a server that was got; None for one without any here."""
-    return None if is_endpoint(reference) else obtain(reference, lambda text: None)[1]
+    if is_endpoint(reference) or container_program.is_container(reference):
+        return None
+    return obtain(reference, lambda text: None)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -138,8 +160,12 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
     """
     if is_endpoint(spec.reference):
         return EndpointInstance(spec, folder, report)
-    known_before = entry_before(spec.reference)
-    if known_before is not None:  # a mistake is told before anything is fetched
-        settings.effective(known_before, spec.settings)
+    if container_program.is_container(spec.reference):
+        return ContainerInstance(spec, folder, report)
+    row = entry_before(spec.reference)
+    if row is not None:  # a mistake is told before anything is fetched
+        reading = postgres_settings if row.product == POSTGRES else settings
+        reading.effective(row, spec.settings)
     entry, home = obtain(spec.reference, report)
-    return MysqlInstance(spec, entry, home, folder, report)
+    kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
+    return kind(spec, entry, home, folder, report)

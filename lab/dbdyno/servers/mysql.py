@@ -21,10 +21,13 @@ from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
 from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.client import Client
+from dbdyno.servers.observer import MysqlObserver, Observer, numbers
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.words import error_lines, last_lines
 
 START_S_MAX: Final = 120.0
+REDO_CAPACITY: Final = "innodb_redo_log_capacity"
+REDO_CAPACITY_STATUS: Final = "Innodb_redo_log_capacity_resized"
 PORT_TAKEN: Final = "Address already in use"
 
 
@@ -81,18 +84,24 @@ class MysqlServer:
         return self._client.rows(sql)
 
     def settings(self) -> dict[str, str]:
-        """Every effective global variable; ServerError if it is gone."""
-        return {row[0].lower(): row[1] for row in self._client.rows("SHOW GLOBAL VARIABLES")}
+        """Every effective global variable; ServerError if it is gone.
+
+        MySQL 8.0.30 and later show the redo space that was asked for, or the default where the old
+        pair of settings is what counts; the space there is, is a status.
+        """
+        shown = {row[0].lower(): row[1] for row in self._client.rows("SHOW GLOBAL VARIABLES")}
+        if REDO_CAPACITY in shown:
+            real = self._client.rows(f"SHOW GLOBAL STATUS LIKE '{REDO_CAPACITY_STATUS}'")
+            shown[REDO_CAPACITY] = real[0][1]
+        return shown
 
     def status(self) -> dict[str, float]:
         """Every numeric global status counter; ServerError if it is gone."""
-        found: dict[str, float] = {}
-        for name, value in self._client.rows("SHOW GLOBAL STATUS"):
-            try:
-                found[name] = float(value)
-            except ValueError:
-                continue
-        return found
+        return numbers(self._client.rows("SHOW GLOBAL STATUS"))
+
+    def observer(self) -> Observer:
+        """Somebody who reads selected counters on a connection of his own."""
+        return MysqlObserver(self._client.another())
 
     def alive(self) -> bool:
         """Whether the started process still runs."""

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Docker's command line over plain processes and folders, for tests where there is no docker.
+
+``$FAKE_DOCKER`` is its folder: volumes, containers, and `calls.jsonl`, every command with what its
+file of environment held. A container sleeps until it is stopped; with ``$FAKE_DOCKER_MYSQLD`` it is
+that server, set up as the entry points of MySQL's and MariaDB's images do it.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(os.environ["FAKE_DOCKER"])
+SLEEPS = 'trap "exit 0" TERM; while :; do sleep 0.05; done'
+RUNS = '"$@" & echo $! > {0}/pid; wait $!; echo $? > {0}/exit'
+
+
+def after(words, option):
+    return [words[place + 1] for place, word in enumerate(words) if word == option]
+
+
+def fail(text):
+    sys.stderr.write(f"{text}\n")
+    sys.exit(1)
+
+
+def running(place):
+    try:
+        os.kill(int((place / "pid").read_text()), 0)
+    except (OSError, ValueError):
+        return False
+    return not (place / "exit").exists()
+
+
+def wait_for(true):
+    ends = time.monotonic() + 60
+    while not true():
+        if time.monotonic() > ends:
+            fail("it took too long")
+        time.sleep(0.02)
+
+
+def mounted(words):
+    pairs = [mount.split(":")[:2] for mount in after(words, "--volume")]
+    return {target: ROOT / "volumes" / volume for volume, target in pairs}
+
+
+def volume(action, *words):
+    place = ROOT / "volumes" / words[-1]
+    if action == "create":
+        place.mkdir(parents=True, exist_ok=True)
+    elif action == "rm":
+        shutil.rmtree(place, ignore_errors=True)
+    elif not place.is_dir():
+        fail("no such volume")
+
+
+def run(*words):
+    if words[-1].endswith("--version"):
+        sys.stdout.write((ROOT / "says").read_text())
+        return
+    mounts = mounted(words)
+    if words[-1].startswith("du -sk /from/"):
+        folder = mounts["/from"] / words[-1].removeprefix("du -sk /from/")
+        sizes = [path.stat().st_size for path in folder.rglob("*")]
+        sys.stdout.write(f"{sum(sizes) // 1024}\t{folder}\n")
+        return
+    subprocess.run(["cp", "-a", f"{mounts['/from']}/.", mounts["/to"]], check=True)
+
+
+def create(*words):
+    number = len(list((ROOT / "containers").glob("*"))) if (ROOT / "containers").exists() else 0
+    name = f"id{os.getpid()}{number}"
+    place = ROOT / "containers" / name
+    place.mkdir(parents=True)
+    environment = Path(after(words, "--env-file")[0]).read_text()
+    about = {"words": words, "environment": environment, "labels": after(words, "--label")}
+    (place / "about.json").write_text(json.dumps(about))
+    sys.stdout.write(f"{name}\n")
+
+
+def start(name):
+    place = ROOT / "containers" / name
+    about = json.loads((place / "about.json").read_text())
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (place / "port").write_text(str(port))
+    program = os.environ.get("FAKE_DOCKER_MYSQLD")
+    command = server(place, about, program, port) if program else ["sh", "-c", SLEEPS]
+    with (place / "log").open("w") as log:
+        subprocess.Popen(
+            ["sh", "-c", RUNS.format(place), "sh", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    wait_for(lambda: (place / "pid").exists() and (place / "pid").read_text().strip())
+
+
+def server(place, about, program, port):
+    """The command of a real server on the volume, initialised first if that is empty."""
+    words = about["words"]
+    (data,) = mounted(words).values()
+    base = Path(program).parent.parent
+    share = base / "share"
+    common = [
+        *(program, "--no-defaults", "--user=nobody", f"--datadir={data}", f"--basedir={base}"),
+        *(f"--lc-messages-dir={share}", f"--character-sets-dir={share}/charsets"),
+        *(f"--socket={data}/s", f"--pid-file={data}/p", "--secure-file-priv="),
+    ]
+    given = [word for word in words[words.index("--env-file") + 3 :] if word[:11] != "--init-file"]
+    first = place / "rootfs" / "dbdyno.sql"
+    if not any(data.iterdir()):
+        if os.geteuid() == 0:
+            shutil.chown(data, "nobody")
+        subprocess.run([*common, "--initialize-insecure", *given], check=True, stderr=2)
+        password = about["environment"].split("MYSQL_ROOT_PASSWORD=")[1].split("\n")[0]
+        first.parent.mkdir()
+        first.write_text(
+            f"CREATE USER 'root'@'%' IDENTIFIED BY '{password}';\n"
+            "GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION;\n"
+        )
+    first.chmod(0o644)
+    return [*common, *given, f"--port={port}", "--bind-address=127.0.0.1", f"--init-file={first}"]
+
+
+def stop(*words):
+    place = ROOT / "containers" / words[-1]
+    if running(place):
+        os.kill(int((place / "pid").read_text()), signal.SIGTERM)
+        wait_for((place / "exit").exists)
+
+
+def inspect(*words):
+    place = ROOT / "containers" / words[-1]
+    if not place.is_dir():
+        fail("no such container")
+    if "Pid" in words[1]:
+        said = (place / "pid").read_text().strip()
+    elif "Running" in words[1]:
+        said = str(running(place)).lower()
+    else:
+        said = (place / "exit").read_text().strip()
+    sys.stdout.write(f"{said}\n")
+
+
+def rm(*words):
+    place = ROOT / "containers" / words[-1]
+    if not place.is_dir():
+        fail("no such container")
+    if running(place):
+        os.kill(int((place / "pid").read_text()), signal.SIGKILL)
+        wait_for((place / "exit").exists)
+    shutil.rmtree(place)
+
+
+def ps(*words):
+    label = words[-1].removeprefix("label=")
+    for place in (ROOT / "containers").glob("*"):
+        if label in json.loads((place / "about.json").read_text())["labels"]:
+            sys.stdout.write(f"{place.name}\n")
+
+
+def cp(source, target):
+    name, _, path = target.partition(":")
+    place = ROOT / "containers" / name / "rootfs"
+    place.mkdir()
+    shutil.copy(source, place / path.lstrip("/"))
+
+
+def image(*words):
+    if not (ROOT / "pulled").exists():
+        fail("no such image")
+    sys.stdout.write((ROOT / "pulled").read_text())
+
+
+def pull(name):
+    (ROOT / "pulled").write_text('{"/var/lib/mysql": {}}')
+
+
+def port(name, inner):
+    sys.stdout.write(f"127.0.0.1:{(ROOT / 'containers' / name / 'port').read_text()}\n")
+
+
+def logs(*words):
+    sys.stdout.write((ROOT / "containers" / words[-1] / "log").read_text())
+
+
+def version():
+    if (ROOT / "broken").exists():
+        fail("Cannot connect to the Docker daemon")
+
+
+if __name__ == "__main__":
+    with (ROOT / "calls.jsonl").open("a") as calls:
+        calls.write(f"{json.dumps(sys.argv[1:])}\n")
+    globals()[sys.argv[1]](*sys.argv[2:])

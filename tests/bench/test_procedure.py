@@ -107,7 +107,7 @@ def asked(monkeypatch):
 
 
 class Running:
-    label = "a"
+    label = making.A
     pid = 4711
 
 

@@ -44,8 +44,8 @@ def plan() -> Plan:
         ),
         workloads=(WorkloadPlan(name="oltp_read_write"),),
         dataset=DatasetPlan(tables=2, rows=5000),
-        load=LoadPlan(threads=(2, 4, 64)),
-        trial=TrialPlan(warmup_s=0, window_s=1, until_steady=True, warmup_cap_s=2),
+        load=LoadPlan(threads=(2, 64)),
+        trial=TrialPlan(warmup_s=0, window_s=1, until_steady=True, warmup_cap_s=1),
         design=DesignPlan(blocks=1),
         procedure=ProcedurePlan(drop_caches=True, purge_binlogs=True, settle_cap_s=20),
         settings=SettingsPlan(
@@ -60,10 +60,10 @@ def measured() -> Iterator[list[Measurement]]:
         folder = Path(name)
         folder.chmod(0o755)
         with Store.open(folder) as store:
-            run = store.create_run(plan(), "dbdyno run", {}, 12)
+            run = store.create_run(plan(), "dbdyno run", {}, 8)
             bench.run(plan(), store, run, folder, Progress())
             assert store.run(run.run_id).finished_at is not None
-            assert len(store.done(run.run_id)) == 12
+            assert len(store.done(run.run_id)) == 8
             yield store.measurements(run.run_id)
 
 
@@ -74,8 +74,8 @@ def ran(measured: list[Measurement]) -> list[Measurement]:
 def test_what_cannot_be_is_void_with_its_reason_and_the_rest_ran(
     measured: list[Measurement],
 ) -> None:
-    assert len(measured) == 12
-    assert len(ran(measured)) == 4
+    assert len(measured) == 8
+    assert len(ran(measured)) == 2
     for one in measured:
         if "thread_pool on" in one.trial.cell.setting:
             assert one.impossible
@@ -99,7 +99,9 @@ def test_the_settings_of_the_cell_are_in_force(measured: list[Measurement]) -> N
 
 
 def test_every_step_is_kept_and_was_done(measured: list[Measurement]) -> None:
-    for one in ran(measured):
+    tried = [one for one in measured if one.procedure]
+    assert len(tried) == 4
+    for one in tried:
         steps = {step.name: step for step in one.procedure}
         assert steps["purge binary logs"].done
         assert "MB" in steps["purge binary logs"].detail
@@ -114,16 +116,9 @@ def test_every_step_is_kept_and_was_done(measured: list[Measurement]) -> None:
 
 
 def test_the_server_is_as_it_was_after_it_settled(measured: list[Measurement]) -> None:
-    for system in SYSTEMS:
-        percents = {
-            (
-                one.server.settings["innodb_max_dirty_pages_pct"],
-                one.server.settings["innodb_max_dirty_pages_pct_lwm"],
-            )
-            for one in ran(measured)
-            if one.trial.system == system
-        }
-        assert len(percents) == 1, percents
+    assert {one.trial.system for one in ran(measured)} == set(SYSTEMS)
+    for one in ran(measured):
+        assert float(one.server.settings["innodb_max_dirty_pages_pct"]) >= 50
 
 
 def test_both_systems_hold_the_same_rows(measured: list[Measurement]) -> None:
@@ -135,7 +130,7 @@ def test_both_systems_hold_the_same_rows(measured: list[Measurement]) -> None:
 def test_a_cap_too_short_for_a_steady_state_is_a_doubt(measured: list[Measurement]) -> None:
     for one in ran(measured):
         assert one.until_steady is not None
-        assert one.until_steady.seconds == pytest.approx(2, abs=1)
+        assert one.until_steady.seconds == pytest.approx(1, abs=1)
         assert not one.until_steady.steady
     checks = {finding.check for finding in judge(measured, plan()).findings}
     assert {"no-steady-state", "cell-cannot-run"} <= checks

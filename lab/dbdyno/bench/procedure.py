@@ -18,7 +18,7 @@ from dbdyno import servers
 from dbdyno.bench import settling_postgres
 from dbdyno.bench.engine_process import keep_on
 from dbdyno.bench.lab import Lab
-from dbdyno.bench.settling import purge_binary_logs, settle
+from dbdyno.bench.settling import PURGE, SETTLE, purge_binary_logs, settle
 from dbdyno.measurement import Step
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers.base import Instance, Replicated, Server
@@ -96,16 +96,28 @@ def before_trial(lab: Lab, server: Server, steps: Steps) -> None:
 
     Nothing is changed in a server that the lab did not start.
     """
-    asked, is_ours = lab.plan.procedure, server.pid != 0
+    asked = lab.plan.procedure
     if asked.purge_binlogs:
         lab.progress.stage(f"{server.label}: purging the binary logs")
-        purged = purge_binary_logs(server) if is_ours else _of_the_owner("purge binary logs")
-        steps.taken.append(purged)
+        steps.taken.append(_purge(server))
     if asked.settle_cap_s > 0 and not steps.restored:
         lab.progress.stage(f"{server.label}: waiting until the server is at rest")
-        rest = settling_postgres.settle if isinstance(server, PostgresServer) else settle
-        settled = rest(server, asked.settle_cap_s) if is_ours else _of_the_owner("settle")
-        steps.taken.append(settled)
+        steps.taken.append(_settle(server, asked.settle_cap_s))
+
+
+def _purge(server: Server) -> Step:
+    if server.pid == 0:
+        return _of_the_owner(PURGE)
+    if isinstance(server, PostgresServer):
+        return Step(name=PURGE, seconds=0.0, detail="PostgreSQL has none")
+    return purge_binary_logs(server)
+
+
+def _settle(server: Server, cap_s: float) -> Step:
+    if server.pid == 0:
+        return _of_the_owner(SETTLE)
+    rest = settling_postgres.settle if isinstance(server, PostgresServer) else settle
+    return rest(server, cap_s)
 
 
 def _of_the_owner(name: str) -> Step:

@@ -3,7 +3,7 @@
 What one trial leaves behind (dirty pages, row versions to purge) is paid for by the next one, and
 not equally on every system. So the server is told to write everything out, and is watched until it
 has, or until the plan's patience ends. InnoDB is asked in words that every version since 5.6 and
-every MariaDB knows.
+every MariaDB knows; PostgreSQL is `settling_postgres`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from dbdyno.errors import ServerError
 from dbdyno.measurement import Step
 from dbdyno.servers.base import Server
 
+PURGE: Final = "purge binary logs"
+SETTLE: Final = "settle"
 LOOK_S: Final = 0.25
 DIRTY_PAGES: Final = "Innodb_buffer_pool_pages_dirty"
 DIRTY_PAGES_MAX: Final = 64
@@ -39,9 +41,7 @@ def purge_binary_logs(server: Server) -> Step:
         done, detail = True, _purge(server)
     except ServerError as error:
         done, detail = False, error.found or error.message
-    return Step(
-        name="purge binary logs", seconds=time.monotonic() - began, done=done, detail=detail
-    )
+    return Step(name=PURGE, seconds=time.monotonic() - began, done=done, detail=detail)
 
 
 def _purge(server: Server) -> str:
@@ -62,7 +62,7 @@ def settle(server: Server, cap_s: float, clock: Clock = time.monotonic) -> Step:
             done, detail = _watch(server, began + cap_s, clock)
     except ServerError as error:
         done, detail = False, error.found or error.message
-    return Step(name="settle", seconds=clock() - began, done=done, detail=detail)
+    return Step(name=SETTLE, seconds=clock() - began, done=done, detail=detail)
 
 
 def _watch(server: Server, ends: float, clock: Clock) -> tuple[bool, str]:

@@ -102,6 +102,7 @@ def _default(plan: Plan) -> str:
 
 
 def _seen(measurements: Sequence[Measurement]) -> list[str]:
+    measurements = [m for m in measurements if m.intervals]  # others never began
     if not measurements:
         return []
     engines = _distinct(

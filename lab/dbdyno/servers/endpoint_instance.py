@@ -83,13 +83,15 @@ class EndpointInstance:
             )
 
     def data_bytes(self) -> int:
-        """What the endpoint itself says of the size of its tables and indexes; about."""
+        """What the server says its tables and indexes take; ServerError if there are none."""
         self._login()
-        sizes = self._server.ask(
-            "SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables"
-            f" WHERE table_schema = '{self._server.database}'"
+        ((said,),) = self._server.ask(
+            "SELECT SUM(data_length + index_length) FROM information_schema.tables"
+            " WHERE table_schema = DATABASE()"
         )
-        return int(float(sizes[0][0]))
+        if not said:
+            raise ServerError(f"{self.spec.label}: there is no dataset to size")
+        return int(float(said))
 
     def close(self) -> None:
         """Log out; the servers and the rows stay."""

@@ -69,6 +69,27 @@ def test_one_version_is_compared_with_itself_under_two_labels() -> None:
     assert plan.system("fast").settings == {"innodb_buffer_pool_size": "256M", "sync_binlog": "0"}
 
 
+@pytest.mark.parametrize(
+    ("typed", "label", "reference"),
+    [
+        ("old=path:/opt/a=b", "old", "path:/opt/a=b"),
+        ("path:/opt/a=b", "path:-opt-a-b", "path:/opt/a=b"),
+        (
+            "tarball:https://x.org/y.tar.xz#sha256=ab",
+            "y",
+            "tarball:https://x.org/y.tar.xz#sha256=ab",
+        ),
+        ("ours=tarball:https://x.org/y#sha256=ab", "ours", "tarball:https://x.org/y#sha256=ab"),
+    ],
+)
+def test_an_equals_sign_of_an_address_is_not_that_of_a_label(
+    typed: str, label: str, reference: str
+) -> None:
+    systems = ("mysql:8.0.15", typed)
+    plan = read(replace(GOOD, systems=systems), KNOWN_WORKLOADS, lambda reference: None)
+    assert (plan.systems[1].label, plan.systems[1].reference) == (label, reference)
+
+
 def test_a_label_with_a_colon_takes_its_own_setting() -> None:
     plan = plan_of(settings=("mysql:8.0.15:optimizer_switch=mrr=on",))
     assert plan.system("mysql:8.0.15").settings == {"optimizer_switch": "mrr=on"}

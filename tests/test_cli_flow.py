@@ -30,17 +30,28 @@ def _known_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made_bench(
-    stop_after: int | None = None, error: BaseException | None = None, failing: int | None = None
+    stop_after: int | None = None,
+    error: BaseException | None = None,
+    failing: int | None = None,
+    impossible: bool = False,
 ) -> Bench:
     """A bench whose trials are made.
 
     Args:
         stop_after, error: it ends with `error` after so many trials.
         failing: number of a trial that is stored as failed.
+        impossible: whether that one cannot be run.
     """
 
-    def run(plan: Plan, store: Store, run: StoredRun, folder: Path, progress: Progress) -> None:
-        done = store.done(run.run_id)
+    def run(
+        plan: Plan,
+        store: Store,
+        run: StoredRun,
+        folder: Path,
+        progress: Progress,
+        retry: bool = False,
+    ) -> None:
+        done = store.done(run.run_id, impossible=not retry)
         left = [t for t in bench.trials_of(plan, run.run_id) if t.key not in done]
         for number, trial in enumerate(left):
             if number == stop_after and error is not None:
@@ -51,7 +62,8 @@ def made_bench(
                 tps=(1000.0 if trial.system == making.A else 700.0) + trial.block,
             )
             failure = "the server died in the window" if number == failing else None
-            store.append(made.model_copy(update={"trial": trial, "failure": failure}))
+            kept = {"trial": trial, "failure": failure, "impossible": bool(failure) and impossible}
+            store.append(made.model_copy(update=kept))
         store.finish(run.run_id)
 
     return run
@@ -136,6 +148,21 @@ def test_a_run_with_failed_trials_is_told_and_is_a_failure(
     monkeypatch.setattr(bench, "run", made_bench())
     cli_flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
     assert len(runs(workspace)) == 1
+
+
+def test_a_cell_that_cannot_be_run_leaves_the_run_complete_and_is_retried_on_demand(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench(failing=2, impossible=True))
+    begin(workspace)
+    assert "cell-cannot-run" in capsys.readouterr().out
+    monkeypatch.setattr(bench, "run", made_bench())
+    with pytest.raises(UsageError, match="nothing to resume"):
+        cli_flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+    cli_flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN, retry=True)
+    with Store.open(workspace) as store:
+        (run,) = store.runs()
+        assert len(store.done(run.run_id, impossible=False)) == 6
 
 
 def test_a_plan_is_resumed_only_if_it_is_the_very_same(

@@ -13,11 +13,14 @@ import test_tidy
 from dbdyno import _engine, plan_file, servers
 from dbdyno.cli import app
 from dbdyno.judge import audit
+from dbdyno.plan import known_workloads
+from dbdyno.servers import families, settings
 from dbdyno.sysbench.options import GLOBAL_TABLE, OWN, by_name, of_test
 from dbdyno.sysbench.values import canonical
 from source import ROOT, named, with_suffix
 
 PAGES = [page for page in with_suffix(".md") if "tests" not in page.relative_to(ROOT).parts]
+GROUPS = ("servers", "plan")
 COMMAND_LINE = re.compile(r"^(?:\.venv/bin/)?dbdyno(?:\s|$)")
 
 
@@ -51,7 +54,7 @@ def test_every_command_line_can_be_typed(page: Path) -> None:
         if words[:1] == ["sysbench"]:
             _check_sysbench(words[1:])
             continue
-        path = words[:2] if words[:1] == ["servers"] and len(words) > 1 else words[:1]
+        path = words[:2] if len(words) > 1 and words[0] in GROUPS else words[:1]
         typed = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert typed <= options_of(*[p for p in path if not p.startswith("--")]), words
 
@@ -69,8 +72,8 @@ def _check_sysbench(words: list[str]) -> None:
 def test_every_command_is_in_the_docs() -> None:
     seen = {" ".join(words[:2]) for page in PAGES for words in dbdyno_lines(page)}
     top = get_command(app).commands  # type: ignore[attr-defined]
-    wanted = {name for name in top if name not in ("servers", "workloads")}
-    wanted |= {f"servers {name}" for name in top["servers"].commands}
+    wanted = {name for name in top if name not in (*GROUPS, "workloads")}
+    wanted |= {f"{group} {name}" for group in GROUPS for name in top[group].commands}
     assert [name for name in wanted if not any(line.startswith(name) for line in seen)] == []
 
 
@@ -100,20 +103,31 @@ def test_every_check_of_the_audit_is_explained() -> None:
     assert set(explained) == checks
 
 
+def test_every_common_setting_of_a_server_is_in_the_docs() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    told = set(re.findall(r"`(\w+)`", page))
+    special = {name for f in families.FAMILIES for name in (*f.redo, *f.common)}
+    assert {*settings.COMMON, *settings.BINLOGGED, *special} <= told
+
+
 def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "plan-file.md").read_text()
     shown = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     file = tmp_path / "shown.yaml"
     file.write_text(shown[0])
-    plan = plan_file.read(file, _engine.workloads(), servers.check)
+    plan = plan_file.read(file, known_workloads(), servers.check)
     assert [system.label for system in plan.systems] == ["mysql:5.7.22", "tuned"]
     assert plan.workload("short-ranges").options == {"range_size": 10}
+    assert plan_file.read(file, known_workloads(), servers.check, "small").dataset.rows == 10_000
+    for part in shown[1:]:
+        file.write_text(f"systems: [mysql:8.0.15]\nworkloads: [oltp_read_only]\n{part}")
+        assert plan_file.read(file, known_workloads(), servers.check).settings != plan.settings
 
 
 def test_every_ready_plan_is_a_plan() -> None:
     for file in with_suffix(".yaml"):
         if file.parent == ROOT / "plans":
-            assert plan_file.read(file, _engine.workloads(), servers.check).systems
+            assert plan_file.read(file, known_workloads(), servers.check).systems
 
 
 def test_the_architecture_has_the_arrows_that_are_tested() -> None:
@@ -123,7 +137,7 @@ def test_the_architecture_has_the_arrows_that_are_tested() -> None:
     tested = {room: set(names.split()) for room, names in test_tidy.ARROWS.items()}
     assert shown.pop("_engine") == {"binding → core → wire"}
     assert shown == {room: tested[room] for room in shown}
-    assert tested.keys() - shown.keys() == {"cli", "errors", "_engine"}
+    assert tested.keys() - shown.keys() == {"cli", "steady", "errors", "_engine"}
 
 
 def test_the_readme_gives_the_command_that_ci_runs() -> None:

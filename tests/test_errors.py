@@ -14,6 +14,7 @@ STATUS = {
     "ProvisionError": 1,
     "ServerError": 1,
     "LoadError": 1,
+    "CellError": 1,
     "StoreError": 1,
     "Interrupted": 1,
     "GateError": 3,

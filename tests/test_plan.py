@@ -52,6 +52,20 @@ def test_nonsense_is_no_plan(changed: dict[str, object], said: str) -> None:
         Plan.model_validate({**making.plan().model_dump(), **changed})
 
 
+SYSTEMS = {"systems": [{"label": "a", "reference": "mysql:8.0.15"}]}
+
+
+def test_a_workload_runs_on_tables_of_its_layout() -> None:
+    legacy = {"workloads": ["legacy_oltp"], "dataset": {"layout": "legacy"}}
+    assert Plan.model_validate({**SYSTEMS, **legacy}).dataset.layout == "legacy"
+    with pytest.raises(ValidationError, match="layout standard does not suit old"):
+        Plan.model_validate({**SYSTEMS, "workloads": [{"name": "legacy_oltp", "label": "old"}]})
+    with pytest.raises(ValidationError, match="layout legacy_one does not suit oltp_insert"):
+        Plan.model_validate(
+            {**SYSTEMS, "workloads": ["oltp_insert"], "dataset": {"layout": "legacy_one"}}
+        )
+
+
 @pytest.mark.parametrize(
     ("reference", "label"),
     [
@@ -59,6 +73,7 @@ def test_nonsense_is_no_plan(changed: dict[str, object], said: str) -> None:
         ("mysql://bench:secret@db1:4000,db2:4000/sbtest", "db1:4000-db2:4000-sbtest"),
         ("container:percona/percona-server@sha256:0f2a", "container:percona-percona-server"),
         ("path:/opt/mysql", "path:-opt-mysql"),
+        ("tarball:https://x.org/a/mysql-8.0.33-linux.tar.xz#sha256=0f2a", "mysql-8.0.33-linux"),
     ],
 )
 def test_a_system_without_a_label_is_called_by_its_reference(reference: str, label: str) -> None:

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from dbdyno import plan_file
 from dbdyno.errors import PlanError, UnknownSystemError
-from dbdyno.plan import Plan, TrialPlan
+from dbdyno.plan import Plan, known_workloads
 from dbdyno.plan_file_mistakes import TABLE_OPTIONS, WORKLOAD_OPTIONS
 from dbdyno.sysbench.options import OWN, of_test
 
@@ -62,8 +62,10 @@ def test_the_docstring_s_plan_is_a_plan():
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "plans").glob("*.yaml")), ids=lambda p: p.name)
-def test_the_shipped_plans_are_plans(path):
-    assert plan_file.read(path, WORKLOADS, check).systems
+def test_the_shipped_plans_are_plans_in_every_scale(path):
+    for scale in ("", *YAML(typ="safe", pure=True).load(path.read_text()).get("scales", {})):
+        plan = plan_file.read(path, known_workloads(), lambda reference: None, scale)
+        assert (plan.scale, bool(plan.systems)) == (scale, True)
 
 
 def test_the_small_plan_is_what_it_says():
@@ -82,6 +84,19 @@ def test_all_mistakes_at_once_in_order_of_their_lines():
 SHORT_WAYS = {
     "load: {threads: 8}": "load: {threads: [8]}",
     "trial: {warmup: 500ms, window: 1h}": "trial: {warmup_s: 0.5, window_s: 3600}",
+    "trial: {warmup: auto, warmup_cap: 5m}": "trial: {until_steady: true, warmup_cap_s: 300}",
+    "trial: {warmup: auto, warmup_s: 3}": "trial: {until_steady: true, warmup_s: 3}",
+    "design: {budget: 2h}": "design: {budget_s: 7200}",
+    "procedure: {settle_cap: 1m}": "procedure: {settle_cap_s: 60}",
+    "network: {client: 0.8ms, replica: 1s}": "network: {client_ms: 0.8, replica_ms: 1000}",
+    "network: {client_ms: 0.8ms, replica: 0}": "network: {client_ms: 0.8, replica_ms: 0}",
+    "settings: {thread_pool: on}": "settings: {thread_pool: ['on']}",
+    "settings: {binlog: [true, off]}": "settings: {binlog: ['on', 'off']}",
+    "settings: {buffer_pool: 1073741824}": "settings: {buffer_pool: ['1073741824']}",
+    "settings: {buffer_pool: [25%, 1G]}": "settings: {buffer_pool: ['25%', '1G']}",
+    "settings: {durability: 0/2, redo_log: 512M}": (
+        "settings: {durability: ['0/2'], redo_log: ['512M']}"
+    ),
     "trial: {warmup_s: 2m, window: 30}": "trial: {warmup_s: 120, window_s: 30}",
     "design: {margin: 1.5 %}": "design: {margin: 0.015}",
     "distribution: pareto": "distribution: {name: pareto}",
@@ -112,6 +127,44 @@ ONE_MISTAKE = {
     LEAST + "seed: true\n": "line 3: seed: must be a whole number, found True",
     LEAST + "trial: {window: .inf, window_s: 9}": "line 3: trial.window: is no number",
     LEAST + "trial: {window: 5, window_s: 9}": "line 3: trial.window: stands beside window_s",
+    LEAST + "trial: {warmup: auto, until_steady: true}": (
+        "line 3: trial.warmup: stands beside until_steady"
+    ),
+    LEAST + "network: {client: slow}": (
+        "line 3: network.client: must be a time such as 0.8ms, 1s or 5 (milliseconds), found 'slow'"
+    ),
+    LEAST + "network: {clint: 1ms}": (
+        "line 3: network.clint: is no key of a plan; did you mean client?"
+    ),
+    LEAST + "settings: {durability: [double-1, 0/1]}": (
+        "line 3: settings.durability[1]: must be one of 'double-1' or '0/2', found '0/1';"
+        " did you mean 0/2?"
+    ),
+    LEAST + "settings: {buffer_pool: a quarter}": (
+        "line 3: settings.buffer_pool[0]: must be a size such as 512M or 1G, or a share of the"
+        " dataset such as 25%, found 'a quarter'"
+    ),
+    LEAST + "settings: {redo_log: [1G, 1G]}": "line 3: settings.redo_log: each value once",
+    LEAST + "settings: {thread_poll: on}": (
+        "line 3: settings.thread_poll: is no key of a plan; did you mean thread_pool?"
+    ),
+    LEAST + "settings: {own: {Flush it: {a: {x: 1}}}}": (
+        "line 3: settings.own.Flush it: must be up to 32 lowercase letters, digits and _"
+    ),
+    LEAST + "settings: {own: {binlog: {a: {x: 1}}}}": (
+        "line 3: settings.own: binlog is an axis already; choose another name"
+    ),
+    LEAST + "settings: {own: {flush: {a: {x: [1]}}}}": (
+        "line 3: settings.own.flush.a.x: must be a number, a text, true or false, found [1]"
+    ),
+    "systems:\n- reference: mysql:8.0.15\n  topology: {replicas: 1, waitpoint: x}\n"
+    "workloads: [oltp_read_only]\n": (
+        "line 3: systems[0].topology.waitpoint: is no key of a plan; did you mean wait_point?"
+    ),
+    LEAST + "scale: small": "line 3: scale: is chosen when the plan is run, with --scale",
+    LEAST + "scalse: {}": "line 3: scalse: is no key of a plan; did you mean scales?",
+    LEAST + "scales: [small]": "line 3: scales: must be names with parts of a plan",
+    LEAST + "scales: {small: 3}": "line 3: scales.small: must be a part of a plan, found 3",
     LEAST + "title: !!python/name:os.system x": "line 3: title: the tag ",
     LEAST + "? [1, 2]\n: 3\n": "line 3: plan: a key must be a single word",
     LEAST + "load: {threads: []}": "line 3: load.threads: needs at least one entry, found []",
@@ -193,16 +246,6 @@ def test_the_options_of_a_workload_are_sysbench_s():
     assert names - elsewhere == WORKLOAD_OPTIONS | set(TABLE_OPTIONS)
 
 
-def test_the_schema_names_every_key_and_the_short_ways():
-    schema = plan_file.schema()
-    assert set(schema["properties"]) == set(Plan.model_fields)
-    trial = schema["$defs"]["TrialPlan"]["properties"]
-    assert set(trial) == {*TrialPlan.model_fields, "warmup", "window"}
-    assert {"type": "string"} in schema["properties"]["systems"]["items"]["anyOf"]
-    assert schema["$defs"]["SystemPlan"]["required"] == ["reference"]
-    assert schema["required"] == ["systems", "workloads"]
-
-
 def plan_or_mistakes(text):
     """Fails when reading raises anything but a PlanError, or one that says nothing."""
     try:
@@ -217,7 +260,8 @@ KEYS = st.sampled_from(
     [
         *Plan.model_fields,
         *("label", "reference", "settings", "name", "options", "threads", "warmup", "window_s"),
-        *("margin", "blocks", "tables", "rows", "pin", "<<"),
+        *("margin", "blocks", "tables", "rows", "pin", "<<", "scales", "small", "budget", "own"),
+        *("durability", "buffer_pool", "thread_pool", "binlog", "warmup_cap", "topology"),
     ]
 )
 SCALARS = st.one_of(
@@ -226,7 +270,9 @@ SCALARS = st.one_of(
     st.integers(),
     st.floats(),
     st.text(max_size=8),
-    st.sampled_from(["mysql:8.0.15", "oltp_read_only", "2%", "60s", "uniform", "oltp_reed"]),
+    st.sampled_from(
+        ["mysql:8.0.15", "oltp_read_only", "2%", "60s", "uniform", "oltp_reed", "on", "auto"]
+    ),
 )
 VALUES = st.recursive(
     SCALARS,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.plan_file_sugar import duration_s, ratio, spell_out
+from dbdyno.plan_file_sugar import duration_ms, duration_s, ratio, spell_out
 from dbdyno.plan_file_yaml import Document, parse
 
 
@@ -14,6 +14,12 @@ from dbdyno.plan_file_yaml import Document, parse
 )
 def test_durations(text, seconds):
     assert duration_s(text) == seconds
+
+
+def test_short_times_keep_their_digits():
+    assert duration_ms("0.8ms") == 0.8
+    assert duration_ms("1.5 s") == 1500
+    assert duration_ms(3) == 3
 
 
 @pytest.mark.parametrize("text", ["60", "s", "1d", "-1s", "1e3s", "9" * 400 + "s", "", None, True])

@@ -9,6 +9,9 @@ def version() -> str:
 def workloads() -> list[str]:
     """Names of the built-in workloads."""
 
+def legacy_workloads() -> list[str]:
+    """Names of the workloads of before sysbench 1.0, which run on tables of their own layout."""
+
 @final
 class Histogram:
     """Counts of latencies in ns by size class (HDR, 3 significant digits)."""

@@ -11,11 +11,22 @@ import sys
 
 import typer
 
-from dbdyno import __version__, _engine, cli_compare, cli_flow, cli_servers, plan_file, servers
+from dbdyno import (
+    __version__,
+    _engine,
+    bench,
+    cli_compare,
+    cli_flow,
+    cli_plan,
+    cli_plan_words,
+    cli_servers,
+)
 from dbdyno import cli_options as options
 from dbdyno import sysbench as persona
+from dbdyno.bench import loadable
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
+from dbdyno.plan import known_workloads
 
 app = typer.Typer(
     name="dbdyno",
@@ -25,6 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(cli_servers.app, name="servers")
+app.add_typer(cli_plan.plan_app, name="plan")
 
 
 @app.callback(invoke_without_command=True)
@@ -53,13 +65,14 @@ def compare(
     prepared: options.Prepared = True,
     distribution: options.Distribution = "uniform",
     resume: options.ResumeRun = None,
+    retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
     """Measure systems side by side, a verdict on each cell."""
     if resume is not None:
         _refuse_beside_resume(context)
-        return cli_flow.resume(resume, workspace, output)
+        return cli_flow.resume(resume, workspace, output, retry=retry)
     typed = cli_compare.CompareOptions(
         systems=tuple(systems or ()),
         workloads=tuple(workload or ("oltp_read_write",)),
@@ -76,7 +89,7 @@ def compare(
         prepared=prepared,
         distribution=distribution,
     )
-    plan = cli_compare.read(typed, _engine.workloads(), servers.check)
+    plan = cli_compare.read(typed, known_workloads(), loadable.check)
     return cli_flow.begin(plan, workspace, _command_line(), output)
 
 
@@ -100,15 +113,21 @@ def _refuse_beside_resume(context: typer.Context) -> None:
 @app.command()
 def run(
     plan: options.PlanFile,
+    scale: options.Scale = "",
+    budget: options.Budget = None,
     resume: options.ResumePlan = False,
+    retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
     """Run a plan file."""
-    asked = plan_file.read(plan, _engine.workloads(), servers.check)
+    asked = cli_plan.read(plan, scale, budget)
+    fitted = bench.fitted(asked)
+    if fit := cli_plan_words.in_budget(asked, fitted):
+        sys.stderr.write(f"{fit}\n")
     if resume:
-        return cli_flow.resume_plan(asked, workspace, output)
-    return cli_flow.begin(asked, workspace, _command_line(), output)
+        return cli_flow.resume_plan(fitted, workspace, output, retry=retry)
+    return cli_flow.begin(fitted, workspace, _command_line(), output)
 
 
 @app.command()
@@ -124,7 +143,7 @@ def report(
 @app.command()
 def workloads() -> None:
     """List the built-in workloads."""
-    sys.stdout.write("".join(f"{name}\n" for name in _engine.workloads()))
+    sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
 
 
 @app.command(

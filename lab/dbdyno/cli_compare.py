@@ -100,7 +100,9 @@ def _systems(
         mistakes.append(PlanMistake("SYSTEM", message))
     systems: list[dict[str, Any]] = []
     for text in options.systems:
-        label, _, reference = text.rpartition("=")
+        label, equals, reference = text.partition("=")
+        if not equals or "/" in label:  # the sign belongs to an address or a folder
+            label, reference = "", text
         systems.append(
             {"label": label or label_of(reference), "reference": reference, "settings": {}}
         )

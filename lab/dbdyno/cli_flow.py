@@ -15,7 +15,7 @@ from typing import Final
 
 from rich.console import Console
 
-from dbdyno import bench, progress, report
+from dbdyno import bench, progress, progress_log, report
 from dbdyno.bench import environment
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.judge import judge
@@ -50,21 +50,29 @@ def begin(plan: Plan, workspace: Path, command: str, output: Output) -> None:
         _measure_and_tell(store, run, workspace, output)
 
 
-def resume(run_id: str, workspace: Path, output: Output) -> None:
-    """Measures what a run still lacks, and tells the result."""
+def resume(run_id: str, workspace: Path, output: Output, *, retry: bool = False) -> None:
+    """Measures what a run still lacks, and tells the result.
+
+    Args:
+        retry: cells that could not be run are tried again.
+    """
     with _opened(workspace) as store:
-        _measure_and_tell(store, find(store, run_id), workspace, output)
+        _measure_and_tell(store, find(store, run_id), workspace, output, retry=retry)
 
 
-def resume_plan(plan: Plan, workspace: Path, output: Output) -> None:
+def resume_plan(plan: Plan, workspace: Path, output: Output, *, retry: bool = False) -> None:
     """Goes on with the newest unfinished run of the very same plan.
+
+    Args:
+        retry: cells that could not be run are unfinished, and are tried again.
 
     Raises:
         UsageError: there is none.
     """
     with _opened(workspace) as store:
         runs = store.runs()
-        same = [r for r in runs if r.plan.hash() == plan.hash() and not _is_complete(store, r)]
+        unfinished = [r for r in runs if not _is_complete(store, r, impossible=not retry)]
+        same = [r for r in unfinished if r.plan.hash() == plan.hash()]
         if not same:
             raise UsageError(
                 "there is nothing to resume",
@@ -72,7 +80,7 @@ def resume_plan(plan: Plan, workspace: Path, output: Output) -> None:
                 found=f"{len(runs)} runs in {workspace}, none of them so",
                 hint="leave --resume out to begin anew",
             )
-        _measure_and_tell(store, same[0], workspace, output)
+        _measure_and_tell(store, same[0], workspace, output, retry=retry)
 
 
 def tell(run_id: str, workspace: Path, output: Output) -> None:
@@ -103,12 +111,18 @@ def _opened(workspace: Path) -> Store:
     return Store.open(workspace)
 
 
-def _measure_and_tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:
+def _measure_and_tell(
+    store: Store, run: StoredRun, workspace: Path, output: Output, *, retry: bool = False
+) -> None:
     seconds = progress.duration(bench.seconds_expected(run.plan))
     _note(f"run {run.run_id}: {run.trials_planned} trials, about {seconds} for all of them")
     try:
-        with progress.shown(Console(stderr=True), run.plan.design.blocks) as seen:
-            bench.run(run.plan, store, run, workspace, seen)
+        blocks = run.plan.design.blocks
+        with (
+            progress.shown(Console(stderr=True), blocks) as shown,
+            progress_log.logged(shown, workspace / run.run_id, blocks) as logged,
+        ):
+            bench.run(run.plan, store, run, workspace, logged, retry=retry)
     except (KeyboardInterrupt, Interrupted):
         _tell_what_is_there(store, run, workspace, output)
         raise Interrupted(
@@ -144,8 +158,8 @@ def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, output: O
         _tell(store, run, workspace, output)
 
 
-def _is_complete(store: Store, run: StoredRun) -> bool:
-    return len(store.done(run.run_id)) == run.trials_planned
+def _is_complete(store: Store, run: StoredRun, *, impossible: bool = True) -> bool:
+    return len(store.done(run.run_id, impossible=impossible)) == run.trials_planned
 
 
 def _progress_of(store: Store, run: StoredRun) -> str:

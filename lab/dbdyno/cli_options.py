@@ -22,7 +22,7 @@ TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
 WORKSPACE: Final = Path("dbdyno-runs")
-IN_A_RESUME: Final = frozenset({"resume", "workspace", "output"})
+IN_A_RESUME: Final = frozenset({"resume", "retry", "workspace", "output"})
 """Options of `compare` that mean something to a run whose plan is stored."""
 
 
@@ -92,6 +92,17 @@ ResumeRun = Annotated[
 ]
 ResumePlan = Annotated[
     bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
+]
+Scale = Annotated[
+    str, typer.Option(metavar="NAME", help="One of the plan's scales: the same in another size.")
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Such as 2h or 90m: as many blocks as fit into it."),
+]
+Retry = Annotated[
+    bool,
+    typer.Option("--retry", help="With --resume: try cells again that could not be run."),
 ]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan file.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]

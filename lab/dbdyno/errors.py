@@ -7,6 +7,7 @@
     ├── ProvisionError                exit 1   a server could not be got (client, library, digest)
     ├── ServerError                   exit 1   a server did not start, obey, answer or live
     ├── LoadError                     exit 1   the engine could not load or drive a server
+    │   └── CellError                          this cell cannot be run there; another may
     ├── StoreError                    exit 1   the workspace cannot be read or written
     ├── Interrupted                   exit 1   the user stopped it; what was measured is kept
     └── GateError                     exit 3   a gate asked for did not hold
@@ -64,7 +65,7 @@ class UsageError(DbdynoError):
 
 
 class UnknownSystemError(UsageError):
-    """A product or version that the catalog does not have."""
+    """A product or version that the catalog does not have, or that the engine cannot measure."""
 
 
 class PlanMistake(NamedTuple):
@@ -106,6 +107,10 @@ class ServerError(DbdynoError):
 
 class LoadError(DbdynoError):
     """The engine could not log in, load rows or go on driving a server."""
+
+
+class CellError(LoadError):
+    """This load cannot be run on this server, now or later; another load may."""
 
 
 class StoreError(DbdynoError):

@@ -11,24 +11,36 @@ dbdyno wrote. Histograms are HDR V2 blobs; they travel beside the JSON, not in i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dbdyno._engine import Histogram
+from dbdyno.measurement_parts import Interval, Noun, Phase, Step, WarmUp
 from dbdyno.metric import Merge, Metric
+
+__all__ = [
+    "EVENT",
+    "SERVICE",
+    "Cell",
+    "EngineFacts",
+    "Interval",
+    "Measurement",
+    "Noun",
+    "Phase",
+    "ServerFacts",
+    "Step",
+    "Trial",
+    "WarmUp",
+    "WatchSample",
+    "merge_histograms",
+    "value_of",
+]
 
 EVENT = "event"
 """Name of the histogram of event latency from the intended start."""
 SERVICE = "event_service"
 """Name of the histogram of event latency from the actual start."""
-
-
-class Noun(BaseModel):
-    """A frozen value that refuses keys it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Cell(Noun):
@@ -62,7 +74,7 @@ class Trial(Noun):
     Attributes:
         sequence: position in the whole run, from 0; with run_id it names the trial.
         block: block number, from 0.
-        position: place of this system's arm within the block, from 0.
+        position: place of this arm (its system with its setting) within the block, from 0.
         system: label of the system.
         cell: what is run.
         seed: seed of the request stream; the same for every system of a block (common draws).
@@ -80,58 +92,6 @@ class Trial(Noun):
     def key(self) -> str:
         """Stable text that names the trial in its run."""
         return f"{self.block}/{self.system}/{self.cell.key}"
-
-
-class Phase(StrEnum):
-    """What an interval is part of; only MEASURED enters rates and percentiles."""
-
-    WARMUP = "warmup"
-    MEASURED = "measured"
-    DRAIN = "drain"
-
-
-class Interval(Noun):
-    """What the engine saw in one second (or what was left of it).
-
-    Attributes:
-        start_s, end_s: seconds since the load began.
-        events: events completed; reads, writes, others: statements by what they did.
-        errors: failed statements by error code.
-        restarts: events begun again after an ignorable error.
-        reconnects: lost connections opened again.
-        arrivals: events that fell due by schedule; backlog: those due and not begun at its end.
-        in_flight: events running at its end.
-        silence_ns_max: longest stretch that ended in it in which events ran and no statement was
-            answered; 0 where nobody looked (an imported log, an older engine).
-        latency_ns_sum, latency_ns_min, latency_ns_max: exact, of completed events.
-        histograms: HDR V2 blobs by name (EVENT, SERVICE, a statement kind).
-    """
-
-    phase: Phase
-    start_s: float
-    end_s: float
-    events: int
-    reads: int
-    writes: int
-    others: int
-    errors: dict[str, int] = {}
-    restarts: int = 0
-    reconnects: int = 0
-    arrivals: int = 0
-    backlog: int = 0
-    in_flight: int = 0
-    silence_ns_max: int = 0
-    bytes_received: int = 0
-    bytes_sent: int = 0
-    latency_ns_sum: int = 0
-    latency_ns_min: int = 0
-    latency_ns_max: int = 0
-    histograms: Annotated[dict[str, bytes], Field(exclude=True, repr=False)] = {}
-
-    @property
-    def queries(self) -> int:
-        """Statements that got a reply without error."""
-        return self.reads + self.writes + self.others
 
 
 class EngineFacts(Noun):
@@ -195,6 +155,11 @@ class Measurement(Noun):
         window_s: length of the measured window as it really was.
         intervals: one a second from the load's first moment, warm-up included.
         failure: why the trial did not end as planned; None if it did.
+        impossible: whether it would fail so again, as this system cannot bear this cell; then it
+            is not tried again unless that is asked for.
+        procedure: what was done before the trial and after the one before, in order.
+        until_steady: the load before `warmup_s` that ran until it was steady; None without one.
+        dataset: digest of the rows that were loaded; empty where nobody took it.
     """
 
     trial: Trial
@@ -206,6 +171,10 @@ class Measurement(Noun):
     intervals: tuple[Interval, ...]
     watch: tuple[WatchSample, ...] = ()
     failure: str | None = None
+    impossible: bool = False
+    procedure: tuple[Step, ...] = ()
+    until_steady: WarmUp | None = None
+    dataset: str = ""
 
     @property
     def measured(self) -> tuple[Interval, ...]:

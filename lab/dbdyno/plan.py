@@ -14,16 +14,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from dbdyno import _engine
 from dbdyno.measurement import Cell, Noun
 from dbdyno.plan_settings import OptionValue, SettingsPlan, setting_names
 
-NOT_COMPARED = {
-    "bulk_insert": "bulk_insert fills tables of its own, one for each connection, and a plan has"
-    " one dataset for all; run it with dbdyno sysbench"
-}
+_FILLS_ITS_OWN = (
+    "fills tables of its own, one for each connection, and a plan has one dataset for all; run it"
+    " with dbdyno sysbench"
+)
+NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "legacy_bulk_insert")}
 """Workloads that the engine has and a plan has no place for, and why."""
 
-Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$")]
+LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
+Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
 
 
 ENDPOINT_SCHEME = "mysql://"
@@ -33,9 +36,13 @@ ENDPOINT_SCHEME = "mysql://"
 def label_of(reference: str) -> str:
     """The label of a system that was given none: its reference, without what a label cannot hold.
 
-    Of an endpoint only the place, never what stands before the @; of an image not its digest.
+    Of an endpoint only the place, never what stands before the @; of an image not its digest; of an
+    archive its file's name alone.
     """
-    if "://" in reference.partition("@")[0]:
+    if reference.startswith("tarball:"):
+        name = reference.partition("#")[0].rstrip("/").rpartition("/")[2]
+        text = re.sub(r"\.t(ar\.)?[gx]z$", "", name)
+    elif "://" in reference.partition("@")[0]:
         text = reference.rpartition("@")[2].removeprefix(ENDPOINT_SCHEME)
     else:
         text = reference.partition("@")[0]
@@ -67,6 +74,7 @@ class SystemPlan(Noun):
         label: how the system is called in reports.
         reference: where it comes from, such as ``mysql:8.0.15``.
         settings: verbatim my.cnf keys, laid over dbdyno's common settings.
+        topology: replicas behind it, and what a commit waits for.
         password_env: environment variable that holds the password of an endpoint's user.
     """
 
@@ -83,7 +91,13 @@ class SystemPlan(Noun):
 
 
 class WorkloadPlan(Noun):
-    """A workload and its sysbench options (names with underscores), under a label."""
+    """A workload and its sysbench options, under a label.
+
+    Attributes:
+        name: as sysbench calls it, such as ``oltp_read_write``.
+        label: how it is called in reports; its name unless given.
+        options: sysbench's, with underscores and without leading dashes.
+    """
 
     name: str
     label: str = ""
@@ -104,6 +118,8 @@ class DatasetPlan(Noun):
 
     Attributes:
         layout: sysbench 1.0's tables, those of its legacy scripts, or the one table of 0.4.
+        tables: how many there are, all alike.
+        rows: in each table.
     """
 
     layout: Literal["standard", "legacy", "legacy_one"] = "standard"
@@ -112,7 +128,11 @@ class DatasetPlan(Noun):
 
 
 class LoadPlan(Noun):
-    """The load levels: connections of a closed loop."""
+    """The load levels.
+
+    Attributes:
+        threads: connections of a closed loop, each level once.
+    """
 
     threads: Annotated[tuple[Annotated[int, Field(ge=1, le=100_000)], ...], Field(min_length=1)] = (
         1,
@@ -134,6 +154,8 @@ class TrialPlan(Noun):
         warmup_s: load before the window, not measured.
         until_steady: before that, the cell's load runs until its throughput is steady (method.md
             1.a), for `warmup_cap_s` at most.
+        warmup_cap_s: the longest that is waited for a steady load.
+        window_s: what is measured; below a minute checkpoints and flushes do not fit in.
     """
 
     warmup_s: Annotated[float, Field(ge=0)] = 15
@@ -157,7 +179,11 @@ class DesignPlan(Noun):
 
 
 class DistributionPlan(Noun):
-    """Which rows are touched: sysbench's distributions; `uniform` unless said otherwise."""
+    """Which rows are touched.
+
+    Attributes:
+        name: sysbench's distributions; `uniform` unless said otherwise.
+    """
 
     name: Literal["uniform", "gaussian", "special", "pareto", "zipfian"] = "uniform"
 
@@ -214,7 +240,21 @@ class PublishedPlan(Noun):
 
 
 class Plan(Noun):
-    """A whole experiment."""
+    """A whole experiment.
+
+    Attributes:
+        title: what the comparison is about, for the report's heading.
+        systems: what is compared; the first is the baseline.
+        workloads: what each of them is asked to do.
+        dataset: what is loaded before anything is measured.
+        load, settings: what is varied on every system.
+        trial, design, procedure: how long, how often and how it is measured.
+        distribution: which rows are touched.
+        network: what is added to each round trip.
+        published: the experiment that this follows.
+        scale: which of the plan file's scales this is; empty for the plan as it stands there.
+        seed: of the order of trials and of the requests.
+    """
 
     title: str = ""
     systems: Annotated[tuple[SystemPlan, ...], Field(min_length=1)]
@@ -228,6 +268,7 @@ class Plan(Noun):
     settings: SettingsPlan = SettingsPlan()
     network: NetworkPlan = NetworkPlan()
     published: PublishedPlan | None = None
+    scale: str = ""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
     @model_validator(mode="after")
@@ -239,6 +280,20 @@ class Plan(Noun):
             twice = sorted({label for label in labels if labels.count(label) > 1})
             if twice:
                 raise ValueError(f"{kind}: label used twice: {', '.join(twice)}")
+        return self
+
+    @model_validator(mode="after")
+    def _workloads_find_their_tables(self) -> Plan:
+        legacy = set(_engine.legacy_workloads())
+        wants_legacy = self.dataset.layout != "standard"
+        known = {w.label: w.name in legacy for w in self.workloads if w.name in known_workloads()}
+        misplaced = [label for label, is_legacy in known.items() if is_legacy != wants_legacy]
+        if misplaced:
+            raise ValueError(
+                f"dataset: layout {self.dataset.layout} does not suit {', '.join(misplaced)};"
+                " workloads named legacy_… run on the layouts legacy and legacy_one, all others on"
+                " standard"
+            )
         return self
 
     def hash(self) -> str:
@@ -254,6 +309,11 @@ class Plan(Noun):
     def workload(self, label: str) -> WorkloadPlan:
         """The workload of that label; KeyError if there is none."""
         return {workload.label: workload for workload in self.workloads}[label]
+
+
+def known_workloads() -> list[str]:
+    """The engine's workloads: today's, then those of before sysbench 1.0."""
+    return [*_engine.workloads(), *_engine.legacy_workloads()]
 
 
 def cells(plan: Plan) -> list[Cell]:

@@ -13,11 +13,15 @@ A plan says what is compared and how; all but `systems` and `workloads` has a de
       - {name: oltp_read_only, label: no-ranges, options: {range_selects: false}}
     dataset: {tables: 4, rows: 100000}      # rows of each table
     load: {threads: [1, 8, 32]}   # connections; one number is a list of one
+    settings: {buffer_pool: [25%, 1G], binlog: on}         # varied on every system
     trial: {warmup: 15s, window: 2m}        # or warmup_s and window_s, in seconds; ms, s, m, h
     design: {blocks: 5, margin: 2%}         # or 0.02
     distribution: uniform         # gaussian, special, pareto, zipfian
     procedure: {restart: block, prepared_statements: true}
+    network: {client: 0.8ms}      # or client_ms, in milliseconds
     seed: 1
+    scales:                       # the same in other sizes, laid over the plan when asked for
+      small: {dataset: {rows: 1000}, load: {threads: 1}}
 
 YAML is 1.2: ``on`` and ``off`` are words, ``true`` and ``false`` are not. A key that stands twice
 is a mistake, not a riddle.
@@ -28,33 +32,38 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from dbdyno.errors import PlanError, PlanMistake
 from dbdyno.plan import Plan
-from dbdyno.plan_file_mistakes import name_mistakes, shape_mistakes
+from dbdyno.plan_file_mistakes import name_mistakes, nearest, shape_mistakes
+from dbdyno.plan_file_scale import scaled, take_scales
 from dbdyno.plan_file_sugar import spell_out
-from dbdyno.plan_file_yaml import parse
+from dbdyno.plan_file_yaml import Document, parse
 
 BYTES_MAX = 1_000_000
 
 
 def read(
-    path: Path, known_workloads: Collection[str], check_reference: Callable[[str], None]
+    path: Path,
+    known_workloads: Collection[str],
+    check_reference: Callable[[str], None],
+    scale: str = "",
 ) -> Plan:
     """The plan of a file.
 
     Args:
         path: a YAML file of at most 1 MB.
         known_workloads: names of the engine's workloads.
-        check_reference: raises UnknownSystemError for a system that cannot be got.
+        check_reference: raises UsageError for a system that cannot be got.
+        scale: which of the file's scales to lay over the plan; none if empty.
 
     Raises:
-        PlanError: the file cannot be read, or the plan has mistakes: all of them.
+        PlanError: the file cannot be read, or the plan has mistakes: all of them, those of scales
+            that were not asked for as well.
     """
-    return read_text(_text(path), str(path), known_workloads, check_reference)
+    return read_text(_text(path), str(path), known_workloads, check_reference, scale)
 
 
 def read_text(
@@ -62,54 +71,50 @@ def read_text(
     source: str,
     known_workloads: Collection[str],
     check_reference: Callable[[str], None],
+    scale: str = "",
 ) -> Plan:
     """The plan of a YAML text that came from `source`; arguments and errors are those of `read`."""
     document = parse(text)
-    mistakes = document.mistakes
     if document.value is None:
-        raise PlanError(source, mistakes or [PlanMistake("plan", "is empty")])
-    spell_out(document)
-    plan = None
-    try:
-        plan = Plan.model_validate_json(json.dumps(document.value), strict=True)
-    except ValidationError as error:
-        mistakes.extend(shape_mistakes(document, error))
-    mistakes.extend(name_mistakes(document, known_workloads, check_reference))
+        raise PlanError(source, document.mistakes or [PlanMistake("plan", "is empty")])
+    scales = take_scales(document)
+    sizes = {"": document, **{name: scaled(document, scales, name) for name in scales}}
+    plans: dict[str, Plan | None] = {}
+    mistakes: list[PlanMistake] = []
+    for name, sized in sizes.items():
+        plans[name] = _checked(
+            sized, known_workloads, check_reference if name == scale else _unchecked
+        )
+        told = {(mistake.line, mistake.message) for mistake in mistakes}
+        for mistake in sized.mistakes:
+            if (mistake.line, mistake.message) not in told:
+                where = f"{mistake.place} (scale {name})" if name else mistake.place
+                mistakes.append(mistake._replace(place=where))
+    if scale not in plans:
+        message = f"there is no scale {scale!r} in this plan{nearest(scale, scales)}"
+        mistakes.append(PlanMistake("--scale", message))
+    plan = plans.get(scale)
     if mistakes or plan is None:
         raise PlanError(source, mistakes)
     return plan
 
 
-def schema() -> dict[str, Any]:
-    """JSON schema (draft 2020-12) of plan files, short ways of writing included, for editors."""
-    whole = Plan.model_json_schema()
-    parts = whole["$defs"]
-    text = {"type": "string"}
-    duration = {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|m|min|h)\s*$"}
-    percent = {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$"}
-
-    def widen(owner: dict[str, Any], key: str, *also: dict[str, Any]) -> None:
-        owner[key] = {"anyOf": [owner[key], *also]}
-
-    for key in ("systems", "workloads"):
-        widen(whole["properties"][key], "items", text)
-    widen(whole["properties"], "distribution", {"enum": _distributions(parts)})
-    parts["SystemPlan"]["required"] = ["reference"]
-    widen(parts["LoadPlan"]["properties"], "threads", {"type": "integer", "minimum": 1})
-    widen(parts["DesignPlan"]["properties"], "margin", percent)
-    trial = parts["TrialPlan"]["properties"]
-    for key in ("warmup", "window"):
-        widen(trial, f"{key}_s", duration)
-        trial[key] = trial[f"{key}_s"]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **whole,
-        "title": "dbdyno plan",
-    }
+def _unchecked(reference: str) -> None:
+    """For the sizes that are not run: what they name may be there on another machine only."""
 
 
-def _distributions(parts: dict[str, Any]) -> list[str]:
-    return list(parts["DistributionPlan"]["properties"]["name"]["enum"])
+def _checked(
+    document: Document, known_workloads: Collection[str], check_reference: Callable[[str], None]
+) -> Plan | None:
+    """The document's plan, None if it has mistakes; they are added to the document's."""
+    spell_out(document)
+    plan = None
+    try:
+        plan = Plan.model_validate_json(json.dumps(document.value), strict=True)
+    except ValidationError as error:
+        document.mistakes.extend(shape_mistakes(document, error))
+    document.mistakes.extend(name_mistakes(document, known_workloads, check_reference))
+    return plan
 
 
 def _text(path: Path) -> str:

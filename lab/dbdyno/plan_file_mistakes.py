@@ -5,27 +5,20 @@ Both are looked for in one go, whatever the other found, because a user wants ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from dbdyno.errors import PlanMistake, UnknownSystemError
-from dbdyno.plan import (
-    NOT_COMPARED,
-    DatasetPlan,
-    DesignPlan,
-    DistributionPlan,
-    LoadPlan,
-    Plan,
-    ProcedurePlan,
-    SystemPlan,
-    TrialPlan,
-    WorkloadPlan,
-)
+from dbdyno.errors import PlanMistake, UsageError
+from dbdyno.plan import LABEL_PATTERN, NOT_COMPARED, Plan
+from dbdyno.plan_file_scale import SCALES
+from dbdyno.plan_file_sugar import TIMES
 from dbdyno.plan_file_yaml import Document, Path, place
+from dbdyno.plan_settings import AXIS_PATTERN, VALUE_PATTERN
 
 WORKLOAD_OPTIONS = frozenset(
     {
@@ -39,16 +32,6 @@ WORKLOAD_OPTIONS = frozenset(
 
 TABLE_OPTIONS = {"tables": "dataset.tables", "table_size": "dataset.rows"}
 
-_MODELS: dict[str, type[BaseModel]] = {
-    "systems": SystemPlan,
-    "workloads": WorkloadPlan,
-    "dataset": DatasetPlan,
-    "load": LoadPlan,
-    "trial": TrialPlan,
-    "design": DesignPlan,
-    "distribution": DistributionPlan,
-    "procedure": ProcedurePlan,
-}
 _MESSAGES = {
     "missing": "is missing",
     "int_type": "must be a whole number",
@@ -66,10 +49,17 @@ _MESSAGES = {
     "greater_than_equal": "must be at least {ge}",
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be at most {le}",
-    "string_pattern_mismatch": (
+    "string_pattern_mismatch": "{must}",
+    "value_error": "{error}",
+}
+_PATTERNS = {
+    LABEL_PATTERN: (
         "must be up to 64 letters, digits and . _ : + -, beginning with a letter or digit"
     ),
-    "value_error": "{error}",
+    AXIS_PATTERN: "must be up to 32 lowercase letters, digits and _, beginning with a letter",
+    VALUE_PATTERN: (
+        "must be up to 32 letters, digits and . _ : + % / -, beginning with a letter or digit"
+    ),
 }
 _OPTION_VALUE = "must be a number, a text, true or false"
 
@@ -79,8 +69,10 @@ def shape_mistakes(document: Document, error: ValidationError) -> Iterator[PlanM
     told = set()
     for details in error.errors(include_url=False):
         path = _path_in(document, details)
-        if not details["loc"] and details["type"] == "value_error":
-            continue  # labels used twice: `name_mistakes` says it with a line
+        if "label used twice" in details["msg"]:
+            continue  # `name_mistakes` says it with a line
+        if details["type"] == "too_short" and details["input"]:
+            continue  # its entries have mistakes; those are told
         mistake = PlanMistake(place(path), _message(document, details, path), document.line(path))
         if mistake.place not in told:
             told.add(mistake.place)
@@ -125,22 +117,50 @@ def _path_in(document: Document, details: ErrorDetails) -> Path:
 
 def _message(document: Document, details: ErrorDetails, path: Path) -> str:
     kind, found = details["type"], details["input"]
+    context = details.get("ctx", {})
     if kind == "extra_forbidden":
         return "is no key of a plan" + nearest(str(path[-1]), _keys_beside(path))
-    if path != details["loc"] and {"settings", "options"} & set(details["loc"]):
+    if kind == "string_pattern_mismatch":
+        return f"{_PATTERNS[context['pattern']]}, found {_shown(found)}"
+    if details["loc"] and details["loc"][-1] in ("bool", "int", "float", "str"):
         return f"{_OPTION_VALUE}, found {_shown(found)}"
     template = _MESSAGES.get(kind)
     if template is None:
         message = details["msg"][:1].lower() + details["msg"][1:]
     else:
-        message = template.format(**details.get("ctx", {}))
-    return message if kind in ("missing", "value_error") else f"{message}, found {_shown(found)}"
+        message = template.format(**context)
+    if kind in ("missing", "value_error"):
+        return message
+    return f"{message}, found {_shown(found)}{_meant(kind, context, found)}"
+
+
+def _meant(kind: str, context: Mapping[str, Any], found: object) -> str:
+    """A value of the few that may stand there, if one is near to what was typed."""
+    values = re.findall(r"'([^']*)'", str(context["expected"])) if kind == "literal_error" else []
+    near = get_close_matches(str(found), values, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _keys_beside(path: Path) -> Collection[str]:
-    model = Plan if len(path) == 1 else _MODELS.get(str(path[0]), Plan)
-    names = set(model.model_fields)
-    return names | {"warmup", "window"} if model is TrialPlan else names
+    """The keys that may stand where the unknown one stands, short ways of writing included."""
+    model: type[BaseModel] = Plan
+    part = ""
+    for name in (name for name in path[:-1] if isinstance(name, str)):
+        field = model.model_fields.get(name)
+        inner = _model_in(field.annotation) if field is not None else None
+        if inner is None:
+            break
+        model, part = inner, name
+    names = {*model.model_fields, *TIMES.get(part, ())}
+    return names if part else names - {"scale"} | {SCALES}
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """The model that a field's type is, or holds in a tuple or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = (_model_in(argument) for argument in get_args(annotation))
+    return next((model for model in inner if model is not None), None)
 
 
 def _shown(value: object) -> str:
@@ -167,7 +187,7 @@ def _system_mistakes(
         return
     try:
         check(reference)
-    except UnknownSystemError as error:
+    except UsageError as error:
         path = (*path, "reference")
         yield PlanMistake(place(path), error.one_line, document.line(path))
 

@@ -7,22 +7,46 @@ it stands, so that the check's message shows what was typed.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from dbdyno.errors import PlanMistake
 from dbdyno.plan import label_of
-from dbdyno.plan_file_yaml import Document, Path
+from dbdyno.plan_file_yaml import Document, Path, place
 
 _DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*(ms|s|m|min|h)\s*")
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600}
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 _PERCENT = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*%\s*")
-_DURATION_KEYS = ("warmup", "window")
+
+TIMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "trial": {"warmup": "warmup_s", "warmup_cap": "warmup_cap_s", "window": "window_s"},
+    "design": {"budget": "budget_s"},
+    "procedure": {"settle_cap": "settle_cap_s"},
+    "network": {"client": "client_ms", "replica": "replica_ms"},
+    "topology": {"timeout": "timeout_s"},
+}
+"""Part of a plan: its keys that take a time with its unit, and what they are called in numbers."""
+
+AUTO: Final = "auto"
+"""A warm-up that lasts until the load is steady."""
+
+SWITCHES: Final = ("thread_pool", "prepared_statements", "binlog")
+"""Axes whose values are on and off; YAML's true and false are taken for them."""
+
+LISTS: Final = ("durability", "buffer_pool", "redo_log", *SWITCHES)
+"""Axes that are lists of words; a single value is a list of one, and a number is a word."""
+
+
+def duration_ms(value: object) -> object:
+    """Milliseconds of ``0.8ms``, ``90s``, ``2m`` or ``1h``; anything else comes back as it is."""
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    return float(match[1]) * _MILLISECONDS[match[2]] if match else value
 
 
 def duration_s(value: object) -> object:
     """Seconds of ``90s``, ``2m`` or ``1h``; anything else comes back as it is."""
-    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    return float(match[1]) * _SECONDS[match[2]] if match else value
+    time_ms = duration_ms(value)
+    return time_ms / 1000 if isinstance(value, str) and isinstance(time_ms, float) else value
 
 
 def ratio(value: object) -> object:
@@ -48,7 +72,14 @@ def spell_out(document: Document) -> None:
     if isinstance(design, dict) and "margin" in design:
         design["margin"] = ratio(design["margin"])
     if isinstance(trial, dict):
-        _times(document, trial)
+        _warm_up_until_steady(document, trial)
+    if isinstance(plan.get("settings"), dict):
+        _axes(document, plan["settings"])
+    for path, part, keys in _parts_with_times(plan):
+        for short, long in keys.items():
+            for key in (short, long):
+                if key in part:
+                    _take_time(document, path, part, key, long)
 
 
 def _system(entry: object) -> object:
@@ -59,26 +90,66 @@ def _system(entry: object) -> object:
     return entry
 
 
-def _times(document: Document, trial: dict[str, Any]) -> None:
-    """``warmup`` and ``window`` become ``warmup_s`` and ``window_s``, in seconds."""
-    for short in _DURATION_KEYS:
-        for key in (short, f"{short}_s"):
-            if key in trial:
-                _take_time(document, trial, key, f"{short}_s")
-
-
-def _take_time(document: Document, trial: dict[str, Any], key: str, long: str) -> None:
-    line = document.line(("trial", key))
-    time = duration_s(trial.pop(key))
-    if isinstance(time, bool) or not isinstance(time, int | float):
-        message = f"must be a time such as 15s, 2m or 90 (seconds), found {time!r:.60}"
-        document.mistakes.append(PlanMistake(f"trial.{key}", message, line))
-    elif long in trial:
-        message = f"stands beside {long}; keep one of the two"
-        document.mistakes.append(PlanMistake(f"trial.{key}", message, line))
+def _warm_up_until_steady(document: Document, trial: dict[str, Any]) -> None:
+    """``warmup: auto`` is ``until_steady: true``, with the usual warm-up after it."""
+    if trial.get("warmup") != AUTO:
+        return
+    line = document.line(("trial", "warmup"))
+    del trial["warmup"]
+    if "until_steady" in trial:
+        message = "stands beside until_steady; keep one of the two"
+        document.mistakes.append(PlanMistake("trial.warmup", message, line))
     else:
-        trial[long] = time
-        _move_line(document, ("trial", key), ("trial", long))
+        trial["until_steady"] = True
+        _move_line(document, ("trial", "warmup"), ("trial", "until_steady"))
+
+
+def _axes(document: Document, settings: dict[str, Any]) -> None:
+    for axis in (axis for axis in LISTS if settings.get(axis) is not None):
+        values = settings[axis]
+        if not isinstance(values, list):
+            values = [values]
+            _move_line(document, ("settings", axis), ("settings", axis, 0))
+        settings[axis] = [_word(axis, value) for value in values]
+
+
+def _word(axis: str, value: object) -> object:
+    if isinstance(value, bool):
+        return ("off", "on")[value] if axis in SWITCHES else value
+    return str(value) if isinstance(value, int) else value
+
+
+def _parts_with_times(
+    plan: dict[str, Any],
+) -> Iterator[tuple[Path, dict[str, Any], Mapping[str, str]]]:
+    for name, keys in TIMES.items():
+        if isinstance(plan.get(name), dict) and name != "topology":
+            yield (name,), plan[name], keys
+    systems = plan.get("systems")
+    for index, system in enumerate(systems if isinstance(systems, list) else ()):
+        topology = system.get("topology") if isinstance(system, dict) else None
+        if isinstance(topology, dict):
+            yield ("systems", index, "topology"), topology, TIMES["topology"]
+
+
+def _take_time(document: Document, path: Path, part: dict[str, Any], key: str, long: str) -> None:
+    """A time with its unit becomes a number in the unit that the long key ends with."""
+    line = document.line((*path, key))
+    value = part.pop(key)
+    time = duration_ms(value) if long.endswith("_ms") else duration_s(value)
+    if isinstance(time, bool) or not isinstance(time, int | float):
+        unit = "milliseconds" if long.endswith("_ms") else "seconds"
+        message = f"must be a time such as {_EXAMPLES[unit]} ({unit}), found {value!r:.60}"
+        document.mistakes.append(PlanMistake(place((*path, key)), message, line))
+    elif long in part:
+        message = f"stands beside {long}; keep one of the two"
+        document.mistakes.append(PlanMistake(place((*path, key)), message, line))
+    else:
+        part[long] = time
+        _move_line(document, (*path, key), (*path, long))
+
+
+_EXAMPLES = {"seconds": "15s, 2m or 90", "milliseconds": "0.8ms, 1s or 5"}
 
 
 def _move_line(document: Document, old: Path, new: Path) -> None:

@@ -7,10 +7,11 @@ means in the configuration of one server is not said here (`servers.bundles` doe
 
 from __future__ import annotations
 
+import re
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, field_validator
 
 from dbdyno.measurement import Noun
 
@@ -18,7 +19,46 @@ OptionValue = bool | int | float | str
 DEFAULT = "default"
 """Name of the setting where nothing is varied."""
 
-Values = Annotated[tuple[str, ...], Field(min_length=1)]
+_SIZE: Final = re.compile(r"([0-9]{1,15})\s*([KMGT]?)i?B?", re.IGNORECASE)
+_SHARE: Final = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*%")
+_UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T"))}
+
+
+def size_bytes(text: str) -> int | None:
+    """Bytes of ``512M`` or ``1G`` (units of 1024), None for what is no size."""
+    found = _SIZE.fullmatch(text.strip())
+    return int(found[1]) * _UNITS[found[2].upper()] if found else None
+
+
+def share(text: str) -> float | None:
+    """0.25 of ``25%``, None for what is no share."""
+    found = _SHARE.fullmatch(text.strip())
+    return float(found[1]) / 100 if found else None
+
+
+def _a_size(text: str) -> str:
+    if not size_bytes(text):
+        raise ValueError(f"must be a size in bytes such as 512M or 1G, found {text!r:.60}")
+    return text
+
+
+def _a_size_or_share(text: str) -> str:
+    if not (size_bytes(text) or share(text)):
+        raise ValueError(
+            "must be a size such as 512M or 1G, or a share of the dataset such as 25%,"
+            f" found {text!r:.60}"
+        )
+    return text
+
+
+Durability = Literal["double-1", "0/2"]
+Switch = Literal["on", "off"]
+Size = Annotated[str, AfterValidator(_a_size)]
+SizeOrShare = Annotated[str, AfterValidator(_a_size_or_share)]
+AXIS_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"
+VALUE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+%/-]{0,31}$"
+AxisName = Annotated[str, Field(pattern=AXIS_PATTERN)]
+ValueName = Annotated[str, Field(pattern=VALUE_PATTERN)]
 
 
 class SettingsPlan(Noun):
@@ -32,13 +72,35 @@ class SettingsPlan(Noun):
         own: further axes, by name: the keys of each named value, verbatim.
     """
 
-    durability: Values | None = None
-    buffer_pool: Values | None = None
-    redo_log: Values | None = None
-    thread_pool: Values | None = None
-    prepared_statements: Values | None = None
-    binlog: Values | None = None
-    own: dict[str, dict[str, dict[str, OptionValue]]] = {}
+    durability: Annotated[tuple[Durability, ...], Field(min_length=1)] | None = None
+    buffer_pool: Annotated[tuple[SizeOrShare, ...], Field(min_length=1)] | None = None
+    redo_log: Annotated[tuple[Size, ...], Field(min_length=1)] | None = None
+    thread_pool: Annotated[tuple[Switch, ...], Field(min_length=1)] | None = None
+    prepared_statements: Annotated[tuple[Switch, ...], Field(min_length=1)] | None = None
+    binlog: Annotated[tuple[Switch, ...], Field(min_length=1)] | None = None
+    own: dict[
+        AxisName,
+        Annotated[dict[ValueName, dict[str, OptionValue]], Field(min_length=1)],
+    ] = {}
+
+    @field_validator(
+        "durability", "buffer_pool", "redo_log", "thread_pool", "prepared_statements", "binlog"
+    )
+    @classmethod
+    def _no_value_twice(cls, values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if values is not None and len(set(values)) != len(values):
+            raise ValueError(f"each value once, found {list(values)}")
+        return values
+
+    @field_validator("own")
+    @classmethod
+    def _own_names_are_new(
+        cls, own: dict[str, dict[str, dict[str, OptionValue]]]
+    ) -> dict[str, dict[str, dict[str, OptionValue]]]:
+        taken = sorted(own.keys() & cls.model_fields.keys())
+        if taken:
+            raise ValueError(f"{', '.join(taken)} is an axis already; choose another name")
+        return own
 
 
 def axes(settings: SettingsPlan) -> dict[str, tuple[str, ...]]:

@@ -206,11 +206,17 @@ class Store:
             ).fetchall()
             return [_measurement(text, blobs.get(identity, {})) for identity, text in rows]
 
-    def done(self, run_id: str) -> set[str]:
-        """Keys of the trials that need not run again: those with a measurement without failure."""
+    def done(self, run_id: str, *, impossible: bool = True) -> set[str]:
+        """Keys of the trials that need not run again: those with a measurement without failure.
+
+        Args:
+            impossible: count those too of which it is stored that they cannot be run.
+        """
         with told(self.path):
             rows = self._connection.execute(
-                "SELECT trial_key FROM measurements WHERE run_id = ? AND failure IS NULL", (run_id,)
+                "SELECT trial_key FROM measurements WHERE run_id = ? AND (failure IS NULL"
+                " OR (? AND json_extract(measurement, '$.impossible')))",
+                (run_id, impossible),
             )
             return {key for (key,) in rows}
 

@@ -5,6 +5,7 @@ Run as a program with options as JSON in its one argument:
   fail          {"run" | "prepare" | "cleanup": the error to answer with}
   kill_server   path: at the first measured interval, if the path is not there, it is made and the
                 server is killed (its pid stands in the endpoint's port)
+  fail_above    {"connections": n, "error": what to answer a run of more connections with}
   die           true: the child kills itself after two intervals
   deaf          true: "stop" is not heard
   log           path: each request is appended to it, without its password
@@ -134,7 +135,10 @@ def main():
             log.write(json.dumps({"do": do, **spec, "password": None}) + "\n")
     stop = threading.Event()
     threading.Thread(target=wait_for_stop, args=(stop,), daemon=True).start()
-    if do in OPTIONS["fail"]:
+    above = OPTIONS.get("fail_above")
+    if do == "run" and above and spec["connections"] > above["connections"]:
+        tell("error", above["error"])
+    elif do in OPTIONS["fail"]:
         tell("error", OPTIONS["fail"][do])
     elif do == "run":
         run(spec, stop)

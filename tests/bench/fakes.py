@@ -41,6 +41,7 @@ class FakeServer:
         self.pid = self.process.pid
         self.endpoint = Endpoint("127.0.0.1", self.pid, None)
         self.readings = 0
+        self.asked = []
         self.stopped = 0
 
     def version(self):
@@ -54,6 +55,11 @@ class FakeServer:
         self._answer()
         self.readings += 1
         return {"Questions": 2000.0 * self.readings, "Uptime": 10.0 + self.readings}
+
+    def ask(self, sql):
+        self._answer()
+        self.asked.append(sql)
+        return [("1000", "123456789")]
 
     def _answer(self):
         if not self.alive():
@@ -81,12 +87,14 @@ class FakeInstance:
     def __init__(self, spec, folder, calls, broken=()):
         self.spec, self.folder, self.calls, self.broken = spec, folder, calls, broken
         self.server = None
+        self.started_with = []
 
     def note(self, what):
         self.calls.append((what, self.spec.label))
 
     def start(self, settings=None):
         self.note("start")
+        self.started_with.append(dict(settings or {}))
         if self.spec.label in self.broken:
             raise ServerError(f"{self.spec.label}: it does not start", found="exit 1")
         assert self.server is None or not self.server.alive(), "two servers on one folder"
@@ -100,6 +108,9 @@ class FakeInstance:
 
     def has_snapshot(self):
         return (self.folder / "snapshot").exists()
+
+    def data_bytes(self):
+        return 64 * 1024**2
 
     def restore(self):
         self.note("restore")

@@ -4,7 +4,16 @@ import pytest
 from tests import making
 
 from dbdyno.bench import seconds_expected, trials_of
-from dbdyno.bench.forecast import DATASET_S, ROWS_PER_S, START_S, TRIAL_S, Forecast
+from dbdyno.bench.forecast import (
+    DATASET_S,
+    PURGE_S,
+    ROWS_PER_S,
+    SETTLE_S,
+    START_S,
+    TRIAL_S,
+    Forecast,
+)
+from dbdyno.plan_settings import SettingsPlan
 
 PLAN = making.plan(threads=(1, 8), blocks=3, window_s=60, warmup_s=15)  # 12 trials, 6 arms
 TRIALS = trials_of(PLAN, "r")
@@ -35,3 +44,34 @@ def test_a_restart_for_each_cell_is_counted():
     procedure = PLAN.procedure.model_copy(update={"restart": "cell"})
     per_cell = Forecast(PLAN.model_copy(update={"procedure": procedure}))
     assert per_cell.seconds_left(TRIALS) == pytest.approx(12 * (START_S + 75 + TRIAL_S))
+
+
+def with_procedure(trial=None, **procedure):
+    return PLAN.model_copy(
+        update={
+            "procedure": PLAN.procedure.model_copy(update=procedure),
+            "trial": PLAN.trial.model_copy(update=trial or {}),
+        }
+    )
+
+
+def test_what_comes_before_each_trials_load_is_expected():
+    steady = with_procedure({"until_steady": True, "warmup_cap_s": 90.0})
+    assert seconds_expected(steady) == pytest.approx(seconds_expected(PLAN) + 12 * 90)
+    resting = with_procedure(settle_cap_s=30.0, purge_binlogs=True)
+    more_s = 12 * (SETTLE_S + PURGE_S)
+    assert seconds_expected(resting) == pytest.approx(seconds_expected(PLAN) + more_s)
+
+
+def test_a_forecast_learns_what_comes_before_a_trial():
+    forecast = Forecast(with_procedure({"until_steady": True}))
+    forecast.prepared(200)
+    forecast.prepared(100)
+    assert forecast.seconds_left(TRIALS) == pytest.approx(6 * START_S + 12 * (150 + 75 + TRIAL_S))
+
+
+def test_a_setting_is_a_start_of_its_own():
+    varied = PLAN.model_copy(update={"settings": SettingsPlan(durability=("double-1", "0/2"))})
+    assert Forecast(varied).seconds_left(trials_of(varied, "r")) == pytest.approx(
+        12 * START_S + 24 * (75 + TRIAL_S)
+    )

@@ -3,6 +3,7 @@
 import pytest
 
 from dbdyno.bench.load_error import describe, died, refused
+from dbdyno.errors import CellError, LoadError
 
 
 @pytest.mark.parametrize(
@@ -77,3 +78,16 @@ def test_the_servers_words_come_with_code_and_statement():
 def test_a_death_tells_how_and_the_last_lines():
     error = died("it was killed by SIGKILL", "run", "a", ["one", "two"])
     assert error.found == "it was killed by SIGKILL; its last words: one | two"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"kind": "invalid", "message": "no such option"}, CellError),
+        ({"kind": "refused", "stage": "limits", "code": None, "message": "open files"}, CellError),
+        ({"kind": "refused", "stage": "connect", "code": 1040, "message": "full"}, CellError),
+        ({"kind": "refused", "stage": "connect", "code": 1045, "message": "no"}, LoadError),
+    ],
+)
+def test_what_only_this_load_is_too_much_for_is_the_cells_error(error, kind):
+    assert type(refused(error, "run", "a")) is kind

@@ -3,10 +3,11 @@
 import pytest
 from tests import making
 
-from dbdyno.bench.load_spec import cleanup_spec, dataset_hash, prepare_spec, run_spec
+from dbdyno.bench.load_spec import cleanup_spec, dataset_hash, prepare_spec, run_spec, table_names
 from dbdyno.bench.order import trials_of
 from dbdyno.errors import UsageError
 from dbdyno.plan import DatasetPlan, DistributionPlan, WorkloadPlan
+from dbdyno.plan_settings import SettingsPlan
 from dbdyno.servers.base import Credentials, Endpoint
 
 
@@ -59,6 +60,7 @@ def test_a_server_without_a_port_is_met_at_its_socket(tmp_path):
 def test_the_dataset_is_loaded_in_four_streams_from_the_plans_seed():
     spec = prepare_spec(plan(), Server())
     assert (spec["tables"], spec["table_size"], spec["threads"]) == (3, 1000, 4)
+    assert "layout" not in spec
     assert spec["seed"] == plan().seed
     assert "auto_inc" not in spec
 
@@ -87,6 +89,23 @@ def test_a_datasets_name_changes_with_all_that_makes_its_rows_and_nothing_else()
     ]
     assert len({base, *map(dataset_hash, others)}) == 5
     assert dataset_hash(plan(title="other words")) == base
+
+
+def test_the_layout_names_the_tables_and_says_which_the_load_runs_on():
+    one = plan(dataset=DatasetPlan(tables=1, rows=10, layout="legacy_one"))
+    assert table_names(one) == ["sbtest"]
+    assert cleanup_spec(one, Server())["layout"] == "legacy_one"
+    assert run_spec(one, trials_of(one, "r")[0], Server())["workload"]["options"]["one_table"]
+    assert table_names(plan()) == ["sbtest1", "sbtest2", "sbtest3"]
+
+
+def test_a_setting_of_the_load_is_in_its_spec():
+    chosen = plan(settings=SettingsPlan(prepared_statements=("on", "off")))
+    told = {
+        trial.cell.setting: run_spec(chosen, trial, Server())["prepared"]
+        for trial in trials_of(chosen, "r")
+    }
+    assert told == {"prepared_statements on": True, "prepared_statements off": False}
 
 
 def test_several_servers_are_a_list_of_addresses():

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import making
 
-from dbdyno.bench.order import arms, cell_order, system_order, trials_of
+from dbdyno.bench.order import arms, cell_order, setting_order, system_order, trials_of
 from dbdyno.plan import cells
+from dbdyno.plan_settings import SettingsPlan, setting_names
 
 A, B = making.A, making.B
 
@@ -100,3 +101,40 @@ GOLDEN = [
     "3 mysql:8.0.15 1 4696016238949974322",
     "3 mysql:8.0.15 32 1447039180309473002",
 ]
+
+
+def with_settings(**facts):
+    axes = SettingsPlan(durability=("double-1", "0/2"), buffer_pool=("25%", "50%"))
+    return plan(**facts).model_copy(update={"settings": axes})
+
+
+def test_each_setting_is_an_arm_of_each_system_next_to_the_other_systems():
+    chosen = with_settings()
+    cut = arms(trials_of(chosen, "r"))
+    assert len(cut) == 4 * 4 * 2
+    assert all(len(arm) == 3 for arm in cut)
+    for first, second in zip(cut[::2], cut[1::2], strict=True):
+        assert first[0].cell.setting == second[0].cell.setting
+        assert {first[0].system, second[0].system} == {A, B}
+        assert [t.cell for t in first] == [t.cell for t in second]
+        assert [t.seed for t in first] == [t.seed for t in second]
+    positions = [arm[0].position for arm in cut if arm[0].block == 0]
+    assert positions == list(range(8))
+
+
+def test_settings_are_drawn_for_a_block_and_mirrored_in_the_next():
+    chosen = with_settings(blocks=40)
+    drawn = [setting_order(chosen, block) for block in range(40)]
+    assert all(odd == even[::-1] for even, odd in zip(drawn[::2], drawn[1::2], strict=True))
+    assert len({tuple(order) for order in drawn}) > 12
+
+
+def test_the_systems_order_is_drawn_for_each_setting_by_itself():
+    chosen = with_settings()
+    a, b, *_ = setting_names(chosen.settings)
+    firsts = [
+        [system_order(chosen, 2 * couple, setting)[0] for couple in range(400)]
+        for setting in (a, b)
+    ]
+    same = sum(one == other for one, other in zip(*firsts, strict=True))
+    assert 150 < same < 250

@@ -10,8 +10,17 @@ from tests import making
 from tests.bench.fakes import Progress, World
 
 from dbdyno.bench import run, trials_of
-from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError
+from dbdyno.errors import (
+    CellError,
+    Interrupted,
+    LoadError,
+    ServerError,
+    StoreError,
+    UnknownSystemError,
+)
 from dbdyno.metric import BY_NAME
+from dbdyno.plan import DatasetPlan, SystemPlan
+from dbdyno.plan_settings import SettingsPlan
 from dbdyno.store import Store
 
 A, B = making.A, making.B
@@ -248,3 +257,88 @@ def test_the_password_reaches_neither_store_nor_arguments(store):
     kept = b"".join(p.read_bytes() for p in store.path.parent.glob("dbdyno.sqlite*"))
     assert b"secret-4711" not in kept
     assert b"8.0.15-fake" in kept
+
+
+def with_axes(plan, **axes):
+    return plan.model_copy(update={"settings": SettingsPlan(**axes)})
+
+
+def test_every_setting_is_an_arm_and_a_share_is_of_the_baselines_data(store):
+    world = World()
+    plan = with_axes(small(threads=(8,), blocks=1), buffer_pool=("25%", "50%"))
+    stored = start(store, plan, world)
+    measured = store.measurements(stored.run_id)
+    assert [m.trial for m in measured] == trials_of(plan, stored.run_id)
+    pools = {
+        instance.spec.label: sorted(
+            keys["innodb_buffer_pool_size"] >> 20 for keys in instance.started_with if keys
+        )
+        for instance in world.instances
+    }
+    assert pools == {A: [16, 32], B: [16, 32]}  # of 64 MiB
+
+
+def test_a_resumed_run_of_the_other_system_still_knows_the_baselines_data(store):
+    plan = with_axes(small(threads=(8,), blocks=1), buffer_pool=("25%",))
+
+    def interrupt(trial, interval):
+        if trial.sequence == 1 and interval["phase"] == "measured":
+            raise KeyboardInterrupt
+
+    stored = store.create_run(plan, "dbdyno run", {}, 2)
+    with pytest.raises(Interrupted):
+        start(store, plan, World(), Progress(interrupt), stored)
+    world = World()
+    start(store, plan, world, stored=stored)
+    keys = [keys for i in world.instances for keys in i.started_with]
+    assert [k["innodb_buffer_pool_size"] >> 20 for k in keys] == [16]
+    assert len(store.done(stored.run_id)) == 2
+
+
+def test_a_cell_that_cannot_be_is_void_and_a_resumed_run_leaves_it_unless_asked(store):
+    plan = with_axes(small(threads=(8,), blocks=1), thread_pool=("off", "on"))
+    stored = start(store, plan, World())
+    measured = store.measurements(stored.run_id)
+    assert len(measured) == 4
+    assert {m.trial.cell.setting for m in measured if m.impossible} == {"thread_pool on"}
+    assert {m.trial.cell.setting for m in measured if not m.failure} == {"thread_pool off"}
+    start(store, plan, World(), stored=stored)
+    assert len(store.measurements(stored.run_id)) == 4
+    run(plan, store, stored, store.path.parent, Progress(), World().makers, retry=True)
+    assert len(store.measurements(stored.run_id)) == 6
+
+
+def test_a_plan_of_which_nothing_can_be_run_is_a_mistake(store):
+    plan = with_axes(small(threads=(8,), blocks=3), thread_pool=("on",))
+    world = World()
+    stored = store.create_run(plan, "dbdyno run", {}, 6)
+    with pytest.raises(CellError, match="no cell of the plan can be run") as caught:
+        start(store, plan, world, stored=stored)
+    assert "has no thread pool" in caught.value.found
+    assert len(store.measurements(stored.run_id)) == 6
+
+
+def test_a_disk_that_is_too_small_is_told_before_anything_is_started(store):
+    world = World()
+    plan = small().model_copy(update={"dataset": DatasetPlan(tables=1000, rows=2_000_000_000)})
+    with pytest.raises(LoadError, match="too small for this plan"):
+        start(store, plan, world)
+    assert [what for what, _ in world.calls] == ["close", "close"]
+
+
+def test_the_rows_of_all_systems_are_told_apart_by_a_digest(store):
+    stored = start(store, small(blocks=1), World())
+    digests = {m.dataset for m in store.measurements(stored.run_id)}
+    assert len(digests) == 1
+    assert len(digests.pop()) == 16
+    again = start(store, small(blocks=1), World())  # the snapshots are there already
+    assert {len(m.dataset) for m in store.measurements(again.run_id)} == {16}
+
+
+def test_a_server_that_the_engine_cannot_speak_to_is_refused_before_anything_is_made(store):
+    plan, world = small(), World()
+    postgres = SystemPlan(label="pg", reference="postgres:18.6")
+    mixed = plan.model_copy(update={"systems": (*plan.systems, postgres)})
+    with pytest.raises(UnknownSystemError, match="does not speak PostgreSQL"):
+        start(store, mixed, world)
+    assert world.calls == []

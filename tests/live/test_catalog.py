@@ -24,6 +24,7 @@ from real_server import login
 
 pytestmark = pytest.mark.live
 ROWS = [entry for entry in CATALOG if entry.product in {"mysql", "mariadb"}]
+MIB = 1024**2
 SMALL = {"innodb_buffer_pool_size": "128M", "max_connections": 200}
 TABLE = {"tables": 1, "table_size": 2000}
 FILLED = {**TABLE, "seed": 3, "threads": 2}
@@ -73,6 +74,7 @@ def test_a_row_runs_and_its_data_comes_back_under_other_settings(
         assert again.ask("SELECT COUNT(*), MIN(id) FROM sbtest.sbtest1") == before
         shown = again.settings()
         assert {name: shown[name] for name in BINLOGGED} == BINLOGGED
+        assert int(shown.get("innodb_redo_log_capacity", MIB * 64)) == MIB * 64
         os.kill(again.pid, signal.SIGKILL)  # its data goes anyway
         os.waitid(os.P_PID, again.pid, os.WEXITED | os.WNOWAIT)
     finally:

@@ -1,13 +1,18 @@
-"""A disk that fills up while the dataset is loaded: a real small file system, a real server."""
+"""A disk that is too small, and one that fills up while the dataset is loaded: both end in time.
+
+The file system is real and small, and so is the server.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
@@ -22,7 +27,7 @@ def small_disk() -> Iterator[Path]:
         pytest.skip("only root can mount a small file system to fill up")
     with tempfile.TemporaryDirectory(prefix="dbdyno-disk-") as name:
         folder = Path(name)
-        mount = ["mount", "-t", "tmpfs", "-o", "size=420M,mode=755", "tmpfs", name]
+        mount = ["mount", "-t", "tmpfs", "-o", "size=900M,mode=755", "tmpfs", name]
         mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
         if mounted.returncode != 0:
             pytest.skip(f"this sandbox does not let root mount: {mounted.stderr.strip()}")
@@ -32,27 +37,66 @@ def small_disk() -> Iterator[Path]:
             subprocess.run(["umount", "--lazy", name], check=True)
 
 
-def test_a_full_disk_while_preparing_is_said_and_orphans_nothing(small_disk: Path) -> None:
-    workspace = small_disk / "runs"
+def compare(workspace: Path, *typed: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "dbdyno", "compare", "a=mysql:5.7.22", "b=mysql:5.7.22"),
+        *("--tables", "4", *typed, "--workspace", str(workspace), *SMALL),
+    ]
+
+
+def processes_on(folder: Path) -> list[psutil.Process]:
+    return [
+        p
+        for p in psutil.process_iter(["cmdline"])
+        if str(folder) in " ".join(p.info["cmdline"] or [])
+    ]
+
+
+def test_a_plan_that_cannot_fit_is_refused_before_its_first_row(small_disk: Path) -> None:
     ended = subprocess.run(
-        [
-            *(sys.executable, "-m", "dbdyno", "compare", "a=mysql:5.7.22", "b=mysql:5.7.22"),
-            *("--tables", "4", "--table-size", "400000", "--workspace", str(workspace), *SMALL),
-        ],
+        compare(small_disk / "runs", "--table-size", "2000000"),
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=100,
         check=False,
     )
     assert ended.returncode == 1, ended.stderr
     assert "Traceback" not in ended.stderr
-    assert "could not load the dataset" in ended.stderr
-    assert "free space where the workspace is" in ended.stderr
+    assert "the disk is too small for this plan" in ended.stderr
+    assert "loading table" not in ended.stderr
     assert ended.stdout == ""
-    left = [
-        p
-        for p in psutil.process_iter(["cmdline"])
-        if str(small_disk) in " ".join(p.info["cmdline"] or [])
-    ]
-    assert left == []
+    assert processes_on(small_disk) == []
+
+
+def test_a_disk_that_fills_up_while_loading_is_said_and_orphans_nothing(small_disk: Path) -> None:
+    workspace = small_disk / "runs"
+    with subprocess.Popen(
+        compare(workspace, "--table-size", "40000"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stderr is not None
+        assert run.stdout is not None
+        told = _fill_when_loading(run.stderr, small_disk / "ballast")
+        told += run.stderr.read()
+        assert run.stdout.read() == ""
+        assert run.wait(60) == 1, told
+    assert "Traceback" not in told
+    assert "the disk is nearly full" in told, told
+    assert "free space where the workspace is" in told
+    assert processes_on(small_disk) == []
     assert (workspace / "dbdyno.sqlite").is_file()
+
+
+def _fill_when_loading(stderr: IO[str], ballast: Path) -> str:
+    """Leaves 50 MB free once rows are being loaded; what was said until then."""
+    told = ""
+    for line in stderr:
+        told += line
+        if "loading table" in line:
+            with ballast.open("wb") as file:
+                room = shutil.disk_usage(ballast.parent).free - 50_000_000
+                os.posix_fallocate(file.fileno(), 0, room)
+            break
+    return told

@@ -66,6 +66,9 @@ def run(*words):
         sys.stdout.write((ROOT / "says").read_text())
         return
     mounts = mounted(words)
+    if words[-1].startswith("du -sk"):
+        sys.stdout.write("2048\t/from/sbtest\n")
+        return
     subprocess.run(["cp", "-a", f"{mounts['/from']}/.", mounts["/to"]], check=True)
 
 

@@ -129,10 +129,13 @@ def test_a_snapshot_brings_the_data_back(docker, instance, tmp_path):
         instance.snapshot()
     server.stop()
     assert not instance.has_snapshot()
+    with pytest.raises(ServerError, match="no snapshot to measure"):
+        instance.data_bytes()
     instance.snapshot()
     data(docker, "-data").write_text("changed")
     instance.restore()
     assert data(docker, "-data").read_text() == "loaded"
+    assert instance.data_bytes() == 2048 * 1024
     instance.close()
     assert [name[-5:] for name in docker.volumes()] == ["-copy"]
     later = servers.instance(SPEC, tmp_path / "boxed", str)

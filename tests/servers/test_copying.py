@@ -1,4 +1,5 @@
 import collections
+import ctypes
 import os
 import shutil
 import socket
@@ -62,6 +63,19 @@ def test_a_failing_copy_leaves_nothing_behind(source, tmp_path, monkeypatch):
 
     monkeypatch.setattr(copying, "_copy_range", fail)
     with pytest.raises(ServerError, match="cannot be copied"):
+        copying.copy_tree(source, tmp_path / "target", owner=None)
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_copy_that_cannot_be_flushed_leaves_nothing_behind(source, tmp_path, monkeypatch):
+    class Library:
+        """Its file system has lost a write."""
+
+        def __init__(self, name, use_errno):
+            self.syncfs = lambda handle: ctypes.set_errno(5) or -1
+
+    monkeypatch.setattr(copying.ctypes, "CDLL", Library)
+    with pytest.raises(ServerError, match=r"cannot be copied.*Input/output error"):
         copying.copy_tree(source, tmp_path / "target", owner=None)
     assert not (tmp_path / "target").exists()
 

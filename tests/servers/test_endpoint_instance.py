@@ -25,6 +25,9 @@ class Dataset:
     def is_loaded(self):
         return self.wrong is None
 
+    def data_bytes(self):
+        return 4096
+
     def trouble(self):
         return self.wrong
 
@@ -41,12 +44,15 @@ def instance(monkeypatch, tmp_path):
 def test_rows_are_loaded_once_and_looked_at_afterwards(instance, tmp_path):
     assert instance._dataset.about == ("tidb", "sbtest", "abc")
     assert not instance.has_snapshot()
+    with pytest.raises(ServerError, match="no loaded dataset to measure"):
+        instance.data_bytes()
     server = instance.start()
     assert (server.endpoint.host, server.endpoint.others[0].host) == ("db1", "db2")
     assert (server.credentials.user, server.credentials.password) == ("bench", "secret-4711")
     assert server.database == "sbtest"
     instance.snapshot()
     assert instance.has_snapshot()
+    assert instance.data_bytes() == 4096
     instance.restore()
     assert instance.start() is server
     instance.close()

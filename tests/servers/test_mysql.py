@@ -71,6 +71,17 @@ def test_status_keeps_numbers_only(made):
     assert server.status() == {"Uptime": 12.0, "Innodb_x": 1.5}
 
 
+def test_the_redo_space_that_there_is_counts_not_the_one_shown(made):
+    answers = {
+        "SHOW GLOBAL VARIABLES": [("innodb_redo_log_capacity", "104857600"), ("Port", "1")],
+        "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_capacity_resized'": [
+            ("Innodb_redo_log_capacity_resized", "536870912")
+        ],
+    }
+    server, _ = made(answers=answers)
+    assert server.settings() == {"innodb_redo_log_capacity": "536870912", "port": "1"}
+
+
 def test_the_one_who_answers_must_be_the_process_started(made):
     ask = "SELECT @@pid_file, @@datadir, @@port"
     server, work = made(answers={ask: [("/other/pid", "/other/data/", "3306")]})

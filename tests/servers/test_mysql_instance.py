@@ -77,6 +77,27 @@ def test_a_snapshot_survives_and_restores(lab):
     assert data(lab).read_text() == "loaded"
 
 
+def test_a_restore_of_a_snapshot_that_was_changed_is_refused(lab):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    (lab / "snapshot" / "data" / "ibdata1").write_text("loadex")
+    with pytest.raises(ServerError, match="not those of the snapshot"):
+        instance.restore()
+
+
+def test_the_bytes_of_the_dataset_are_those_of_the_loads_tables(lab):
+    instance = made(lab)
+    with pytest.raises(ServerError, match="no snapshot to measure"):
+        instance.data_bytes()
+    load_and_stop(instance, lab)
+    (lab / "server" / "data" / "sbtest").mkdir()
+    (lab / "server" / "data" / "sbtest" / "sbtest1.ibd").write_bytes(b"x" * 16384)
+    instance.snapshot()
+    assert instance.data_bytes() >= 16384
+    assert instance.data_bytes() < 40_000
+
+
 def test_a_snapshot_without_its_marker_does_not_count(lab):
     instance = made(lab)
     load_and_stop(instance, lab)

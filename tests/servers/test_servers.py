@@ -20,6 +20,17 @@ def test_checking_a_known_reference_touches_nothing(monkeypatch, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
+def test_a_row_s_product_is_known_before_and_a_folder_s_only_by_its_programs(monkeypatch, tmp_path):
+    assert servers.product_before("mysql:8.0.15") == ("mysql", "8.0.15")
+    assert servers.product_before(f"path:{tmp_path}") is None
+    with pytest.raises(UnknownSystemError):
+        servers.product_before("mysql:1")
+    row = next(entry for entry in CATALOG if entry.product == "mariadb")
+    monkeypatch.setattr(servers, "obtain", lambda reference, report: (row, tmp_path))
+    assert servers.product_of("mysql:8.0.15") == ("mysql", "8.0.15")
+    assert servers.product_of(f"path:{tmp_path}") == (row.product, row.version)
+
+
 def test_getting_hands_the_row_to_the_provisioner(monkeypatch, tmp_path):
     monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / entry.folder_name)
     assert servers.get("mysql:8.0.15", str) == tmp_path / "mysql-8.0.15"

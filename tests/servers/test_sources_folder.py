@@ -2,7 +2,7 @@ import hashlib
 
 import pytest
 
-from dbdyno.errors import ProvisionError, UsageError
+from dbdyno.errors import ProvisionError, UnknownSystemError
 from dbdyno.servers import sources_folder
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.sources_folder import look, read
@@ -27,10 +27,10 @@ def test_the_programs_digest_is_the_identity_and_nothing_is_fetched(folder):
 
 
 def test_a_path_that_depends_on_where_one_stands_is_refused():
-    with pytest.raises(UsageError, match="from the root on") as caught:
+    with pytest.raises(UnknownSystemError, match="from the root on") as caught:
         read("path:mysql")
     assert "did you mean path:/" in (caught.value.hint or "")
-    with pytest.raises(UsageError):
+    with pytest.raises(UnknownSystemError):
         read("path:")
 
 

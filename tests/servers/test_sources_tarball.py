@@ -7,7 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from dbdyno.errors import ProvisionError, UsageError
+from dbdyno.errors import ProvisionError, UnknownSystemError
 from dbdyno.servers import sources_tarball
 from dbdyno.servers.sources_tarball import TarballSource, read
 
@@ -109,12 +109,12 @@ def test_a_file_on_this_disk_is_an_address_too(tmp_path):
     ],
 )
 def test_a_reference_that_cannot_be_is_told_its_form(reference, message):
-    with pytest.raises(UsageError, match=message) as caught:
+    with pytest.raises(UnknownSystemError, match=message) as caught:
         read(reference)
     assert "#sha256=" in (caught.value.wanted or "")
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated():
-    with pytest.raises(UsageError, match="would be stored") as caught:
+    with pytest.raises(UnknownSystemError, match="would be stored") as caught:
         read(f"tarball:https://me:secret@example.com/x.tar.gz#sha256={DIGEST}")
     assert "secret" not in str(caught.value)

@@ -187,6 +187,26 @@ def test_an_unsafe_member_of_a_zip_is_refused(tmp_path, target, name, mode, text
     assert list(target.iterdir()) == []
 
 
+def packed_as(kind):
+    """A small archive, as bytes."""
+    made = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("bin/mysqld", "code" * 50)
+            link = zipfile.ZipInfo("bin/link")
+            link.external_attr = 0o120777 << 16
+            archive.writestr(link, "mysqld")
+        return made.getvalue()
+    with tarfile.open(fileobj=made, mode=f"w:{kind}") as archive:
+        info = tarfile.TarInfo("bin/mysqld")
+        info.size = 200
+        archive.addfile(info, io.BytesIO(b"code" * 50))
+        link = tarfile.TarInfo("bin/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "mysqld"
+        archive.addfile(link)
+    return made.getvalue()
+
+
 PARTS = st.sampled_from(["a", "b", "..", ".", "", "bin", "door"])
 MEMBERS = st.tuples(
     st.lists(PARTS, min_size=1, max_size=4).map("/".join),
@@ -207,3 +227,41 @@ def test_no_archive_whatever_reaches_outside_its_folder(items, inside):
         assert [path.name for path in top.iterdir()] == ["target"]
         for path in top.rglob("*"):
             assert path.resolve().is_relative_to(top / "target")
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        {"d1/d2/a": "../../top", "d1/d2/a/x": "../../../q"},
+        {"x/m": ".", "x/l": "m/../../z"},
+        {"x/m": ".", "x/l": "m/m/../../..", "x/l/evil": "x"},
+    ],
+)
+def test_links_that_lead_out_only_together_are_refused(tmp_path, target, links):
+    items = [(name, tarfile.SYMTYPE, end, 0o777) for name, end in links.items()]
+    jar = jar_of(tmp_path, *items, ("top/file", tarfile.REGTYPE, "x", 0o644))
+    with pytest.raises(ProvisionError, match="link out"):
+        unpack(jar, INNER, target)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["made.jar", "target"]
+
+
+WHOLE_BYTES = {kind: packed_as(kind) for kind in ("gz", "xz", "zip")}
+
+
+@given(
+    st.sampled_from(sorted(WHOLE_BYTES)),
+    st.lists(st.tuples(st.floats(0, 0.999), st.binary(min_size=1, max_size=4)), max_size=3),
+    st.floats(0.1, 1),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_damaged_archive_is_unpacked_or_told_and_nothing_else(kind, changes, kept):
+    content = bytearray(WHOLE_BYTES[kind])
+    for where, new in changes:
+        at = int(where * len(content))
+        content[at : at + len(new)] = new
+    with TemporaryDirectory() as name:
+        archive, target = Path(name) / "archive", Path(name) / "target"
+        archive.write_bytes(content[: int(kept * len(content))])
+        target.mkdir()
+        with suppress(ProvisionError):
+            unpack(archive, Layout(), target)

@@ -16,6 +16,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<load::Stop>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
+    module.add_function(wrap_pyfunction!(load::legacy_workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::run, module)?)?;
     module.add_function(wrap_pyfunction!(load::prepare, module)?)?;
     module.add_function(wrap_pyfunction!(load::prewarm, module)?)?;

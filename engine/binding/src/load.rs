@@ -44,6 +44,12 @@ pub fn workloads() -> Vec<&'static str> {
     workload::names()
 }
 
+/// Names of the workloads of before sysbench 1.0, which run on tables of their own layout.
+#[pyfunction]
+pub fn legacy_workloads() -> Vec<&'static str> {
+    workload::legacy_names()
+}
+
 /// Drives a load as the JSON `spec` says and returns the record as JSON.
 #[pyfunction]
 #[pyo3(signature = (spec, on_interval, stop))]

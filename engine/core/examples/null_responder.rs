@@ -5,6 +5,7 @@
 
 use dbdyno_core::open_files;
 use dbdyno_core::reference::NullResponder;
+use dbdyno_core::system::own_file_table;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
@@ -20,8 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => return Err(format!("{word}? known are --ports, --socket, --sessions").into()),
         }
     }
-    open_files::make_room(sessions)?;
-    let mut responder = NullResponder::bind(ports, socket.as_deref())?;
+    let tables = open_files::tables_for(sessions)?;
+    let responder = NullResponder::bind(ports, socket.as_deref())?;
     let ports: Vec<u16> = responder.addresses().iter().map(std::net::SocketAddr::port).collect();
     let told = serde_json::json!({"host": "127.0.0.1", "ports": ports, "socket": socket});
     writeln!(std::io::stdout(), "{told}")?;
@@ -29,6 +30,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);
     });
+    for _ in 1..tables {
+        let sibling = responder.sibling()?;
+        std::thread::spawn(move || {
+            if let Err(error) = own_file_table().and_then(|()| serve(sibling)) {
+                let _ = writeln!(std::io::stderr(), "a thread of the responder ended: {error}");
+            }
+        });
+    }
+    Ok(serve(responder)?)
+}
+
+fn serve(mut responder: NullResponder) -> std::io::Result<()> {
     loop {
         responder.serve(-1)?;
     }

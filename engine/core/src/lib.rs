@@ -27,6 +27,7 @@ pub mod run_record;
 pub mod schedule;
 pub mod spec;
 pub mod system;
+pub mod teams;
 pub mod tls;
 pub mod worker;
 pub mod workload;

@@ -1,13 +1,17 @@
 //! Every connection is an open file: makes room for them, or says what stands in the way.
 //!
 //! A shell usually allows 1024, and lets each process raise that itself up to a hard limit. So the
-//! engine does it, unasked, and speaks only when the hard limit is too low.
+//! engine does it, unasked. The limit counts for each table of open files, and a thread may have a table
+//! of its own: so what one table cannot hold is spread over several, and the engine speaks only when
+//! that would be too many threads.
 
 use crate::system::{checked, limit};
 use std::io;
 
 /// What else the process opens during a run: rings, timers, name look-ups.
 const SPARE: u64 = 64;
+/// More engine threads than that on a few cores would be in each other's way.
+const TABLES_MOST: u64 = 8;
 
 /// Lets the process open `more` files beyond those it has open now.
 ///
@@ -23,6 +27,22 @@ pub fn make_room(more: u64) -> Result<(), String> {
     // Beyond the hard limit only a privileged process may go, so trying is all that can be done.
     let wanted = libc::rlimit { rlim_cur: needed, rlim_max: limit.rlim_max.max(needed) };
     set(wanted).map_err(|_| in_the_way(more, needed, limit.rlim_max))
+}
+
+/// Makes room for so many connections, in as few tables of open files as can be; gives their number.
+/// Each but a single one wants a thread that calls [`crate::system::own_file_table`].
+///
+/// # Errors
+/// What is needed, what the system allows, and what to set.
+pub fn tables_for(connections: u64) -> Result<u32, String> {
+    let Err(in_the_way) = make_room(connections) else { return Ok(1) };
+    let limit = limit(libc::RLIMIT_NOFILE).map_err(|_| in_the_way.clone())?;
+    let room = limit.rlim_max.saturating_sub(open_now() + SPARE);
+    let tables = connections.checked_div(room).map_or(u64::MAX, |whole| whole + 1);
+    if tables > TABLES_MOST || set(libc::rlimit { rlim_cur: limit.rlim_max, ..limit }).is_err() {
+        return Err(in_the_way);
+    }
+    Ok(u32::try_from(tables).expect("few tables"))
 }
 
 fn in_the_way(connections: u64, needed: u64, hard: u64) -> String {
@@ -58,6 +78,17 @@ mod tests {
             limit(libc::RLIMIT_NOFILE).unwrap().rlim_cur >= more,
             "a limit once raised was lowered"
         );
+    }
+
+    #[test]
+    fn what_one_table_cannot_hold_is_spread_over_several() {
+        assert_eq!(tables_for(10), Ok(1));
+        let hard = limit(libc::RLIMIT_NOFILE).unwrap().rlim_max;
+        // A process that may raise its hard limit needs no second table.
+        let two = tables_for(hard + hard / 2).unwrap();
+        assert!(two == 2 || limit(libc::RLIMIT_NOFILE).unwrap().rlim_max > hard, "{two}");
+        let told = tables_for(1 << 40).unwrap_err();
+        assert!(told.contains("ulimit -n "), "{told}");
     }
 
     #[test]

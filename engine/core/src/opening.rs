@@ -40,8 +40,32 @@ pub struct Opened {
     pub server_version: String,
 }
 
-/// How opening one connection ended, with its number.
+/// How opening one connection ended, with its place in the hand.
 type Attempt = (u32, Result<Opened, Failure>);
+
+/// Which connections of a run: the one of that number, counted from 0, and each `step`th after it.
+#[derive(Clone, Copy)]
+pub struct Hand {
+    /// The lowest number.
+    pub first: u32,
+    /// From one to the next.
+    pub step: u32,
+}
+
+impl Hand {
+    /// All connections of a run.
+    pub const ALL: Self = Self { first: 0, step: 1 };
+
+    /// How many there are, among so many of the run.
+    #[must_use]
+    pub fn count(self, connections: u32) -> u32 {
+        connections.saturating_sub(self.first).div_ceil(self.step)
+    }
+
+    fn number(self, place: u32) -> u32 {
+        self.first + place * self.step
+    }
+}
 
 /// Opens all connections of `spec`, in order.
 ///
@@ -51,13 +75,23 @@ type Attempt = (u32, Result<Opened, Failure>);
 pub fn open_all(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
     open_files::make_room(u64::from(spec.connections))
         .map_err(|told| Failure::new("limits", told))?;
+    open_hand(spec, Hand::ALL, stop)
+}
+
+/// Opens one hand of the connections of `spec`, in order, in the calling thread's table of open files,
+/// which must have room for them.
+///
+/// # Errors
+/// As [`open_all`].
+pub fn open_hand(spec: &RunSpec, hand: Hand, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
     let (next, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
-    let crew = Arc::new(Crew { opener: Opener::new(spec)?, next, is_over });
+    let count = hand.count(spec.connections);
+    let crew = Arc::new(Crew { opener: Opener::new(spec)?, hand, count, next, is_over });
     let (finished, arriving) = channel();
     crew.hire(1, &finished)?;
     let (_, first) = next_attempt(&arriving, stop)?;
     let mut opened = vec![first?];
-    let count = spec.connections as usize;
+    let count = count as usize;
     let threads = (count / CONNECTIONS_OF_A_THREAD).clamp(THREADS_LEAST, THREADS_MOST).min(count);
     crew.hire(threads - 1, &finished)?;
     drop(finished);
@@ -77,10 +111,10 @@ fn collect(
     let mut failed: Option<(u32, Failure)> = None;
     for _ in 1..count {
         match next_attempt(arriving, stop) {
-            Ok((number, Ok(one))) => others[number as usize - 1] = Some(one),
-            Ok((number, Err(failure))) => {
-                if failed.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
-                    failed = Some((number, failure));
+            Ok((place, Ok(one))) => others[place as usize - 1] = Some(one),
+            Ok((place, Err(failure))) => {
+                if failed.as_ref().is_none_or(|(lowest, _)| place < *lowest) {
+                    failed = Some((place, failure));
                 }
             }
             // After a failure the threads end, each when what it has begun is over.
@@ -110,6 +144,8 @@ fn next_attempt(arriving: &Receiver<Attempt>, stop: &AtomicBool) -> Result<Attem
 /// What the threads that open connections share.
 struct Crew {
     opener: Opener,
+    hand: Hand,
+    count: u32,
     next: AtomicU32,
     is_over: AtomicBool,
 }
@@ -129,10 +165,11 @@ impl Crew {
 
     fn open(&self, finished: &Sender<Attempt>) {
         while !self.is_over.load(Ordering::Relaxed) {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.opener.spec.connections {
+            let place = self.next.fetch_add(1, Ordering::Relaxed);
+            if place >= self.count {
                 return;
             }
+            let number = self.hand.number(place);
             let outcome = if number < self.opener.spec.endpoint.count() {
                 self.opener.open_first(number)
             } else {
@@ -142,7 +179,7 @@ impl Crew {
             if failed {
                 self.is_over.store(true, Ordering::Relaxed);
             }
-            if finished.send((number, outcome)).is_err() || failed {
+            if finished.send((place, outcome)).is_err() || failed {
                 return;
             }
         }

@@ -9,6 +9,7 @@ mod answer;
 mod file;
 mod login;
 mod null;
+mod ready_made;
 mod script;
 mod session;
 

@@ -7,14 +7,14 @@ use crate::dialler::Diallers;
 use crate::due_times::Part;
 use crate::error::Failure;
 use crate::merge::Merger;
-use crate::opening::{Opened, open_all};
 use crate::reactor::{Choice, DryRun, Epoll, Reactor, Uring, settle};
 use crate::record::{Interval, Recorder, WindowCpu};
 use crate::run_record::{Fairness, IntervalRecord, MeasuredCpu, Progress, RunRecord};
 use crate::schedule::{Slice, Timetable};
 use crate::spec::{RunSpec, ns};
+use crate::teams::{self, Hiring, Seen, Team};
 use crate::worker::{Control, Legacy, Orders, PATIENCE, Pacing, Revival, Worker};
-use crate::workload::{Client, Workload};
+use crate::workload::Workload;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -33,30 +33,24 @@ pub fn run(
 ) -> Result<RunRecord, Failure> {
     let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
     if spec.dry_run {
-        let teams = dry_teams(spec, &*workload);
-        let whole = load::<DryRun>(spec, &*workload, teams, stop, on_interval);
-        return whole.map_err(|error| Failure::new("run", error));
+        let teams = teams::dry(spec, &*workload).into_iter().map(Hiring::Ready).collect();
+        return load::<DryRun>(spec, &*workload, teams, stop, on_interval);
     }
-    let opened = open_all(spec, stop)?;
-    let server_version = opened.first().map_or_else(String::new, |one| one.server_version.clone());
-    let transport = opened.first().map_or_else(String::new, |one| one.link.to_string());
-    let teams = teams(spec, opened);
-    let sizes: Vec<usize> = teams.iter().map(|(sockets, _)| sockets.len()).collect();
-    let whole = match settle(spec.reactor, &sizes) {
+    let teams = teams::hirings(spec, stop)?;
+    let sizes: Vec<usize> = teams.iter().map(|team| team.size(spec)).collect();
+    match settle(spec.reactor, &sizes) {
         Choice::IoUring => load::<Uring>(spec, &*workload, teams, stop, on_interval),
         _ => load::<Epoll>(spec, &*workload, teams, stop, on_interval),
-    };
-    let record = whole.map_err(|error| Failure::new("connect", error))?;
-    Ok(RunRecord { server_version, transport, ..record })
+    }
 }
 
 fn load<R: Reactor>(
     spec: &RunSpec,
     workload: &dyn Workload,
-    teams: Vec<Team>,
+    teams: Vec<Hiring>,
     stop: &AtomicBool,
     on_interval: &mut dyn FnMut(&Progress),
-) -> Result<RunRecord, String> {
+) -> Result<RunRecord, Failure> {
     let threads = teams.len();
     let control = Control {
         stop,
@@ -64,13 +58,6 @@ fn load<R: Reactor>(
         budget: (spec.events > 0).then(|| AtomicU64::new(spec.events)),
     };
     let (finished, arriving) = channel();
-    if spec.tell_begin {
-        tell(
-            spec,
-            &Interval::new(0, Slice { end_ns: 0, ..spec.timetable().slice_from(0) }),
-            on_interval,
-        );
-    }
     let start = Start::new(threads);
     let (intervals, legacies) = std::thread::scope(|scope| {
         let workers: Vec<_> = teams
@@ -83,11 +70,19 @@ fn load<R: Reactor>(
             })
             .collect();
         drop(finished);
+        start.ready.wait();
+        if spec.tell_begin {
+            let nothing = Slice { end_ns: 0, ..spec.timetable().slice_from(0) };
+            tell(spec, &Interval::new(0, nothing), on_interval);
+        }
+        start.go.wait();
         let intervals = collect(spec, &arriving, threads, on_interval);
         let legacies = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
-        (intervals, legacies.collect::<Result<Vec<_>, String>>())
+        (intervals, legacies.collect::<Result<Vec<_>, Failure>>())
     });
-    Ok(put_together::<R>(spec, intervals, legacies?, &control))
+    let record = put_together::<R>(spec, intervals, legacies?, &control);
+    let seen = start.seen.into_inner().unwrap_or_default();
+    Ok(RunRecord { server_version: seen.server_version, transport: seen.transport, ..record })
 }
 
 /// The record of what the workers left behind.
@@ -131,65 +126,25 @@ fn stopped_by(failure: Option<&Failure>, control: &Control) -> &'static str {
     }
 }
 
-/// The sockets and states of one worker's connections, slot by slot. A dry run has no sockets.
-type Team = (Vec<OwnedFd>, Vec<Connection>);
-
-/// Each session's state, seeded by its place among all.
-fn teams(spec: &RunSpec, opened: Vec<Opened>) -> Vec<Team> {
-    let streams = spec.seeding.streams(spec.seed);
-    deal(
-        spec,
-        opened.into_iter().zip(0..).zip(streams).map(|((one, number), random)| {
-            let client = Client::new(number, one.statement_ids, random);
-            let connection = Connection::new(one.deprecate_eof, client).over(one.link);
-            let connection = if spec.endpoint.are_several() {
-                connection.at(&spec.endpoint.of(number))
-            } else {
-                connection
-            };
-            (Some(one.socket), connection)
-        }),
-    )
-}
-
-/// The same without sessions: statements are numbered as a server would.
-fn dry_teams(spec: &RunSpec, workload: &dyn Workload) -> Vec<Team> {
-    let ids: Vec<u32> = (1..).take(workload.statements().len()).collect();
-    let streams = spec.seeding.streams(spec.seed);
-    deal(
-        spec,
-        (0..spec.connections).zip(streams).map(|(number, random)| {
-            (None, Connection::new(true, Client::new(number, ids.clone(), random)))
-        }),
-    )
-}
-
-/// Deals the connections out to the workers.
-fn deal(spec: &RunSpec, all: impl Iterator<Item = (Option<OwnedFd>, Connection)>) -> Vec<Team> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = spec.engine_threads(cores);
-    let mut teams: Vec<Team> = (0..threads).map(|_| Team::default()).collect();
-    for (index, (socket, connection)) in all.enumerate() {
-        let (sockets, connections) = &mut teams[index % threads];
-        sockets.extend(socket);
-        connections.push(connection);
-    }
-    teams
-}
-
-/// Lets all workers begin at one moment, with one clock.
+/// Lets all workers begin at one moment, with one clock, when whoever waits for it was told that they
+/// are ready.
 struct Start {
     ready: Barrier,
+    go: Barrier,
     clock: OnceLock<Clock>,
+    /// What the first session saw of its server.
+    seen: OnceLock<Seen>,
 }
 
 impl Start {
     fn new(threads: usize) -> Self {
-        Self { ready: Barrier::new(threads), clock: OnceLock::new() }
+        let barrier = || Barrier::new(threads + 1);
+        Self { ready: barrier(), go: barrier(), clock: OnceLock::new(), seen: OnceLock::new() }
     }
 
     fn wait(&self) -> Clock {
         self.ready.wait();
+        self.go.wait();
         *self.clock.get_or_init(Clock::start)
     }
 }
@@ -197,11 +152,27 @@ impl Start {
 fn work<R: Reactor>(
     spec: &RunSpec,
     workload: &dyn Workload,
-    (mut sockets, connections): Team,
+    hiring: Hiring,
     (number, finished): (usize, std::sync::mpsc::Sender<(usize, Interval)>),
     start: &Start,
     control: &Control,
-) -> Result<Legacy, String> {
+) -> Result<Legacy, Failure> {
+    let give_up = |failure| {
+        control.failed.store(true, Ordering::Relaxed);
+        failure
+    };
+    let team = hiring.team(spec, control.stop);
+    let Team { mut sockets, connections, seen } = match team {
+        Ok(team) => team,
+        Err(failure) => {
+            let failure = give_up(failure);
+            start.wait();
+            return Err(failure);
+        }
+    };
+    if let Some(seen) = seen {
+        let _ = start.seen.set(seen);
+    }
     let place = match &sockets[..] {
         _ if spec.is_scheduled() => Place::on_time(),
         [only] if !spec.reopens() => {
@@ -214,8 +185,7 @@ fn work<R: Reactor>(
     let reactor = R::open(sockets, PATIENCE);
     let clock = start.wait();
     let (revival, reactor) = revival.and_then(|it| Ok((it, reactor?))).map_err(|error| {
-        control.failed.store(true, Ordering::Relaxed);
-        format!("{} cannot be opened: {error}", R::NAME)
+        give_up(Failure::new("connect", format!("{} cannot be opened: {error}", R::NAME)))
     })?;
     let timetable = spec.timetable();
     let patience_ns = if spec.drain_s > 0.0 { ns(spec.drain_s) } else { u64::MAX };

@@ -1,84 +1,168 @@
-"""One arm of a block: one system's ladder of trials on a freshly started server.
+"""One arm of a block: one system's ladder of trials, with one setting, on a fresh server.
 
-The dataset is restored before each start, so that every arm begins with the same bytes. A trial
-that failed may have left anything behind; the next one gets a restored dataset and a new server.
-When the plan gives the generator cores of its own, the server is kept off them.
+What is restored and in which state the server meets a trial is the plan's procedure (`procedure`).
+A trial that failed may have left anything behind; the next one gets a restored dataset and a new
+server. A cell that this system cannot have (no thread pool, too few connections) is stored as void
+with the reason, once found out without another start, and the rest goes on.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from dbdyno.bench.engine_process import keep_on
+from dbdyno.bench import disk
 from dbdyno.bench.lab import Lab
-from dbdyno.bench.trial import INTERRUPTED, run_trial
-from dbdyno.errors import ServerError
-from dbdyno.measurement import Measurement, Trial
+from dbdyno.bench.procedure import Steps, before_trial, start
+from dbdyno.bench.setting import start_keys
+from dbdyno.bench.trial import INTERRUPTED, OnInterval, run_trial
+from dbdyno.bench.void import never_begun, reason
+from dbdyno.bench.warm_up import run_until_steady
+from dbdyno.errors import CellError, ServerError, UsageError
+from dbdyno.measurement import Measurement, Trial, WarmUp
+from dbdyno.plan_settings import DEFAULT
 from dbdyno.servers.base import Instance, Server
+
+DIED: Final = "the server died before the trial; its last words: "
 
 
 def run_arm(lab: Lab, instance: Instance, trials: list[Trial]) -> None:
-    """Runs these trials, all of one system and block, and stores each as it ends.
+    """Runs these trials, all of one system, setting and block, and stores each as it ends.
 
     Raises:
         KeyboardInterrupt: the user stopped it; the trial that was running is stored as failed.
         LoadError, ServerError: nothing can be run on this system; what was run is stored.
     """
-    server: Server | None = None
+    arm = _Arm(lab, instance)
     try:
         for trial in trials:
-            if server is not None and not server.alive():  # it died after the trial before
-                _stop(lab, server)
-                server = None
-            if server is None:
-                server = _fresh(lab, instance)
-            measurement = _run_and_store(lab, trial, server)
+            measurement = arm.measure(trial)
+            lab.store.append(measurement)
+            lab.left.remove(trial)
+            left_s = lab.forecast.seconds_left(lab.left, running=1)
+            lab.progress.end(trial, measurement, left_s)
             if measurement.failure == INTERRUPTED:
                 raise KeyboardInterrupt
-            if measurement.failure or lab.plan.procedure.restart == "cell":
-                _stop(lab, server)
-                server = None
+            if lab.plan.procedure.restart == "cell":
+                arm.stop()
     finally:
-        if server is not None:
-            _stop(lab, server)
+        arm.stop()
 
 
-def _fresh(lab: Lab, instance: Instance) -> Server:
-    began = time.monotonic()
-    label = instance.spec.label
-    lab.progress.stage(f"{label}: restoring the dataset")
-    instance.restore()
-    lab.progress.stage(f"{label}: starting the server")
-    server = instance.start()
-    if (pin := lab.plan.procedure.pin) and server.pid:
-        keep_on(server.pid, sorted(os.sched_getaffinity(0) - set(pin)))
-    lab.forecast.started(time.monotonic() - began)
-    return server
+@dataclass
+class _Arm:
+    """The server of an arm while it has one.
 
+    Attributes:
+        broken: why the arm's server does not start; its other trials need not try.
+    """
 
-def _stop(lab: Lab, server: Server) -> None:
-    """Stops a server whose data is restored before it is used again: how it ends is only told."""
-    began = time.monotonic()
-    lab.progress.stage(f"{server.label}: stopping the server")
-    try:
-        server.stop()
-    except ServerError as error:
-        lab.progress.stage(f"{server.label}: {error.message}")
-    lab.forecast.stopped(time.monotonic() - began)
+    lab: Lab
+    instance: Instance
+    server: Server | None = None
+    broken: str | None = None
+    steps: Steps = field(default_factory=Steps)
 
+    def measure(self, trial: Trial) -> Measurement:
+        """One trial from its preparation to its measurement, whatever becomes of it."""
+        lab, self.steps = self.lab, Steps()
+        left_s = lab.forecast.seconds_left(lab.left, running=int(self.server is not None))
+        lab.progress.begin(trial, lab.number(), lab.total, left_s)
+        if (known := lab.refusal(trial)) is not None:
+            return self._void(trial, known, impossible=True)
+        disk.check_during(lab.folders)
+        try:
+            return self._measure(trial)
+        except UsageError as error:
+            lab.refused[trial.system, trial.cell.setting] = reason(error)
+            return self._void(trial, reason(error), impossible=True)
+        except CellError as error:
+            lab.refused[trial.system, trial.cell.key] = reason(error)
+            return self._void(trial, reason(error), impossible=True)
 
-def _run_and_store(lab: Lab, trial: Trial, server: Server) -> Measurement:
-    def tell(interval: Mapping[str, Any]) -> None:
-        left_s = lab.forecast.seconds_left(lab.left, into_s=interval["at_s"], running=1)
-        lab.progress.interval(trial, interval, left_s)
+    def _measure(self, trial: Trial) -> Measurement:
+        lab = self.lab
+        if self.server is not None and not self.server.alive():  # it died after the trial before
+            self._give_up()
+        server = self.server or self._start(trial)
+        if server is None:
+            return self._void(trial, self.broken or "", impossible=False)
+        began = time.monotonic()
+        before_trial(lab, server, self.steps)
+        warmed = self._warm_up(trial, server)
+        lab.forecast.prepared(time.monotonic() - began)
+        if not server.alive():
+            self._give_up()
+            return self._void(trial, DIED + (server.last_words() or "none"), impossible=False)
+        measured = run_trial(lab.plan, trial, server, self._teller(trial), lab.makers.command)
+        if measured.failure:
+            self._give_up()
+        return measured.model_copy(
+            update={
+                "procedure": tuple(self.steps.taken),
+                "until_steady": warmed,
+                "dataset": lab.dataset.get(trial.system, ""),
+            }
+        )
 
-    left_s = lab.forecast.seconds_left(lab.left, running=1)
-    lab.progress.begin(trial, lab.number(), lab.total, left_s)
-    measurement = run_trial(lab.plan, trial, server, tell, lab.makers.command)
-    lab.store.append(measurement)
-    lab.left.remove(trial)
-    lab.progress.end(trial, measurement, lab.forecast.seconds_left(lab.left, running=1))
-    return measurement
+    def stop(self) -> None:
+        """Stops the server, if there is one; how it ends is only told."""
+        if self.server is None:
+            return
+        began = time.monotonic()
+        server, self.server = self.server, None
+        self.lab.progress.stage(f"{server.label}: stopping the server")
+        try:
+            server.stop()
+        except ServerError as error:
+            self.lab.as_loaded.discard(server.label)
+            self.lab.progress.stage(f"{server.label}: {error.message}")
+        self.lab.forecast.stopped(time.monotonic() - began)
+
+    def _give_up(self) -> None:
+        """Stops a server whose data nobody can vouch for."""
+        self.lab.as_loaded.discard(self.instance.spec.label)
+        self.stop()
+
+    def _start(self, trial: Trial) -> Server | None:
+        """A server with the trial's setting; None, with the reason kept, if it does not start.
+
+        Without a setting of the plan's axes nothing else would start either: that is raised.
+        """
+        lab, setting = self.lab, trial.cell.setting
+        if self.broken is not None:
+            return None
+        keys = start_keys(lab.plan, trial.system, setting, lambda: lab.dataset_bytes)
+        try:
+            self.server = start(lab, self.instance, keys, self.steps)
+        except ServerError as error:
+            lab.as_loaded.discard(trial.system)
+            if setting == DEFAULT:
+                raise
+            self.broken = reason(error)
+        return self.server
+
+    def _warm_up(self, trial: Trial, server: Server) -> WarmUp | None:
+        lab = self.lab
+        if not lab.plan.trial.until_steady or not server.alive():
+            return None
+        with self.steps.timed("warm up until steady"):
+            return run_until_steady(
+                lab.plan, trial, server, self._teller(trial), lab.makers.command
+            )
+
+    def _void(self, trial: Trial, why: str, *, impossible: bool) -> Measurement:
+        steps = self.steps.taken
+        return never_begun(self.lab.plan, trial, why, impossible=impossible, steps=steps)
+
+    def _teller(self, trial: Trial) -> OnInterval:
+        lab = self.lab
+
+        def tell(interval: Mapping[str, Any]) -> None:
+            left_s = lab.forecast.seconds_left(lab.left, into_s=interval["at_s"], running=1)
+            lab.progress.interval(trial, interval, left_s)
+            disk.check_during(lab.folders)
+
+        return tell

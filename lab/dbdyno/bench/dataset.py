@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno import _engine
+from dbdyno.bench import dataset_digest, disk
 from dbdyno.bench.engine_process import FINAL, EngineProcess
 from dbdyno.bench.lab import Lab
 from dbdyno.bench.load_spec import cleanup_spec, dataset_hash, prepare_spec
@@ -57,6 +58,8 @@ def ensure_dataset(lab: Lab, instance: Instance) -> None:
     server = instance.start()
     try:
         _load(lab, server)
+        lab.progress.stage(f"{label}: taking a digest of the rows")
+        dataset_digest.keep(instance.folder, dataset_digest.taken_or_empty(lab.plan, server))
     except BaseException as error:
         if isinstance(error, DbdynoError) and not server.alive():
             raise _died(label, server, error) from error
@@ -80,6 +83,7 @@ def _load(lab: Lab, server: Server) -> None:
     ) as engine:
         told = ""
         while (message := engine.message()) is None or message.kind not in FINAL:
+            disk.check_during(lab.folders)
             text = _stage(server.label, message.value if message else {})
             if text != told:
                 lab.progress.stage(text)

@@ -17,6 +17,10 @@ ROWS_PER_S: Final = 40_000.0
 """Loading rows with their indexes, in four streams."""
 DATASET_S: Final = 20.0
 """Initialising a server and copying its data aside."""
+PURGE_S: Final = 0.2
+SETTLE_S: Final = 5.0
+STEADY_S: Final = 120.0
+"""Load that runs until it is steady mostly is so at the first look."""
 
 
 def seconds_expected(plan: Plan) -> float:
@@ -27,13 +31,15 @@ def seconds_expected(plan: Plan) -> float:
 
 
 class Forecast:
-    """Learns from each start what starts cost here."""
+    """Learns what starts cost here, and what comes between a start and a trial's load."""
 
     def __init__(self, plan: Plan) -> None:
         self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
         self._per_cell = plan.procedure.restart == "cell"
         self._starts = 0
         self._starts_s = 0.0
+        self._before_s = _before_trial_s(plan)
+        self._prepared = 0
 
     def started(self, seconds: float) -> None:
         """A restore and start took that long."""
@@ -44,6 +50,12 @@ class Forecast:
         """A stop took that long; it belongs to a start that was told before."""
         self._starts_s += seconds
 
+    def prepared(self, seconds: float) -> None:
+        """Purging, settling and warming up before one trial's load took that long."""
+        self._prepared += 1
+        known_s = self._before_s if self._prepared > 1 else seconds
+        self._before_s = known_s + (seconds - known_s) / self._prepared
+
     def seconds_left(self, trials: Sequence[Trial], into_s: float = 0.0, running: int = 0) -> float:
         """Seconds for these trials, when the first of them is `into_s` seconds into its load.
 
@@ -53,4 +65,13 @@ class Forecast:
         starts = len(trials) if self._per_cell else len(arms(trials))
         start_s = self._starts_s / self._starts if self._starts else START_S
         waiting = max(0, starts - running)
-        return max(0.0, len(trials) * self._trial_s + waiting * start_s - into_s)
+        each_s = self._before_s + self._trial_s
+        return max(0.0, len(trials) * each_s + waiting * start_s - into_s)
+
+
+def _before_trial_s(plan: Plan) -> float:
+    """What the procedure takes before a trial's load, before any was measured."""
+    procedure, trial = plan.procedure, plan.trial
+    purging_s = PURGE_S if procedure.purge_binlogs else 0.0
+    steady_s = min(trial.warmup_cap_s, STEADY_S) if trial.until_steady else 0.0
+    return purging_s + min(procedure.settle_cap_s, SETTLE_S) + steady_s

@@ -36,6 +36,11 @@ class Lab:
     Attributes:
         left: the trials that were not run yet, in order; the first is the next one.
         total: trials of the whole plan, those stored by an earlier lab included.
+        refused: why a system cannot have a setting, or cannot bear a cell, by both their names.
+        as_loaded: labels of systems whose data was restored by this lab and not spoiled since.
+        dataset: digest of each system's rows, by label.
+        dataset_bytes: bytes of the baseline's loaded tables; None where nobody asked yet.
+        folders: where the disks are watched.
     """
 
     plan: Plan
@@ -46,6 +51,17 @@ class Lab:
     forecast: Forecast
     left: list[Trial]
     total: int
+    refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    as_loaded: set[str] = field(default_factory=set)
+    dataset: dict[str, str] = field(default_factory=dict)
+    dataset_bytes: int | None = None
+    folders: list[Path] = field(default_factory=list)
+
+    def refusal(self, trial: Trial) -> str | None:
+        """Why the trial cannot be run, if that was found out before; None otherwise."""
+        return self.refused.get((trial.system, trial.cell.setting)) or self.refused.get(
+            (trial.system, trial.cell.key)
+        )
 
     def number(self) -> int:
         """The next trial's number, from 1."""

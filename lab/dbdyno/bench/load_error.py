@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dbdyno.errors import LoadError
+from dbdyno.errors import CellError, LoadError
 
 DISK = "free space where the workspace is, or ask for fewer rows; finished trials are stored"
 HINTS: Final[Mapping[int, str]] = {
@@ -35,6 +35,8 @@ WORDS: Final[Mapping[str, str]] = {
     "auth": "give the user mysql_native_password or caching_sha2_password",
 }
 LIMITS: Final = "set what is named in the system's settings, or lower the threads or the tables"
+TOO_MUCH: Final = frozenset({1040, 1203, 1226, 1461})
+"""Errors that say more connections or statements were asked for than the server allows."""
 DOING: Final[Mapping[str, str]] = {
     "run": "drive the load",
     "prepare": "load the dataset",
@@ -62,13 +64,14 @@ def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
     told = describe(error)
     of_system = f"{system}: " if system else ""
     if error.get("kind") == "invalid":
-        return LoadError(
+        return CellError(
             f"{of_system}the engine refuses the load that was asked for",
             wanted=f"to {doing}",
             found=told,
             hint="correct the workload's options in the plan",
         )
-    return LoadError(
+    of_the_cell = error.get("stage") == "limits" or error.get("code") in TOO_MUCH
+    return (CellError if of_the_cell else LoadError)(
         f"{of_system}the engine could not {doing}",
         wanted=f"to {stage}" if stage else f"to {doing}",
         found=told,

@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import Any, Final
 
+from dbdyno.bench.setting import prepared
 from dbdyno.errors import UsageError
 from dbdyno.measurement import Trial
 from dbdyno.plan import Plan
@@ -18,6 +19,10 @@ INTERVAL_S: Final = 1.0
 PREPARE_THREADS: Final = 4
 IGNORED_ERRORS: Final = (1213, 1020, 1205)
 """Deadlock, changed row, lock wait timeout: the event is begun again, as sysbench does."""
+STANDARD: Final = "standard"
+"""What a plan calls the engine's own layout, which is not asked for by name."""
+ONE_TABLE: Final = "legacy_one"
+"""The layout of sysbench 0.4: one table, named sbtest."""
 DATASET_OPTIONS: Final = ("auto_inc", "secondary", "create_secondary")
 """Options of a workload that decide how its tables are made."""
 
@@ -37,12 +42,13 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         "seed": trial.seed,
         "seeding": "streams",
         "reactor": "auto",
-        "prepared": plan.procedure.prepared_statements,
+        "prepared": prepared(plan, trial.cell),
         "workload": {
             "name": workload.name,
             "options": {
                 "tables": plan.dataset.tables,
                 "table_size": plan.dataset.rows,
+                **({"one_table": True} if plan.dataset.layout == ONE_TABLE else {}),
                 **workload.options,
             },
         },
@@ -66,7 +72,16 @@ def prepare_spec(plan: Plan, server: Server) -> dict[str, Any]:
 
 def cleanup_spec(plan: Plan, server: Server) -> dict[str, Any]:
     """The dataset's tables, to be dropped; holds the password."""
-    return {**_login(server), "tables": plan.dataset.tables}
+    layout = plan.dataset.layout
+    older = {} if layout == STANDARD else {"layout": layout}
+    return {**_login(server), "tables": plan.dataset.tables, **older}
+
+
+def table_names(plan: Plan) -> list[str]:
+    """The dataset's tables, as their layout names them."""
+    if plan.dataset.layout == ONE_TABLE:
+        return ["sbtest"]
+    return [f"sbtest{number}" for number in range(1, plan.dataset.tables + 1)]
 
 
 def dataset_options(plan: Plan) -> dict[str, OptionValue]:

@@ -2,8 +2,10 @@
 
 Drift of the machine would favour whoever always comes first. So the order of the systems is drawn
 for a block, and the next block has it mirrored: AB then BA, or BA then AB (method.md 1.b, couples,
-since comparisons have few blocks). The order of the cells is drawn per block and is the same in
-each arm of it. Draws are SHA-256 of what they are about: they do not change with a Python version.
+since comparisons have few blocks). Settings are drawn and mirrored in the same way around that: all
+systems run one setting next to each other in time, then the next. The order of the cells is drawn
+per block and is the same in each arm of one setting. Draws are SHA-256 of what they are about: they
+do not change with a Python version.
 """
 
 from __future__ import annotations
@@ -14,14 +16,21 @@ from itertools import groupby
 
 from dbdyno.measurement import Cell, Trial
 from dbdyno.plan import Plan, cells
+from dbdyno.plan_settings import DEFAULT, setting_names
 
 
 def trials_of(plan: Plan, run_id: str) -> list[Trial]:
     """Every trial of the plan in the order in which it is run: by block, arm and rung."""
     trials: list[Trial] = []
     for block in range(plan.design.blocks):
-        ladder = cell_order(plan, block)
-        for position, label in enumerate(system_order(plan, block)):
+        whole = cell_order(plan, block)
+        places = [
+            (setting, label)
+            for setting in setting_order(plan, block)
+            for label in system_order(plan, block, setting)
+        ]
+        for position, (setting, label) in enumerate(places):
+            ladder = [cell for cell in whole if cell.setting == setting]
             trials += [
                 Trial(
                     run_id=run_id,
@@ -38,18 +47,21 @@ def trials_of(plan: Plan, run_id: str) -> list[Trial]:
 
 
 def arms(trials: Iterable[Trial]) -> list[list[Trial]]:
-    """The trials cut into arms: those of one system in one block, which follow each other."""
-    return [list(arm) for _, arm in groupby(trials, key=lambda t: (t.block, t.system))]
+    """The trials cut into arms, which follow each other: one system and setting in one block."""
+    return [
+        list(arm) for _, arm in groupby(trials, key=lambda t: (t.block, t.cell.setting, t.system))
+    ]
 
 
-def system_order(plan: Plan, block: int) -> list[str]:
+def setting_order(plan: Plan, block: int) -> list[str]:
+    """The settings' names in the order of the block: drawn in even blocks, mirrored in odd."""
+    return _mirrored(plan, block, setting_names(plan.settings), "setting")
+
+
+def system_order(plan: Plan, block: int, setting: str = DEFAULT) -> list[str]:
     """The systems' labels in the order of their arms: drawn in even blocks, mirrored in odd."""
-    couple = block - block % 2
-    drawn = sorted(
-        range(len(plan.systems)), key=lambda place: _draw(plan.seed, couple, "system", place)
-    )
-    order = drawn if block == couple else drawn[::-1]
-    return [plan.systems[place].label for place in order]
+    about = ("system",) if setting == DEFAULT else ("system", setting)
+    return _mirrored(plan, block, [system.label for system in plan.systems], *about)
 
 
 def cell_order(plan: Plan, block: int) -> list[Cell]:
@@ -57,6 +69,12 @@ def cell_order(plan: Plan, block: int) -> list[Cell]:
     ladder = list(enumerate(cells(plan)))
     ladder.sort(key=lambda place: _draw(plan.seed, block, "cell", place[0]))
     return [cell for _, cell in ladder]
+
+
+def _mirrored(plan: Plan, block: int, names: list[str], *about: str) -> list[str]:
+    couple = block - block % 2
+    drawn = sorted(range(len(names)), key=lambda place: _draw(plan.seed, couple, *about, place))
+    return [names[place] for place in (drawn if block == couple else drawn[::-1])]
 
 
 def _draw(*about: object) -> int:

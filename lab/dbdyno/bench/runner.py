@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from dbdyno.bench import dataset_digest, disk
 from dbdyno.bench.arm import run_arm
 from dbdyno.bench.dataset import ensure_dataset, folder_of
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab, Makers
 from dbdyno.bench.load_spec import dataset_hash
+from dbdyno.bench.loadable import refuse_unspoken
 from dbdyno.bench.order import arms, trials_of
 from dbdyno.bench.progress import Progress
-from dbdyno.errors import DbdynoError, Interrupted
+from dbdyno.bench.setting import wants_dataset_bytes
+from dbdyno.errors import CellError, DbdynoError, Interrupted
 from dbdyno.plan import Plan, SystemPlan
 from dbdyno.run_lock import locked
 from dbdyno.servers.base import Instance, ServerSpec
@@ -31,23 +34,30 @@ def run(
     folder: Path,
     progress: Progress,
     makers: Makers | None = None,
+    retry: bool = False,
 ) -> None:
     """Runs the plan's trials that the store does not have yet.
 
     A trial that fails (its server died, say) is stored with its reason and the run goes on; it is
-    tried again when the run is resumed.
+    tried again when the run is resumed. One that cannot be run is stored so as well, and is tried
+    again only with `retry`.
 
     Args:
         folder: the workspace; servers' files go to its `systems` folder.
         makers: what makes servers and the engine's child; the real ones unless a test says so.
+        retry: whether cells that could not be run are tried once more.
 
     Raises:
+        UnknownSystemError: the engine does not speak to one of the systems; nothing was begun.
         Interrupted: the user pressed Ctrl-C; what was measured is stored.
+        CellError: no cell of the plan can be run.
         ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; so too.
     """
+    for system in plan.systems:
+        refuse_unspoken(system.reference)
     try:
         with store.locked(run.run_id):
-            done = store.done(run.run_id)
+            done = store.done(run.run_id, impossible=not retry)
             trials = trials_of(plan, run.run_id)
             left = [trial for trial in trials if trial.key not in done]
             lab = Lab(
@@ -55,6 +65,7 @@ def run(
             )
             _run_blocks(lab)
             store.finish(run.run_id)
+            _raise_if_nothing_ran(lab, run.run_id)
     except KeyboardInterrupt:
         stored = len(store.done(run.run_id))
         raise Interrupted(
@@ -67,16 +78,26 @@ def run(
 
 def _run_blocks(lab: Lab) -> None:
     with _instances(lab) as instances:
-        for instance in instances.values():
+        disk.check_before(lab.plan, instances.values())
+        lab.folders = [lab.folder, *(instance.folder for instance in instances.values())]
+        for label, instance in instances.items():
             ensure_dataset(lab, instance)
+            lab.dataset[label] = dataset_digest.kept(instance.folder)
+        if lab.left and wants_dataset_bytes(lab.plan):
+            lab.dataset_bytes = instances[lab.plan.systems[0].label].data_bytes()
         for arm in arms(tuple(lab.left)):
             run_arm(lab, instances[arm[0].system], arm)
 
 
 @contextmanager
 def _instances(lab: Lab) -> Iterator[dict[str, Instance]]:
-    """The instances of all systems that still have trials; closed at the end, whatever happens."""
+    """The instances of all systems that still have trials; closed at the end, whatever happens.
+
+    The baseline's too where a setting is a share of its dataset.
+    """
     wanted = {trial.system for trial in lab.left}
+    if wanted and wants_dataset_bytes(lab.plan):
+        wanted.add(lab.plan.systems[0].label)
     with ExitStack() as stack:
         opened: dict[str, Instance] = {}
         for system in lab.plan.systems:
@@ -96,7 +117,7 @@ def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
             system.settings,
             system.topology,
             system.password_env,
-            dataset_hash(lab.plan),
+            dataset=dataset_hash(lab.plan),
         )
         instance = lab.makers.open_instance(spec, folder, lab.progress.stage)
         try:
@@ -106,3 +127,16 @@ def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
                 instance.close()
             except DbdynoError as error:  # the run's own outcome counts, not this
                 lab.progress.stage(f"{system.label}: {error.message}")
+
+
+def _raise_if_nothing_ran(lab: Lab, run_id: str) -> None:
+    """A plan of which no cell at all can be run is a mistake of the plan, and is said as one."""
+    if lab.store.done(run_id, impossible=False):
+        return
+    reasons = [m.failure for m in lab.store.measurements(run_id) if m.impossible]
+    if reasons:
+        raise CellError(
+            "no cell of the plan can be run",
+            found=reasons[-1],
+            hint="correct the plan; its trials are stored with their reasons",
+        )

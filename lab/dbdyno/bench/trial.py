@@ -23,6 +23,7 @@ from dbdyno.bench.record import (
     intervals_of,
     intervals_told,
 )
+from dbdyno.bench.setting import prepared
 from dbdyno.bench.watch import Watch
 from dbdyno.errors import LoadError
 from dbdyno.measurement import Measurement, Phase, ServerFacts, Trial, WatchSample
@@ -183,7 +184,7 @@ def _measurement(
 ) -> Measurement:
     if seen.record is None:
         intervals = intervals_told(seen.told)
-        engine = engine_facts_unknown(plan.distribution.name, plan.procedure.prepared_statements)
+        engine = engine_facts_unknown(plan.distribution.name, prepared(plan, trial.cell))
     else:
         intervals = intervals_of(seen.record)
         engine = engine_facts(seen.record)

@@ -24,6 +24,8 @@ from dbdyno.judge import (
     checks_course,
     checks_design,
     checks_machine,
+    checks_procedure,
+    checks_promises,
     checks_settings,
 )
 from dbdyno.judge.finding import Finding, Level
@@ -36,13 +38,19 @@ TrialCheck = Callable[[Measurement, Plan], Finding | None]
 RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
 """Looks at all trials together, failed attempts included."""
 
-GATES: Final[tuple[TrialCheck, ...]] = (checks_course.trial_failed, checks_count.no_events)
+GATES: Final[tuple[TrialCheck, ...]] = (
+    checks_procedure.cell_cannot_run,
+    checks_course.trial_failed,
+    checks_count.no_events,
+)
 """Once one of these is void there is nothing left to look at."""
 
 TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     checks_course.server_restarted,
     checks_course.stall,
     checks_course.drift,
+    checks_procedure.step_undone,
+    checks_procedure.no_steady_state,
     checks_count.errors,
     checks_count.little_law,
     checks_count.statements_of_event,
@@ -55,11 +63,14 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
 
 RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_design.unequal_load,
+    checks_procedure.unequal_dataset,
     checks_design.repeated_trial,
     checks_design.incomplete_run,
     checks_design.few_blocks,
     checks_design.short_window,
     checks_design.no_control,
+    checks_promises.unequal_durability,
+    checks_promises.unequal_memory,
     checks_control.uncontrolled_server,
     checks_settings.unequal_settings,
     checks_settings.changed_versions,

@@ -71,7 +71,7 @@ def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
 def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: trials that the plan asks for are missing, so that the end was not the plan's."""
-    done = {_place(m) for m in measurements if m.failure is None}
+    done = {_place(m) for m in measurements if m.failure is None or m.impossible}
     planned = [
         (block, system.label, cell)
         for block in range(plan.design.blocks)

@@ -1,4 +1,4 @@
-"""Did the systems promise the same for their numbers? (method.md 1.g, durability, configuration)
+"""Did the systems work under the same conditions? (method.md 1.g, configuration)
 
 Settings are compared as the servers report them, not as the plan asked for them.
 """
@@ -13,15 +13,11 @@ from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 
 EQUAL_SETTINGS: Final = {
-    "innodb_flush_log_at_trx_commit": "durability",
-    "sync_binlog": "durability",
-    "log_bin": "durability",
-    "innodb_doublewrite": "durability",
-    "innodb_flush_method": "durability",
-    "innodb_buffer_pool_size": "memory",
+    "innodb_flush_method": "files",
     "performance_schema": "instrumentation",
 }
-"""Settings that decide how much work a commit or a statement is, and what they decide."""
+"""Settings that decide how much work a statement is, and what kind of difference they make;
+durability and memory are promises (`checks_promises`)."""
 
 ALIKE: Final = {"TRUE": "ON", "FALSE": "OFF"}
 """Spellings of one value."""
@@ -31,7 +27,7 @@ Values = Mapping[str, set[str]]
 
 
 def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: a system is less durable or has other memory than the first one of the plan.
+    """Doubtful: a system has other files or other instruments than the first one of the plan.
 
     A difference which the plan itself asks for is a note: it is what the experiment is about.
     """
@@ -99,12 +95,8 @@ def _effective(measurements: Sequence[Measurement], system: str) -> Values:
 
 
 def _differ(key: str, one: Values, other: Values) -> bool:
-    """Whether both have the setting and it differs; sync_binlog means nothing without a log."""
-    if key not in one or key not in other:
-        return False
-    if key == "sync_binlog" and one.get("log_bin") == other.get("log_bin") == {"OFF"}:
-        return False
-    return one[key] != other[key]
+    """Whether both have the setting and it differs."""
+    return key in one and key in other and one[key] != other[key]
 
 
 def _asked(plan: Plan, *labels: str) -> set[str]:

@@ -81,6 +81,9 @@ def _trial(attempt: Attempt) -> dict[str, Any]:
         "restarts": sum(interval.restarts for interval in measurement.measured),
         "server_version": measurement.server.version,
         "server_cpu_s": measurement.server.cpu_s,
+        "procedure": [step.model_dump(mode="json") for step in measurement.procedure],
+        "until_steady": measurement.until_steady and measurement.until_steady.model_dump(),
+        "dataset": measurement.dataset,
         "engine": measurement.engine.model_dump(mode="json"),
         "values": {metric.name: measurement.value(metric) for metric in TABLE},
     }

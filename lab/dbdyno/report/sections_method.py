@@ -9,7 +9,8 @@ from dbdyno.judge import Judgement
 from dbdyno.measurement import Measurement
 from dbdyno.metric import BY_NAME, PRIMARY
 from dbdyno.plan import Plan
-from dbdyno.plan_settings import OptionValue
+from dbdyno.plan_settings import OptionValue, axes
+from dbdyno.report import procedure
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.limits import limits
 from dbdyno.report.numbers import NONE, count, number, seconds, share
@@ -24,9 +25,10 @@ ROWS_OPEN_MAX = 60
 
 def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     """Systems, workloads and procedure."""
-    items = (*_asked(plan), *_seen(measurements), *_always())
+    items = (*_asked(plan), *procedure.asked(plan), *_seen(measurements), *_always())
+    steps = procedure.table(plan, measurements)
     parts = (_systems(plan, measurements), _workloads(plan), Items(items))
-    return Section("How it was measured", parts)
+    return Section("How it was measured", (*parts, steps) if steps else parts)
 
 
 def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
@@ -34,7 +36,7 @@ def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
     asked = {system.label: system for system in plan.systems}
     for label in systems_of(plan, measurements):
         trials = [m for m in measurements if m.trial.system == label]
-        versions = _distinct(m.server.version for m in trials) or "(never ran)"
+        versions = _distinct(m.server.version for m in trials if m.server.version) or "(never ran)"
         system = asked.get(label)
         reference = system.reference if system else "(imported)"
         wanted = _options(system.settings) if system else NONE
@@ -57,6 +59,7 @@ def _asked(plan: Plan) -> list[str]:
         if plan.procedure.restart == "block"
         else "for every cell"
     )
+    data = "on a restored dataset " if plan.procedure.fresh_data == "start" else ""
     prepared = "prepared" if plan.procedure.prepared_statements else "plain"
     return [
         f"Dataset: {count(dataset.tables, 'table')} of {count(dataset.rows, 'row')} each.",
@@ -67,8 +70,16 @@ def _asked(plan: Plan) -> list[str]:
         f"{count(design.blocks, 'block')}: in each, every system runs next to the others in "
         f"time, in an order drawn from seed {plan.seed}; one seed gives every system of a block "
         "the same requests.",
-        f"A freshly started server on a restored dataset {anew}.",
+        *_varied(plan),
+        f"A freshly started server {data}{anew}.",
         f"Margin: a difference of {share(design.margin)} in {PRIMARY.label} is what matters.",
+    ]
+
+
+def _varied(plan: Plan) -> list[str]:
+    return [
+        f"Varied on every system: {axis} ({', '.join(values)})."
+        for axis, values in axes(plan.settings).items()
     ]
 
 

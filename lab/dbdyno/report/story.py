@@ -12,7 +12,13 @@ from collections.abc import Sequence
 from dbdyno.judge import Judgement
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
-from dbdyno.report import charts, sections_method, sections_results, sections_settings
+from dbdyno.report import (
+    charts,
+    sections_method,
+    sections_published,
+    sections_results,
+    sections_settings,
+)
 from dbdyno.report.conclusion import conclusion
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.parts import Paragraph, Section, Story
@@ -31,6 +37,7 @@ def tell(
         sections_results.server_cpu(plan, made),
         sections_results.findings(judgement),
         sections_method.how_measured(plan, measurements),
+        sections_published.published(plan, measurements, run),
         sections_settings.settings(plan, measurements),
         sections_settings.environment(run),
         sections_method.trial_order(made),

@@ -1,7 +1,8 @@
 """Which measurements counted and which did not, as the judgement's findings say.
 
 A report lists every attempt ever made, so each has to be told apart: sound (it counts), void (a
-check took it away), failed (it did not end as planned), repeated (the trial was complete before).
+check took it away, or it cannot be run), failed (it did not end as planned), repeated (the trial
+was complete before).
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from dbdyno.judge import Finding, Judgement, Level
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.plan import Plan, cells
 
-OF_FAILED_ATTEMPT = "trial-failed"
-"""The check that speaks of a failed attempt, which a later complete one makes good."""
+OF_FAILED_ATTEMPT = frozenset({"trial-failed", "cell-cannot-run"})
+"""The checks that speak of a failed attempt, which a later complete one makes good."""
 
 
 class State(StrEnum):
@@ -61,7 +62,8 @@ def attempts(measurements: Iterable[Measurement], judgement: Judgement) -> tuple
 
 def _attempt(measurement: Measurement, findings: Sequence[Finding], seen: bool) -> Attempt:
     if measurement.failure is not None:
-        return Attempt(measurement, State.FAILED, measurement.failure)
+        state = State.VOID if measurement.impossible else State.FAILED
+        return Attempt(measurement, state, measurement.failure)
     if seen:
         return Attempt(measurement, State.REPEATED, "the trial was complete before")
     checks = [finding.check for finding in findings if _takes_away(finding, measurement)]
@@ -71,7 +73,7 @@ def _attempt(measurement: Measurement, findings: Sequence[Finding], seen: bool) 
 
 
 def _takes_away(finding: Finding, measurement: Measurement) -> bool:
-    if finding.level is not Level.VOID or finding.check == OF_FAILED_ATTEMPT:
+    if finding.level is not Level.VOID or finding.check in OF_FAILED_ATTEMPT:
         return False
     trial = measurement.trial
     if finding.trial is not None:

@@ -119,7 +119,7 @@ def _doubts(judgement: Judgement) -> Iterator[str]:
             finding
             for finding in judgement.findings
             if finding.level is level
-            and not (finding.check == OF_FAILED_ATTEMPT and finding.trial in good)
+            and not (finding.check in OF_FAILED_ATTEMPT and finding.trial in good)
         ]
         for check in dict.fromkeys(finding.check for finding in found):
             yield _short(level, [finding for finding in found if finding.check == check])

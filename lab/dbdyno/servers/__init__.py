@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.servers import container_program, endpoint_reference, provision, settings
+from dbdyno.servers import (
+    container_program,
+    endpoint_reference,
+    postgres_settings,
+    provision,
+    settings,
+)
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.container_instance import ContainerInstance
@@ -19,6 +26,7 @@ from dbdyno.servers.endpoint_instance import EndpointInstance
 from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
 from dbdyno.servers.obtaining import entry_before, obtain
+from dbdyno.servers.postgres_instance import PostgresInstance
 
 __all__ = [
     "Credentials",
@@ -32,8 +40,12 @@ __all__ = [
     "instance",
     "is_endpoint",
     "known",
+    "product_before",
+    "product_of",
     "programs",
 ]
+
+POSTGRES: Final = "postgres"
 
 
 @dataclass(frozen=True)
@@ -57,8 +69,8 @@ def check(reference: str) -> None:
     """Whether a reference can be; no I/O.
 
     Raises:
-        UnknownSystemError: the catalog does not have it; lists those known.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it (lists those known), or it is no path,
+            address or endpoint that can be.
     """
     if is_endpoint(reference):
         endpoint_reference.read(reference)
@@ -66,6 +78,34 @@ def check(reference: str) -> None:
         container_program.image_of(reference)
     else:
         entry_before(reference)
+
+
+def product_before(reference: str) -> tuple[str, str] | None:
+    """Product and version that a reference names by itself; None where its programs must be asked.
+
+    Raises:
+        UnknownSystemError, UsageError: as `check`; no I/O either.
+    """
+    entry = entry_before(reference)
+    return None if entry is None else (entry.product, entry.version)
+
+
+def product_of(reference: str) -> tuple[str, str]:
+    """Product and version of a reference; its programs are asked where only they can say.
+
+    Raises:
+        UnknownSystemError, UsageError, ProvisionError: as `get`.
+    """
+    if is_endpoint(reference):
+        raise UsageError(
+            f"{reference}: the settings of an endpoint are its owner's: dbdyno only reads them",
+            hint="set them at the server; the report shows what is in force",
+        )
+    known_before = product_before(reference)
+    if known_before is not None:
+        return known_before
+    entry, _ = obtain(reference, lambda text: None)
+    return entry.product, entry.version
 
 
 def known() -> list[KnownServer]:
@@ -88,8 +128,8 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
         report: is told in one line each what is being done.
 
     Raises:
-        UnknownSystemError: the catalog does not have it.
-        UsageError: a path or an address that cannot be, or there is nothing to fetch.
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
+        UsageError: there is nothing to fetch.
         ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
             was named is no server.
     """
@@ -122,8 +162,10 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         return EndpointInstance(spec, folder, report)
     if container_program.is_container(spec.reference):
         return ContainerInstance(spec, folder, report)
-    known_before = entry_before(spec.reference)
-    if known_before is not None:  # a mistake is told before anything is fetched
-        settings.effective(known_before, spec.settings)
+    row = entry_before(spec.reference)
+    if row is not None:  # a mistake is told before anything is fetched
+        reading = postgres_settings if row.product == POSTGRES else settings
+        reading.effective(row, spec.settings)
     entry, home = obtain(spec.reference, report)
-    return MysqlInstance(spec, entry, home, folder, report)
+    kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
+    return kind(spec, entry, home, folder, report)

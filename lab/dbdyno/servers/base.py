@@ -137,5 +137,8 @@ class Instance(Protocol):
     def restore(self) -> None:
         """Make the data directory the snapshot again; ServerError if there is none or it runs."""
 
+    def data_bytes(self) -> int:
+        """Bytes on disk of the snapshot's tables and indexes; ServerError if there is none."""
+
     def close(self) -> None:
         """Stop the server if it runs and remove the working data; a snapshot stays."""

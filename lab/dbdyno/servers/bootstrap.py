@@ -46,7 +46,10 @@ def system_tables_sql(share: Path) -> str:
         )
     table = ACCOUNTS_SINCE_10_4 if ACCOUNTS_SINCE_10_4 in texts[0] else "user"
     after = [f"DELETE FROM mysql.{table} WHERE {STRANGERS};"]
-    after += [f"DELETE FROM mysql.proxies_priv WHERE {STRANGERS};", "DELETE FROM mysql.db;"]
+    after += [
+        f"DELETE FROM mysql.proxies_priv WHERE {STRANGERS};",
+        "DELETE FROM mysql.db WHERE User = '';",
+    ]
     return "\n".join([*BEFORE, *texts, "USE mysql;", *after, ""])
 
 

@@ -19,7 +19,7 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers import container_image, container_program, readback, settings
-from dbdyno.servers.accounts import accounts_sql
+from dbdyno.servers.accounts import DATABASE, accounts_sql
 from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
 from dbdyno.servers.client import Client
 from dbdyno.servers.container import ContainerServer, Leash
@@ -31,6 +31,7 @@ MARKER: Final = "snapshot.json"
 PORT: Final = "3306"
 SQL: Final = "/dbdyno.sql"
 COPY: Final = "cp -a /from/. /to/ && sync"
+SIZE: Final = f"du -sk /from/{DATABASE}"
 COPY_S_MAX: Final = 3600.0
 
 
@@ -121,6 +122,13 @@ class ContainerInstance:
         self._copy_volume(self._copy, self._data)
         self._has_data = True
 
+    def data_bytes(self) -> int:
+        """Bytes on disk of the loaded tables and indexes; ServerError without a snapshot."""
+        if not self.has_snapshot():
+            raise ServerError(f"{self.spec.label}: there is no snapshot to measure")
+        said = self._in_volumes({self._copy: "/from:ro"}, SIZE)
+        return 1024 * int(said.split()[0])
+
     def close(self) -> None:
         """Stop the container if it runs and remove its data; a snapshot stays.
 
@@ -202,10 +210,14 @@ class ContainerInstance:
     def _copy_volume(self, source: str, target: str) -> None:
         self._program.says("volume", "rm", "--force", target)
         self._program.call("volume", "create", "--label", self._label, target)
+        self._in_volumes({source: "/from:ro", target: "/to"}, COPY)
+
+    def _in_volumes(self, places: Mapping[str, str], command: str) -> str:
+        """What a shell of the image's own says, with these volumes in their places."""
         alone = ("--rm", "--network", "none", "--user", "0", "--entrypoint", "sh")
-        volumes = ("--volume", f"{source}:/from:ro", "--volume", f"{target}:/to")
-        copy = ("run", *alone, *volumes, self._image.name, "-c", COPY)
-        self._program.call(*copy, seconds_max=COPY_S_MAX)
+        volumes = [word for name, at in places.items() for word in ("--volume", f"{name}:{at}")]
+        run = ("run", *alone, *volumes, self._image.name, "-c", command)
+        return self._program.call(*run, seconds_max=COPY_S_MAX)
 
     def _identity(self) -> dict[str, object]:
         return {"image": self._image.name, "format": settings.format_deciding(self._asked)}

@@ -4,16 +4,19 @@ Every byte is copied, though some file systems could share blocks (reflink), as 
 does by itself: the first write to a shared block pays for finding space, and a trial would measure
 that. What a file does not occupy stays unoccupied, and what it occupies stays so: a redo log full
 of zeros must not become a hole. Everything is flushed before the copy counts, since writing it back
-later would disturb the measurement.
+later would disturb the measurement. The file system is flushed once, at the end: PostgreSQL has a
+thousand small files, which took 5 s when each was flushed by itself, and take 0.6 s so.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -33,8 +36,8 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
     """
     check_space(source, target.parent)
     try:
-        _copy_folder(source, target, owner)
-        _flush(target.parent)
+        with _flushed(target.parent):
+            _copy_folder(source, target, owner)
     except OSError as error:
         shutil.rmtree(target, ignore_errors=True)
         raise ServerError(f"{source} cannot be copied to {target}: {error.strerror}") from error
@@ -73,11 +76,10 @@ def _copy_folder(source: Path, target: Path, owner: ServerUser | None) -> None:
             raise ServerError(f"{item} is neither a file nor a folder, so it is not copied")
     if owner is not None:
         os.chown(target, owner.uid, owner.gid)
-    _flush(target)
 
 
 def copy_file(source: Path, target: Path, owner: ServerUser | None) -> None:
-    """Copy one file with its holes and its allocated zeros, and flush it."""
+    """Copy one file with its holes and its allocated zeros."""
     with open(source, "rb", opener=_unlinked) as read, target.open("xb") as written:
         facts = os.fstat(read.fileno())
         size = facts.st_size
@@ -89,7 +91,6 @@ def copy_file(source: Path, target: Path, owner: ServerUser | None) -> None:
         os.fchmod(written.fileno(), 0o640)
         if owner is not None:
             os.fchown(written.fileno(), owner.uid, owner.gid)
-        os.fsync(written.fileno())
 
 
 def _unlinked(path: str, flags: int) -> int:
@@ -120,9 +121,16 @@ def _copy_range(read: int, written: int, start: int, end: int) -> None:
         start += count
 
 
-def _flush(folder: Path) -> None:
+@contextmanager
+def _flushed(folder: Path) -> Iterator[None]:
+    """Flushes the folder's file system at the end.
+
+    The handle is opened first: the kernel tells it of every write that failed from then on.
+    """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(handle)
+        yield
+        if ctypes.CDLL(None, use_errno=True).syncfs(handle) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     finally:
         os.close(handle)

@@ -82,6 +82,17 @@ class EndpointInstance:
                 "loaded); measure loads that make tables grow on their own",
             )
 
+    def data_bytes(self) -> int:
+        """Bytes of the loaded tables and indexes, by the server's own estimate.
+
+        Raises:
+            ServerError: they are not loaded, or the server does not say how large they are.
+        """
+        found = self._dataset.data_bytes() if self.has_snapshot() else 0
+        if not found:
+            raise ServerError(f"{self.spec.label}: there is no loaded dataset to measure")
+        return found
+
     def close(self) -> None:
         """Log out; the servers and the rows stay."""
         self._server.stop()

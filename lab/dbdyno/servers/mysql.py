@@ -25,6 +25,8 @@ from dbdyno.servers.process import ServerUser
 from dbdyno.servers.words import error_lines, last_lines
 
 START_S_MAX: Final = 120.0
+REDO_CAPACITY: Final = "innodb_redo_log_capacity"
+REDO_CAPACITY_STATUS: Final = "Innodb_redo_log_capacity_resized"
 PORT_TAKEN: Final = "Address already in use"
 
 
@@ -81,8 +83,16 @@ class MysqlServer:
         return self._client.rows(sql)
 
     def settings(self) -> dict[str, str]:
-        """Every effective global variable; ServerError if it is gone."""
-        return {row[0].lower(): row[1] for row in self._client.rows("SHOW GLOBAL VARIABLES")}
+        """Every effective global variable; ServerError if it is gone.
+
+        MySQL 8.0.30 and later show the redo space that was asked for, or the default where the old
+        pair of settings is what counts; the space there is, is a status.
+        """
+        shown = {row[0].lower(): row[1] for row in self._client.rows("SHOW GLOBAL VARIABLES")}
+        if REDO_CAPACITY in shown:
+            real = self._client.rows(f"SHOW GLOBAL STATUS LIKE '{REDO_CAPACITY_STATUS}'")
+            shown[REDO_CAPACITY] = real[0][1]
+        return shown
 
     def status(self) -> dict[str, float]:
         """Every numeric global status counter; ServerError if it is gone."""

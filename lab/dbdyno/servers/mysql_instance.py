@@ -19,7 +19,8 @@ from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan_settings import OptionValue
-from dbdyno.servers import copying, places, process, settings, starting
+from dbdyno.servers import checksums, copying, places, process, settings, starting
+from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.mysql import MysqlServer, Site
@@ -99,6 +100,7 @@ class MysqlInstance:
             shutil.rmtree(self._copy, ignore_errors=True)
             self._copy.mkdir(mode=0o700)
             copying.copy_tree(self._data, self._copy / "data", owner=None)
+            checksums.keep(self._copy / "data", self._copy / checksums.FILE)
             with (self._copy / MARKER).open("w") as marker:
                 json.dump(self._identity(), marker)
                 marker.flush()
@@ -107,12 +109,13 @@ class MysqlInstance:
     def has_snapshot(self) -> bool:
         """Whether a complete snapshot of this very server and format exists."""
         try:
-            return bool(json.loads((self._copy / MARKER).read_text()) == self._identity())
+            told = json.loads((self._copy / MARKER).read_text())
+            return bool(told == self._identity() and (self._copy / checksums.FILE).is_file())
         except (OSError, ValueError):
             return False
 
     def restore(self) -> None:
-        """The data directory becomes the snapshot again; ServerError if there is none."""
+        """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
         self._must_be_stopped("restored")
         if not self.has_snapshot():
             raise ServerError(f"{self.spec.label}: there is no snapshot to restore")
@@ -120,6 +123,13 @@ class MysqlInstance:
         with self._told("restored"):
             self._make_work()
             copying.copy_tree(self._copy / "data", self._data, self._site.user)
+            checksums.compare(self.spec.label, self._data, self._copy / checksums.FILE)
+
+    def data_bytes(self) -> int:
+        """Bytes on disk of the loaded tables and their indexes; ServerError without a snapshot."""
+        if not self.has_snapshot():
+            raise ServerError(f"{self.spec.label}: there is no snapshot to measure")
+        return copying.occupied_bytes(self._copy / "data" / DATABASE)
 
     def close(self) -> None:
         """Stop the server if it runs and remove the working data; a snapshot stays.

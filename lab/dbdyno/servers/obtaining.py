@@ -18,8 +18,7 @@ def obtain(asked: str, report: Callable[[str], None]) -> tuple[CatalogEntry, Pat
     """What a reference names, and the folder with its programs, fetched first if need be.
 
     Raises:
-        UnknownSystemError: the catalog does not have it.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
         ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
             was named is no server.
     """
@@ -37,8 +36,7 @@ def entry_before(asked: str) -> CatalogEntry | None:
     """The catalog's row for a reference, None where only the programs themselves can say.
 
     Raises:
-        UnknownSystemError: the catalog does not have it.
-        UsageError: a path or an address that cannot be.
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
     """
     if asked.startswith(sources_folder.SCHEME):
         sources_folder.read(asked)

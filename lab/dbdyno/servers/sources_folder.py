@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ProvisionError, UsageError
+from dbdyno.errors import ProvisionError, UnknownSystemError
 from dbdyno.servers import identify, places, process
 from dbdyno.servers.sources import Tool, digest_of
 
@@ -47,10 +47,10 @@ class FolderSource:
 
 
 def read(reference: str) -> Path:
-    """The folder that a reference names; UsageError unless its path is absolute."""
+    """The folder that a reference names; UnknownSystemError unless its path is absolute."""
     folder = Path(reference.removeprefix(SCHEME)).expanduser()
     if not folder.is_absolute():
-        raise UsageError(
+        raise UnknownSystemError(
             f"{reference!r} does not name a folder from the root on",
             wanted="path:/folder, the folder that holds bin or sbin",
             hint=f"did you mean path:{folder.absolute()}?" if folder.name else None,

@@ -17,7 +17,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Final
 
-from dbdyno.errors import ProvisionError, UsageError
+from dbdyno.errors import ProvisionError, UnknownSystemError
 from dbdyno.servers import identify
 from dbdyno.servers.sources import Tool, fetched_file
 from dbdyno.servers.unpack import Layout, unpack
@@ -90,21 +90,21 @@ def read(reference: str) -> TarballSource:
     """The source that a reference names.
 
     Raises:
-        UsageError: the address or the digest is missing or cannot be.
+        UnknownSystemError: the address or the digest is missing or cannot be.
     """
     address, hash_sign, fragment = reference.removeprefix(SCHEME).partition("#")
     digest = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
     parts = urllib.parse.urlsplit(address)
     if parts.username or parts.password:
-        raise UsageError(
+        raise UnknownSystemError(
             "an address with a user or a password would be stored and shown",
             wanted=FORM,
             hint="download the archive by hand and name it as tarball:file:///path#sha256=…",
         )
     if parts.scheme not in ("https", "http", "file") or not parts.path:
-        raise UsageError(f"{reference!r} has no address", wanted=FORM)
+        raise UnknownSystemError(f"{reference!r} has no address", wanted=FORM)
     if digest is None:
-        raise UsageError(
+        raise UnknownSystemError(
             f"{reference!r} has no digest" if not hash_sign else f"{fragment!r} is no digest",
             wanted=FORM,
             hint="the vendor publishes it beside the archive; else: sha256sum server.tar.xz",

@@ -8,12 +8,14 @@ symbolic links are made last, so no file is ever written through one.
 from __future__ import annotations
 
 import fnmatch
+import lzma
 import os
 import posixpath
 import shutil
 import stat
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +26,10 @@ from dbdyno.errors import ProvisionError
 from dbdyno.servers.places import make_open
 
 UNPACKED_BYTES_MAX: Final = 8 * 1024**3
+DAMAGED: Final = (  # whatever the readers of archives raise for bytes that are none
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
+    *(EOFError, OSError, ValueError, RuntimeError),
+)
 MODE_TAKEN: Final = 0o755  # drops set-user-ID, set-group-ID, sticky and foreign write bits
 
 
@@ -61,7 +67,7 @@ def unpack(archive: Path, layout: Layout, target: Path) -> None:
         else:
             _take_jar(archive, taking)
         taking.make_links()
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError) as error:
+    except DAMAGED as error:
         raise ProvisionError(f"{archive.name} cannot be unpacked: {error}") from error
     if not any(target.iterdir()):
         raise ProvisionError(f"{archive.name} holds nothing in its folder {layout.inside!r}")
@@ -81,7 +87,7 @@ def unpack_streams(
             with stream as opened:
                 _take_tar(opened, taking)
         taking.make_links()
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except DAMAGED as error:
         raise ProvisionError(f"{name} cannot be unpacked: {error}") from error
 
 
@@ -126,8 +132,17 @@ class _Taking:
     def make_links(self) -> None:
         """All links, now that no more files are written."""
         for place, destination in self.links:
+            self._check_inside(place.parent, place)  # one link may bend the way of another
             make_open(place.parent)
             place.symlink_to(destination)
+        for place, _ in self.links:
+            self._check_inside(place, place)
+
+    def _check_inside(self, path: Path, place: Path) -> None:
+        if not path.resolve().is_relative_to(self.target.resolve()):
+            raise _unsafe(
+                str(place.relative_to(self.target)), "it is or follows a link out of the folder"
+            )
 
 
 def _take_jar(archive: Path, taking: _Taking) -> None:

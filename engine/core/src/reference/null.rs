@@ -11,13 +11,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use dbdyno_wire::mysql::command::Command;
 use dbdyno_wire::mysql::handshake::HandshakeResponse;
 use dbdyno_wire::mysql::packet::{HEADER_LENGTH, Header};
 use dbdyno_wire::mysql::{capability, response};
 
-use super::answer::{Answers, Shape};
 use super::login;
+use super::ready_made::{self, ReadyMade};
 use super::script::Script;
 use crate::system::{checked, receive_now, send_now};
 
@@ -48,25 +47,6 @@ pub struct NullResponder {
     sending: Vec<u8>,
 }
 
-/// The bytes of every answer to a statement, by its shape, as text rows and as binary ones.
-struct ReadyMade {
-    text: [Vec<u8>; Shape::ALL.len()],
-    binary: [Vec<u8>; Shape::ALL.len()],
-}
-
-impl ReadyMade {
-    fn new(deprecate_eof: bool) -> Self {
-        let make = |binary| {
-            Shape::ALL.map(|shape| {
-                let mut answers = Answers::new(deprecate_eof);
-                answers.shaped(shape, binary);
-                answers.out
-            })
-        };
-        Self { text: make(false), binary: make(true) }
-    }
-}
-
 impl NullResponder {
     /// Listens on so many free TCP ports of 127.0.0.1 (each has the client's 28,000 ports to itself)
     /// and on a Unix socket at `socket`.
@@ -83,15 +63,31 @@ impl NullResponder {
         if let Some(path) = socket {
             listeners.push(UnixListener::bind(path)?.into());
         }
-        // SAFETY: no memory is handed over; the number is checked, and ours from then on.
-        let queue =
-            unsafe { OwnedFd::from_raw_fd(checked(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
         for listener in &listeners {
             // SAFETY: these calls touch no memory. The longest queue the system allows.
             unsafe {
                 checked(libc::listen(listener.as_raw_fd(), i32::from(i16::MAX)))?;
                 checked(libc::fcntl(listener.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK))?;
             }
+        }
+        Self::over(listeners, addresses)
+    }
+
+    /// Another one that admits from the same listeners, for another thread: each takes what it comes to
+    /// first, and leaves the rest to the other when its table of open files is full.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn sibling(&self) -> io::Result<Self> {
+        let listeners = self.listeners.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
+        Self::over(listeners, self.addresses.clone())
+    }
+
+    fn over(listeners: Vec<OwnedFd>, addresses: Vec<SocketAddr>) -> io::Result<Self> {
+        // SAFETY: no memory is handed over; the number is checked, and ours from then on.
+        let queue =
+            unsafe { OwnedFd::from_raw_fd(checked(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
+        for listener in &listeners {
             watch(&queue, listener.as_raw_fd())?;
         }
         Ok(Self {
@@ -152,8 +148,8 @@ impl NullResponder {
                 libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags)
             };
             if number < 0 {
-                return match io::Error::last_os_error() {
-                    error if error.raw_os_error() == Some(libc::EMFILE) => Err(error),
+                return match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EMFILE) => self.admit_no_more(),
                     _ => Ok(()),
                 };
             }
@@ -172,6 +168,22 @@ impl NullResponder {
             self.sessions[place] =
                 Some(Session { stream, logged_in: false, deprecate_eof: false, begun });
         }
+    }
+
+    /// The table of open files is full: who waits to be let in is another's, or is not answered.
+    fn admit_no_more(&self) -> io::Result<()> {
+        for listener in &self.listeners {
+            let (queue, number) = (self.queue.as_raw_fd(), listener.as_raw_fd());
+            // SAFETY: no memory is handed over.
+            let gone = unsafe {
+                libc::epoll_ctl(queue, libc::EPOLL_CTL_DEL, number, std::ptr::null_mut())
+            };
+            match checked(gone) {
+                Err(error) if error.raw_os_error() != Some(libc::ENOENT) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Answers what a session has sent; None when it is over.
@@ -193,7 +205,12 @@ impl NullResponder {
         while let Some((sequence, payload, rest)) = first_packet(bytes) {
             bytes = rest;
             if session.logged_in {
-                command(&self.answers, session.deprecate_eof, payload, &mut self.sending)?;
+                ready_made::answer(
+                    &self.answers,
+                    session.deprecate_eof,
+                    payload,
+                    &mut self.sending,
+                )?;
             } else {
                 let agreed = HandshakeResponse::parse(payload).ok()?.capabilities;
                 session.deprecate_eof = agreed & capability::DEPRECATE_EOF != 0;
@@ -209,40 +226,6 @@ impl NullResponder {
         let sent = send_now(session.stream.as_raw_fd(), &self.sending);
         (sent == Ok(self.sending.len())).then_some(())
     }
-}
-
-/// Appends the answer to a command; None when the client leaves, or talks nonsense.
-fn command(
-    ready: &[ReadyMade; 2],
-    deprecate_eof: bool,
-    payload: &[u8],
-    out: &mut Vec<u8>,
-) -> Option<()> {
-    let made = &ready[usize::from(deprecate_eof)];
-    match Command::parse(payload).ok()? {
-        Command::Execute(id, _) => {
-            out.extend_from_slice(made.binary.get((id as usize).checked_sub(1)?)?)
-        }
-        Command::Query(sql) => {
-            let shape = Shape::of(&String::from_utf8_lossy(sql));
-            out.extend_from_slice(&made.text[shape as usize]);
-        }
-        Command::Prepare(sql) => {
-            let text = String::from_utf8_lossy(sql);
-            let parameters = sql.iter().filter(|&&byte| byte == b'?').count();
-            let mut answers = Answers::new(deprecate_eof);
-            // The statement's number says what to answer, so nothing needs to be kept of it.
-            let number = Shape::of(&text) as u32 + 1;
-            answers.prepared(number, &text, u16::try_from(parameters).ok()?);
-            out.extend_from_slice(&answers.out);
-        }
-        Command::Ping | Command::InitDb(_) | Command::Reset(_) => {
-            out.extend_from_slice(&made.text[Shape::Other as usize]);
-        }
-        Command::Close(_) => {}
-        Command::Quit | Command::Other(_) => return None,
-    }
-    Some(())
 }
 
 /// The first packet of `bytes`, if it is there completely: its number, its payload, what follows.

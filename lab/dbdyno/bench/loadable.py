@@ -1,0 +1,28 @@
+"""Whether the engine can drive a server; asked before anything is fetched, started or loaded.
+
+dbdyno runs PostgreSQL (gets, starts, proves and snapshots it), but its engine speaks MySQL's
+protocol only. A run that wants both would fail after minutes in words of a protocol, so it is
+refused before it begins.
+"""
+
+from __future__ import annotations
+
+from dbdyno import servers
+from dbdyno.errors import UnknownSystemError
+
+
+def check(reference: str) -> None:
+    """The reference can be had and measured; UnknownSystemError if not; no I/O."""
+    servers.check(reference)
+    refuse_unspoken(reference)
+
+
+def refuse_unspoken(reference: str) -> None:
+    """UnknownSystemError if it names a product that the engine does not speak to."""
+    product = reference.strip().lower().partition(":")[0]
+    if product == servers.POSTGRES:
+        raise UnknownSystemError(
+            f"{reference} cannot be measured yet: dbdyno's engine does not speak PostgreSQL",
+            wanted="a server that speaks MySQL's protocol",
+            hint="leave it out; dbdyno servers list shows the others",
+        )

@@ -1,0 +1,101 @@
+"""The steps that make every arm begin alike, each kept with its seconds and what it came to.
+
+A step that cannot be taken is kept too, as not done: the trial still runs, and the audit says what
+that means for its numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from dbdyno.bench.engine_process import keep_on
+from dbdyno.bench.lab import Lab
+from dbdyno.bench.settling import purge_binary_logs, settle
+from dbdyno.measurement import Step
+from dbdyno.plan_settings import OptionValue
+from dbdyno.servers.base import Instance, Server
+
+DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
+PAGES_AND_NAMES: Final = "3\n"
+
+
+@dataclass
+class Steps:
+    """What was done since the trial before."""
+
+    taken: list[Step] = field(default_factory=list)
+
+    @contextmanager
+    def timed(self, name: str, detail: str = "") -> Iterator[None]:
+        """Keeps a step when its block has ended without an error."""
+        began = time.monotonic()
+        yield
+        self.taken.append(Step(name=name, seconds=time.monotonic() - began, detail=detail))
+
+    @property
+    def restored(self) -> bool:
+        """Whether the dataset was restored: then nothing is left of any load."""
+        return any(step.name == "restore" for step in self.taken)
+
+
+def start(
+    lab: Lab,
+    instance: Instance,
+    keys: Mapping[str, OptionValue],
+    steps: Steps,
+) -> Server:
+    """Restores as the plan says, drops caches as it says, and starts the server.
+
+    Args:
+        keys: settings of this start alone.
+
+    Raises:
+        UsageError: a key cannot be had.
+        ServerError: the copy failed or differs from the snapshot, or the server did not start.
+    """
+    began = time.monotonic()
+    label = instance.spec.label
+    if lab.plan.procedure.fresh_data == "start" or label not in lab.as_loaded:
+        lab.progress.stage(f"{label}: restoring the dataset")
+        with steps.timed("restore", "every file compared with the snapshot's checksum"):
+            instance.restore()
+        lab.as_loaded.add(label)
+    if lab.plan.procedure.drop_caches:
+        lab.progress.stage(f"{label}: dropping the system's caches")
+        steps.taken.append(drop_caches())
+    lab.progress.stage(f"{label}: starting the server")
+    with steps.timed("start", ", ".join(f"{name}={value}" for name, value in keys.items())):
+        server = instance.start(keys)
+    if (pin := lab.plan.procedure.pin) and server.pid:
+        keep_on(server.pid, sorted(os.sched_getaffinity(0) - set(pin)))
+    lab.forecast.started(time.monotonic() - began)
+    return server
+
+
+def before_trial(lab: Lab, server: Server, steps: Steps) -> None:
+    """Brings a running server to rest, as the plan says; steps that fail are kept as not done."""
+    asked = lab.plan.procedure
+    if asked.purge_binlogs:
+        lab.progress.stage(f"{server.label}: purging the binary logs")
+        steps.taken.append(purge_binary_logs(server))
+    if asked.settle_cap_s > 0 and not steps.restored:
+        lab.progress.stage(f"{server.label}: waiting until the server is at rest")
+        steps.taken.append(settle(server, asked.settle_cap_s))
+
+
+def drop_caches(cache: Path | None = None) -> Step:
+    """Writes out what is unwritten and makes the kernel forget every file's pages."""
+    began, cache = time.monotonic(), cache or DROP_CACHES
+    try:
+        os.sync()
+        cache.write_text(PAGES_AND_NAMES)
+    except OSError as error:
+        detail = f"{cache}: {error.strerror}; it takes root, and a container may refuse it"
+        return Step(name="drop caches", seconds=time.monotonic() - began, done=False, detail=detail)
+    return Step(name="drop caches", seconds=time.monotonic() - began)

@@ -1,0 +1,198 @@
+"""A plan in words: what `dbdyno plan show` prints.
+
+The cells, how long they take, the disk they need, what cannot run and why, and which differences so
+many blocks can see: all that is worth knowing before hours of a machine are spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import Final
+
+from dbdyno import bench, servers
+from dbdyno.bench import disk, setting
+from dbdyno.bench.order import arms
+from dbdyno.errors import UsageError
+from dbdyno.judge import power
+from dbdyno.judge.checks_design import BLOCKS_MIN
+from dbdyno.plan import Plan, SystemPlan, cells
+from dbdyno.plan_settings import DEFAULT, OptionValue, setting_names
+from dbdyno.progress import duration
+from dbdyno.servers.settings import normalise
+
+_WIDTH: Final = 13
+
+
+def told(plan: Plan) -> str:
+    """What `plan show` prints; the plan's budget is applied first.
+
+    Raises:
+        UsageError: not one block fits into the budget.
+    """
+    fitted = bench.fitted(plan)
+    lines = [_title(plan), "", *_what(plan), "", *_how(plan, fitted), ""]
+    lines += _cannot(plan)
+    lines += _overruled(plan)
+    lines += _seen(fitted)
+    return "\n".join([*lines, "", "cells", *(f"  {cell.title}" for cell in cells(plan)), ""])
+
+
+def in_budget(plan: Plan, fitted: Plan) -> str | None:
+    """One line on what a budget makes of a plan and what can then be seen; None without one."""
+    budget_s = plan.design.budget_s
+    if budget_s is None:
+        return None
+    blocks = fitted.design.blocks
+    fit = f"budget {duration(budget_s)}: {blocks} of {plan.design.blocks} blocks fit"
+    seen = power.difference_seen(blocks, power.USUAL_NOISE, plan.trial.window_s)
+    if seen is None:
+        return f"{fit}, too few for a verdict ({BLOCKS_MIN} are the least)"
+    return (
+        f"{fit}; differences of {_percent(seen)} are seen where starts of one system differ by"
+        f" {_percent(power.USUAL_NOISE)}"
+    )
+
+
+def _title(plan: Plan) -> str:
+    return (plan.title or "untitled plan") + (f" (scale {plan.scale})" if plan.scale else "")
+
+
+def _row(name: str, *values: str) -> list[str]:
+    """A name and its values below each other."""
+    return [f"{name if n == 0 else '':{_WIDTH}}{value}" for n, value in enumerate(values)]
+
+
+def _what(plan: Plan) -> list[str]:
+    systems = []
+    for number, system in enumerate(plan.systems):
+        named = "" if system.label == system.reference else f" = {system.reference}"
+        topology = system.topology
+        behind = (
+            f", {topology.replication} with {_count(topology.replicas, 'replica')}"
+            if topology.replicas
+            else ""
+        )
+        baseline = ", the baseline" if number == 0 else ""
+        systems.append(f"{system.label}{named}{behind}{baseline}")
+    levels = ", ".join(str(level) for level in sorted(plan.load.threads))
+    dataset = plan.dataset
+    rows = [
+        *_row("systems", *systems),
+        *_row("workloads", *(workload.label for workload in plan.workloads)),
+        *_row("threads", levels),
+        *_row("dataset", f"{_count(dataset.tables, 'table')} of {dataset.rows:,} rows"),
+    ]
+    names = setting_names(plan.settings)
+    return rows if names == [DEFAULT] else [*rows, *_row("settings", *names)]
+
+
+def _how(plan: Plan, fitted: Plan) -> list[str]:
+    trials = bench.trials_of(fitted, "")
+    trial = plan.trial
+    warmup = f"{trial.warmup_s:g} s of warm-up"
+    if trial.until_steady:
+        warmup = f"load until steady ({trial.warmup_cap_s:g} s at most), {warmup}"
+    settings = len(setting_names(plan.settings))
+    shape = [
+        _count(len(plan.workloads), "workload"),
+        _count(len(plan.load.threads), "level"),
+        *([_count(settings, "setting")] if settings > 1 else []),
+    ]
+    blocks = _count(fitted.design.blocks, "block")
+    fit = in_budget(plan, fitted)
+    return [
+        *_row("cells", f"{len(cells(plan))} = {' × '.join(shape)}"),
+        *_row(
+            "trials", f"{len(trials)} = {blocks} × {_count(len(plan.systems), 'system')} × cells"
+        ),
+        *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
+        *_row("starts", f"{_starts(fitted)} of a server", *_steps(plan)),
+        *_row("time", f"about {duration(bench.seconds_expected(fitted))}, downloads not counted"),
+        *_row("disk", f"about {bench.bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
+        *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
+    ]
+
+
+def _starts(plan: Plan) -> int:
+    trials = bench.trials_of(plan, "")
+    return len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
+
+
+def _steps(plan: Plan) -> list[str]:
+    """What is done anew before starts and trials."""
+    procedure = plan.procedure
+    steps = ["dataset restored" + (" before each" if procedure.fresh_data == "start" else " once")]
+    steps += ["page cache dropped"] if procedure.drop_caches else []
+    steps += ["binary logs purged"] if procedure.purge_binlogs else []
+    steps += [f"settled for {procedure.settle_cap_s:g} s at most"] if procedure.settle_cap_s else []
+    return steps
+
+
+def _cannot(plan: Plan) -> list[str]:
+    """The settings that a system cannot have: their cells will be void, the rest goes on."""
+    reasons: dict[str, list[str]] = {}
+    for system, name, keys in _keys(plan):
+        if isinstance(keys, UsageError):
+            reasons.setdefault(f"{system.label}: {keys.message}", []).append(name)
+    if not reasons:
+        return []
+    lines = ["cannot run, and will be void with this reason"]
+    for reason, names in reasons.items():
+        lines += [f"  {reason}", *(f"    {name}" for name in names)]
+    return [*lines, ""]
+
+
+def _overruled(plan: Plan) -> list[str]:
+    """Keys of a system's own settings that the plan's axes decide."""
+    decided: dict[str, set[str]] = {}
+    for system, _, keys in _keys(plan):
+        if not isinstance(keys, UsageError):
+            both = normalise(system.settings).keys() & keys.keys()
+            decided.setdefault(system.label, set()).update(both)
+    lines = [f"  {label}: {', '.join(sorted(keys))}" for label, keys in decided.items() if keys]
+    return ["decided by settings, whatever the system's own say", *lines, ""] if lines else []
+
+
+def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, OptionValue] | UsageError]]:
+    """Each system's keys for each setting, or why it cannot have it.
+
+    Systems whose programs must be asked what they are, and endpoints, are left out: nothing is
+    fetched or called to show a plan.
+    """
+    for system, name in product(plan.systems, setting_names(plan.settings)):
+        try:
+            if servers.product_before(system.reference) is None:
+                continue
+        except UsageError:
+            continue
+        try:
+            yield system, name, setting.start_keys(plan, system.label, name, _size_of(plan))
+        except UsageError as error:
+            yield system, name, error
+
+
+def _size_of(plan: Plan) -> Callable[[], int]:
+    return lambda: disk.rows_bytes(plan)
+
+
+def _seen(plan: Plan) -> Iterator[str]:
+    blocks, window_s, margin = plan.design.blocks, plan.trial.window_s, plan.design.margin
+    if blocks < BLOCKS_MIN:
+        yield f"{_count(blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
+        return
+    yield f"what {_count(blocks, 'block')} can see, in four of five comparisons"
+    yield f"  starts differ by    seen   blocks to see the margin of {_percent(margin)}"
+    for noise in power.NOISES:
+        seen = power.difference_seen(blocks, noise, window_s)
+        needed = power.blocks_to_see(margin, noise, window_s)
+        shown = "–" if seen is None else _percent(seen)
+        yield f"  {_percent(noise):>16}{shown:>8}   {needed or 'more than a plan can have'}"
+
+
+def _percent(ratio: float) -> str:
+    return f"{ratio * 100:.1f} %"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

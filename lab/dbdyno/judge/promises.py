@@ -1,0 +1,109 @@
+"""What a server promises by its settings, in words that fit every product.
+
+MySQL, MariaDB and PostgreSQL call the same promise by other names, and a comparison is only fair
+where the promises are equal: what survives a crash, and how much memory may hold data. So settings
+are read as promises first, and those are compared (`checks_promises`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+Settings = Mapping[str, str]
+
+UNITS: Final = {"": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3, "tb": 1024**4}
+CACHE_KEYS: Final = ("innodb_buffer_pool_size", "shared_buffers")
+OFF: Final = frozenset({"OFF", "0", "FALSE", "NO"})
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One promise as a server's settings give it.
+
+    Attributes:
+        what: what it is about, the same words for every product.
+        kept: how far it goes, the same words for every product.
+        keys: the settings that decide it.
+    """
+
+    what: str
+    kept: str
+    keys: tuple[str, ...]
+
+
+def durability(settings: Settings) -> tuple[Promise, ...]:
+    """What a crash leaves of commits and pages; empty for settings of an unknown product."""
+    if "innodb_flush_log_at_trx_commit" in settings:
+        return _of_innodb(settings)
+    if "synchronous_commit" in settings:
+        return _of_postgres(settings)
+    return ()
+
+
+def cache_bytes(settings: Settings) -> int | None:
+    """The memory that holds data pages; None for settings of an unknown product."""
+    sizes = (_bytes(settings.get(key, "")) for key in CACHE_KEYS)
+    return next((size for size in sizes if size is not None), None)
+
+
+def _of_innodb(settings: Settings) -> tuple[Promise, ...]:
+    flush = settings["innodb_flush_log_at_trx_commit"]
+    redo = {
+        "0": "within a second, and lost if the server dies",
+        "1": "before it is answered",
+        "2": "within a second",
+        "3": "before it is answered",  # MariaDB's: as 1, with more syncs
+    }
+    commits = Promise(
+        "a commit is on disk",
+        redo.get(flush, f"flush_log_at_trx_commit {flush}"),
+        ("innodb_flush_log_at_trx_commit",),
+    )
+    return (
+        commits,
+        Promise("the binary log", _binlog(settings), ("log_bin", "sync_binlog")),
+        Promise("torn pages", _torn_pages(settings), ("innodb_doublewrite",)),
+    )
+
+
+def _torn_pages(settings: Settings) -> str:
+    written_twice = settings.get("innodb_doublewrite", "ON").upper()
+    if written_twice in OFF or written_twice == "DETECT_ONLY":
+        return "stay torn"
+    if written_twice in {"ON", "1", "TRUE", "DETECT_AND_RECOVER"}:
+        return "are mended"
+    return f"are written twice in the way {written_twice}"
+
+
+def _binlog(settings: Settings) -> str:
+    if settings.get("log_bin", "OFF").upper() in OFF:
+        return "is not written"
+    sync = settings.get("sync_binlog", "1")
+    words = {"0": "is synced when the system likes", "1": "is synced at each commit"}
+    return words.get(sync, f"is synced at every {sync} commits")
+
+
+def _of_postgres(settings: Settings) -> tuple[Promise, ...]:
+    synced = settings.get("fsync", "on").upper() not in OFF
+    waited = settings["synchronous_commit"].upper() not in OFF
+    kept = "before it is answered" if waited else "within a second"
+    torn = settings.get("full_page_writes", "on").upper() in OFF
+    return (
+        Promise(
+            "a commit is on disk",
+            kept if synced else "when the system likes",
+            ("fsync", "synchronous_commit"),
+        ),
+        Promise("the binary log", "is not written", ()),
+        Promise("torn pages", "stay torn" if torn else "are mended", ("full_page_writes",)),
+    )
+
+
+def _bytes(text: str) -> int | None:
+    found = re.fullmatch(r"([0-9]+)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in UNITS:
+        return None
+    return int(found[1]) * UNITS[found[2]]

@@ -1,0 +1,121 @@
+"""The folders of one instance: the running server's, and the snapshot that blocks begin with.
+
+Below the instance's folder, ``server`` belongs to the user the server runs as; ``snapshot`` stays
+the lab's own, so a server that goes wrong cannot spoil what later blocks begin with. A snapshot
+counts once its marker is written, last of all; the marker names the programs and the settings that
+decided the bytes, so a snapshot of another version or format is never taken for ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ServerError
+from dbdyno.servers import copying, process
+from dbdyno.servers.process import ServerUser
+
+MARKER: Final = "snapshot.json"
+
+
+@dataclass(frozen=True)
+class InstanceFiles:
+    """What is done with an instance's files while no server runs on them.
+
+    Attributes:
+        label: the system, for messages.
+        folder: the instance's; the rest lies below it.
+        user: whose the running server's files are; None for our own.
+        identity: what a snapshot must be of to be ours.
+    """
+
+    label: str
+    folder: Path
+    user: ServerUser | None
+    identity: Mapping[str, object]
+
+    @property
+    def work(self) -> Path:
+        """The running server's folder."""
+        return self.folder / "server"
+
+    @property
+    def data(self) -> Path:
+        """The data directory in it."""
+        return self.work / "data"
+
+    @property
+    def kept(self) -> Path:
+        """The snapshot's data directory."""
+        return self._copy / "data"
+
+    def lay(self, source: Path) -> None:
+        """The data directory becomes a copy of `source`; all else in the server's folder goes.
+
+        Raises:
+            ServerError: the file system refuses, or the disk is short.
+        """
+        self.clear()
+        with self.told("laid out"):
+            self.work.mkdir()
+            process.give_to(self.work, self.user, 0o700)
+            copying.copy_tree(source, self.data, self.user)
+
+    def snapshot(self) -> None:
+        """Copy the data aside, flushed; an older snapshot is replaced.
+
+        Raises:
+            ServerError: the file system refuses, or the disk is short.
+        """
+        with self.told("copied aside"):
+            (self._copy / MARKER).unlink(missing_ok=True)  # first: half of it must not count
+            shutil.rmtree(self._copy, ignore_errors=True)
+            self._copy.mkdir(mode=0o700)
+            copying.copy_tree(self.data, self.kept, owner=None)
+            with (self._copy / MARKER).open("w") as marker:
+                json.dump(self.identity, marker)
+                marker.flush()
+                os.fsync(marker.fileno())
+
+    def has_snapshot(self) -> bool:
+        """Whether a complete snapshot of this very server and format exists."""
+        try:
+            return bool(json.loads((self._copy / MARKER).read_text()) == self.identity)
+        except (OSError, ValueError):
+            return False
+
+    def must_have_snapshot(self, wanted_for: str) -> None:
+        """ServerError unless there is one to restore, to measure…"""
+        if not self.has_snapshot():
+            raise ServerError(f"{self.label}: there is no snapshot to {wanted_for}")
+
+    def restore(self) -> None:
+        """The data directory becomes the snapshot again; ServerError if there is none."""
+        self.must_have_snapshot("restore")
+        self.lay(self.kept)
+
+    def clear(self) -> None:
+        """Remove the running server's folder; the snapshot stays."""
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    @contextmanager
+    def told(self, what: str) -> Iterator[None]:
+        """Turns what the file system refuses into a ServerError."""
+        try:
+            yield
+        except OSError as error:
+            raise ServerError(
+                f"{self.label}: its files in {self.folder} could not be {what}",
+                found=str(error),
+                hint="check the folder's free space, inodes and owner",
+            ) from error
+
+    @property
+    def _copy(self) -> Path:
+        return self.folder / "snapshot"

@@ -1,0 +1,161 @@
+"""The control plane's connection to a PostgreSQL: one login, kept open, every answer as text.
+
+Never used for load. What a question costs a server is part of what is measured, so one session
+serves all questions; a time limit on each is the server's own, since libpq has none for reading.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Final
+
+import psycopg
+
+from dbdyno.errors import ServerError
+from dbdyno.servers.base import Credentials, Endpoint
+
+CONNECT_S_MAX: Final = 10
+ANSWER_S_MAX: Final = 60.0
+COMING_OR_GOING: Final = "the database system is"  # starting up, shutting down, in recovery mode
+LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
+
+
+class PostgresClient:
+    """Logs in when first needed; safe to ask from several threads.
+
+    Args:
+        database: the session's own, in which names without a schema are looked up.
+        answer_s_max: how long the server works on one question before it gives up.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        endpoint: Endpoint,
+        who: Credentials,
+        database: str,
+        answer_s_max: float = ANSWER_S_MAX,
+    ) -> None:
+        self._label = label
+        self._endpoint = endpoint
+        self._who = who
+        self._database = database
+        self._answer_s_max = answer_s_max
+        self._connection: psycopg.Connection | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> PostgresClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def try_login(self) -> bool:
+        """Whether a login works now; ServerError if the server refuses us for good."""
+        with self._lock:
+            try:
+                self._connected()
+            except psycopg.OperationalError as error:
+                if "FATAL" not in str(error) or COMING_OR_GOING in str(error):
+                    return False
+                raise self._failed("refused the login", error) from error
+        return True
+
+    def rows(self, sql: str, told_as: str = "") -> list[tuple[str, ...]]:
+        """The answer to the last statement of `sql`, every value as the server writes it.
+
+        NULL is an empty text. A connection that was lost since the last question is made anew once.
+
+        Args:
+            told_as: what an error calls it, if its text is not for everybody to read.
+
+        Raises:
+            ServerError: the server does not answer, or refuses.
+        """
+        with self._lock:
+            try:
+                return self._ask(sql)
+            except psycopg.Error as error:
+                if not isinstance(error, LOST) or self._still_connected():
+                    raise self._failed(f"did not answer {told_as or repr(sql)}", error) from error
+                self._drop()
+            try:
+                return self._ask(sql)
+            except psycopg.Error as error:
+                self._drop()
+                raise self._failed(f"did not answer {told_as or repr(sql)}", error) from error
+
+    def sealed(self, who: Credentials) -> str:
+        """The user's password as the server keeps it (SCRAM), so that it is never sent or logged.
+
+        Raises:
+            ServerError: there is no connection, or the server wants another kind of password.
+        """
+        with self._lock:
+            try:
+                connection = self._connected().pgconn
+                kept = connection.encrypt_password(who.password.encode(), who.user.encode())
+            except psycopg.Error as error:
+                raise self._failed("did not take a password", error) from error
+        return kept.decode()
+
+    def close(self) -> None:
+        """Log out; asking again logs in again."""
+        with self._lock:
+            self._drop()
+
+    def _ask(self, sql: str) -> list[tuple[str, ...]]:
+        with self._connected().cursor() as cursor:
+            cursor.execute(sql.encode())
+            while cursor.nextset():
+                continue
+            answer = cursor.pgresult
+            if answer is None:
+                return []
+            columns = range(answer.nfields)
+            return [
+                tuple(_text(answer.get_value(row, column)) for column in columns)
+                for row in range(answer.ntuples)
+            ]
+
+    def _connected(self) -> psycopg.Connection:
+        if self._connection is None:
+            socket = self._endpoint.socket
+            self._connection = psycopg.connect(
+                host=self._endpoint.host if socket is None else str(socket.parent),
+                port=self._endpoint.port,
+                user=self._who.user,
+                password=self._who.password or None,
+                dbname=self._database,
+                autocommit=True,
+                client_encoding="utf8",
+                connect_timeout=CONNECT_S_MAX,
+                sslmode="disable",
+                gssencmode="disable",
+                options=f"-c statement_timeout={round(self._answer_s_max * 1000)}",
+                application_name="dbdyno",
+            )
+        return self._connection
+
+    def _still_connected(self) -> bool:
+        return self._connection is not None and not self._connection.broken
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _failed(self, what: str, error: psycopg.Error) -> ServerError:
+        return ServerError(
+            f"{self._label}: the server {what}", found=" ".join(str(error).split()) or repr(error)
+        )
+
+
+def _text(value: bytes | None) -> str:
+    return "" if value is None else value.decode("utf-8", "replace")

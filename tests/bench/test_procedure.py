@@ -1,0 +1,115 @@
+"""The steps before a trial: which are taken when, what is kept of each, what is kept undone."""
+
+import pytest
+from tests import making
+from tests.bench.fakes import FakeInstance, Progress, World
+
+from dbdyno.bench import procedure as room
+from dbdyno.bench.forecast import Forecast
+from dbdyno.bench.lab import Lab
+from dbdyno.bench.procedure import Steps, before_trial, drop_caches, start
+from dbdyno.errors import ServerError
+from dbdyno.measurement import Step
+from dbdyno.servers.base import ServerSpec
+
+
+@pytest.fixture
+def lab(tmp_path):
+    def made(**procedure):
+        plan = making.plan()
+        changed = plan.procedure.model_copy(update=procedure)
+        plan = plan.model_copy(update={"procedure": changed})
+        return Lab(plan, None, tmp_path, Progress(), World().makers, Forecast(plan), [], 0)
+
+    return made
+
+
+@pytest.fixture
+def instance(tmp_path):
+    made = FakeInstance(ServerSpec("a", making.A), tmp_path / "i", [])
+    made.snapshot()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setattr(room, "DROP_CACHES", tmp_path / "drop_caches")
+    return tmp_path / "drop_caches"
+
+
+def begun(lab, instance, keys=None):
+    steps = Steps()
+    server = start(lab, instance, keys or {}, steps)
+    server.stop()
+    return [step.name for step in steps.taken]
+
+
+def test_data_is_restored_before_each_start_or_only_before_the_first(lab, instance):
+    every = lab()
+    assert [begun(every, instance) for _ in range(2)] == [["restore", "start"]] * 2
+    once = lab(fresh_data="once")
+    assert [begun(once, instance) for _ in range(2)] == [["restore", "start"], ["start"]]
+    once.as_loaded.clear()  # something spoiled it
+    assert begun(once, instance) == ["restore", "start"]
+
+
+def test_the_settings_of_the_start_are_handed_on_and_kept(lab, instance):
+    steps = Steps()
+    start(lab(), instance, {"sync_binlog": 0, "log_bin": "ON"}, steps).stop()
+    assert instance.started_with == [{"sync_binlog": 0, "log_bin": "ON"}]
+    assert steps.taken[-1].detail == "sync_binlog=0, log_bin=ON"
+
+
+def test_caches_are_dropped_after_the_restore_and_before_the_start(lab, instance, cache):
+    assert begun(lab(drop_caches=True), instance) == ["restore", "drop caches", "start"]
+    assert cache.read_text() == "3\n"
+
+
+def test_caches_that_may_not_be_dropped_are_a_step_not_done(tmp_path):
+    step = drop_caches(tmp_path / "no such folder" / "drop_caches")
+    assert not step.done
+    assert "No such file" in step.detail
+    assert "root" in step.detail
+
+
+def test_a_step_that_fails_is_not_kept_as_taken():
+    steps = Steps()
+    with pytest.raises(ServerError), steps.timed("restore"):
+        raise ServerError("no snapshot")
+    assert steps.taken == []
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    seen = []
+
+    def purge(server):
+        seen.append(("purge", server))
+        return Step(name="purge binary logs", seconds=0.1)
+
+    def settle(server, cap_s):
+        seen.append(("settle", cap_s))
+        return Step(name="settle", seconds=0.2)
+
+    monkeypatch.setattr(room, "purge_binary_logs", purge)
+    monkeypatch.setattr(room, "settle", settle)
+    return seen
+
+
+class Running:
+    label = "a"
+
+
+def test_purging_and_settling_are_done_as_the_plan_says(lab, asked):
+    before_trial(lab(), Running(), Steps())
+    assert asked == []
+    steps, running = Steps(), Running()
+    before_trial(lab(purge_binlogs=True, settle_cap_s=30.0), running, steps)
+    assert asked == [("purge", running), ("settle", 30.0)]
+    assert [step.name for step in steps.taken] == ["purge binary logs", "settle"]
+
+
+def test_restored_data_has_nothing_to_settle(lab, asked):
+    before_trial(lab(settle_cap_s=30.0), Running(), Steps([Step(name="restore", seconds=1)]))
+    assert asked == []

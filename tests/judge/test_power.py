@@ -1,0 +1,54 @@
+"""What can be seen, against the published table of method.md (E10) and against plain simulation."""
+
+import numpy as np
+import pytest
+
+from dbdyno.judge.estimate import t_interval
+from dbdyno.judge.power import NOISES, blocks_to_see, difference_seen, log_sd, power_of
+
+E10 = {
+    0.005: (16, 6, 3),
+    0.01: (28, 9, 4),
+    0.015: (47, 14, 5),
+    0.03: (153, 40, 9),
+}
+"""Blocks for 1, 2 and 5 % at four noises, windows of a minute; found there by simulation."""
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_blocks_are_those_of_the_table(noise):
+    found = [blocks_to_see(difference, noise, 60) for difference in (0.01, 0.02, 0.05)]
+    assert found == pytest.approx(E10[noise], rel=0.03)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("blocks", [3, 5, 12])
+def test_a_difference_that_is_seen_needs_just_those_blocks(noise, blocks):
+    seen = difference_seen(blocks, noise, 60)
+    assert seen is not None
+    assert blocks_to_see(seen * 1.001, noise, 60) == blocks
+    assert power_of(seen, blocks, noise, 60) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_simulated_comparisons_see_it_four_times_in_five():
+    seen = difference_seen(5, 0.015, 60)
+    assert seen is not None
+    random = np.random.default_rng(20261121)
+    logs = random.normal(np.log1p(seen), log_sd(0.015, 60), size=(20_000, 5))
+    found = t_interval(logs)
+    share = float(np.mean(found.mean - found.half > 0))
+    assert share == pytest.approx(0.8, abs=0.01)
+
+
+def test_two_blocks_see_nothing_and_no_number_of_blocks_sees_everything():
+    assert difference_seen(2, 0.005, 60) is None
+    assert power_of(5.0, 2, 0.005, 60) == 0
+    assert blocks_to_see(0.0001, 0.03, 60) is None
+
+
+def test_a_longer_window_sees_more_until_restarts_are_all_there_is():
+    short, long, endless = (difference_seen(5, 0.015, window_s) for window_s in (5, 60, 1e9))
+    assert short is not None
+    assert long is not None
+    assert endless is not None
+    assert short > long > endless > 0.03

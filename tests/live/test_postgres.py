@@ -1,0 +1,224 @@
+"""Real PostgreSQL servers, 15 to 18: a whole life each, and what only a real one can show."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from dbdyno import servers
+from dbdyno.bench.settling_postgres import settle
+from dbdyno.errors import ServerError
+from dbdyno.servers import postgres_memory
+
+pytestmark = pytest.mark.live
+REFERENCES = ["postgres:15.19", "postgres:16.15", "postgres:17.11", "postgres:18.6"]
+NEWEST = REFERENCES[-1]
+SMALL = {"shared_buffers": "64MB", "work_mem": "8MB"}
+DIGEST = "SELECT count(*), md5(string_agg(t::text, '|' ORDER BY id)) FROM t"
+
+
+def quiet(text: str) -> None:
+    assert text
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """A folder that the servers' user may enter (pytest's own are closed)."""
+    made = Path(tempfile.mkdtemp(prefix="dbdyno-live-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def shared(folder):
+    made = servers.instance(servers.ServerSpec("pg", NEWEST, SMALL), folder / "shared", quiet)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def instance(shared):
+    """The newest, stopped; what a test starts is stopped after it."""
+    started = []
+    real = shared.start
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            shared, "start", lambda *given: (started.append(real(*given)), started[-1])[1]
+        )
+        yield shared
+    for server in started:
+        if server.alive():
+            server.stop()
+
+
+def ask(server, sql, password=None):
+    """Rows answered to the load user over TCP, as an engine would ask."""
+    with psycopg.connect(
+        host=server.endpoint.host,
+        port=server.endpoint.port,
+        user=server.credentials.user,
+        password=server.credentials.password if password is None else password,
+        dbname=server.database,
+        autocommit=True,
+        sslmode="disable",
+    ) as connection:
+        cursor = connection.execute(sql)
+        return cursor.fetchall() if cursor.description else []
+
+
+def memory_of(pid):
+    """The shared memory that a server made: its segment's number, its files' names."""
+    found = []
+    for segment in postgres_memory.segments(postgres_memory.SEGMENTS.read_text()):
+        if segment.creator == pid:
+            handle = postgres_memory._control_handle(segment.number, pid)
+            control = f"PostgreSQL.{handle}"
+            listed = postgres_memory._listed(postgres_memory.SHARED_FILES / control)
+            found += [str(segment.number), control, *listed]
+    return found
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_the_whole_life_of_a_server(reference, folder):
+    instance = servers.instance(
+        servers.ServerSpec("pg", reference, SMALL), folder / reference, quiet
+    )
+    server = instance.start()
+    settings = server.settings()
+    assert server.version() == reference.partition(":")[2]
+    assert (settings["shared_buffers"], settings["data_checksums"]) == ("64MB", "on")
+    assert (settings["fsync"], settings["listen_addresses"]) == ("on", "127.0.0.1")
+    ask(server, "CREATE TABLE t (id int PRIMARY KEY, pad text)")
+    ask(server, "INSERT INTO t SELECT i, repeat('x', 200) FROM generate_series(1, 20000) i")
+    before, grown = server.ask(DIGEST), server.status()
+    assert before[0][0] == "20000"
+    assert grown["Uptime"] > 0
+    assert grown["database.tup_inserted"] >= 20000
+    assert grown["wal.wal_bytes"] > 20000 * 200
+    ask(server, "UPDATE t SET pad = pad || 'y'")
+    settled = settle(server, 20)
+    assert settled.done, settled.detail
+    assert settle(server, 20).detail.startswith("0 tables")
+    changed = server.ask(DIGEST)
+    server.stop()
+    instance.snapshot()
+    assert instance.data_bytes() > 20000 * 200
+    again = instance.start({"work_mem": "16MB"})
+    assert again.settings()["work_mem"] == "16MB"
+    assert again.credentials.password != server.credentials.password
+    ask(again, "DELETE FROM t WHERE id < 1000")
+    again.stop()
+    instance.restore()
+    assert instance.start().ask(DIGEST) == changed != before
+    instance.close()
+    assert not (folder / reference / "server").exists()
+
+
+def test_it_runs_as_nobody_special_on_loopback_and_shows_no_password(instance):
+    server = instance.start()
+    process = psutil.Process(server.pid)
+    mine = pwd.getpwuid(os.geteuid()).pw_name
+    assert process.username() == (mine if mine != "root" else "nobody")
+    listening = {c.laddr.ip for c in process.net_connections("inet")}
+    assert listening == {"127.0.0.1"}
+    told = [path.read_text("utf-8", "replace") for path in instance.folder.glob("*.*")]
+    told += [path.read_text() for path in (instance.folder / "server").glob("*.conf")]
+    told += [path.read_text() for path in (instance.folder / "server" / "data").glob("*.conf")]
+    assert server.credentials.password not in " ".join([*process.cmdline(), *told])
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        ask(server, "SELECT 1", password="wrong")
+    rights = ask(server, "SELECT current_user, rolsuper FROM pg_roles WHERE rolname = current_user")
+    assert rights == [("dbdyno", False)]
+    with pytest.raises(psycopg.OperationalError, match=r"no pg_hba\.conf entry"):
+        psycopg.connect(
+            host=server.endpoint.host,
+            port=server.endpoint.port,
+            user="dbdyno_admin",
+            dbname=server.database,
+        )
+
+
+def test_an_unknown_setting_is_quoted_from_the_servers_log(instance):
+    with pytest.raises(ServerError, match="pg: the server did not start") as caught:
+        instance.start({"wonder": 1})
+    assert 'unrecognized configuration parameter "wonder"' in (caught.value.found or "")
+
+
+def test_a_rounded_setting_is_an_error_with_both_values(instance):
+    with pytest.raises(ServerError, match="did not take work_mem as asked") as caught:
+        instance.start({"work_mem": "1500500B"})
+    assert caught.value.wanted == "work_mem = 1500500B"
+    assert caught.value.found == "work_mem = '1465 kB'"
+    place = str(instance.folder)
+    assert not [p for p in psutil.process_iter(["cmdline"]) if place in str(p.info)]
+
+
+def test_a_folder_may_have_an_odd_and_long_name(folder):
+    name = "Meß, werte #1 測定's $x " + "long-" * 20
+    made = servers.instance(servers.ServerSpec("odd", NEWEST, SMALL), folder / name, quiet)
+    server = made.start()
+    assert made.folder.is_relative_to(folder)
+    assert ask(server, "SELECT 1") == [(1,)]
+    socket = server.endpoint.socket
+    assert socket is not None
+    assert socket.is_socket()
+    server.stop()
+    made.close()
+    assert not socket.exists()
+
+
+def test_a_server_that_was_killed_says_so_leaves_nobody_gives_no_snapshot_and_recovers(instance):
+    server = instance.start()
+    family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+    os.kill(server.pid, signal.SIGKILL)
+    _, left = psutil.wait_procs(family[1:], timeout=10)
+    assert left == []
+    with pytest.raises(ServerError, match=r"had ended before it was stopped \(SIGKILL\)"):
+        server.stop()
+    with pytest.raises(ServerError, match="did not stop cleanly"):
+        instance.snapshot()
+    assert ask(instance.start(), "SELECT 1") == [(1,)]
+
+
+def test_no_server_outlives_a_lab_that_is_killed(folder):
+    lab = textwrap.dedent(
+        f"""
+        import time
+        from pathlib import Path
+        from dbdyno import servers
+        spec = servers.ServerSpec("pg", {NEWEST!r}, {SMALL!r})
+        server = servers.instance(spec, Path({str(folder / "killed")!r}), lambda text: None).start()
+        print(server.pid, flush=True)
+        time.sleep(600)
+        """
+    )
+    root = str(Path(servers.__file__).parents[2])
+    with subprocess.Popen(
+        [sys.executable, "-c", lab], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root}
+    ) as running:
+        assert running.stdout is not None
+        server = psutil.Process(int(running.stdout.readline()))
+        family = [server, *server.children(recursive=True)]
+        assert len(family) > 3
+        held = memory_of(server.pid)
+        assert len(held) > 1
+        running.kill()
+    limit = time.monotonic() + 5
+    while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family):
+        assert time.monotonic() < limit, "a server outlived its lab"
+        time.sleep(0.02)
+    spec = servers.ServerSpec("pg", NEWEST, SMALL)
+    servers.instance(spec, folder / "killed", quiet).close()  # as the next lab does
+    assert memory_of(server.pid) == []
+    assert not [name for name in held if (postgres_memory.SHARED_FILES / name).exists()]

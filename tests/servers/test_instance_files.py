@@ -1,0 +1,67 @@
+import shutil
+
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.servers import instance_files as module
+from dbdyno.servers.instance_files import InstanceFiles
+
+
+@pytest.fixture
+def files(tmp_path):
+    source = tmp_path / "pristine"
+    source.mkdir()
+    (source / "rows").write_text("pristine")
+    made = InstanceFiles("pg", tmp_path, None, {"reference": "postgres:18.6"})
+    made.lay(source)
+    return made
+
+
+def test_data_is_laid_out_for_the_server_alone(files):
+    assert (files.data / "rows").read_text() == "pristine"
+    assert files.work.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_snapshot_brings_everything_back_and_survives_clearing(files):
+    files.snapshot()
+    (files.data / "rows").write_text("changed")
+    (files.work / "left").touch()
+    files.restore()
+    assert (files.data / "rows").read_text() == "pristine"
+    assert not (files.work / "left").exists()
+    files.clear()
+    assert not files.work.exists()
+    assert files.has_snapshot()
+
+
+def test_a_snapshot_counts_only_whole_and_only_for_what_it_was_made_of(files, tmp_path):
+    assert not files.has_snapshot()
+    with pytest.raises(ServerError, match="pg: there is no snapshot to restore"):
+        files.restore()
+    files.snapshot()
+    other = InstanceFiles("pg", tmp_path, None, {"reference": "postgres:17.11"})
+    assert files.has_snapshot()
+    assert not other.has_snapshot()
+    (tmp_path / "snapshot" / module.MARKER).write_text("half of i")
+    assert not files.has_snapshot()
+
+
+def test_a_copy_that_fails_half_way_never_counts(files, monkeypatch):
+    files.snapshot()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.copying, "copy_tree", full)
+    with pytest.raises(ServerError, match="could not be copied aside") as caught:
+        files.snapshot()
+    assert "No space left" in (caught.value.found or "")
+    assert not files.has_snapshot()
+
+
+def test_a_short_disk_is_told(files, monkeypatch, tmp_path):
+    usage = shutil.disk_usage(tmp_path)._replace(free=10)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage)
+    with pytest.raises(ServerError, match="too full"):
+        files.snapshot()
+    assert not files.has_snapshot()

@@ -21,6 +21,12 @@ from dbdyno.measurement import (
     Phase,
     ServerFacts,
     Trial,
+)
+from dbdyno.measurement_watch import (
+    DiskSample,
+    NetworkSample,
+    ProcessWork,
+    StatusSeries,
     WatchSample,
 )
 from dbdyno.plan import DesignPlan, LoadPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
@@ -146,12 +152,19 @@ def measurement(
             status=_status(queries, events, window_s, per_event[2] > 0, status or {}),
             cpu_s=cpu_s,
             pid=4000 + block,
+            process=ProcessWork(
+                read_bytes=0,
+                written_bytes=events * 40_000,
+                switches_voluntary=events * 30,
+                switches_involuntary=events * 6,
+            ),
         ),
         intervals=intervals,
         watch=tuple(
             _watch(second, host_cores, cpu_s / window_s, cpu_share_max, steal, other_cpu)
             for second in range(len(counts))
         ),
+        status_seconds=_status_seconds(len(counts), queries / window_s),
         failure=failure,
     )
 
@@ -213,10 +226,34 @@ def _interval(
 def _status(
     queries: int, events: int, window_s: float, transactions: bool, given: dict[str, float]
 ) -> dict[str, float]:
-    made = {"Uptime": float(math.ceil(window_s)), "Questions": float(queries + 4)}
+    made = {
+        "Uptime": float(math.ceil(window_s)),
+        "Questions": float(queries + 4),
+        "Innodb_rows_read": events * 414.0,
+        "Innodb_rows_inserted": events * 1.0,
+        "Innodb_rows_updated": events * 2.0,
+        "Innodb_rows_deleted": events * 1.0,
+        "Innodb_data_read": 0.0,
+        "Innodb_data_written": events * 9_000.0,
+        "Innodb_data_fsyncs": events * 0.5,
+        "Innodb_os_log_written": events * 2_000.0,
+        "Innodb_os_log_fsyncs": events * 0.4,
+    }
     if transactions:
         made["Com_commit"] = float(events)
     return {name: v for name, v in {**made, **given}.items() if not math.isnan(v)}
+
+
+def _status_seconds(seconds: int, queries_per_s: float) -> StatusSeries:
+    return StatusSeries(
+        at_s=tuple(second + 0.5 for second in range(seconds)),
+        took_ms=(2.0,) * seconds,
+        server_cpu_ms=0.4,
+        counters={
+            "Questions": tuple(queries_per_s * second for second in range(seconds)),
+            "Threads_running": (4.0,) * seconds,
+        },
+    )
 
 
 def _watch(
@@ -234,7 +271,36 @@ def _watch(
         disk_read_bytes_per_s=0.0,
         disk_written_bytes_per_s=1_000_000.0,
         disk_writes_per_s=100.0,
+        disk_flushes_per_s=50.0,
+        pressure_cpu_some=0.2,
+        pressure_io_some=0.1,
+        pressure_memory_some=0.0,
         server_cpu=server,
         server_rss_bytes=500_000_000,
         generator_cpu=generator,
+        watch_cpu=0.005,
+        disks={"vda": _disk()},
+        networks={"lo": _network()},
+    )
+
+
+def _disk() -> DiskSample:
+    return DiskSample(
+        reads_per_s=0.0,
+        writes_per_s=100.0,
+        read_bytes_per_s=0.0,
+        written_bytes_per_s=1_000_000.0,
+        busy=0.05,
+        write_ms_avg=0.2,
+        flushes_per_s=50.0,
+    )
+
+
+def _network() -> NetworkSample:
+    return NetworkSample(
+        received_bytes_per_s=4e6,
+        sent_bytes_per_s=4e6,
+        received_packets_per_s=2e4,
+        sent_packets_per_s=2e4,
+        dropped_per_s=0.0,
     )

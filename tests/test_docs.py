@@ -12,6 +12,7 @@ from typer.main import get_command
 import test_tidy
 from dbdyno import _engine, plan_file, servers
 from dbdyno.cli import app
+from dbdyno.cost import COSTS
 from dbdyno.judge import audit
 from dbdyno.plan import known_workloads
 from dbdyno.servers import families, settings
@@ -108,6 +109,12 @@ def test_every_common_setting_of_a_server_is_in_the_docs() -> None:
     told = set(re.findall(r"`(\w+)`", page))
     special = {name for f in families.FAMILIES for name in (*f.redo, *f.common)}
     assert {*settings.COMMON, *settings.BINLOGGED, *special} <= told
+
+
+def test_every_cost_is_explained() -> None:
+    page = (ROOT / "docs" / "costs.md").read_text()
+    explained = re.findall(r"^\| ([^|`]+) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
+    assert explained == ["cost", "---", *(cost.label for cost in COSTS)]
 
 
 def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:

@@ -18,15 +18,17 @@ from source import LAB, ROOT, named
 # the arrows: every row names only rows below it. Same table as in ARCHITECTURE.md.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "bench report sysbench servers judge store plan_file plan measurement metric errors "
-    "_engine",
+    "cli": "bench export report sysbench servers judge store plan_file plan measurement metric "
+    "errors _engine",
     "bench": "servers store plan measurement metric steady errors _engine",
-    "report": "judge plan measurement metric errors _engine",
+    "export": "report cost measurement metric errors",
+    "report": "judge cost plan measurement metric errors _engine",
     "sysbench": "errors _engine",
     "servers": "plan errors",
     "judge": "plan measurement metric errors _engine",
     "store": "plan measurement metric errors",
     "plan_file": "plan errors",
+    "cost": "measurement",
     "plan": "measurement errors _engine",
     "measurement": "metric errors _engine",
     "metric": "errors",
@@ -37,6 +39,7 @@ ARROWS: dict[str, str] = {
 # Files at the top of lab/dbdyno that belong to a room of another name.
 FILES_OF_ROOMS = {
     "cli_compare": "cli",
+    "cli_export": "cli",
     "cli_flow": "cli",
     "cli_options": "cli",
     "cli_plan": "cli",
@@ -49,10 +52,12 @@ FILES_OF_ROOMS = {
     "plan_file_schema": "plan_file",
     "plan_file_sugar": "plan_file",
     "plan_file_yaml": "plan_file",
+    "measurement_watch": "measurement",
     "progress": "cli",
     "progress_log": "cli",
     "store_file": "store",
     "store_schema": "store",
+    "store_views": "store",
     "run_lock": "store",
 }
 LINES_OF_A_FILE = 300

@@ -16,6 +16,7 @@ from dbdyno import (
     _engine,
     bench,
     cli_compare,
+    cli_export,
     cli_flow,
     cli_plan,
     cli_plan_words,
@@ -138,6 +139,9 @@ def report(
 ) -> None:
     """Judge a stored run again and write its report again."""
     cli_flow.tell(run_id, workspace, output)
+
+
+app.command("export")(cli_export.command)
 
 
 @app.command()

@@ -56,7 +56,7 @@ def resume(run_id: str, workspace: Path, output: Output, *, retry: bool = False)
     Args:
         retry: cells that could not be run are tried again.
     """
-    with _opened(workspace) as store:
+    with opened(workspace) as store:
         _measure_and_tell(store, find(store, run_id), workspace, output, retry=retry)
 
 
@@ -69,7 +69,7 @@ def resume_plan(plan: Plan, workspace: Path, output: Output, *, retry: bool = Fa
     Raises:
         UsageError: there is none.
     """
-    with _opened(workspace) as store:
+    with opened(workspace) as store:
         runs = store.runs()
         unfinished = [r for r in runs if not _is_complete(store, r, impossible=not retry)]
         same = [r for r in unfinished if r.plan.hash() == plan.hash()]
@@ -85,7 +85,7 @@ def resume_plan(plan: Plan, workspace: Path, output: Output, *, retry: bool = Fa
 
 def tell(run_id: str, workspace: Path, output: Output) -> None:
     """Judges a stored run again and writes its report again."""
-    with _opened(workspace) as store:
+    with opened(workspace) as store:
         _tell(store, find(store, run_id), workspace, output)
 
 
@@ -99,7 +99,7 @@ def find(store: Store, run_id: str) -> StoredRun:
     return runs[0]
 
 
-def _opened(workspace: Path) -> Store:
+def opened(workspace: Path) -> Store:
     """The store of a workspace that is there: a command that only reads makes no folder."""
     if not (workspace / FILE_NAME).is_file():
         raise StoreError(

@@ -34,6 +34,11 @@ def at_home(path: Path) -> Path:
         raise typer.BadParameter(str(error)) from None
 
 
+def at_home_or_none(path: Path | None) -> Path | None:
+    """The same for an option that may be left out."""
+    return None if path is None else at_home(path)
+
+
 Systems = Annotated[
     list[str] | None,
     typer.Argument(

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from dbdyno._engine import Histogram
 from dbdyno.measurement_parts import Interval, Noun, Phase, Step, WarmUp
+from dbdyno.measurement_watch import ProcessWork, StatusSeries, WatchSample
 from dbdyno.metric import Merge, Metric
 
 __all__ = [
@@ -32,7 +33,6 @@ __all__ = [
     "Step",
     "Trial",
     "WarmUp",
-    "WatchSample",
     "merge_histograms",
     "value_of",
 ]
@@ -120,6 +120,7 @@ class ServerFacts(Noun):
         status: global status counters at the end of the window minus those at its beginning.
         cpu_s: server process CPU seconds within the measured window.
         pid: process id of the server that was started for this trial's arm.
+        process: its reads, writes and context switches in the window; None if nobody looked.
     """
 
     version: str
@@ -127,24 +128,7 @@ class ServerFacts(Noun):
     status: Annotated[dict[str, float], Field(repr=False)]
     cpu_s: float
     pid: int | None = None
-
-
-class WatchSample(Noun):
-    """Host and server, one second: shares are of one second of one core unless said otherwise."""
-
-    at_s: float
-    host_cpu_user: float
-    host_cpu_system: float
-    host_cpu_iowait: float
-    host_cpu_steal: float
-    host_cpu_idle: float
-    memory_available_bytes: int
-    disk_read_bytes_per_s: float
-    disk_written_bytes_per_s: float
-    disk_writes_per_s: float
-    server_cpu: float
-    server_rss_bytes: int
-    generator_cpu: float
+    process: ProcessWork | None = None
 
 
 class Measurement(Noun):
@@ -154,6 +138,7 @@ class Measurement(Noun):
         started_at: ISO 8601 time with offset.
         window_s: length of the measured window as it really was.
         intervals: one a second from the load's first moment, warm-up included.
+        watch, status_seconds: the machine and the server's counters, one reading a second.
         failure: why the trial did not end as planned; None if it did.
         impossible: whether it would fail so again, as this system cannot bear this cell; then it
             is not tried again unless that is asked for.
@@ -170,6 +155,7 @@ class Measurement(Noun):
     server: ServerFacts
     intervals: tuple[Interval, ...]
     watch: tuple[WatchSample, ...] = ()
+    status_seconds: StatusSeries | None = None
     failure: str | None = None
     impossible: bool = False
     procedure: tuple[Step, ...] = ()
@@ -180,6 +166,14 @@ class Measurement(Noun):
     def measured(self) -> tuple[Interval, ...]:
         """The intervals of the measured window."""
         return tuple(i for i in self.intervals if i.phase is Phase.MEASURED)
+
+    @property
+    def watch_measured(self) -> tuple[WatchSample, ...]:
+        """The watch samples of the measured window."""
+        if not (measured := self.measured):
+            return ()
+        start_s, end_s = measured[0].start_s, measured[-1].end_s
+        return tuple(s for s in self.watch if start_s <= s.at_s <= end_s)
 
     @property
     def events(self) -> int:

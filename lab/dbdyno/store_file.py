@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from dbdyno.errors import StoreError
 from dbdyno.store_schema import APPLICATION_ID, SCHEMA, VERSION
+from dbdyno.store_views import make_views
 
 WAIT_S: Final = 20.0
 """How long a writer waits for another lab's transaction in the same workspace."""
@@ -98,6 +99,7 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
             f" PRAGMA user_version = {VERSION}; COMMIT;"
         )
+    make_views(connection)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -56,6 +56,9 @@ class FakeServer:
         self.readings += 1
         return {"Questions": 2000.0 * self.readings, "Uptime": 10.0 + self.readings}
 
+    def observer(self):
+        return FakeObserver(self)
+
     def ask(self, sql):
         self._answer()
         self.asked.append(sql)
@@ -79,6 +82,21 @@ class FakeServer:
         self.process.wait()
         if not clean:
             raise ServerError(f"{self.label}: it had died before it was asked to stop")
+
+
+class FakeObserver:
+    """Counts its own readings, and not those of the server's edges."""
+
+    def __init__(self, server):
+        self.server, self.asked, self.closed = server, 0, False
+
+    def read(self):
+        self.server._answer()
+        self.asked += 1
+        return {"Questions": 10.0 * self.asked, "Threads_running": 2.0}
+
+    def close(self):
+        self.closed = True
 
 
 class FakeInstance:

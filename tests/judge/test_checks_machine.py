@@ -67,5 +67,5 @@ def test_without_a_watch_nothing_is_claimed_of_the_machine():
 
 def test_only_samples_of_the_window_count():
     made = making.measurement(warmup_s=2, window_s=10)
-    samples = checks_machine.window_samples(made)
+    samples = made.watch_measured
     assert [sample.at_s for sample in samples] == [second + 0.5 for second in range(2, 12)]

@@ -10,6 +10,8 @@ HEADINGS = (
     "Numbers",
     "Charts",
     "Server CPU",
+    "Costs per transaction",
+    "Machine",
     "Findings",
     "How it was measured",
     "Settings that differ",

@@ -66,8 +66,10 @@ def run(*words):
         sys.stdout.write((ROOT / "says").read_text())
         return
     mounts = mounted(words)
-    if words[-1].startswith("du -sk"):
-        sys.stdout.write("2048\t/from/sbtest\n")
+    if words[-1].startswith("du -sk /from/"):
+        folder = mounts["/from"] / words[-1].removeprefix("du -sk /from/")
+        sizes = [path.stat().st_size for path in folder.rglob("*")]
+        sys.stdout.write(f"{sum(sizes) // 1024}\t{folder}\n")
         return
     subprocess.run(["cp", "-a", f"{mounts['/from']}/.", mounts["/to"]], check=True)
 

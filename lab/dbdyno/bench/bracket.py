@@ -13,8 +13,10 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from dbdyno.bench.host import read_process
+from dbdyno.bench.proc_files import Switches
+from dbdyno.bench.process_reading import ProcessReading, SwitchCounter, read_process
 from dbdyno.errors import ServerError
+from dbdyno.measurement_watch import ProcessWork
 from dbdyno.servers.base import Server
 
 EARLY_S: Final = 0.005
@@ -23,10 +25,11 @@ EARLY_S: Final = 0.005
 
 @dataclass(frozen=True)
 class Edge:
-    """The server's counters at one moment."""
+    """The server's own counters and those of its process at one moment."""
 
     status: dict[str, float]
-    cpu_s: float
+    process: ProcessReading
+    switches: Switches | None
 
 
 class Bracket:
@@ -41,6 +44,7 @@ class Bracket:
         self._server = server
         self._due_s = [warmup_s, warmup_s + window_s]
         self._edges: list[Edge] = []
+        self._switches = SwitchCounter(server.pid)
         self.origin_s: float | None = None
         self.trouble: str | None = None
         if warmup_s == 0:
@@ -87,11 +91,30 @@ class Bracket:
         """The server process's CPU seconds over the window; 0 without both readings."""
         if len(self._edges) < 2:
             return 0.0
-        return max(0.0, self._edges[1].cpu_s - self._edges[0].cpu_s)
+        return max(0.0, self._edges[1].process.cpu_s - self._edges[0].process.cpu_s)
+
+    def process(self) -> ProcessWork | None:
+        """What the server's process read, wrote and waited for; None without both readings."""
+        if len(self._edges) < 2:
+            return None
+        begin, end = self._edges
+        both = begin.switches is not None and end.switches is not None
+        return ProcessWork(
+            read_bytes=_growth(begin.process.read_bytes, end.process.read_bytes),
+            written_bytes=_growth(begin.process.written_bytes, end.process.written_bytes),
+            switches_voluntary=self._switches.total.voluntary if both else None,
+            switches_involuntary=self._switches.total.involuntary if both else None,
+        )
 
     def _read(self) -> None:
-        cpu_s = read_process(self._server.pid).cpu_s
+        process = read_process(self._server.pid)
         try:
-            self._edges.append(Edge(self._server.status(), cpu_s))
+            status = self._server.status()
         except ServerError as error:
             self.trouble = f"the server's counters could not be read: {error.found or error}"
+            return
+        self._edges.append(Edge(status, process, self._switches.read()))
+
+
+def _growth(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, after - before)

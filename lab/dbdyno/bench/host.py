@@ -1,96 +1,100 @@
-"""One reading of the host's and two processes' counters; differences of readings are samples.
+"""One reading of the machine and of two processes; differences of two readings are samples.
 
-What cannot be read (a process that is gone, a machine without disk counters) is read as nothing,
-because a watch must never end a trial.
+CPU comes from psutil, which knows the kernels' columns; pressure, memory, disks and network come
+from the files they stand in, since psutil has no pressure and no flushes. What is not there (an
+old kernel, a container without them) is left out: a watch must never end a trial.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import psutil
 
+from dbdyno.bench import proc_files
+from dbdyno.bench.proc_files import DiskCounters, NetworkCounters
+from dbdyno.bench.process_reading import ProcessReading, read_process, text_of
+
+PROC: Final = Path("/proc")
 BLOCK_DEVICES: Final = Path("/sys/block")
 """Holds whole devices, not their partitions."""
 NOT_DISKS: Final = ("loop", "ram", "zram", "dm-", "md", "sr", "fd")
 """Block devices whose traffic is that of a disk below them, or of none."""
-
-
-@dataclass(frozen=True)
-class ProcessReading:
-    """A process's CPU seconds since its start (user + system) and its resident memory."""
-
-    cpu_s: float
-    rss_bytes: int
-
-
-GONE: Final = ProcessReading(0.0, 0)
+RESOURCES: Final = ("cpu", "io", "memory")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """All counters at one moment; `at_s` is of the monotonic clock, CPU is in core seconds."""
+    """All counters at one moment; `at_s` is of the monotonic clock, CPU is in core seconds.
+
+    Attributes:
+        cpu_irq_s, cpu_softirq_s: are within cpu_system_s.
+        pressure_s: seconds of standstill so far by resource and kind, such as ``io_some``.
+        memory_bytes: rows of /proc/meminfo by their names there.
+        watch_cpu_s: CPU seconds of the thread that reads.
+    """
 
     at_s: float
     cpu_user_s: float
     cpu_system_s: float
+    cpu_irq_s: float
+    cpu_softirq_s: float
     cpu_iowait_s: float
     cpu_steal_s: float
     cpu_idle_s: float
-    memory_available_bytes: int
-    disk_read_bytes: int
-    disk_written_bytes: int
-    disk_writes: int
     server: ProcessReading
     generator: ProcessReading
+    pressure_s: dict[str, float] = field(default_factory=dict)
+    memory_bytes: dict[str, int] = field(default_factory=dict)
+    disks: dict[str, DiskCounters] = field(default_factory=dict)
+    networks: dict[str, NetworkCounters] = field(default_factory=dict)
+    server_switches_per_s: float | None = None
+    generator_switches_per_s: float | None = None
+    watch_cpu_s: float = 0.0
 
 
 def read(server_pid: int, generator_pid: int) -> Reading:
-    """Reads everything now."""
+    """Reads everything now, but for context switches, which need to know the reading before."""
     cpu = psutil.cpu_times()
-    disk_read_bytes, disk_written_bytes, disk_writes = _disks()
     return Reading(
         at_s=time.monotonic(),
         cpu_user_s=cpu.user + cpu.nice,
         cpu_system_s=cpu.system + cpu.irq + cpu.softirq,
+        cpu_irq_s=cpu.irq,
+        cpu_softirq_s=cpu.softirq,
         cpu_iowait_s=cpu.iowait,
         cpu_steal_s=cpu.steal,
         cpu_idle_s=cpu.idle,
-        memory_available_bytes=psutil.virtual_memory().available,
-        disk_read_bytes=disk_read_bytes,
-        disk_written_bytes=disk_written_bytes,
-        disk_writes=disk_writes,
         server=read_process(server_pid),
         generator=read_process(generator_pid),
+        pressure_s=_pressure(),
+        memory_bytes=_memory(),
+        disks=_disks(),
+        networks=proc_files.networks(text_of(PROC / "net/dev")),
+        watch_cpu_s=time.thread_time(),
     )
 
 
-def read_process(pid: int) -> ProcessReading:
-    """The process's counters; those of `GONE` if there is none that can be read."""
-    try:
-        process = psutil.Process(pid)
-        with process.oneshot():
-            cpu = process.cpu_times()
-            return ProcessReading(cpu.user + cpu.system, process.memory_info().rss)
-    except (psutil.Error, OSError):
-        return GONE
+def _pressure() -> dict[str, float]:
+    return {
+        f"{resource}_{kind}": stalled_s
+        for resource in RESOURCES
+        for kind, stalled_s in proc_files.pressure(text_of(PROC / "pressure" / resource)).items()
+    }
 
 
-def _disks() -> tuple[int, int, int]:
-    try:
-        counters = psutil.disk_io_counters(perdisk=True, nowrap=False)
-    except (OSError, RuntimeError, NotImplementedError):
-        return 0, 0, 0
-    whole = [
-        counter
-        for name, counter in counters.items()
+def _memory() -> dict[str, int]:
+    found = proc_files.memory_bytes(text_of(PROC / "meminfo"))
+    return found or {"MemAvailable": psutil.virtual_memory().available}
+
+
+def _disks() -> dict[str, DiskCounters]:
+    """Whole disks only: a partition, a mapped or a striped device would count a request again."""
+    return {
+        name: counters
+        for name, counters in proc_files.disks(text_of(PROC / "diskstats")).items()
         if not name.startswith(NOT_DISKS) and (BLOCK_DEVICES / name).exists()
-    ]
-    return (
-        sum(counter.read_bytes for counter in whole),
-        sum(counter.write_bytes for counter in whole),
-        sum(counter.write_count for counter in whole),
-    )
+    }

@@ -25,8 +25,10 @@ from dbdyno.bench.record import (
 )
 from dbdyno.bench.setting import prepared
 from dbdyno.bench.watch import Watch
+from dbdyno.bench.watch_status import StatusWatch
 from dbdyno.errors import LoadError
-from dbdyno.measurement import Measurement, Phase, ServerFacts, Trial, WatchSample
+from dbdyno.measurement import Measurement, Phase, ServerFacts, Trial
+from dbdyno.measurement_watch import StatusSeries, WatchSample
 from dbdyno.plan import Plan
 from dbdyno.servers.base import Server
 
@@ -66,6 +68,7 @@ def run_trial(
     version, settings = server.version(), server.settings()
     bracket = Bracket(server, plan.trial.warmup_s, plan.trial.window_s)
     with (
+        StatusWatch(server) as counters,
         EngineProcess(
             "run",
             run_spec(plan, trial, server),
@@ -82,9 +85,12 @@ def run_trial(
         status=bracket.status(),
         cpu_s=bracket.cpu_s(),
         pid=server.pid or None,
+        process=bracket.process(),
     )
-    samples = () if bracket.origin_s is None else watch.samples(bracket.origin_s)
-    return _measurement(plan, trial, started_at, facts, seen, samples)
+    if bracket.origin_s is None:
+        return _measurement(plan, trial, started_at, facts, seen)
+    watched = (watch.samples(bracket.origin_s), counters.series(bracket.origin_s))
+    return _measurement(plan, trial, started_at, facts, seen, *watched)
 
 
 def _drive(
@@ -180,7 +186,8 @@ def _measurement(
     started_at: str,
     server: ServerFacts,
     seen: _Seen,
-    samples: tuple[WatchSample, ...],
+    samples: tuple[WatchSample, ...] = (),
+    counters: StatusSeries | None = None,
 ) -> Measurement:
     if seen.record is None:
         intervals = intervals_told(seen.told)
@@ -198,5 +205,6 @@ def _measurement(
         server=server,
         intervals=intervals,
         watch=samples,
+        status_seconds=counters,
         failure=seen.failure,
     )

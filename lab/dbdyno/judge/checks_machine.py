@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.measurement import Measurement, WatchSample
+from dbdyno.measurement import Measurement
+from dbdyno.measurement_watch import WatchSample
 from dbdyno.plan import Plan
 
 GENERATOR_CPU_MAX: Final = 0.70
@@ -36,7 +37,7 @@ def client_bound(measurement: Measurement, plan: Plan) -> Finding | None:
 
 def steal(measurement: Measurement, plan: Plan) -> Finding | None:
     """Note or doubtful: the hypervisor gave this machine's time to others."""
-    samples = window_samples(measurement)
+    samples = measurement.watch_measured
     total = sum(map(_host_cpu, samples))
     if total <= 0:
         return None
@@ -54,7 +55,7 @@ def steal(measurement: Measurement, plan: Plan) -> Finding | None:
 
 def other_processes(measurement: Measurement, plan: Plan) -> Finding | None:
     """Note or doubtful: the host was busier than server and generator together."""
-    samples = window_samples(measurement)
+    samples = measurement.watch_measured
     total = sum(map(_host_cpu, samples))
     if total <= 0:
         return None
@@ -76,7 +77,7 @@ def other_processes(measurement: Measurement, plan: Plan) -> Finding | None:
 
 def shared_machine(measurement: Measurement, plan: Plan) -> Finding | None:
     """Note: server and generator together left no core idle, so each slowed the other down."""
-    samples = window_samples(measurement)
+    samples = measurement.watch_measured
     total = sum(map(_host_cpu, samples))
     if total <= 0:
         return None
@@ -93,15 +94,6 @@ def shared_machine(measurement: Measurement, plan: Plan) -> Finding | None:
         "the ratio of two systems still stands, the absolute rate is this machine's; pin the "
         "generator to cores of its own or load from another host",
     )
-
-
-def window_samples(measurement: Measurement) -> list[WatchSample]:
-    """The watch samples taken within the measured window."""
-    measured = measurement.measured
-    if not measured:
-        return []
-    start_s, end_s = measured[0].start_s, measured[-1].end_s
-    return [s for s in measurement.watch if start_s <= s.at_s <= end_s]
 
 
 def _host_cpu(sample: WatchSample) -> float:

@@ -14,6 +14,7 @@ from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report import (
     charts,
+    sections_costs,
     sections_method,
     sections_published,
     sections_results,
@@ -35,6 +36,8 @@ def tell(
         sections_results.numbers(plan, measurements, judgement),
         _charts(plan, measurements, judgement),
         sections_results.server_cpu(plan, made),
+        sections_costs.costs(plan, made),
+        sections_costs.machine(plan, made),
         sections_results.findings(judgement),
         sections_method.how_measured(plan, measurements),
         sections_published.published(plan, measurements, run),

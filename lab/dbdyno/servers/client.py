@@ -46,6 +46,10 @@ class Client:
     ) -> None:
         self.close()
 
+    def another(self) -> Client:
+        """A second connection for the same user, for somebody who must not wait for the first."""
+        return Client(self._label, self._endpoint, self._who)
+
     def try_login(self) -> bool:
         """Whether a login works now; ServerError if the server refuses us for good."""
         with self._lock:

@@ -32,6 +32,7 @@ PORT: Final = "3306"
 SQL: Final = "/dbdyno.sql"
 COPY: Final = "cp -a /from/. /to/ && sync"
 SIZE: Final = f"du -sk /from/{DATABASE}"
+"""The folder of the load's tables, in KiB: images have a `du` that knows no more."""
 COPY_S_MAX: Final = 3600.0
 
 
@@ -123,11 +124,12 @@ class ContainerInstance:
         self._has_data = True
 
     def data_bytes(self) -> int:
-        """Bytes on disk of the loaded tables and indexes; ServerError without a snapshot."""
+        """Bytes on disk of the snapshot's tables and indexes; ServerError if there is none."""
         if not self.has_snapshot():
-            raise ServerError(f"{self.spec.label}: there is no snapshot to measure")
-        said = self._in_volumes({self._copy: "/from:ro"}, SIZE)
-        return 1024 * int(said.split()[0])
+            raise ServerError(f"{self.spec.label}: there is no dataset to size")
+        volume = ("--volume", f"{self._copy}:/from:ro")
+        told = self._program.call(*self._alone(SIZE, *volume), seconds_max=COPY_S_MAX)
+        return 1024 * int(told.split()[0])
 
     def close(self) -> None:
         """Stop the container if it runs and remove its data; a snapshot stays.
@@ -210,14 +212,13 @@ class ContainerInstance:
     def _copy_volume(self, source: str, target: str) -> None:
         self._program.says("volume", "rm", "--force", target)
         self._program.call("volume", "create", "--label", self._label, target)
-        self._in_volumes({source: "/from:ro", target: "/to"}, COPY)
+        volumes = ("--volume", f"{source}:/from:ro", "--volume", f"{target}:/to")
+        self._program.call(*self._alone(COPY, *volumes), seconds_max=COPY_S_MAX)
 
-    def _in_volumes(self, places: Mapping[str, str], command: str) -> str:
-        """What a shell of the image's own says, with these volumes in their places."""
-        alone = ("--rm", "--network", "none", "--user", "0", "--entrypoint", "sh")
-        volumes = [word for name, at in places.items() for word in ("--volume", f"{name}:{at}")]
-        run = ("run", *alone, *volumes, self._image.name, "-c", command)
-        return self._program.call(*run, seconds_max=COPY_S_MAX)
+    def _alone(self, script: str, *volumes: str) -> tuple[str, ...]:
+        """A container of the image that runs a line of shell on volumes, and is gone after it."""
+        options = ("--rm", "--network", "none", "--user", "0", "--entrypoint", "sh")
+        return ("run", *options, *volumes, self._image.name, "-c", script)
 
     def _identity(self) -> dict[str, object]:
         return {"image": self._image.name, "format": settings.format_deciding(self._asked)}

@@ -21,6 +21,7 @@ from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
 from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.client import Client
+from dbdyno.servers.observer import MysqlObserver, Observer, numbers
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.words import error_lines, last_lines
 
@@ -96,13 +97,11 @@ class MysqlServer:
 
     def status(self) -> dict[str, float]:
         """Every numeric global status counter; ServerError if it is gone."""
-        found: dict[str, float] = {}
-        for name, value in self._client.rows("SHOW GLOBAL STATUS"):
-            try:
-                found[name] = float(value)
-            except ValueError:
-                continue
-        return found
+        return numbers(self._client.rows("SHOW GLOBAL STATUS"))
+
+    def observer(self) -> Observer:
+        """Somebody who reads selected counters on a connection of his own."""
+        return MysqlObserver(self._client.another())
 
     def alive(self) -> bool:
         """Whether the started process still runs."""

@@ -19,6 +19,7 @@ from dbdyno.servers import postgres_readback, postgres_status, process
 from dbdyno.servers.accounts import DATABASE
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
 from dbdyno.servers.mysql import PORT_TAKEN, START_S_MAX, PortTakenError, Site
+from dbdyno.servers.observer import Observer, PostgresObserver
 from dbdyno.servers.postgres_client import ANSWER_S_MAX, PostgresClient
 from dbdyno.servers.words import last_lines
 
@@ -66,10 +67,18 @@ class PostgresServer:
 
     def status(self) -> dict[str, float]:
         """Every number of the statistics views, by name; ServerError if it is gone."""
+        return self._numbers(self._client)
+
+    def observer(self) -> Observer:
+        """Somebody who reads the same numbers on a session of his own."""
+        session = self.session(HOME_DATABASE)
+        return PostgresObserver(lambda: self._numbers(session), session.close)
+
+    def _numbers(self, client: PostgresClient) -> dict[str, float]:
         if not self._status_sql:
-            views = [row[0] for row in self._client.rows(postgres_status.WHICH_VIEWS)]
+            views = [row[0] for row in client.rows(postgres_status.WHICH_VIEWS)]
             self._status_sql = postgres_status.question(views, DATABASE)
-        return postgres_status.flattened(self._client.rows(self._status_sql))
+        return postgres_status.flattened(client.rows(self._status_sql))
 
     def alive(self) -> bool:
         """Whether the started process still runs."""

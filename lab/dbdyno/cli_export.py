@@ -1,0 +1,52 @@
+"""`dbdyno export`: a stored run as tables, and the paths of what was written on stdout."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dbdyno import cli_flow, export
+from dbdyno import cli_options as options
+from dbdyno.errors import UsageError
+from dbdyno.export import Format
+from dbdyno.judge import judge
+from dbdyno.report.trials import attempts
+
+Parquet = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Write Parquet files there.", callback=options.at_home_or_none
+    ),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Write CSV files there.", callback=options.at_home_or_none),
+]
+
+
+def command(
+    run_id: options.Run,
+    parquet: Parquet = None,
+    csv: Csv = None,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Write a stored run as tables: trials, seconds, counters, settings, costs."""
+    wanted = {Format.PARQUET: parquet, Format.CSV: csv}
+    folders = {kind: folder for kind, folder in wanted.items() if folder is not None}
+    if not folders:
+        raise UsageError(
+            "no folder to export to",
+            wanted="--parquet DIR, --csv DIR or both",
+            found="neither",
+            hint=f"dbdyno export {run_id} --parquet tables",
+        )
+    with cli_flow.opened(workspace) as store:
+        run = cli_flow.find(store, run_id)
+        measurements = store.measurements(run.run_id)
+    made = attempts(measurements, judge(measurements, run.plan))
+    for kind, folder in folders.items():
+        for path in export.write(folder, made, kind):
+            sys.stdout.write(f"{path}\n")

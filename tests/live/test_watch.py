@@ -1,0 +1,152 @@
+"""Real servers under load are watched each second, and what is told agrees with other witnesses.
+
+One run of two versions, 16 connections, 3 s; the engine's counts are the witness for the servers'.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars
+import pytest
+from tests.counters import settled
+from tests.live.test_bench import Silent
+from tests.live.test_bench import plan as small_plan
+from tests.real_server import started
+
+from dbdyno import __main__, bench
+from dbdyno.bench.process_reading import family, read_process
+from dbdyno.cost import COSTS, per_event, source_of
+from dbdyno.export import TABLES
+from dbdyno.measurement import Measurement
+from dbdyno.plan import LoadPlan
+from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers.observer import Observable
+from dbdyno.store import Store
+
+pytestmark = pytest.mark.live
+WINDOW_S = 3
+
+
+@pytest.fixture(scope="module")
+def workspace() -> Iterator[Path]:
+    """A folder open to the user the servers run as, with one whole run."""
+    with tempfile.TemporaryDirectory(prefix="dbdyno-watch-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        plan = small_plan(WINDOW_S).model_copy(update={"load": LoadPlan(threads=(16,))})
+        with Store.open(folder) as store:
+            run = store.create_run(plan, "dbdyno compare", {}, 2)
+            bench.run(plan, store, run, folder, Silent())
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def measured(workspace: Path) -> list[Measurement]:
+    with Store.open(workspace) as store:
+        return store.measurements(store.runs()[0].run_id)
+
+
+def cost(name: str, measurement: Measurement) -> float:
+    (row,) = [row for row in COSTS if row.name == name]
+    source = source_of(row, [measurement])
+    assert source is not None, name
+    value = per_event(source, [measurement])
+    assert value is not None
+    return value
+
+
+def test_every_cost_of_a_transaction_is_told_and_is_plausible(measured: list[Measurement]) -> None:
+    assert len(measured) == 2
+    for one in measured:
+        assert one.failure is None
+        # 10 points and 4 ranges of 100 in tables of 1000 rows, 4 writes that look for their row;
+        # the readings at the window's edges may be late on a busy machine.
+        assert cost("rows_read", one) == pytest.approx(400, rel=0.35)
+        assert cost("rows_changed", one) == pytest.approx(4, rel=0.35)
+        assert 100 < cost("server_cpu_us", one) < 50_000
+        assert cost("written_kb", one) > 0.5
+        assert cost("storage_written_kb", one) > 0.5
+        assert 0.01 < cost("syncs", one) < 10
+        assert 1 < cost("switches", one) < 5_000
+        assert cost("replies_kb", one) == pytest.approx(40, rel=0.5)
+
+
+def test_seconds_have_machine_server_and_devices(measured: list[Measurement]) -> None:
+    for one in measured:
+        samples = one.watch_measured
+        assert 1 <= len(samples) <= WINDOW_S + 1
+        assert max(s.server_switches_per_s or 0 for s in samples) > 10
+        assert max(s.server_threads or 0 for s in samples) > 16
+        assert any("lo" in s.networks for s in samples)
+        traffic = max(s.networks["lo"].sent_bytes_per_s for s in samples)
+        assert traffic > 1000
+        assert all(s.length_s < 5 for s in samples)
+
+
+def test_the_servers_counters_are_read_each_second_at_a_known_cost(
+    measured: list[Measurement],
+) -> None:
+    for one in measured:
+        series = one.status_seconds
+        assert series is not None
+        assert series.trouble is None
+        assert 2 <= len(series.at_s) <= WINDOW_S + 5
+        questions = [value for value in series.counters["Questions"] if value is not None]
+        assert questions == sorted(questions)
+        assert questions[-1] - questions[0] > 0.2 * one.queries
+        assert max(value or 0 for value in series.counters["Threads_connected"]) >= 17
+        assert series.server_cpu_ms is not None
+        assert series.server_cpu_ms < 50
+
+
+def test_the_run_is_exported(
+    workspace: Path, measured: list[Measurement], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = workspace / "tables"
+    arguments = ["export", "latest", "--parquet", str(folder), "--workspace", str(workspace)]
+    assert __main__.main(arguments) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(TABLES)
+    trials = polars.read_parquet(folder / "trials.parquet")
+    assert trials["events"].sort().to_list() == sorted(one.events for one in measured)
+    assert polars.read_parquet(folder / "procedure.parquet")["seconds"].min() >= 0
+    settings = polars.read_parquet(folder / "settings.parquet")
+    assert settings.filter(name="innodb_flush_log_at_trx_commit")["value"].unique().to_list() == [
+        "1"
+    ]
+    assert polars.read_parquet(folder / "costs.parquet")["cost"].n_unique() == len(COSTS)
+
+
+def test_an_observer_asks_on_a_connection_of_its_own() -> None:
+    with started("observed", "mysql:8.0.15") as server:
+        assert isinstance(server, Observable)
+        before = server.status()["Connections"]
+        observer = server.observer()
+        first, second = observer.read(), observer.read()
+        assert first["Connections"] == second["Connections"] == before + 1
+        assert second["Innodb_buffer_pool_pages_total"] > 0
+        observer.close()
+        assert settled(server)["Threads_connected"] == 1
+
+
+def test_a_server_that_forks_is_seen_with_all_it_forked() -> None:
+    newest = [entry.reference for entry in CATALOG if entry.product == "postgres"][-1]
+    with started("forking", newest) as server:
+        assert isinstance(server, Observable)
+        observer = server.observer()
+        before, commits = read_process(server.pid), observer.read()["database.xact_commit"]
+        assert len(family(server.pid)) > 3
+        server.ask("CREATE TABLE kept AS SELECT g FROM generate_series(1, 400000) g")
+        server.ask("SELECT count(*) FROM kept a JOIN kept b USING (g)")
+        after = read_process(server.pid)
+        assert after.cpu_s - before.cpu_s > 0.1
+        assert (after.written_bytes or 0) - (before.written_bytes or 0) > 5_000_000
+        assert after.rss_bytes < 500_000_000
+        deadline = time.monotonic() + 20  # a session tells what it did within a second or so
+        while observer.read()["database.xact_commit"] <= commits:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        observer.close()

@@ -47,6 +47,7 @@ FILES_OF_ROOMS = {
     "measurement_parts": "measurement",
     "cli_servers": "cli",
     "plan_settings": "plan",
+    "replication": "plan",
     "plan_file_mistakes": "plan_file",
     "plan_file_scale": "plan_file",
     "plan_file_schema": "plan_file",

@@ -121,6 +121,7 @@ class ServerFacts(Noun):
         cpu_s: server process CPU seconds within the measured window.
         pid: process id of the server that was started for this trial's arm.
         process: its reads, writes and context switches in the window; None if nobody looked.
+        replication: what primary and replicas said over the window, by names of `replication`.
     """
 
     version: str
@@ -129,6 +130,7 @@ class ServerFacts(Noun):
     cpu_s: float
     pid: int | None = None
     process: ProcessWork | None = None
+    replication: dict[str, float] = {}
 
 
 class Measurement(Noun):

@@ -71,3 +71,28 @@ def test_a_dead_server_is_trouble_not_an_exception(server):
     assert "counters could not be read" in bracket.trouble
     assert bracket.seconds_to_edge() is None
     assert bracket.status() == {}
+
+
+def test_replication_is_read_at_the_edges_of_a_server_that_has_replicas(server, monkeypatch):
+    acknowledged = iter([100.0, 450.0])
+    monkeypatch.setattr(FakeServer, "pids", (1, 2), raising=False)
+    monkeypatch.setattr(FakeServer, "catch_up", lambda self, cap_s: 0.0, raising=False)
+    reading = {"commits_acknowledged": 0.0, "semisync_on": 1.0}
+    monkeypatch.setattr(
+        FakeServer,
+        "replication",
+        lambda self: {**reading, "commits_acknowledged": next(acknowledged)},
+        raising=False,
+    )
+    bracket = Bracket(server, warmup_s=0, window_s=10)
+    assert bracket.replication() == {}
+    bracket.hear(10.0)
+    bracket.look()
+    assert bracket.replication() == {"commits_acknowledged": 350.0, "semisync_on": 1.0}
+
+
+def test_a_server_without_replicas_has_nothing_to_tell_of_them(server):
+    bracket = Bracket(server, warmup_s=0, window_s=10)
+    bracket.hear(10.0)
+    bracket.look()
+    assert bracket.replication() == {}

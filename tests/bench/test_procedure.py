@@ -7,9 +7,10 @@ from tests.bench.fakes import FakeInstance, Progress, World
 from dbdyno.bench import procedure as room
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.lab import Lab
-from dbdyno.bench.procedure import Steps, before_trial, drop_caches, start
+from dbdyno.bench.procedure import Steps, before_trial, catch_up, drop_caches, start
 from dbdyno.errors import ServerError
 from dbdyno.measurement import Step
+from dbdyno.plan import SystemPlan
 from dbdyno.servers.base import ServerSpec
 
 
@@ -110,6 +111,53 @@ def test_purging_and_settling_are_done_as_the_plan_says(lab, asked):
     assert [step.name for step in steps.taken] == ["purge binary logs", "settle"]
 
 
+def test_nothing_is_changed_at_an_endpoint(lab, asked, cache, tmp_path):
+    ours = lab(purge_binlogs=True, settle_cap_s=30.0, drop_caches=True)
+    theirs = SystemPlan(label="cloud", reference="mysql://bench@db1/sbtest")
+    ours.plan = ours.plan.model_copy(update={"systems": (theirs,)})
+    running = Running()
+    running.label = "cloud"
+    steps = Steps()
+    before_trial(ours, running, steps)
+    assert asked == []
+    assert [(step.name, step.done) for step in steps.taken] == [
+        ("purge binary logs", False),
+        ("settle", False),
+    ]
+    instance = FakeInstance(ServerSpec("cloud", theirs.reference), tmp_path / "e", [])
+    instance.snapshot()
+    assert begun(ours, instance) == ["look at tables", "drop caches", "start"]
+    assert not cache.exists()
+    instance.close()
+
+
 def test_restored_data_has_nothing_to_settle(lab, asked):
     before_trial(lab(settle_cap_s=30.0), Running(), Steps([Step(name="restore", seconds=1)]))
     assert asked == []
+
+
+class Followed(Running):
+    """A primary whose replicas take `took_s` to catch up."""
+
+    pids = (1, 2)
+
+    def __init__(self, took_s):
+        self.took_s = took_s
+
+    def replication(self):
+        return {}
+
+    def catch_up(self, cap_s):
+        return min(self.took_s, cap_s)
+
+
+def test_replicas_catch_up_before_a_trial_and_it_is_told_when_they_do_not():
+    steps = Steps()
+    catch_up(Running(), steps)
+    assert steps.taken == []
+    catch_up(Followed(0.5), steps)
+    catch_up(Followed(3600), steps)
+    assert [(step.name, step.seconds, step.done) for step in steps.taken] == [
+        ("replicas catch up", 0.5, True),
+        ("replicas catch up", room.CATCH_UP_S, False),
+    ]

@@ -2,7 +2,9 @@ import pytest
 
 from dbdyno import servers
 from dbdyno.errors import UnknownSystemError, UsageError
+from dbdyno.plan import NetworkPlan
 from dbdyno.servers import provision
+from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.catalog import CATALOG
 
 
@@ -49,3 +51,11 @@ def test_a_mistake_in_the_settings_is_told_before_anything_is_fetched(monkeypatc
     wrong = servers.ServerSpec("x", "mysql:8.0.15", {"datadir": "/elsewhere"})
     with pytest.raises(UsageError, match="datadir cannot be set"):
         servers.instance(wrong, tmp_path / "x", str)
+
+
+@pytest.mark.parametrize("reference", ["mysql://u@h/d", f"container:x@sha256:{'0f' * 32}"])
+def test_the_network_of_a_server_that_others_run_is_not_delayed(reference, tmp_path):
+    spec = ServerSpec("theirs", reference, network=NetworkPlan(client_ms=0.8))
+    with pytest.raises(UsageError, match="only") as error:
+        servers.instance(spec, tmp_path, str)
+    assert reference in str(error.value)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dbdyno.bench import disk
 from dbdyno.bench.lab import Lab
-from dbdyno.bench.procedure import Steps, before_trial, start
+from dbdyno.bench.procedure import Steps, before_trial, catch_up, start
 from dbdyno.bench.setting import start_keys
 from dbdyno.bench.trial import INTERRUPTED, OnInterval, run_trial
 from dbdyno.bench.void import never_begun, reason
@@ -92,6 +92,7 @@ class _Arm:
         began = time.monotonic()
         before_trial(lab, server, self.steps)
         warmed = self._warm_up(trial, server)
+        catch_up(server, self.steps)
         lab.forecast.prepared(time.monotonic() - began)
         if not server.alive():
             self._give_up()

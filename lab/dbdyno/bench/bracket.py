@@ -17,7 +17,8 @@ from dbdyno.bench.proc_files import Switches
 from dbdyno.bench.process_reading import ProcessReading, SwitchCounter, read_process
 from dbdyno.errors import ServerError
 from dbdyno.measurement_watch import ProcessWork
-from dbdyno.servers.base import Server
+from dbdyno.replication import over_window
+from dbdyno.servers.base import Replicated, Server
 
 EARLY_S: Final = 0.005
 """A wait may end that much before its time."""
@@ -30,6 +31,7 @@ class Edge:
     status: dict[str, float]
     process: ProcessReading
     switches: Switches | None
+    replication: dict[str, float]
 
 
 class Bracket:
@@ -87,6 +89,12 @@ class Bracket:
             if name in begin.status
         }
 
+    def replication(self) -> dict[str, float]:
+        """What primary and replicas said over the window; empty for a server without replicas."""
+        if len(self._edges) < 2:
+            return {}
+        return over_window(*(edge.replication for edge in self._edges))
+
     def cpu_s(self) -> float:
         """The server process's CPU seconds over the window; 0 without both readings."""
         if len(self._edges) < 2:
@@ -109,11 +117,14 @@ class Bracket:
     def _read(self) -> None:
         process = read_process(self._server.pid)
         try:
-            status = self._server.status()
+            status, replication = self._server.status(), self._replication()
         except ServerError as error:
             self.trouble = f"the server's counters could not be read: {error.found or error}"
             return
-        self._edges.append(Edge(status, process, self._switches.read()))
+        self._edges.append(Edge(status, process, self._switches.read(), replication))
+
+    def _replication(self) -> dict[str, float]:
+        return self._server.replication() if isinstance(self._server, Replicated) else {}
 
 
 def _growth(before: int | None, after: int | None) -> int | None:

@@ -14,15 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from dbdyno import servers
 from dbdyno.bench.engine_process import keep_on
 from dbdyno.bench.lab import Lab
 from dbdyno.bench.settling import purge_binary_logs, settle
 from dbdyno.measurement import Step
 from dbdyno.plan_settings import OptionValue
-from dbdyno.servers.base import Instance, Server
+from dbdyno.servers.base import Instance, Replicated, Server
 
 DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
 PAGES_AND_NAMES: Final = "3\n"
+COMPARED: Final = "every file compared with the snapshot's checksum"
+NOT_OURS: Final = "an endpoint's servers are their owner's: dbdyno changes nothing there"
+CATCH_UP_S: Final = 60.0
+"""How long replicas may take to apply what came before."""
 
 
 @dataclass
@@ -61,19 +66,22 @@ def start(
     """
     began = time.monotonic()
     label = instance.spec.label
+    foreign = _is_foreign(lab, label)
     if lab.plan.procedure.fresh_data == "start" or label not in lab.as_loaded:
         lab.progress.stage(f"{label}: restoring the dataset")
-        with steps.timed("restore", "every file compared with the snapshot's checksum"):
+        with steps.timed(*_restoring(instance.spec.reference)):
             instance.restore()
         lab.as_loaded.add(label)
     if lab.plan.procedure.drop_caches:
         lab.progress.stage(f"{label}: dropping the system's caches")
-        steps.taken.append(drop_caches())
+        steps.taken.append(_left_alone("drop caches") if foreign else drop_caches())
     lab.progress.stage(f"{label}: starting the server")
     with steps.timed("start", ", ".join(f"{name}={value}" for name, value in keys.items())):
         server = instance.start(keys)
-    if (pin := lab.plan.procedure.pin) and server.pid:
-        keep_on(server.pid, sorted(os.sched_getaffinity(0) - set(pin)))
+    if pin := lab.plan.procedure.pin:
+        for pid in server.pids if isinstance(server, Replicated) else (server.pid,):
+            if pid:
+                keep_on(pid, sorted(os.sched_getaffinity(0) - set(pin)))
     lab.forecast.started(time.monotonic() - began)
     return server
 
@@ -81,12 +89,42 @@ def start(
 def before_trial(lab: Lab, server: Server, steps: Steps) -> None:
     """Brings a running server to rest, as the plan says; steps that fail are kept as not done."""
     asked = lab.plan.procedure
+    if _is_foreign(lab, server.label):
+        wanted = {"purge binary logs": asked.purge_binlogs, "settle": asked.settle_cap_s > 0}
+        steps.taken += [_left_alone(name) for name, is_wanted in wanted.items() if is_wanted]
+        return
     if asked.purge_binlogs:
         lab.progress.stage(f"{server.label}: purging the binary logs")
         steps.taken.append(purge_binary_logs(server))
     if asked.settle_cap_s > 0 and not steps.restored:
         lab.progress.stage(f"{server.label}: waiting until the server is at rest")
         steps.taken.append(settle(server, asked.settle_cap_s))
+
+
+def _is_foreign(lab: Lab, label: str) -> bool:
+    """Whether a system's servers are somebody else's, whose logs and settings are not touched."""
+    return any(system.is_endpoint for system in lab.plan.systems if system.label == label)
+
+
+def _restoring(reference: str) -> tuple[str, str]:
+    """What restoring comes to for a kind of system, and how its result is known to be right."""
+    if servers.is_endpoint(reference):
+        return "look at tables", NOT_OURS
+    if servers.is_container(reference):
+        return "restore", "by a copy of the container's volume"
+    return "restore", COMPARED
+
+
+def _left_alone(name: str) -> Step:
+    return Step(name=name, seconds=0.0, done=False, detail=NOT_OURS)
+
+
+def catch_up(server: Server, steps: Steps) -> None:
+    """Lets replicas apply what came before the trial, so that none begins with a debt of theirs."""
+    if not isinstance(server, Replicated):
+        return
+    took_s = server.catch_up(CATCH_UP_S)
+    steps.taken.append(Step(name="replicas catch up", seconds=took_s, done=took_s < CATCH_UP_S))
 
 
 def drop_caches(cache: Path | None = None) -> Step:

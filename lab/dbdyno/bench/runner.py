@@ -118,6 +118,7 @@ def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
             system.topology,
             system.password_env,
             dataset=dataset_hash(lab.plan),
+            network=lab.plan.network,
         )
         instance = lab.makers.open_instance(spec, folder, lab.progress.stage)
         try:

@@ -30,6 +30,7 @@ from dbdyno.errors import LoadError
 from dbdyno.measurement import Measurement, Phase, ServerFacts, Trial
 from dbdyno.measurement_watch import StatusSeries, WatchSample
 from dbdyno.plan import Plan
+from dbdyno.servers import process
 from dbdyno.servers.base import Server
 
 INTERRUPTED: Final = "interrupted by the user"
@@ -74,7 +75,7 @@ def run_trial(
             run_spec(plan, trial, server),
             system=trial.system,
             cores=plan.procedure.pin,
-            command=command,
+            command=(*process.inside(server.endpoint.namespace), *command),
         ) as engine,
         Watch(server.pid, engine.pid) as watch,
     ):
@@ -86,6 +87,7 @@ def run_trial(
         cpu_s=bracket.cpu_s(),
         pid=server.pid or None,
         process=bracket.process(),
+        replication=bracket.replication(),
     )
     if bracket.origin_s is None:
         return _measurement(plan, trial, started_at, facts, seen)

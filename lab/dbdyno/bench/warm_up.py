@@ -17,6 +17,7 @@ from dbdyno.bench.load_spec import DRAIN_S, run_spec
 from dbdyno.errors import LoadError
 from dbdyno.measurement import Trial, WarmUp
 from dbdyno.plan import Plan
+from dbdyno.servers import process
 from dbdyno.servers.base import Server
 from dbdyno.steady import Steady, steady
 
@@ -50,8 +51,9 @@ def run_until_steady(
         "seed": trial.seed ^ ANOTHER_SEED,
     }
     rates: list[float] = []
+    there = (*process.inside(server.endpoint.namespace), *command)
     with EngineProcess(
-        "run", spec, system=trial.system, cores=plan.procedure.pin, command=command
+        "run", spec, system=trial.system, cores=plan.procedure.pin, command=there
     ) as engine:
         broken = _listen(engine, cap_s, rates, on_interval)
     judged = Steady(None, broken) if broken else steady(rates)

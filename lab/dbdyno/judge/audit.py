@@ -26,6 +26,7 @@ from dbdyno.judge import (
     checks_machine,
     checks_procedure,
     checks_promises,
+    checks_replication,
     checks_settings,
 )
 from dbdyno.judge.finding import Finding, Level
@@ -55,6 +56,11 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     checks_count.little_law,
     checks_count.statements_of_event,
     checks_count.commits_at_server,
+    checks_replication.replicas_missing,
+    checks_replication.commits_not_waited,
+    checks_replication.commits_unproven,
+    checks_replication.wrong_wait_point,
+    checks_replication.replica_lags,
     checks_machine.client_bound,
     checks_machine.steal,
     checks_machine.other_processes,

@@ -8,6 +8,7 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement import Measurement
 from dbdyno.measurement_watch import WatchSample
 from dbdyno.plan import Plan
+from dbdyno.replication import REPLICAS_CPU_S
 
 GENERATOR_CPU_MAX: Final = 0.70
 STEAL_SHARE_NOTE: Final = 0.005
@@ -61,6 +62,7 @@ def other_processes(measurement: Measurement, plan: Plan) -> Finding | None:
         return None
     busy = sum(s.host_cpu_user + s.host_cpu_system for s in samples)
     own = sum(s.server_cpu + s.generator_cpu for s in samples)
+    own += measurement.server.replication.get(REPLICAS_CPU_S, 0)  # a sample is of one second
     share = (busy - own) / total
     if share <= OTHER_SHARE_NOTE:
         return None

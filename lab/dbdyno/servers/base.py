@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
-from dbdyno.plan import TopologyPlan
+from dbdyno.plan import NetworkPlan, TopologyPlan
 from dbdyno.plan_settings import OptionValue
 
 STOP_S: Final = 60.0
@@ -21,17 +21,19 @@ STOP_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a server listens: on loopback where the lab started it, elsewhere only if it did not.
+    """Where a server listens: loopback or a network of the lab's making, unless others run it.
 
     Attributes:
         socket: the unix socket, where there is one.
         others: further servers that take connections in turn with this one.
+        namespace: the network namespace from which it is reached; None for the lab's own.
     """
 
     host: str
     port: int
     socket: Path | None
     others: tuple[Endpoint, ...] = ()
+    namespace: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class ServerSpec:
         topology: replicas behind it, and what a commit waits for.
         password_env: environment variable that holds the password of an endpoint's user.
         dataset: names the rows that are loaded, so that tables on an endpoint are known again.
+        network: delays between the load, the server and its replicas.
     """
 
     label: str
@@ -59,6 +62,7 @@ class ServerSpec:
     topology: TopologyPlan = field(default_factory=TopologyPlan)
     password_env: str = ""
     dataset: str = ""
+    network: NetworkPlan = field(default_factory=NetworkPlan)
 
 
 class Server(Protocol):
@@ -104,6 +108,21 @@ class Server(Protocol):
 
     def stop(self, patience_s: float = STOP_S) -> None:
         """Ask it to end, wait, kill it at last; ServerError when it did not exit cleanly."""
+
+
+@runtime_checkable
+class Replicated(Protocol):
+    """What a server with replicas behind it owes besides."""
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes of the primary and its replicas."""
+
+    def replication(self) -> dict[str, float]:
+        """How replication stands, by the names of `dbdyno.replication`; ServerError if unknown."""
+
+    def catch_up(self, cap_s: float) -> float:
+        """Wait until its replicas have applied all; gives the seconds, `cap_s` at most."""
 
 
 class Instance(Protocol):

@@ -22,7 +22,7 @@ from dbdyno.servers.base import STOP_S, Credentials, Endpoint
 from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.client import Client
 from dbdyno.servers.observer import MysqlObserver, Observer, numbers
-from dbdyno.servers.process import ServerUser
+from dbdyno.servers.process import HERE, Place, ServerUser
 from dbdyno.servers.words import error_lines, last_lines
 
 START_S_MAX: Final = 120.0
@@ -39,6 +39,7 @@ class Site:
         home: the programs.
         work: the folder of the running server, its user's own; data lies in ``data`` below it.
         asked: settings by variable name; a ``port`` among them is kept to.
+        place: the network it is on.
     """
 
     label: str
@@ -47,6 +48,7 @@ class Site:
     work: Path
     user: ServerUser | None
     asked: Mapping[str, str]
+    place: Place = HERE
 
 
 class PortTakenError(ServerError):

@@ -25,6 +25,7 @@ from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.mysql import MysqlServer, Site
 from dbdyno.servers.pristine import pristine
+from dbdyno.servers.process import HERE, Place
 
 MARKER: Final = "snapshot.json"
 
@@ -39,11 +40,19 @@ class MysqlInstance:
         home: Path,
         folder: Path,
         report: Callable[[str], None],
+        copy: Path | None = None,
     ) -> None:
+        """As `servers.instance` says.
+
+        Args:
+            copy: where the snapshot lies; another instance's for a replica, which begins with the
+                primary's data.
+        """
         self.spec = spec
         user = process.server_user()
         asked = settings.effective(entry, spec.settings)
         self.folder = places.instance_folder(folder, user)
+        self._copy = copy or self.folder / "snapshot"
         self._site = Site(spec.label, entry, home, self.folder / "server", user, asked)
         self._report = report
         self._server: MysqlServer | None = None
@@ -53,15 +62,17 @@ class MysqlInstance:
             if not self.has_snapshot():
                 self._lay_pristine()
 
-    def start(self, settings: Mapping[str, OptionValue] | None = None) -> MysqlServer:
-        """Start it, with `settings` of this start alone laid over the instance's.
+    def start(
+        self, settings: Mapping[str, OptionValue] | None = None, place: Place = HERE
+    ) -> MysqlServer:
+        """Start it at `place`, with `settings` of this start alone laid over the instance's.
 
         Raises:
             UsageError: a setting decides the bytes of a data directory, or belongs to the lab.
             ServerError: it runs already, did not start, or its settings are not in force then.
         """
         self._must_be_stopped("started")
-        site = replace(self._site, asked=self._asked_with(settings or {}))
+        site = replace(self._site, asked=self._asked_with(settings or {}), place=place)
         with self._told("started on"):
             if not self._data.is_dir():
                 self.restore() if self.has_snapshot() else self._lay_pristine()
@@ -124,6 +135,7 @@ class MysqlInstance:
             self._make_work()
             copying.copy_tree(self._copy / "data", self._data, self._site.user)
             checksums.compare(self.spec.label, self._data, self._copy / checksums.FILE)
+            (self._data / "auto.cnf").unlink(missing_ok=True)  # each server has an id of its own
 
     def data_bytes(self) -> int:
         """Bytes on disk of the loaded tables and their indexes; ServerError without a snapshot."""
@@ -146,10 +158,6 @@ class MysqlInstance:
     @property
     def _data(self) -> Path:
         return self._site.work / "data"
-
-    @property
-    def _copy(self) -> Path:
-        return self.folder / "snapshot"
 
     def _identity(self) -> dict[str, object]:
         return {

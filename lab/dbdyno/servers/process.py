@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import socket
 import subprocess
 import sys
@@ -36,6 +37,22 @@ class ServerUser:
     name: str
     uid: int
     gid: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where on the network a process is.
+
+    Attributes:
+        address: the one it listens on.
+        namespace: the network namespace that has the address; None for the lab's own.
+    """
+
+    address: str = LOOPBACK
+    namespace: Path | None = None
+
+
+HERE: Final = Place()
 
 
 def server_user() -> ServerUser | None:
@@ -67,6 +84,7 @@ def spawn(
     *,
     fed: Path = NOTHING,
     libraries: Path | None = None,
+    place: Place = HERE,
 ) -> subprocess.Popen[bytes]:
     """Start `command` as the server's user in `folder`; it dies with the lab.
 
@@ -74,6 +92,7 @@ def spawn(
         output: file that receives what the program prints.
         fed: file that the program reads as its input.
         libraries: folder in which it finds shared libraries of its own.
+        place: the network it is on.
 
     Raises:
         ServerError: called from a thread that is not the main one, or the fork failed.
@@ -85,7 +104,16 @@ def spawn(
             hint="the kernel ends a server together with the thread that started it",
         )
     uid, gid = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
-    launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(uid), str(gid)]
+    launcher = [
+        *inside(place.namespace),
+        sys.executable,
+        "-I",
+        "-S",
+        launch.__file__,
+        str(os.getpid()),
+        str(uid),
+        str(gid),
+    ]
     try:
         with fed.open("rb") as read, output.open("ab") as printed:
             return subprocess.Popen(
@@ -107,6 +135,11 @@ def _environment(folder: Path, libraries: Path | None) -> dict[str, str]:
         paths = [str(libraries), *filter(None, [kept.get(LIBRARY_PATH)])]
         kept[LIBRARY_PATH] = ":".join(paths)
     return {**kept, "HOME": str(folder), "LC_ALL": "C"}
+
+
+def inside(namespace: Path | None) -> list[str]:
+    """What to put before a command so that it runs in a namespace; nothing for our own."""
+    return [] if namespace is None else [shutil.which("nsenter") or "nsenter", f"--net={namespace}"]
 
 
 def free_port() -> int:

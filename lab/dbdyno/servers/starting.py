@@ -63,7 +63,7 @@ def _fixed_port(site: Site, text: str) -> int:
 def _start_on(site: Site, port: int) -> MysqlServer:
     for path in (site.work / "pid", site.work / "err.log", printed_log(site.work)):
         path.unlink(missing_ok=True)
-    endpoint = Endpoint(LOOPBACK, port, _socket(site))
+    endpoint = Endpoint(site.place.address, port, _socket(site))
     root = Credentials("root", secrets.token_hex(24))
     load = Credentials(LOAD_USER, secrets.token_hex(24))
     passwords = site.work / "passwords.sql"
@@ -72,7 +72,9 @@ def _start_on(site: Site, port: int) -> MysqlServer:
         config = _write(site.work / "my.cnf", _configuration(site, endpoint, passwords), site.user)
         found, log = files_of(site.home / site.entry.program), printed_log(site.work)
         command = [str(found.program), f"--defaults-file={config}"]
-        running = process.spawn(command, site.work, site.user, log, libraries=found.libraries)
+        running = process.spawn(
+            command, site.work, site.user, log, libraries=found.libraries, place=site.place
+        )
         server = MysqlServer(site, running, endpoint, root, load)
         try:
             server.wait_ready()
@@ -88,6 +90,7 @@ def _start_on(site: Site, port: int) -> MysqlServer:
 def _configuration(site: Site, endpoint: Endpoint, passwords: Path) -> str:
     owned = settings.places_of(site.entry, site.home, site.work, endpoint.socket or site.work)
     where = {**owned, "port": str(endpoint.port), "init_file": str(passwords)}
+    where["bind_address"] = endpoint.host
     family = family_of(site.entry.product, site.entry.version_numbers)
     return settings.render({**site.asked, **where}, family)
 

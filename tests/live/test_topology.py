@@ -1,0 +1,281 @@
+"""Primaries with replicas, run as one server; networks of their own; nothing of them is left.
+
+What is proven on each version: the same rows at primary and replica, commits that waited, and a
+fall-back to asynchronous replication that makes a trial void.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.bench.fakes import Progress
+
+from dbdyno import bench, replication, servers
+from dbdyno.bench.lab import Makers
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.judge import judge
+from dbdyno.measurement import Measurement
+from dbdyno.plan import (
+    DatasetPlan,
+    DesignPlan,
+    LoadPlan,
+    NetworkPlan,
+    Plan,
+    SystemPlan,
+    TopologyPlan,
+    TrialPlan,
+    WorkloadPlan,
+)
+from dbdyno.servers import network, topology
+from dbdyno.servers.base import Instance, ServerSpec
+from dbdyno.servers.topology_server import TopologyServer
+from dbdyno.store import Store
+
+pytestmark = pytest.mark.live
+MARIADB = "mariadb:11.4.5"
+COMMITS = 20
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that the servers' user may enter (pytest's own are closed)."""
+    with tempfile.TemporaryDirectory(prefix="dbdyno-topology-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def opened(reference: str, folder: Path, kind: str, replicas: int = 1) -> Instance:
+    """An instance whose snapshot is a fresh data directory: nothing needs to be loaded here."""
+    plan = TopologyPlan.model_validate({"replicas": replicas, "replication": kind, "timeout_s": 20})
+    redo = "innodb_redo_log_capacity" if reference.startswith("mysql:") else "innodb_log_file_size"
+    spec = ServerSpec("both", reference, {redo: "48M"}, plan)
+    made = servers.instance(spec, folder / "system", lambda text: None)
+    made.snapshot()
+    return made
+
+
+def started(made: Instance) -> TopologyServer:
+    server = made.start()
+    assert isinstance(server, TopologyServer)
+    return server
+
+
+def write(server: TopologyServer) -> list[list[tuple[str, ...]]]:
+    """Commits some rows; the checksum at the primary and, once caught up, at each replica."""
+    server.ask("CREATE TABLE sbtest.t (id INT AUTO_INCREMENT PRIMARY KEY, pad VARCHAR(99))")
+    for _ in range(COMMITS - 1):
+        server.ask("INSERT INTO sbtest.t (pad) VALUES (UUID())")
+    assert server.catch_up(30) < 30
+    return [member.ask("CHECKSUM TABLE sbtest.t") for member in (server, *server.replicas)]
+
+
+@pytest.mark.parametrize(
+    "reference", ["mysql:8.0.33", "mysql:9.7.4", "mariadb:10.11.5", MARIADB, "mariadb:11.8.6"]
+)
+def test_commits_wait_for_the_replica_which_then_has_the_same_rows(reference, folder):
+    made = opened(reference, folder, "semisync")
+    server = started(made)
+    try:
+        before = server.replication()
+        of_primary, of_replica = write(server)
+        seen = replication.over_window(before, server.replication())
+        assert of_primary == of_replica
+        assert seen[replication.COMMITS_ACKNOWLEDGED] == COMMITS
+        assert seen[replication.COMMITS_NOT_ACKNOWLEDGED] == 0
+        assert seen[replication.SEMISYNC_ON] == seen[replication.AFTER_SYNC] == 1
+        assert seen[replication.REPLICAS_RUNNING] == seen[replication.SEMISYNC_REPLICAS] == 1
+        assert seen[replication.TRANSACTIONS_BEHIND] == 0
+        assert seen[replication.TIMEOUT_S] == 20
+        (replica,) = server.replicas
+        assert server.settings()["server_id"] != replica.settings()["server_id"]
+        assert replica.settings()["read_only"] == "ON"
+    finally:
+        made.close()
+    assert not [pid for pid in server.pids if psutil.pid_exists(pid)]
+    assert [path.name for path in made.folder.iterdir() if path.is_dir()] == ["snapshot"]
+
+
+def test_a_group_of_mysql_9_7_agrees_and_is_counted(folder):
+    made = opened("mysql:9.7.4", folder, "group")
+    server = started(made)
+    try:
+        of_primary, of_replica = write(server)
+        assert of_primary == of_replica
+        seen = server.replication()
+        assert seen[replication.REPLICAS_RUNNING] == 1
+        assert seen[replication.TRANSACTIONS_BEHIND] == 0
+    finally:
+        made.close()
+
+
+def test_what_a_version_cannot_have_is_refused_before_anything_is_made(folder):
+    with pytest.raises(UsageError, match=r"semisync_master\.so|plugins are not in it"):
+        opened("mysql:8.0.15", folder, "semisync")
+    with pytest.raises(UsageError, match="MariaDB has no group replication"):
+        opened(MARIADB, folder, "group")
+    assert not (folder / "system").exists()
+
+
+def plan(kind: str, replicas: int, delay: NetworkPlan | None = None) -> Plan:
+    asked = TopologyPlan.model_validate(
+        {"replicas": replicas, "replication": kind, "timeout_s": 0.2}
+    )
+    settings = {"innodb_log_file_size": "48M"}
+    system = SystemPlan(label="both", reference=MARIADB, settings=settings, topology=asked)
+    return Plan(
+        systems=(system,),
+        workloads=(WorkloadPlan(name="oltp_write_only"),),
+        dataset=DatasetPlan(tables=1, rows=1000),
+        load=LoadPlan(threads=(4,)),
+        trial=TrialPlan(warmup_s=1, window_s=2),
+        design=DesignPlan(blocks=2 if kind == "semisync" else 1),
+        network=delay or NetworkPlan(),
+    )
+
+
+class Run:
+    """A run whose servers can be reached while it goes on; in its second block a replica stops."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self.instances: list[Instance] = []
+        self.seconds: dict[int, int] = {}
+        self.endpoints: list[str] = []
+        makers = Makers(open_instance=self._open)
+        with Store.open(folder) as store:
+            run = store.create_run(plan, "dbdyno run", {}, 2)
+            bench.run(plan, store, run, folder, Progress(self._interval), makers)
+            self.measured: list[Measurement] = store.measurements(run.run_id)
+
+    def _open(self, spec, folder, report):
+        self.instances.append(servers.instance(spec, folder, report))
+        return self.instances[-1]
+
+    def _interval(self, trial, interval):
+        second = self.seconds[trial.block] = self.seconds.get(trial.block, 0) + 1
+        server = self.instances[0]._server  # type: ignore[attr-defined]
+        self.endpoints.append(server.endpoint.host)
+        if trial.block == 1 and second == 2:
+            server.replicas[0].ask("STOP SLAVE")
+
+
+def test_a_fall_back_to_asynchronous_makes_the_trial_void_and_the_others_stand(folder):
+    asked = plan("semisync", 1)
+    run = Run(asked, folder)
+    sound, alone = run.measured
+    assert sound.failure is alone.failure is None
+    assert sound.server.replication[replication.COMMITS_ACKNOWLEDGED] >= 0.5 * sound.events > 50
+    assert sound.server.replication[replication.REPLICAS_CPU_S] > 0
+    assert alone.server.replication[replication.COMMITS_NOT_ACKNOWLEDGED] > 0
+    assert "replicas catch up" in [step.name for step in sound.procedure]
+    void = {(f.check, f.trial) for f in judge(run.measured, asked).findings if f.level == "void"}
+    assert ("commits-not-waited", alone.trial.key) in void
+    assert ("replicas-missing", alone.trial.key) in void
+    assert sound.trial.key not in {trial for _, trial in void}
+
+
+def test_load_primary_and_replica_work_in_networks_of_their_own(folder, monkeypatch):
+    if os.geteuid() != 0:
+        with pytest.raises(ServerError, match="cannot put a delay between load and servers"):
+            Run(plan("async", 1, NetworkPlan(client_ms=0.8)), folder)
+        return
+    # Without a delay, which not every kernel can make: the networks themselves are looked at.
+    monkeypatch.setattr(topology, "wanted", lambda plan: True)
+    monkeypatch.setattr(network, "wanted", lambda plan: True)
+    monkeypatch.setattr(network, "check", lambda plan: None)
+    before = namespaces()
+    run = Run(plan("async", 1), folder)
+    (measured,) = run.measured
+    assert measured.failure is None
+    assert measured.events > 50
+    assert measured.server.replication[replication.REPLICAS_RUNNING] == 1
+    assert set(run.endpoints) == {"10.213.0.2"}
+    assert measured.server.settings["bind_address"] == "10.213.0.2"
+    assert namespaces() <= before
+
+
+def namespaces() -> set[str]:
+    """The network namespaces that any process is in."""
+    return {name for process in psutil.process_iter() if (name := namespace(process.pid))}
+
+
+def namespace(pid: int) -> str:
+    try:
+        return str(network.namespace_of(pid).readlink())
+    except OSError:
+        return ""
+
+
+def test_no_network_outlives_a_lab_that_is_killed(folder):
+    if os.geteuid() != 0:
+        assert namespace(os.getpid()).startswith("net:")
+        return
+    lab = textwrap.dedent(
+        f"""
+        import time
+        from pathlib import Path
+        from dbdyno.plan import NetworkPlan
+        from dbdyno.servers import network
+        made = network.Network(NetworkPlan(), 3, Path({str(folder)!r}))
+        print(*[place.namespace for place in (made.client, *made.members)], flush=True)
+        time.sleep(600)
+        """
+    )
+    root = str(Path(servers.__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": root}
+    with subprocess.Popen(
+        [sys.executable, "-c", lab], stdout=subprocess.PIPE, env=environment, text=True
+    ) as running:
+        assert running.stdout is not None
+        pids = [int(Path(name).parts[2]) for name in running.stdout.readline().split()]
+        made = {namespace(pid) for pid in pids}
+        assert len(made) == len(pids) == 4
+        running.kill()
+    ends = time.monotonic() + 5
+    while made & namespaces():
+        assert time.monotonic() < ends, "a network namespace outlived its lab"
+        time.sleep(0.02)
+
+
+def test_the_machines_own_answer_on_delays_is_a_network_or_a_clear_refusal(folder):
+    """Where the kernel has netem a round trip takes the delay; where not, it is said what lacks."""
+    refused = refusal(NetworkPlan(client_ms=40))
+    if refused is not None:
+        assert (refused.wanted or "").startswith("network: client_ms 40")
+        assert refused.found
+        assert "leave the delay out of the plan" in (refused.hint or "")
+        return
+    made = network.Network(NetworkPlan(client_ms=40), 1, folder)
+    try:
+        assert 0.04 <= dialled_s(made) < 0.2
+    finally:
+        made.close()
+
+
+def refusal(asked: NetworkPlan) -> ServerError | None:
+    try:
+        network.check(asked)
+    except ServerError as error:
+        return error
+    return None
+
+
+def dialled_s(made: network.Network) -> float:
+    """Seconds that a refused connection from the load to the primary takes: one round trip."""
+    dial = (
+        "import socket,time; s=socket.socket(); s.connect_ex(('10.213.0.2', 9));"
+        " s=socket.socket(); t=time.monotonic(); s.connect_ex(('10.213.0.2', 9));"
+        " print(time.monotonic()-t)"
+    )
+    nsenter = shutil.which("nsenter") or "nsenter"
+    command = [nsenter, f"--net={made.client.namespace}", sys.executable, "-c", dial]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -9,12 +9,13 @@ import pymysql
 import pytest
 from tests.bench.fakes import Progress
 
-from dbdyno import bench
+from dbdyno import bench, servers
+from dbdyno.bench.load_spec import dataset_hash
 from dbdyno.errors import ServerError
 from dbdyno.judge import judge
 from dbdyno.plan import DatasetPlan, DesignPlan, LoadPlan, Plan, TrialPlan, WorkloadPlan
 from dbdyno.plan_systems import SystemPlan
-from dbdyno.servers.base import Server
+from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.store import Store
 from real_server import started
 
@@ -49,6 +50,22 @@ def measured(asked: Plan, folder: Path) -> tuple[Store, Progress]:
     return store, progress
 
 
+def sized(asked: Plan) -> int:
+    """Bytes of the loaded rows, as a lab that resumes finds them."""
+    system = asked.systems[0]
+    spec = ServerSpec(
+        system.label,
+        system.reference,
+        password_env=system.password_env,
+        dataset=dataset_hash(asked),
+    )
+    instance = servers.instance(spec, Path("nowhere"), str)
+    try:
+        return instance.data_bytes()
+    finally:
+        instance.close()
+
+
 def test_an_endpoint_is_loaded_once_and_measured_in_every_block(
     somebodys: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +86,7 @@ def test_an_endpoint_is_loaded_once_and_measured_in_every_block(
     assert somebodys.credentials.password not in "".join(
         path.read_bytes().decode("latin1") for path in tmp_path.rglob("*") if path.is_file()
     )
+    assert sized(asked) >= 2 * 16384  # two tables of a page at least
     other, again = measured(asked, tmp_path / "second")
     other.close()
     assert not any("loading" in stage for stage in again.stages)  # the database remembers

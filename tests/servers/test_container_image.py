@@ -1,6 +1,7 @@
 import pytest
 from tests.servers.docker_on_path import IMAGE, REFERENCE, Docker
 
+from dbdyno import servers
 from dbdyno.errors import ProvisionError, UsageError
 from dbdyno.servers import container_image, container_program
 
@@ -18,6 +19,12 @@ def test_an_image_is_pulled_once_and_asked_what_it_is(monkeypatch, tmp_path):
     assert told == [f"{REFERENCE}: pulling the image"]
     assert ["pull", IMAGE] in docker.calls()
     looked(pytest.fail)
+
+
+def test_the_keys_of_a_settings_axis_follow_from_what_the_image_holds(monkeypatch, tmp_path):
+    Docker(monkeypatch, tmp_path)
+    assert servers.product_before(REFERENCE) is None
+    assert servers.product_of(REFERENCE) == ("mysql", "8.0.15")
 
 
 @pytest.mark.parametrize(

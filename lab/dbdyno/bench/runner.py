@@ -120,8 +120,8 @@ def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
             system.settings,
             system.topology,
             system.password_env,
-            dataset_hash(lab.plan),
-            lab.plan.network,
+            dataset=dataset_hash(lab.plan),
+            network=lab.plan.network,
         )
         instance = lab.makers.open_instance(spec, folder, lab.progress.stage)
         try:

@@ -13,6 +13,7 @@ from typing import Final
 
 from dbdyno.errors import UsageError
 from dbdyno.servers import (
+    container_image,
     container_program,
     endpoint_reference,
     network,
@@ -24,6 +25,7 @@ from dbdyno.servers import (
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.container_instance import ContainerInstance
+from dbdyno.servers.container_program import is_container
 from dbdyno.servers.endpoint_instance import EndpointInstance
 from dbdyno.servers.endpoint_reference import is_endpoint
 from dbdyno.servers.mysql_instance import MysqlInstance
@@ -41,6 +43,7 @@ __all__ = [
     "check",
     "get",
     "instance",
+    "is_container",
     "is_endpoint",
     "known",
     "product_before",
@@ -77,7 +80,7 @@ def check(reference: str) -> None:
     """
     if is_endpoint(reference):
         endpoint_reference.read(reference)
-    elif container_program.is_container(reference):
+    elif is_container(reference):
         container_program.image_of(reference)
     else:
         entry_before(reference)
@@ -89,6 +92,8 @@ def product_before(reference: str) -> tuple[str, str] | None:
     Raises:
         UnknownSystemError, UsageError: as `check`; no I/O either.
     """
+    if is_endpoint(reference) or is_container(reference):
+        return None
     entry = entry_before(reference)
     return None if entry is None else (entry.product, entry.version)
 
@@ -104,6 +109,9 @@ def product_of(reference: str) -> tuple[str, str]:
             f"{reference}: the settings of an endpoint are its owner's: dbdyno only reads them",
             hint="set them at the server; the report shows what is in force",
         )
+    if is_container(reference):
+        entry = container_image.look(container_program.find(), reference, lambda text: None).entry
+        return entry.product, entry.version
     known_before = product_before(reference)
     if known_before is not None:
         return known_before
@@ -138,14 +146,14 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
     """
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
-    if container_program.is_container(reference):
+    if is_container(reference):
         raise UsageError("an image is pulled by docker or podman, when it is first run")
     return obtain(reference, report)[1]
 
 
 def programs(reference: str) -> Path | None:
     """The folder with the programs of a server that was got; None for one without any here."""
-    if is_endpoint(reference) or container_program.is_container(reference):
+    if is_endpoint(reference) or is_container(reference):
         return None
     return obtain(reference, lambda text: None)[1]
 
@@ -165,7 +173,7 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         _refuse_a_network_of_others(spec)
     if is_endpoint(spec.reference):
         return EndpointInstance(spec, folder, report)
-    if container_program.is_container(spec.reference):
+    if is_container(spec.reference):
         return ContainerInstance(spec, folder, report)
     row = entry_before(spec.reference)
     if row is not None:  # a mistake is told before anything is fetched
@@ -183,7 +191,7 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
 
 def _refuse_a_network_of_others(spec: ServerSpec) -> None:
     """UsageError where the lab does not make the server's network and so cannot delay it."""
-    if is_endpoint(spec.reference) or container_program.is_container(spec.reference):
+    if is_endpoint(spec.reference) or is_container(spec.reference):
         raise UsageError(
             f"{spec.label}: dbdyno can delay the network of servers that it starts itself only",
             found=spec.reference,

@@ -76,6 +76,14 @@ class EndpointDataset:
                 return f"{name} ends at id {found}, and at {end} when it was loaded"
         return None
 
+    def data_bytes(self) -> int:
+        """What the database occupies at the server, as it estimates it; 0 if it does not say."""
+        found = self._ask(
+            "SELECT SUM(data_length + index_length) FROM information_schema.tables "
+            f"WHERE table_schema = '{self._database}'"
+        )
+        return int(float(found[0][0] or 0))
+
     def _tables(self) -> list[str]:
         asked = f"FROM information_schema.tables WHERE table_schema = '{self._database}'"
         return [row[0] for row in self._ask(f"SELECT table_name {asked}")]

@@ -83,15 +83,15 @@ class EndpointInstance:
             )
 
     def data_bytes(self) -> int:
-        """What the server says its tables and indexes take; ServerError if there are none."""
-        self._login()
-        ((said,),) = self._server.ask(
-            "SELECT SUM(data_length + index_length) FROM information_schema.tables"
-            " WHERE table_schema = DATABASE()"
-        )
-        if not said:
-            raise ServerError(f"{self.spec.label}: there is no dataset to size")
-        return int(float(said))
+        """Bytes of the loaded tables and indexes, by the server's own estimate.
+
+        Raises:
+            ServerError: they are not loaded, or the server does not say how large they are.
+        """
+        found = self._dataset.data_bytes() if self.has_snapshot() else 0
+        if not found:
+            raise ServerError(f"{self.spec.label}: there is no loaded dataset to measure")
+        return found
 
     def close(self) -> None:
         """Log out; the servers and the rows stay."""

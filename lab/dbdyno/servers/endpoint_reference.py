@@ -37,7 +37,7 @@ class EndpointReference:
     def endpoint(self) -> Endpoint:
         """The first address, the others behind it."""
         first, *others = (Endpoint(host, port, None) for host, port in self.addresses)
-        return Endpoint(first.host, first.port, None, tuple(others))
+        return Endpoint(first.host, first.port, None, others=tuple(others))
 
 
 def is_endpoint(reference: str) -> bool:

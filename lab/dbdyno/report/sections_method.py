@@ -10,7 +10,7 @@ from dbdyno.measurement import Measurement
 from dbdyno.metric import BY_NAME, PRIMARY
 from dbdyno.plan import Plan
 from dbdyno.plan_settings import OptionValue, axes
-from dbdyno.report import procedure
+from dbdyno.report import procedure, replicas
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.limits import limits
 from dbdyno.report.numbers import NONE, count, number, seconds, share
@@ -25,10 +25,11 @@ ROWS_OPEN_MAX = 60
 
 def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     """Systems, workloads and procedure."""
-    items = (*_asked(plan), *procedure.asked(plan), *_seen(measurements), *_always())
-    steps = procedure.table(plan, measurements)
+    asked = (*_asked(plan), *replicas.asked(plan), *procedure.asked(plan))
+    items = (*asked, *_seen(measurements), *_always())
+    tables = (replicas.table(plan, measurements), procedure.table(plan, measurements))
     parts = (_systems(plan, measurements), _workloads(plan), Items(items))
-    return Section("How it was measured", (*parts, steps) if steps else parts)
+    return Section("How it was measured", (*parts, *(table for table in tables if table)))
 
 
 def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:

@@ -85,12 +85,17 @@ def test_a_folder_runs_where_it_is_and_stays_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("reference", ["mariadb:11.8.6", "postgres:17.10"])
-def test_a_registrys_client_brings_what_the_catalog_says(reference: str, own_cache: Path) -> None:
+def test_a_registrys_client_brings_what_the_catalog_says_and_it_runs(
+    reference: str, own_cache: Path
+) -> None:
     entry = find(reference)
     said: list[str] = []
     home = servers.get(reference, said.append)
     assert home == own_cache / "servers" / entry.folder_name
     found = identify.ask(home / entry.program)
     assert (found.product, found.version) == (entry.product, entry.version)
+    with started("row", reference) as server:
+        assert entry.version in server.version()
+        assert Path(f"/proc/{server.pid}/exe").readlink().is_relative_to(home)
     assert servers.get(reference, said.append) == home
     assert len([line for line in said if ": fetching " in line]) == 1

@@ -3,7 +3,8 @@ from __future__ import annotations
 from tests import making
 
 from dbdyno import replication
-from dbdyno.plan import NetworkPlan, Plan, TopologyPlan
+from dbdyno.plan import NetworkPlan, Plan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.report import replicas, sections_method
 from dbdyno.report.parts import Items
 

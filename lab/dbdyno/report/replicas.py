@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from dbdyno import replication
 from dbdyno.measurement import Measurement
-from dbdyno.plan import Plan, TopologyPlan
+from dbdyno.plan import Plan
+from dbdyno.plan_systems import TopologyPlan
 from dbdyno.report.numbers import count, number, seconds
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.trials import systems_of

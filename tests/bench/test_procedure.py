@@ -190,3 +190,13 @@ def test_an_endpoints_tables_are_looked_at_and_this_machines_caches_left_alone(
         ("drop caches", False),
     ]
     assert not cache.exists()
+
+
+def test_a_replica_that_is_gone_is_a_step_not_done():
+    class Gone(Followed):
+        def catch_up(self, cap_s):
+            raise ServerError("a: a replica does not answer", found="connection refused")
+
+    steps = Steps()
+    catch_up(Gone(0), steps)
+    assert [(step.done, step.detail) for step in steps.taken] == [(False, "connection refused")]

@@ -19,6 +19,7 @@ from dbdyno.bench import settling_postgres
 from dbdyno.bench.engine_process import keep_on
 from dbdyno.bench.lab import Lab
 from dbdyno.bench.settling import PURGE, SETTLE, purge_binary_logs, settle
+from dbdyno.errors import ServerError
 from dbdyno.measurement import Step
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers.base import Instance, Replicated, Server
@@ -138,8 +139,14 @@ def catch_up(server: Server, steps: Steps) -> None:
     """Lets replicas apply what came before the trial, so that none begins with a debt of theirs."""
     if not isinstance(server, Replicated):
         return
-    took_s = server.catch_up(CATCH_UP_S)
-    steps.taken.append(Step(name="replicas catch up", seconds=took_s, done=took_s < CATCH_UP_S))
+    name = "replicas catch up"
+    try:
+        took_s = server.catch_up(CATCH_UP_S)
+    except ServerError as error:
+        detail = error.found or error.message
+        steps.taken.append(Step(name=name, seconds=0.0, done=False, detail=detail))
+    else:
+        steps.taken.append(Step(name=name, seconds=took_s, done=took_s < CATCH_UP_S))
 
 
 def drop_caches(cache: Path | None = None) -> Step:

@@ -91,3 +91,17 @@ def test_prepare_compares_three_ways_to_load_on_one_server(tmp_path: Path) -> No
     assert all(sample["wall_s"] > 0 for sample in content["samples"])
     for stages in content["rows"][0]["stages_s"].values():
         assert all(stages[name] > 0 for name in ("create", "insert", "index"))
+
+
+def test_a_plan_is_weighed_beside_a_script(tmp_path: Path) -> None:
+    if shutil.which("sysbench") is None:
+        pytest.skip("sysbench is not installed; `make test` as root installs it")
+    told = tmp_path / "matrix.json"
+    size = ["--scale", "tiny", "--script-cells", "1", "--target", "1000"]
+    ended = bench("matrix", *size, "--json", str(told))
+    assert "Besides a window of 1 s" in ended.stdout
+    measured = read(told)
+    kinds = {step["what"] for step in measured["steps"]}
+    assert kinds == {"start", "cleanup", "prepare", "purge", "run", "stop"}
+    assert sum(step["what"] == "run" for step in measured["steps"]) == 4
+    assert measured["plan_wall_s"] > 4

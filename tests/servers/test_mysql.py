@@ -6,8 +6,9 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers import mysql as module
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.mysql import MysqlServer, PortTakenError, Site
+from dbdyno.servers.mysql import MysqlServer
 from dbdyno.servers.reference import find
+from dbdyno.servers.started import PortTakenError, Site
 
 NEW = find("mysql:8.0.15")
 

@@ -6,9 +6,9 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers import postgres as module
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.mysql import PortTakenError, Site
 from dbdyno.servers.postgres import PostgresServer
 from dbdyno.servers.reference import find
+from dbdyno.servers.started import PortTakenError, Site
 from dbdyno.servers.words import printed_log
 
 ENTRY = find("postgres:18.6")

@@ -6,8 +6,8 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import starting
-from dbdyno.servers.mysql import PortTakenError, Site
 from dbdyno.servers.reference import find
+from dbdyno.servers.started import PortTakenError, Site
 
 NEW = find("mysql:8.0.15")
 

@@ -73,3 +73,16 @@ def test_a_restored_file_that_differs_from_the_snapshots_is_an_error(files):
     with pytest.raises(ServerError, match="not those of the snapshot") as caught:
         files.restore()
     assert caught.value.found == "rows"
+
+
+def test_folders_beside_the_data_are_there_and_a_snapshot_may_be_anothers(files, tmp_path):
+    files.snapshot()
+    (tmp_path / "replica").mkdir()
+    begins_with = tmp_path / "snapshot"
+    replica = InstanceFiles(
+        "r", tmp_path / "replica", None, files.identity, beside=("tmp",), copy=begins_with
+    )
+    replica.restore()
+    assert (replica.data / "rows").read_text() == "pristine"
+    assert (replica.work / "tmp").is_dir()
+    assert not (tmp_path / "replica" / "snapshot").exists()

@@ -6,8 +6,9 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers import mysql as module
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.mysql import MysqlServer, PortTakenError, Site
+from dbdyno.servers.mysql import MysqlServer
 from dbdyno.servers.reference import find
+from dbdyno.servers.started import PortTakenError, Site
 
 NEW = find("mysql:8.0.15")
 
@@ -118,13 +119,6 @@ def test_a_taken_port_is_told_apart_from_other_failures(made):
     assert caught.value.wanted == "port 3999"
 
 
-def test_a_server_that_never_answers_is_given_up(made, monkeypatch):
-    monkeypatch.setattr(module, "START_S_MAX", 0.1)
-    server, _ = made(ready=False)
-    with pytest.raises(ServerError, match="did not answer within"):
-        server.wait_ready()
-
-
 def test_another_version_is_an_error(made):
     server, _ = made(answers={"SELECT VERSION()": [("8.0.16",)]})
     with pytest.raises(ServerError, match="another version") as caught:
@@ -155,19 +149,3 @@ def test_stopping_waits_for_a_clean_end_and_may_be_asked_twice(made):
     assert server.stopped_cleanly
     assert not server.alive()
     assert server.stop() is None
-
-
-def test_an_unclean_end_is_an_error_with_the_last_words(made):
-    server, work = made(script="trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done")
-    (work / "err.log").write_text("something broke\n")
-    with pytest.raises(ServerError, match=r"did not stop cleanly \(exit code 3\)") as caught:
-        server.stop()
-    assert caught.value.found == "something broke"
-    assert not server.stopped_cleanly
-
-
-def test_a_server_that_will_not_stop_is_killed(made):
-    server, _ = made(script="trap '' TERM; echo ready; while :; do sleep 0.05; done")
-    with pytest.raises(ServerError, match="did not stop within 0 s and was killed"):
-        server.stop(patience_s=0.2)
-    assert not server.alive()

@@ -6,8 +6,8 @@ import pytest
 
 from dbdyno import servers
 from dbdyno.errors import ServerError, UsageError
+from dbdyno.servers import instance_files, process, provision
 from dbdyno.servers import mysql_instance as module
-from dbdyno.servers import process, provision
 from dbdyno.servers.base import ServerSpec
 
 SPEC = ServerSpec("fast", "mysql:8.0.15", {"innodb_log_file_size": "48M"})
@@ -102,7 +102,7 @@ def test_a_snapshot_without_its_marker_does_not_count(lab):
     instance = made(lab)
     load_and_stop(instance, lab)
     instance.snapshot()
-    (lab / "snapshot" / module.MARKER).unlink()
+    (lab / "snapshot" / instance_files.MARKER).unlink()
     assert not instance.has_snapshot()
     with pytest.raises(ServerError, match="no snapshot to restore"):
         instance.restore()
@@ -149,34 +149,6 @@ def test_what_decides_a_data_directory_is_not_changed_by_a_start(lab):
     assert "innodb_page_size = 8K" in str(error.value)
 
 
-def test_a_running_server_is_neither_copied_restored_nor_started_again(lab):
-    instance = made(lab)
-    instance.start()
-    for action in (instance.snapshot, instance.restore, instance.start):
-        with pytest.raises(ServerError, match="a running server cannot be") as caught:
-            action()
-        assert caught.value.found == "pid 4242"
-
-
-def test_a_crashed_server_gives_no_snapshot(lab):
-    instance = made(lab)
-    instance.start().running = False
-    with pytest.raises(ServerError, match="did not stop cleanly"):
-        instance.snapshot()
-
-
-def test_a_server_that_did_not_come_up_gives_no_snapshot(lab, monkeypatch):
-    def fail(site):
-        raise ServerError("did not start")
-
-    instance = made(lab)
-    monkeypatch.setattr(module.starting, "start", fail)
-    with pytest.raises(ServerError, match="did not start"):
-        instance.start()
-    with pytest.raises(ServerError, match="did not stop cleanly"):
-        instance.snapshot()
-
-
 def test_a_short_disk_leaves_no_snapshot(lab, monkeypatch):
     instance = made(lab)
     load_and_stop(instance, lab)
@@ -185,21 +157,6 @@ def test_a_short_disk_leaves_no_snapshot(lab, monkeypatch):
     with pytest.raises(ServerError, match="too full"):
         instance.snapshot()
     assert not instance.has_snapshot()
-
-
-def test_closing_stops_the_server(lab):
-    instance = made(lab)
-    server = instance.start()
-    instance.close()
-    assert server.stops == 1
-    assert not (lab / "server").exists()
-
-
-def test_data_left_by_a_lab_that_died_is_not_used(lab):
-    made(lab)
-    data(lab).write_text("half a trial")
-    made(lab)
-    assert data(lab).read_text() == "pristine"
 
 
 def test_a_setting_that_is_the_labs_own_is_refused_before_anything_is_made(lab):

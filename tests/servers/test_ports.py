@@ -5,8 +5,8 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import ports
-from dbdyno.servers.mysql import PortTakenError, Site
 from dbdyno.servers.reference import find
+from dbdyno.servers.started import PortTakenError, Site
 
 
 def site(**asked: str) -> Site:

@@ -109,45 +109,6 @@ def test_what_initdb_was_told_is_not_changed_by_a_start(lab):
     assert (caught.value.wanted, caught.value.found) == ("--no-data-checksums", "--data-checksums")
 
 
-def test_a_running_server_is_neither_copied_restored_nor_started_again(lab):
-    instance = made(lab)
-    instance.start()
-    for action in (instance.snapshot, instance.restore, instance.start):
-        with pytest.raises(ServerError, match="a running server cannot be") as caught:
-            action()
-        assert caught.value.found == "pid 4242"
-
-
-def test_a_server_that_crashed_or_did_not_come_up_gives_no_snapshot(lab, monkeypatch):
-    def fail(site):
-        raise ServerError("did not start")
-
-    instance = made(lab)
-    instance.start().running = False
-    with pytest.raises(ServerError, match="did not stop cleanly"):
-        instance.snapshot()
-    monkeypatch.setattr(module.postgres_starting, "start", fail)
-    with pytest.raises(ServerError, match="did not start"):
-        instance.start()
-    with pytest.raises(ServerError, match="did not stop cleanly"):
-        instance.snapshot()
-
-
-def test_closing_stops_the_server(lab):
-    instance = made(lab)
-    server = instance.start()
-    instance.close()
-    assert server.stops == 1
-    assert not (lab / "server").exists()
-
-
-def test_data_left_by_a_lab_that_died_is_not_used(lab):
-    made(lab)
-    rows(lab).write_text("half a trial")
-    made(lab)
-    assert rows(lab).read_text() == "pristine"
-
-
 def test_a_setting_that_is_the_labs_own_is_refused_before_anything_is_made(lab):
     with pytest.raises(UsageError, match="data_directory"):
         made(lab, ServerSpec("pg", SPEC.reference, {"data_directory": "/x"}))

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.servers import postgres_pristine as module
 from dbdyno.servers.postgres_pristine import pristine
+from dbdyno.servers.pristine_cache import MARKER
 from dbdyno.servers.reference import find
 
 ENTRY = find("postgres:18.6")
@@ -48,7 +48,7 @@ def test_it_is_made_once_for_what_initdb_is_told(home):
 def test_the_administrators_password_is_kept_nowhere(home, tmp_path):
     made(home)
     left = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
-    assert left == {"PG_VERSION", module.MARKER, next(n for n in left if n.endswith(".lock"))}
+    assert left == {"PG_VERSION", MARKER, next(n for n in left if n.endswith(".lock"))}
 
 
 def test_what_initdb_says_is_quoted_and_nothing_is_kept(home, tmp_path):

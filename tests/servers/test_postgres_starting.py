@@ -5,8 +5,8 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import postgres_starting as starting
-from dbdyno.servers.mysql import Site
 from dbdyno.servers.reference import find
+from dbdyno.servers.started import Site
 
 ENTRY = find("postgres:18.6")
 

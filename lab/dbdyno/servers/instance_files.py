@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.servers import checksums, copying, process
+from dbdyno.servers import checksums, copying
 from dbdyno.servers.process import ServerUser
+from dbdyno.servers.work_files import make_folders
 
 MARKER: Final = "snapshot.json"
 
@@ -33,12 +34,16 @@ class InstanceFiles:
         folder: the instance's; the rest lies below it.
         user: whose the running server's files are; None for our own.
         identity: what a snapshot must be of to be ours.
+        beside: folders that a running server wants beside its data directory.
+        copy: where the snapshot lies; None for below `folder`, another instance's for a replica.
     """
 
     label: str
     folder: Path
     user: ServerUser | None
     identity: Mapping[str, object]
+    beside: tuple[str, ...] = ()
+    copy: Path | None = None
 
     @property
     def work(self) -> Path:
@@ -63,9 +68,7 @@ class InstanceFiles:
         """
         self.clear()
         with self.told("laid out"):
-            self.work.mkdir()
-            process.give_to(self.work, self.user, 0o700)
-            copying.copy_tree(source, self.data, self.user)
+            self._lay(source)
 
     def snapshot(self) -> None:
         """Copy the data aside, flushed; an older snapshot is replaced.
@@ -100,8 +103,9 @@ class InstanceFiles:
     def restore(self) -> None:
         """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
         self.must_have_snapshot("restore")
-        self.lay(self.kept)
-        with self.told("compared"):
+        self.clear()
+        with self.told("restored"):
+            self._lay(self.kept)
             checksums.compare(self.label, self.data, self._copy / checksums.FILE)
 
     def clear(self) -> None:
@@ -122,4 +126,8 @@ class InstanceFiles:
 
     @property
     def _copy(self) -> Path:
-        return self.folder / "snapshot"
+        return self.copy or self.folder / "snapshot"
+
+    def _lay(self, source: Path) -> None:
+        make_folders([self.work, *(self.work / name for name in self.beside)], self.user)
+        copying.copy_tree(source, self.data, self.user)

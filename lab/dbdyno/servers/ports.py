@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
-from dbdyno.servers.mysql import PortTakenError, Site
 from dbdyno.servers.process import LOOPBACK
+from dbdyno.servers.started import PortTakenError, Site
 
 PORT_ATTEMPTS: Final = 5
 Started = TypeVar("Started")

@@ -1,7 +1,7 @@
 """A PostgreSQL system's files and the one server that may run on them.
 
-What is started, when a snapshot may be taken and what may be changed at a start is decided here;
-the folders themselves are `instance_files`' business.
+What a start may change, and what of the data is the load's, is said here; when files may be used is
+`started_instance`'s business, the folders themselves are `instance_files`'.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ServerError, UsageError
+from dbdyno.errors import UsageError
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers import (
     copying,
@@ -24,15 +24,16 @@ from dbdyno.servers import (
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.catalog_entry import CatalogEntry
 from dbdyno.servers.instance_files import InstanceFiles
-from dbdyno.servers.mysql import Site
 from dbdyno.servers.postgres import PostgresServer
 from dbdyno.servers.postgres_pristine import pristine
+from dbdyno.servers.started import Site
+from dbdyno.servers.started_instance import StartedInstance
 
 OWN_DATABASES: Final = frozenset({"1", "4", "5"})
 """Folders of template1, template0 and postgres; their numbers are fixed from 15 on."""
 
 
-class PostgresInstance:
+class PostgresInstance(StartedInstance[PostgresServer]):
     """Made by `servers.instance`; not shared between labs."""
 
     def __init__(
@@ -51,16 +52,10 @@ class PostgresInstance:
             )
         user = process.server_user()
         asked = postgres_settings.effective(entry, spec.settings)
-        self.spec = spec
-        self.folder = places.instance_folder(folder, user)
-        self._files = InstanceFiles(spec.label, self.folder, user, _identity(entry, asked))
-        self._site = Site(spec.label, entry, home, self._files.work, user, asked)
-        self._report = report
-        self._server: PostgresServer | None = None
-        self._untouched = True  # no server has run on the data since it was laid out
-        self._clear()  # a lab that died may have left its own
-        if not self.has_snapshot():
-            self._lay_pristine()
+        own = places.instance_folder(folder, user)
+        files = InstanceFiles(spec.label, own, user, _identity(entry, asked))
+        site = Site(spec.label, entry, home, files.work, user, asked)
+        super().__init__(spec, site, files, report)
 
     def start(self, settings: Mapping[str, OptionValue] | None = None) -> PostgresServer:
         """Start it, with `settings` of this start alone laid over the instance's.
@@ -71,38 +66,7 @@ class PostgresInstance:
         """
         self._must_be_stopped("started")
         site = replace(self._site, asked=self._asked_with(settings or {}))
-        if not self._files.data.is_dir():
-            self.restore() if self.has_snapshot() else self._lay_pristine()
-        with self._files.told("started on"):
-            self._server, self._untouched = None, False
-            self._server = postgres_starting.start(site)
-        return self._server
-
-    def snapshot(self) -> None:
-        """Copy the stopped server's data aside, flushed; an older snapshot is replaced.
-
-        Raises:
-            ServerError: it runs, did not stop cleanly, or the disk is short.
-        """
-        self._must_be_stopped("copied")
-        if not self._untouched and not (self._server and self._server.stopped_cleanly):
-            raise ServerError(
-                f"{self.spec.label}: no snapshot of a server that did not stop cleanly",
-                hint="restore the older snapshot, or load the rows again",
-            )
-        self._report(f"{self.spec.label}: keeping a copy of the loaded data")
-        self._files.snapshot()
-
-    def has_snapshot(self) -> bool:
-        """Whether a complete snapshot of this very server and format exists."""
-        return self._files.has_snapshot()
-
-    def restore(self) -> None:
-        """The data directory becomes the snapshot again; ServerError if there is none."""
-        self._must_be_stopped("restored")
-        postgres_memory.free(self._files.data)
-        self._files.restore()
-        self._server, self._untouched = None, True
+        return self._start(site, postgres_starting.start)
 
     def data_bytes(self) -> int:
         """Bytes on disk of the snapshot's tables and indexes, its catalogs (8 MB) with them.
@@ -113,18 +77,6 @@ class PostgresInstance:
         self._files.must_have_snapshot("measure")
         databases = (self._files.kept / "base").iterdir()
         return sum(copying.occupied_bytes(d) for d in databases if d.name not in OWN_DATABASES)
-
-    def close(self) -> None:
-        """Stop the server if it runs and remove the working data; a snapshot stays.
-
-        Raises:
-            ServerError: the server did not stop cleanly; its data is removed all the same.
-        """
-        try:
-            if self._server is not None and self._server.alive():
-                self._server.stop()
-        finally:
-            self._clear()
 
     def _asked_with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
         normalise = postgres_settings.normalise
@@ -141,25 +93,12 @@ class PostgresInstance:
             )
         return whole
 
-    def _must_be_stopped(self, what: str) -> None:
-        if self._server is not None and self._server.alive():
-            raise ServerError(
-                f"{self.spec.label}: a running server cannot be {what}",
-                found=f"pid {self._server.pid}",
-                hint="stop it first",
-            )
-
-    def _lay_pristine(self) -> None:
+    def _pristine(self) -> Path:
         site = self._site
-        source = pristine(site.entry, site.home, site.asked, site.user, self._report)
-        postgres_memory.free(self._files.data)
-        self._files.lay(source)
-        self._server, self._untouched = None, True
+        return pristine(site.entry, site.home, site.asked, site.user, self._report)
 
-    def _clear(self) -> None:
+    def _before_removal(self) -> None:
         postgres_memory.free(self._files.data)
-        self._files.clear()
-        self._server, self._untouched = None, True
 
 
 def _identity(entry: CatalogEntry, asked: Mapping[str, str]) -> dict[str, object]:

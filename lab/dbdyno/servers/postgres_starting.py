@@ -15,9 +15,9 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.servers import ports, postgres_settings, process
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.mysql import Site
 from dbdyno.servers.postgres import ADMIN, PostgresServer
 from dbdyno.servers.process import LOOPBACK
+from dbdyno.servers.started import Site
 from dbdyno.servers.words import printed_log
 from dbdyno.servers.work_files import socket_place, write_private
 
@@ -37,7 +37,8 @@ def start(site: Site) -> PostgresServer:
 
 def _start_on(site: Site, port: int) -> PostgresServer:
     printed_log(site.work).unlink(missing_ok=True)
-    socket = socket_place(site.label, site.work, f".s.PGSQL.{port}", site.user)
+    name = f".s.PGSQL.{port}"
+    socket = socket_place(site.label, site.work, name, site.user, commas=False)
     endpoint = Endpoint(LOOPBACK, port, socket)
     load = Credentials(LOAD_USER, secrets.token_hex(24))
     data = site.work / "data"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,27 +30,39 @@ def write_private(path: Path, text: str, user: ServerUser | None) -> Path:
     return path
 
 
-def socket_place(label: str, work: Path, name: str, user: ServerUser | None) -> Path:
+def make_folders(folders: Sequence[Path], user: ServerUser | None) -> None:
+    """New folders for the server alone, each after the one that it lies in."""
+    for folder in folders:
+        folder.mkdir()
+    for folder in reversed(folders):  # nothing is changed below what is given away
+        process.give_to(folder, user, 0o700)
+
+
+def socket_place(
+    label: str, work: Path, name: str, user: ServerUser | None, *, commas: bool
+) -> Path:
     """A socket of this name in the working folder, or in a short one if its path will not do.
 
-    A path may be too long for the kernel; and libpq takes one with a comma for a list of hosts.
+    Args:
+        commas: whether one may be in the path; libpq takes such a path for a list of hosts.
 
     Raises:
         ServerError: the folder for temporary files will not do either.
     """
-    if _will_do(work / name):
+    if _will_do(work / name, commas):
         return work / name
     short = Path(tempfile.mkdtemp(prefix="dbdyno-"))
-    if not _will_do(short / name):
+    if not _will_do(short / name, commas):
         short.rmdir()
+        unless, better = ("", "shorter") if commas else (", and no comma", "shorter and plainer")
         raise ServerError(
-            f"{label}: a socket's path may have {SOCKET_BYTES_MAX} bytes at most, and no comma",
+            f"{label}: a socket's path may have {SOCKET_BYTES_MAX} bytes at most{unless}",
             found=str(short / name),
-            hint="set TMPDIR to a folder with a shorter and plainer name",
+            hint=f"set TMPDIR to a folder with a {better} name",
         )
     process.give_to(short, user, 0o700)
     return short / name
 
 
-def _will_do(path: Path) -> bool:
-    return len(os.fsencode(path)) <= SOCKET_BYTES_MAX and "," not in str(path)
+def _will_do(path: Path, commas: bool) -> bool:
+    return len(os.fsencode(path)) <= SOCKET_BYTES_MAX and (commas or "," not in str(path))

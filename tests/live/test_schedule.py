@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -21,8 +20,8 @@ from dbdyno import _engine
 from dbdyno.bench.record import intervals_of
 from dbdyno.judge import checks_course
 from dbdyno.measurement import merge_histograms
-from dbdyno.servers import launch
 from dbdyno.servers.base import Server
+from dbdyno.servers.process import launcher, server_user
 from real_server import login, started
 
 pytestmark = pytest.mark.live
@@ -109,14 +108,12 @@ def killed_and_started(server: Server) -> subprocess.Popen[bytes]:
     """What a supervisor does: the same command under the same user, on the same data and port."""
     process = psutil.Process(server.pid)
     command, folder, environment = process.cmdline(), process.cwd(), process.environ()
-    user, group = process.uids().real, process.gids().real
     os.kill(server.pid, signal.SIGKILL)
     while server.alive():
         time.sleep(0.01)
     # The file with the first start's passwords is gone; they are in the data since.
-    launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]  # it dies with us
     return subprocess.Popen(
-        [*launcher, str(user), str(group), *command, "--init-file="],
+        [*launcher(server_user()), *command, "--init-file="],
         cwd=folder,
         env=environment,
         stdout=subprocess.DEVNULL,

@@ -179,11 +179,13 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
     if row is not None:  # a mistake is told before anything is fetched
         reading = postgres_settings if row.product == POSTGRES else settings
         reading.effective(row, spec.settings)
-        if spec.topology.replicas or network.wanted(spec.network):
-            topology.check(spec, row)
+    linked = bool(spec.topology.replicas) or network.wanted(spec.network)
+    if linked and row is not None:
+        topology.check(spec, row)
     entry, home = obtain(spec.reference, report)
-    if spec.topology.replicas or network.wanted(spec.network):
-        topology.check(spec, entry)
+    if linked:
+        if row is None:
+            topology.check(spec, entry)
         return TopologyInstance(spec, entry, home, folder, report)
     kind = PostgresInstance if entry.product == POSTGRES else MysqlInstance
     return kind(spec, entry, home, folder, report)

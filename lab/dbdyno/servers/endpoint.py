@@ -12,6 +12,7 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
 from dbdyno.servers.client import Client
+from dbdyno.servers.observer import numbers
 
 NOT_OURS: Final = 0
 """The pid of a server that dbdyno did not start; no process has it."""
@@ -88,21 +89,11 @@ class EndpointServer:
 
 def added(answers: Sequence[Sequence[tuple[str, ...]]]) -> dict[str, float]:
     """The sum of each numeric counter that all have; of uptimes the smallest."""
-    numbers = [_numbers(rows) for rows in answers]
-    shared = [name for name in numbers[0] if all(name in each for each in numbers)]
+    counters = [numbers(rows) for rows in answers]
+    shared = [name for name in counters[0] if all(name in each for each in counters)]
     return {
-        name: (min if name in LEAST else sum)([each[name] for each in numbers]) for name in shared
+        name: (min if name in LEAST else sum)([each[name] for each in counters]) for name in shared
     }
-
-
-def _numbers(rows: Sequence[tuple[str, ...]]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for name, value in rows:
-        try:
-            found[name] = float(value)
-        except ValueError:
-            continue
-    return found
 
 
 def _places(endpoint: Endpoint) -> tuple[Endpoint, ...]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers import launch, process
+from dbdyno.servers import process
 
 PROGRAMS: Final = (
     "bin/mariadbd",
@@ -62,9 +61,7 @@ def ask(program: Path) -> Identity:
     Raises:
         ProvisionError: it does not run here, or does not say what dbdyno understands.
     """
-    user = process.server_user()
-    uid, gid = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
-    launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(uid), str(gid)]
+    launcher = process.launcher(process.server_user())
     try:
         done = subprocess.run(
             [*launcher, str(program), "--version"],

@@ -9,7 +9,7 @@ its whole status on the connection it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol, runtime_checkable
 
 from dbdyno.servers.base import Server
@@ -119,7 +119,7 @@ class PostgresObserver:
         return {n: value for n, value in self._ask().items() if value or not n.startswith("io.")}
 
 
-def numbers(rows: list[tuple[str, ...]]) -> dict[str, float]:
+def numbers(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
     """Names with the values that are numbers; others (a version, a state) are left out."""
     found = {}
     for name, value, *_ in rows:

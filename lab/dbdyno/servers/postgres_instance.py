@@ -44,12 +44,6 @@ class PostgresInstance(StartedInstance[PostgresServer]):
         folder: Path,
         report: Callable[[str], None],
     ) -> None:
-        if spec.topology.replicas:
-            raise UsageError(
-                f"{spec.label}: dbdyno makes no replicas of PostgreSQL",
-                wanted=f"{spec.topology.replicas} replicas of {spec.reference}",
-                hint="leave the topology out, or compare MySQL or MariaDB",
-            )
         user = process.server_user()
         asked = postgres_settings.effective(entry, spec.settings)
         own = places.instance_folder(folder, user)

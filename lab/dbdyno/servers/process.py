@@ -103,21 +103,10 @@ def spawn(
             found=threading.current_thread().name,
             hint="the kernel ends a server together with the thread that started it",
         )
-    uid, gid = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
-    launcher = [
-        *inside(place.namespace),
-        sys.executable,
-        "-I",
-        "-S",
-        launch.__file__,
-        str(os.getpid()),
-        str(uid),
-        str(gid),
-    ]
     try:
         with fed.open("rb") as read, output.open("ab") as printed:
             return subprocess.Popen(
-                [*launcher, *command],
+                [*inside(place.namespace), *launcher(user), *command],
                 cwd=folder,
                 env=_environment(folder, libraries),
                 stdin=read,
@@ -127,6 +116,13 @@ def spawn(
             )
     except OSError as error:
         raise ServerError(f"{command[0]} cannot be started: {error.strerror}") from error
+
+
+def launcher(user: ServerUser | None) -> list[str]:
+    """What to put before a command so that it dies with the lab, as `user` if there is one."""
+    uid, gid = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
+    alone = [sys.executable, "-I", "-S"]
+    return [*alone, launch.__file__, str(os.getpid()), str(uid), str(gid)]
 
 
 def _environment(folder: Path, libraries: Path | None) -> dict[str, str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers import launch
+from dbdyno.servers import process
 
 FETCH_S_MAX: Final = 900
 LINES_QUOTED: Final = 8
@@ -90,10 +90,9 @@ def run_client(
     Raises:
         ProvisionError: it failed or took too long; quotes its last lines.
     """
-    launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
     try:
         done = subprocess.run(
-            [*launcher, str(launch.KEEP), str(launch.KEEP), *command],
+            [*process.launcher(None), *command],
             cwd=work,
             env={**os.environ, **(settings or {})},
             capture_output=True,

@@ -11,7 +11,7 @@ dbdyno wrote. Histograms are HDR V2 blobs; they travel beside the JSON, not in i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -48,24 +48,30 @@ class Cell(Noun):
 
     Attributes:
         workload: the workload's label in the plan.
-        threads: load level, connections in a closed loop.
+        threads: connections; alone they are the load level of a closed loop.
         setting: name of the settings bundle; ``default`` where the plan has no axis of settings.
+        rate_per_s: events that fall due in a second whatever the server does; None in a closed
+            loop.
     """
 
     workload: str
     threads: int
     setting: str = "default"
+    rate_per_s: float | None = None
 
     @property
     def key(self) -> str:
         """Stable text that names the cell in stores and reports."""
-        return f"{self.workload}/threads={self.threads}/{self.setting}"
+        rate = "" if self.rate_per_s is None else f"/rate={self.rate_per_s:g}"
+        return f"{self.workload}/threads={self.threads}{rate}/{self.setting}"
 
     @property
     def title(self) -> str:
         """The words of a heading."""
         setting = "" if self.setting == "default" else f", {self.setting}"
-        return f"{self.workload}, {self.threads} thread{'s' if self.threads != 1 else ''}{setting}"
+        rate = "" if self.rate_per_s is None else f"{self.rate_per_s:g}/s over "
+        threads = f"{self.threads} thread{'s' if self.threads != 1 else ''}"
+        return f"{self.workload}, {rate}{threads}{setting}"
 
 
 class Trial(Noun):
@@ -76,6 +82,8 @@ class Trial(Noun):
         block: block number, from 0.
         position: place of this arm (its system with its setting) within the block, from 0.
         system: label of the system.
+        control: what it proves where it is no part of the comparison: ``same`` is the baseline once
+            more, ``planted`` the baseline with a slowdown put in on purpose; empty for all others.
         cell: what is run.
         seed: seed of the request stream; the same for every system of a block (common draws).
     """
@@ -87,11 +95,13 @@ class Trial(Noun):
     system: str
     cell: Cell
     seed: int
+    control: Literal["", "same", "planted"] = ""
 
     @property
     def key(self) -> str:
         """Stable text that names the trial in its run."""
-        return f"{self.block}/{self.system}/{self.cell.key}"
+        control = f"/{self.control}" if self.control else ""
+        return f"{self.block}/{self.system}{control}/{self.cell.key}"
 
 
 class EngineFacts(Noun):

@@ -106,11 +106,18 @@ class DesignPlan(Noun):
 
     Attributes:
         blocks: how often every system runs the whole ladder; 3 is the least that allows a verdict.
+        stop: all blocks are run, or no more than it takes until every cell is decided; then
+            `blocks` is the most, and intervals are wider so that they hold however it ended
+            (method.md 1.b).
+        controls: whether comparisons of five blocks or more measure the baseline against itself
+            and against a slowdown put in on purpose, to prove the instrument.
         margin: ratio difference that matters to the user, 0.02 = 2 %.
         budget_s: time for the whole run; as many blocks as fit into it, `blocks` at most.
     """
 
     blocks: Annotated[int, Field(ge=1, le=1000)] = 5
+    stop: Literal["blocks", "decided"] = "blocks"
+    controls: bool = True
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
     budget_s: Annotated[float, Field(gt=0)] | None = None
 

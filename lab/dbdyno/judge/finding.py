@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from dbdyno.measurement import Cell, Measurement, Noun
+from dbdyno.words import Text
 
 
 class Level(StrEnum):
@@ -32,8 +33,8 @@ class Finding(Noun):
 
     check: str
     level: Level
-    evidence: str
-    advice: str
+    evidence: Text
+    advice: Text
     system: str | None = None
     cell: Cell | None = None
     trial: str | None = None

@@ -27,6 +27,7 @@ from dbdyno.judge.estimate import CONFIDENCE, Estimate
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import Cell, Noun
 from dbdyno.metric import BY_NAME, Better
+from dbdyno.words import Text
 
 BLOCKS_MAX: Final = 1000
 """A plan has no more blocks; a need beyond that is none that can be met."""
@@ -62,7 +63,7 @@ class Verdict(Noun):
     estimate: Estimate
     margin: float
     blocks_needed: int | None
-    reasons: tuple[str, ...]
+    reasons: tuple[Text, ...]
 
 
 def verdict_of(estimate: Estimate, margin: float, findings: Sequence[Finding] = ()) -> Verdict:

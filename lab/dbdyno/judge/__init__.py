@@ -9,12 +9,23 @@ and an imported log is judged by the same rules as a run of our own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from dbdyno.judge import outliers as outlying
+from dbdyno.judge import stability_pairs
 from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.outliers import BadRestarts, Outlier
+from dbdyno.judge.peaks import PeakRatio, peak_ratios
+from dbdyno.judge.scalability import Scalability
+from dbdyno.judge.scalability import scalability as scalability_of
+from dbdyno.judge.stability import Stability
+from dbdyno.judge.stability import stability as stability_of
+from dbdyno.judge.stability_pairs import CountPair, StabilityRatio
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
+from dbdyno.judge.within_run import WithinRun, within_runs
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
 from dbdyno.metric import PRIMARY
@@ -42,12 +53,24 @@ class Judgement(Noun):
         values: every metric of every system and cell that has a sound trial.
         estimates: every metric of every system against the first one of the plan.
         verdicts: about `metric.PRIMARY`, one for each cell and each system but the first.
+        scalability: every ladder of a closed loop; peaks: those of two systems, where both peak.
+        stability: every sound trial; stability_ratios, stability_counts: systems compared by it.
+        outliers, bad_restarts: what lies apart; it stays in all numbers.
+        within_runs: noise within windows and between restarts, for planning.
     """
 
     findings: tuple[Finding, ...]
     values: tuple[SystemValue, ...]
     estimates: tuple[Estimate, ...]
     verdicts: tuple[Verdict, ...]
+    scalability: tuple[Scalability, ...] = ()
+    peaks: tuple[PeakRatio, ...] = ()
+    stability: tuple[Stability, ...] = ()
+    stability_ratios: tuple[StabilityRatio, ...] = ()
+    stability_counts: tuple[CountPair, ...] = ()
+    outliers: tuple[Outlier, ...] = ()
+    bad_restarts: tuple[BadRestarts, ...] = ()
+    within_runs: tuple[WithinRun, ...] = ()
 
     def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
         """That metric of that system in that cell; None without a sound trial."""
@@ -79,7 +102,26 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
             for estimate in compared
             if estimate.metric == PRIMARY.name
         ),
+        **_shape(audited, plan),
     )
+
+
+def _shape(audited: Audit, plan: Plan) -> dict[str, Any]:
+    """What is said beside the verdicts on how systems scale, how evenly they work, what is odd."""
+    sound, margin = audited.sound, plan.design.margin
+    baseline, *systems = (system.label for system in plan.systems)
+    ladders, even = scalability_of(audited, plan), stability_of(sound)
+    per_cell = plan.procedure.restart == "cell"
+    return {
+        "scalability": tuple(ladders),
+        "peaks": tuple(peak_ratios(ladders, baseline)),
+        "stability": tuple(even),
+        "stability_ratios": tuple(stability_pairs.ratios(even, baseline, systems)),
+        "stability_counts": tuple(stability_pairs.counts(even, baseline, systems)),
+        "outliers": tuple(outlying.outliers(sound, margin)),
+        "bad_restarts": tuple(outlying.bad_restarts(sound, margin, per_cell=per_cell)),
+        "within_runs": tuple(within_runs(sound)),
+    }
 
 
 def _cells(measurements: Iterable[Measurement], plan: Plan) -> list[Cell]:

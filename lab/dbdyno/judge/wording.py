@@ -45,9 +45,14 @@ def change_with_interval(estimate: Estimate) -> str | None:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; None without a ratio."""
     if estimate.ratio is None:
         return None
-    if estimate.low is None or estimate.high is None:
-        return change(estimate.ratio)
-    return f"{change(estimate.ratio)} [{_bare(estimate.low)}, {_bare(estimate.high)}]"
+    return change_between(estimate.ratio, estimate.low, estimate.high)
+
+
+def change_between(ratio: float, low: float | None, high: float | None) -> str:
+    """A ratio with its interval, if it has one: "−23.1 % [−25.0, −21.2]"."""
+    if low is None or high is None:
+        return change(ratio)
+    return f"{change(ratio)} [{_bare(low)}, {_bare(high)}]"
 
 
 def _numbers(verdict: Verdict) -> str:

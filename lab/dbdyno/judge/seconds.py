@@ -23,6 +23,9 @@ PERIODS_MIN: Final = 3
 PERIOD_S_MIN: Final = 3
 PERIOD_P_MAX: Final = 0.01
 """How often a series without a rhythm may be said to have one."""
+PERIOD_ALIKE: Final = 0.8
+PERIOD_ALIKE_MIN: Final = 0.25
+"""A peak counts from that share of the greatest peak on, and from that correlation."""
 CORRELATION_RANGE: Final = (-0.5, 0.97)
 EFFECTIVE_MIN: Final = 2.5
 
@@ -70,7 +73,8 @@ def period_s(rates: Rates) -> int | None:
     Neighbouring seconds are alike, so a series swings also where nothing drives it. There is a
     rhythm only where some frequency, seen three times at least, holds more power than such a
     series (an AR(1) process of this ρ1) shows with probability `PERIOD_P_MAX` at any of them. Its
-    length is then the greatest peak of the autocorrelation behind the first fall below 0.
+    length is then the first peak of the autocorrelation, behind its first fall below 0, that is
+    about as high as its greatest: twice a rhythm is as alike as once.
     """
     off = _without_line(rates)
     rho = rho1(off)
@@ -80,7 +84,8 @@ def period_s(rates: Rates) -> int | None:
     below = np.flatnonzero(acf < 0)
     first = max(PERIOD_S_MIN, int(below[0])) if below.size else len(acf)
     tops = [k for k in range(first, len(acf) - 1) if acf[k - 1] < acf[k] >= acf[k + 1]]
-    return max(tops, key=lambda k: float(acf[k])) if tops else None
+    enough = max([PERIOD_ALIKE_MIN, *(PERIOD_ALIKE * acf[tops])])
+    return next((k for k in tops if acf[k] >= enough), None)
 
 
 def _without_line(rates: Rates) -> Rates:

@@ -1,4 +1,4 @@
-"""Every reason not to fit, and not to claim a peak; and how seldom they are wrong (method.md E6)."""
+"""Every reason not to fit or to claim no peak, and how seldom they are wrong (method.md E6)."""
 
 from __future__ import annotations
 

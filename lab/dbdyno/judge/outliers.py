@@ -137,35 +137,40 @@ def apart(logs: Sequence[float], margin: float) -> dict[int, float]:
     """
     if len(logs) < BLOCKS_FEW:
         return {}
-    places = _rosner(np.asarray(logs, dtype=np.float64), (len(logs) - 1) // 2)
+    places = rosner(logs, (len(logs) - 1) // 2)
     rest = [log for place, log in enumerate(logs) if place not in places]
     middle = math.fsum(rest) / len(rest)
     far = {place: logs[place] - middle for place in sorted(places)}
     return {place: off for place, off in far.items() if abs(off) > math.log1p(margin)}
 
 
-def _rosner(values: np.ndarray[tuple[int], np.dtype[np.float64]], most: int) -> set[int]:
-    """The places that the generalised ESD test names, `most` at the most."""
+def rosner(sample: Sequence[float], most: int, chance: float = STEP_CHANCE) -> set[int]:
+    """The places that the generalised ESD test names, `most` at the most.
+
+    Step after step the value furthest from the mean is set apart; the last step at which it was too
+    far for `chance` says how many of them are outliers.
+    """
+    values = np.asarray(sample, dtype=np.float64)
     left = list(range(len(values)))
     taken: list[int] = []
     found = 0
     for step in range(1, most + 1):
-        sample = values[left]
-        sd = float(sample.std(ddof=1))
+        rest = values[left]
+        sd = float(rest.std(ddof=1))
         if sd <= 1e-12:
             break
-        off = np.abs(sample - sample.mean())
+        off = np.abs(rest - rest.mean())
         worst = int(off.argmax())
-        if float(off[worst]) / sd > _critical(len(values), step):
+        if float(off[worst]) / sd > _critical(len(values), step, chance):
             found = step
         taken.append(left.pop(worst))
     return set(taken[:found])
 
 
-def _critical(count: int, step: int) -> float:
-    """Rosner's λ of the step: what the greatest deviate of so many exceeds in 2.5 % of samples."""
+def _critical(count: int, step: int, chance: float) -> float:
+    """Rosner's λ of the step: what the greatest deviate of so many exceeds by that chance."""
     left = count - step + 1
-    t = float(stats.t.ppf(1 - STEP_CHANCE / (2 * left), left - 2))
+    t = float(stats.t.ppf(1 - chance / (2 * left), left - 2))
     return (left - 1) * t / math.sqrt((left - 2 + t * t) * left)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.judge.made_ladders import FLAT, LEVELS, PEAK_THREADS, PEAKING, law, noisy
 
 from dbdyno.judge import usl, usl_refusals
-from dbdyno.judge.estimate import t_interval
+from dbdyno.judge.sequential import FIXED, interval
 from dbdyno.judge.usl_refusals import Refusal
 
 THREADS = np.array(LEVELS, dtype=float)
@@ -19,7 +19,9 @@ EXPERIMENTS = 400
 def refusal(levels, rates):
     """What is refused of these blocks' rates; None for a peak."""
     laws = usl.fit(levels, rates)
-    refused = usl_refusals.of_law(levels, rates, laws) or usl_refusals.of_peak(levels, laws)
+    refused = usl_refusals.of_law(levels, rates, laws, FIXED) or usl_refusals.of_peak(
+        levels, laws, FIXED
+    )
     return refused and refused.refusal
 
 
@@ -50,14 +52,14 @@ def test_a_ladder_that_ends_before_its_peak_does_not_name_one():
     short = LEVELS[:6]
     rates = blocks(PEAKING, levels=short)
     laws = usl.fit(short, rates)
-    refused = usl_refusals.of_peak(short, laws)
+    refused = usl_refusals.of_peak(short, laws, FIXED)
     assert refused.refusal is Refusal.PEAK_NOT_REACHED
     assert refused.why == "peak not reached: it lies beyond 32 threads"
 
 
 def test_a_ladder_without_a_peak_says_up_to_where():
     rates = blocks(FLAT)
-    refused = usl_refusals.of_peak(LEVELS, usl.fit(LEVELS, rates))
+    refused = usl_refusals.of_peak(LEVELS, usl.fit(LEVELS, rates), FIXED)
     assert refused == (Refusal.NO_PEAK, "no peak up to 128 threads")
 
 
@@ -71,7 +73,7 @@ def test_throughput_that_only_falls_has_its_peak_below_the_ladder():
 def test_threads_that_do_more_in_company_are_not_fitted():
     rates = law(THREADS, -0.03, 0.002) * blocks(PEAKING) / law(THREADS, *PEAKING)
     laws = usl.fit(LEVELS, rates)
-    refused = usl_refusals.of_law(LEVELS, rates, laws)
+    refused = usl_refusals.of_law(LEVELS, rates, laws, FIXED)
     assert refused.refusal is Refusal.SUPER_LINEAR
     assert refused.why.startswith("super-linear: at 8 threads each does +")
 
@@ -79,7 +81,7 @@ def test_threads_that_do_more_in_company_are_not_fitted():
 def test_a_cliff_is_no_law():
     rates = blocks(FLAT)
     rates[:, -2:] *= 0.6
-    refused = usl_refusals.of_law(LEVELS, rates, usl.fit(LEVELS, rates))
+    refused = usl_refusals.of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
     assert refused.refusal is Refusal.LACK_OF_FIT
     assert "limit 5%" in refused.why
 
@@ -103,7 +105,7 @@ def simulated(truth, count):
 @pytest.mark.parametrize("count", [3, 5, 8])
 def test_the_interval_of_a_peak_covers_it(count):
     rates = noisy(LEVELS, PEAKING, (4000, count), np.random.default_rng(count))
-    found = t_interval(np.log(usl.peaks(usl.fit(LEVELS, rates))))
+    found = interval(np.log(usl.peaks(usl.fit(LEVELS, rates))), FIXED)
     covered = np.abs(found.mean - np.log(PEAK_THREADS)) <= found.half
     assert 0.93 <= covered.mean() <= 0.97
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dbdyno.judge.scalability import Scalability
 from dbdyno.judge.typical import Typical, typical_of_logs
 from dbdyno.measurement import Noun
+from dbdyno.plan import DesignPlan
 
 
 class PeakRatio(Noun):
@@ -25,7 +26,7 @@ class PeakRatio(Noun):
     per_s: Typical
 
 
-def peak_ratios(found: Sequence[Scalability], baseline: str) -> list[PeakRatio]:
+def peak_ratios(found: Sequence[Scalability], baseline: str, design: DesignPlan) -> list[PeakRatio]:
     """Peaks against the baseline's, wherever both have one."""
     of_baseline = {(s.workload, s.setting): s for s in found if s.system == baseline and s.peak}
     made = []
@@ -34,7 +35,7 @@ def peak_ratios(found: Sequence[Scalability], baseline: str) -> list[PeakRatio]:
         if base is None or other.peak is None or other.system == baseline:
             continue
         threads, per_s = _log_ratios(base, other)
-        at, high = typical_of_logs(threads), typical_of_logs(per_s)
+        at, high = typical_of_logs(threads, design), typical_of_logs(per_s, design)
         if at and high:
             made.append(
                 PeakRatio(

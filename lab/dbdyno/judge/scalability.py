@@ -19,7 +19,7 @@ from dbdyno.judge.usl import Laws, Numbers
 from dbdyno.judge.usl_refusals import Refusal
 from dbdyno.measurement import Cell, Noun
 from dbdyno.metric import PRIMARY
-from dbdyno.plan import Plan, cells
+from dbdyno.plan import DesignPlan, Plan, cells
 from dbdyno.words import Text
 
 CURVE_POINTS: Final = 33
@@ -121,6 +121,7 @@ def scalability(audited: Audit, plan: Plan) -> list[Scalability]:
             by_block,
             planned.get(ladder, set()),
             _client_bound(audited, ladder, system),
+            plan.design,
         )
         for (ladder, system), by_block in rates.items()
     ]
@@ -150,64 +151,65 @@ def _scalability(
     by_block: Mapping[int, Mapping[int, float]],
     planned: set[int],
     client_bound: Sequence[int],
+    design: DesignPlan,
 ) -> Scalability:
     levels = sorted(planned.union(*by_block.values()))
     whole = [block for block in sorted(by_block) if len(by_block[block]) == len(levels)]
-    points = tuple(_points(levels, by_block.values()))
+    points = tuple(_points(levels, by_block.values(), design))
     made = Scalability(workload=ladder[0], setting=ladder[1], system=system, points=points)
     refused = usl_refusals.of_ladder(levels, len(by_block), len(whole), client_bound)
     if refused:
         return made.model_copy(update=refused._asdict())
     rates = np.array([[by_block[block][level] for level in levels] for block in whole])
     laws = usl.fit(levels, rates)
-    if refused := usl_refusals.of_law(levels, rates, laws):
+    if refused := usl_refusals.of_law(levels, rates, laws, design):
         return made.model_copy(update=refused._asdict())
     off = usl_refusals.residuals(levels, rates, laws).mean(axis=0).tolist()
     fitted = {
         "points": tuple(p.model_copy(update={"off": o}) for p, o in zip(points, off, strict=True)),
-        "law": _law(levels, whole, laws),
+        "law": _law(levels, whole, laws, design),
     }
-    if refused := usl_refusals.of_peak(levels, laws):
+    if refused := usl_refusals.of_peak(levels, laws, design):
         return made.model_copy(update={**fitted, **refused._asdict()})
-    return made.model_copy(update={**fitted, "peak": _peak(laws)})
+    return made.model_copy(update={**fitted, "peak": _peak(laws, design)})
 
 
 def _points(
-    levels: Iterable[int], by_block: Iterable[Mapping[int, float]]
+    levels: Iterable[int], by_block: Iterable[Mapping[int, float]], design: DesignPlan
 ) -> Iterable[LadderPoint]:
     blocks = list(by_block)
     for level in levels:
         logs = [float(np.log(rates[level])) for rates in blocks if level in rates]
-        if found := typical_of_logs(logs):
+        if found := typical_of_logs(logs, design):
             yield LadderPoint(threads=level, per_s=found)
 
 
-def _law(levels: Sequence[int], blocks: Sequence[int], laws: Laws) -> Law:
+def _law(levels: Sequence[int], blocks: Sequence[int], laws: Laws, design: DesignPlan) -> Law:
     """The fits of at least three blocks as one."""
-    of_one = typical_of_logs(np.log(laws.per_s_of_one).tolist())
-    sigma, kappa = (typical(part.tolist()) for part in (laws.sigma, laws.kappa))
+    of_one = typical_of_logs(np.log(laws.per_s_of_one).tolist(), design)
+    sigma, kappa = (typical(part.tolist(), design) for part in (laws.sigma, laws.kappa))
     if of_one is None or sigma is None or kappa is None:
         raise ValueError("a law wants blocks")
     return Law(
         per_s_of_one=of_one,
         sigma=sigma,
         kappa=kappa,
-        curve=tuple(_curve(levels, laws)),
+        curve=tuple(_curve(levels, laws, design)),
         blocks=tuple(_block_law(block, place, laws) for place, block in enumerate(blocks)),
     )
 
 
-def _curve(levels: Sequence[int], laws: Laws) -> Iterable[CurvePoint]:
+def _curve(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Iterable[CurvePoint]:
     at = np.geomspace(levels[0], levels[-1], CURVE_POINTS)
     for threads, logs in zip(at.tolist(), np.log(usl.throughput(laws, at)).T, strict=True):
-        found = typical_of_logs(logs.tolist())
+        found = typical_of_logs(logs.tolist(), design)
         if found and found.low is not None and found.high is not None:
             yield CurvePoint(threads=threads, per_s=found.value, low=found.low, high=found.high)
 
 
-def _peak(laws: Laws) -> Peak:
+def _peak(laws: Laws, design: DesignPlan) -> Peak:
     threads, per_s = _peaks_of(laws)
-    at, high = (typical_of_logs(np.log(part).tolist()) for part in (threads, per_s))
+    at, high = (typical_of_logs(np.log(part).tolist(), design) for part in (threads, per_s))
     if at is None or high is None:
         raise ValueError("a peak wants blocks")
     return Peak(threads=at, per_s=high)

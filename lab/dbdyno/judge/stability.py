@@ -112,7 +112,7 @@ class Stability(Noun):
 
 def stability(sound: Iterable[Sound]) -> list[Stability]:
     """Every sound trial that has seconds, in the order of trials."""
-    return [_of(one) for one in sound if whole_seconds(one.measurement)]
+    return [_of(one) for one in sound if whole_seconds(one.condensed)]
 
 
 def dips_of(seconds: Sequence[Interval], rates: Rates) -> list[Dip]:
@@ -148,7 +148,7 @@ def jitter_of(rates: Rates) -> float | None:
 
 
 def _of(one: Sound) -> Stability:
-    measurement, trial = one.measurement, one.trial
+    measurement, trial = one.condensed, one.trial
     seconds, rates = whole_seconds(measurement), rates_of(measurement)
     median = float(np.median(rates))
     long_enough = len(rates) >= SECONDS_MIN

@@ -18,6 +18,7 @@ import numpy as np
 from dbdyno.judge.stability import Stability
 from dbdyno.judge.typical import Typical, typical_of_logs
 from dbdyno.measurement import Cell, Noun
+from dbdyno.plan import DesignPlan
 
 Number = TypeVar("Number", int, float)
 
@@ -74,7 +75,7 @@ class CountPair(Noun):
 
 
 def ratios(
-    found: Iterable[Stability], baseline: str, systems: Sequence[str]
+    found: Iterable[Stability], baseline: str, systems: Sequence[str], design: DesignPlan
 ) -> list[StabilityRatio]:
     """Every measure of every system against the baseline, by cells."""
     made = []
@@ -82,8 +83,8 @@ def ratios(
     for cell, system, measure in product(_cells(by_place), systems, MEASURES):
         pairs = _pairs(by_place, cell, baseline, system, MEASURES[measure])
         logs = [(math.log(a), math.log(b)) for a, b in pairs if a > 0 and b > 0]
-        below, above = (typical_of_logs(side) for side in _sides(logs))
-        ratio = typical_of_logs([b - a for a, b in logs])
+        below, above = (typical_of_logs(side, design) for side in _sides(logs))
+        ratio = typical_of_logs([b - a for a, b in logs], design)
         if below and above and ratio:
             made.append(
                 StabilityRatio(

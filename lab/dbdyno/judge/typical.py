@@ -1,7 +1,8 @@
 """A typical value of several blocks with the interval that their number allows.
 
 What is judged beside throughput (a peak, a jitter, a ratio of them) is one number a block, as
-throughput is, and gets its interval by the same rule (method.md 1.b). Positive numbers are taken
+throughput is, and gets its interval by the same rule: as wide as the way to stop asks for
+(method.md 1.b). Positive numbers are taken
 by their logarithms, so that a half and a double are equally far; their mean is then geometric.
 """
 
@@ -11,8 +12,9 @@ import math
 from collections.abc import Sequence
 
 from dbdyno.judge.checks_design import BLOCKS_MIN
-from dbdyno.judge.estimate import t_interval
+from dbdyno.judge.sequential import interval
 from dbdyno.measurement import Noun
+from dbdyno.plan import DesignPlan
 
 
 class Typical(Noun):
@@ -30,20 +32,20 @@ class Typical(Noun):
     blocks: int
 
 
-def typical(values: Sequence[float]) -> Typical | None:
+def typical(values: Sequence[float], design: DesignPlan) -> Typical | None:
     """The arithmetic mean, for shares and differences that may be zero; None without a value."""
     if not values:
         return None
     mean = math.fsum(values) / len(values)
     if len(values) < BLOCKS_MIN:
         return Typical(value=mean, low=None, high=None, blocks=len(values))
-    half = float(t_interval(values).half)
+    half = float(interval(values, design).half)
     return Typical(value=mean, low=mean - half, high=mean + half, blocks=len(values))
 
 
-def typical_of_logs(logs: Sequence[float]) -> Typical | None:
+def typical_of_logs(logs: Sequence[float], design: DesignPlan) -> Typical | None:
     """The geometric mean of numbers given by their natural logarithms; None without one."""
-    found = typical(logs)
+    found = typical(logs, design)
     if found is None:
         return None
     return Typical(

@@ -18,6 +18,7 @@ from dbdyno.judge import usl
 from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.judge.typical import typical
 from dbdyno.judge.usl import Laws, Numbers
+from dbdyno.plan import DesignPlan
 from dbdyno.words import Text, listed, say
 
 LEVELS_MIN: Final = 5
@@ -76,14 +77,14 @@ def of_ladder(
     return None
 
 
-def of_law(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused | None:
+def of_law(levels: Sequence[int], rates: Numbers, laws: Laws, design: DesignPlan) -> Refused | None:
     """Why the law does not describe these rates of blocks (first axis) at levels (last axis)."""
-    return _super_linear(levels, rates) or _lack_of_fit(levels, rates, laws)
+    return _super_linear(levels, rates, design) or _lack_of_fit(levels, rates, laws)
 
 
-def of_peak(levels: Sequence[int], laws: Laws) -> Refused | None:
+def of_peak(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Refused | None:
     """Why the law's peak is not a peak of the server."""
-    kappa = typical(laws.kappa.tolist())
+    kappa = typical(laws.kappa.tolist(), design)
     most = levels[-1]
     flat = int((laws.kappa == 0).sum())
     if kappa is None or kappa.low is None or flat or kappa.low <= 0:
@@ -121,9 +122,9 @@ def lack_of_fit(off: Numbers) -> float:
     return float(stats.f.sf(lack / pure, between, within))
 
 
-def _super_linear(levels: Sequence[int], rates: Numbers) -> Refused | None:
+def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> Refused | None:
     """Whether a thread does more in company than alone, which contention cannot explain."""
-    contention = typical(usl.contention_unbounded(levels, rates).tolist())
+    contention = typical(usl.contention_unbounded(levels, rates).tolist(), design)
     each = np.exp(np.log(rates / np.asarray(levels)).mean(axis=0))
     best = int(each.argmax())
     if contention is None or contention.high is None or contention.high >= 0 or best == 0:

@@ -56,7 +56,7 @@ def within_runs(sound: Iterable[Sound]) -> list[WithinRun]:
     """Every system and cell with three trials of ten seconds or more, in the order of trials."""
     groups: dict[tuple[Cell, str], list[Measurement]] = {}
     for one in sound:
-        groups.setdefault((one.trial.cell, one.trial.system), []).append(one.measurement)
+        groups.setdefault((one.trial.cell, one.trial.system), []).append(one.condensed)
     made = (_of(cell, system, trials) for (cell, system), trials in groups.items())
     return [one for one in made if one is not None]
 

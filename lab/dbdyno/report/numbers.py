@@ -62,7 +62,7 @@ def change_with_interval(estimate: Estimate | None) -> str:
 
 def ratio_with_interval(ratio: Typical) -> str:
     """A ratio of blocks as the change it means, with its interval: "−23.1 % [−25.0, −21.2]"."""
-    return wording.change_between(ratio.value, ratio.low, ratio.high)
+    return wording.interval_text(ratio.value, ratio.low, ratio.high) or NONE
 
 
 def typical_value(found: Typical | None, decimals_max: int = 2) -> str:

@@ -32,7 +32,8 @@ class WithinRun(Noun):
         restart_sd: what blocks differ by beyond that, as a share; 0 if it does not show. The
             machine's drift is in it.
         overhead_s: what a trial costs besides its window: procedure and warm-up (mean).
-        window_s_best: T*; None where restarts do not show, so that longer windows are best.
+        window_s_best: T*; None where one of both kinds does not show. Without differences between
+            restarts longer windows are better however long they are.
     """
 
     cell: Cell
@@ -79,6 +80,8 @@ def _of(cell: Cell, system: str, trials: Sequence[Measurement]) -> WithinRun | N
     restart = max(0.0, between - within)
     window_s = float(np.median([m.window_s for m, _ in usable]))
     overhead_s = float(np.mean([_overhead_s(m) for m, _ in usable]))
+    known = restart > 0 and within > 0
+    best = math.sqrt(overhead_s * within * window_s / restart) if known else None
     return WithinRun(
         cell=cell,
         system=system,
@@ -89,7 +92,7 @@ def _of(cell: Cell, system: str, trials: Sequence[Measurement]) -> WithinRun | N
         within_sd=math.sqrt(within),
         restart_sd=math.sqrt(restart),
         overhead_s=overhead_s,
-        window_s_best=math.sqrt(overhead_s * within * window_s / restart) if restart else None,
+        window_s_best=best,
     )
 
 

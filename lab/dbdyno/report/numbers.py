@@ -43,11 +43,14 @@ def count(value: int, what: str) -> str:
 
 def metric_value(value: SystemValue | None, metric: Metric) -> str:
     """A table's cell for one system: a number, "not enough requests", or a dash if unseen."""
+    return NONE if value is None else measured_value(value.value, metric)
+
+
+def measured_value(value: float | None, metric: Metric) -> str:
+    """One measurement's value, or as `metric_value` says why there is none."""
     if value is None:
-        return NONE
-    if value.value is None:
         return TOO_FEW if metric.quantile is not None else NONE
-    return number(value.value, metric.decimals)
+    return number(value, metric.decimals)
 
 
 def change(ratio: float | None) -> str:

@@ -18,17 +18,18 @@ from dbdyno.words import Text, say
 
 HEADING: Final = say("Outlying runs and noise")
 RULE: Final = say(
-    "Outlying runs are listed and stay in every number. A run is one whose throughput differs from "
-    "that system's others in the same cell by the generalised extreme Studentised deviate (Rosner "
-    "1983, 5 % false alarms) and by more than the margin; fewer than {least} runs name none.",
+    "Outlying runs are named here and stay in every number: those whose throughput lies apart from"
+    " the same system's other runs of the cell (generalised extreme Studentised deviate, Rosner"
+    " 1983, about 5 % false alarms) by more than the margin. It takes {least} runs to name one.",
     least=BLOCKS_FEW,
 )
 NOISE: Final = say(
-    "Where noise comes from, for planning: intervals of verdicts are made of blocks and never of "
-    "seconds. A window is worth so many independent seconds; the scatter between restarts is what "
-    "remains beyond the scatter within windows, the machine's drift included. Windows longer than "
-    "the best length buy less than more blocks do."
+    "The table is for planning; verdicts rest on blocks and never on seconds. Seconds are alike,"
+    " so a window is worth fewer independent ones than it has. What differs between restarts is"
+    " what is left beyond the scatter within windows, the machine's drift included. Windows longer"
+    " than the best length buy less than more blocks do."
 )
+LONGER: Final = say("the longer the better")
 
 
 def outliers(judgement: Judgement) -> Section:
@@ -104,8 +105,14 @@ def _noise(found: Sequence[WithinRun]) -> Table:
             percentage(one.within_sd),
             percentage(one.restart_sd),
             number(one.variance_ratio, 1),
-            NONE if one.window_s_best is None else number(one.window_s_best, 0),
+            _window(one),
         )
         for one in found
     )
     return Table(say("Noise within windows and between restarts"), columns, rows)
+
+
+def _window(one: WithinRun) -> str:
+    if one.window_s_best is not None:
+        return str(max(1, round(one.window_s_best)))
+    return NONE if one.within_sd == 0 else LONGER

@@ -16,22 +16,30 @@ from dbdyno.judge.stability import Stability
 from dbdyno.judge.stability_pairs import DIPS, JITTER, STALLS, TAIL, CountPair
 from dbdyno.measurement import Cell
 from dbdyno.report.numbers import NONE, TOO_FEW, number, percentage, ratio_with_interval
-from dbdyno.report.parts import Column, Paragraph, Section, Table
+from dbdyno.report.parts import Column, Items, Paragraph, Section, Table
 from dbdyno.words import say
 
 HEADING: Final = say("Stability")
-EXPLAINED: Final = say(
-    "Of every run's window: jitter is the scatter of a second about its eleven neighbours; a slow "
-    "second is below 80 % of the window's median rate, a dip is seconds in a row below 70 %, and "
-    "recovery lasts until 95 % are reached again; a stall is 0.2 s or more in which transactions "
-    "ran and no statement was answered. Jitter, slow seconds, tail (p99 over p50) and ρ1 (how alike"
-    " neighbouring seconds are) are medians of the runs; dips and stalls are all of them together."
-    " A rhythm is one that runs showed three times at least and beyond chance: its median length."
+EXPLAINED: Final = (
+    say(
+        "Jitter: how far a second lies from the running median of eleven, as a share of the"
+        " window's median rate; the median of the runs, as are slow seconds, p99 / p50 and ρ1."
+    ),
+    say("Slow seconds: the share of seconds below 80 % of the window's median rate."),
+    say(
+        "Dips: seconds in a row below 70 % of it; recovery lasts from a dip's begin until 95 % are"
+        " reached again. Of all runs together, as are stalls."
+    ),
+    say("Stalls: 0.2 s or more in which transactions ran and no statement was answered."),
+    say(
+        "ρ1: how alike neighbouring seconds are, from 0 to 1. Rhythm: seconds after which a run"
+        " repeats itself, where it did so three times at least and beyond chance."
+    ),
 )
 COMPARED: Final = say(
-    "Ratios are within blocks with their 95 % intervals, above 0 is less even. Counts are compared "
-    "by turning the signs of the blocks' differences round (p is how likely chance does as much); "
-    "below six blocks no p can be small."
+    "Changes are of ratios within blocks, with 95 % intervals; more is less even. Counts are the"
+    " system's against the baseline's; p is how likely chance alone turns the signs of the blocks'"
+    " differences so (below six blocks it cannot be small)."
 )
 
 
@@ -48,8 +56,8 @@ def stability(judgement: Judgement) -> Section:
     own = Table(say("How evenly each system worked"), _COLUMNS, rows)
     differences = _differences(judgement)
     if not differences.rows:
-        return Section(HEADING, (Paragraph(EXPLAINED), own))
-    return Section(HEADING, (Paragraph(EXPLAINED), own, Paragraph(COMPARED), differences))
+        return Section(HEADING, (Items(EXPLAINED), own))
+    return Section(HEADING, (Items(EXPLAINED), own, Paragraph(COMPARED), differences))
 
 
 _COLUMNS: Final = (

@@ -20,7 +20,7 @@ def test_an_outlying_run_is_named_and_its_restart_counted() -> None:
     items = sections_outliers.outliers(judged).parts[1]
     assert isinstance(items, Items)
     assert items.items == (
-        "mysql:5.7.22, oltp_read_write, 8 threads, block 4: −30.0 % against its other 5 runs.",
+        "mysql:5.7.22, oltp_read_write, 8 threads, block 4: TPS −30.0 % against its other 5 runs.",
         "mysql:5.7.22: bad restarts 1 of 6; up to 58.2 % of its restarts are not excluded.",
     )
     assert judged.value(made[0].trial.cell, A, "transactions_per_s").blocks == 6  # none dropped

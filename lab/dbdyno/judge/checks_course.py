@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.judge.seconds import whole_seconds
 from dbdyno.measurement import Interval, Measurement
 from dbdyno.plan import Plan
 
@@ -112,7 +113,7 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
     Windows below a minute are cut into six batches, which are the least for a line; they cry
     wolf a little more often. The difference of the window's halves is said beside it.
     """
-    rates = np.array([i.events / (i.end_s - i.start_s) for i in _whole_seconds(measurement)])
+    rates = np.array([i.events / (i.end_s - i.start_s) for i in whole_seconds(measurement)])
     batch_s = min(BATCH_S, len(rates) // BATCHES_MIN)
     if batch_s < BATCH_S_MIN:
         return None
@@ -132,7 +133,3 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
         f"first {halves:+.1%}",
         "warm up for longer; if it falls, look for growing data or a filling log",
     )
-
-
-def _whole_seconds(measurement: Measurement) -> list[Interval]:
-    return [i for i in measurement.measured if 0.5 < i.end_s - i.start_s < 1.5]

@@ -14,6 +14,8 @@ from dbdyno.judge.scalability import Scalability, scalability
 from dbdyno.judge.stability import Stability, stability
 from dbdyno.judge.stability_pairs import CountPair, StabilityRatio, counts, ratios
 from dbdyno.judge.within_run import WithinRun, within_runs
+from dbdyno.measurement import Cell
+from dbdyno.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.plan import Plan
 
 
@@ -30,6 +32,11 @@ class Shape(TypedDict):
     within_runs: tuple[WithinRun, ...]
 
 
+def metric_of(cell: Cell) -> Metric:
+    """Throughput; at a fixed rate all do the same number of requests, and latency tells."""
+    return PRIMARY if cell.rate_per_s is None else BY_NAME["latency_ms_p99"]
+
+
 def shape(audited: Audit, plan: Plan) -> Shape:
     """All of it for one run; the plan's first system is the baseline."""
     sound, design = audited.sound, plan.design
@@ -42,7 +49,7 @@ def shape(audited: Audit, plan: Plan) -> Shape:
         stability=tuple(even),
         stability_ratios=tuple(ratios(even, baseline, systems, design)),
         stability_counts=tuple(counts(even, baseline, systems)),
-        outliers=tuple(outliers(sound, design.margin)),
-        bad_restarts=tuple(bad_restarts(sound, design.margin, per_cell=per_cell)),
+        outliers=tuple(outliers(sound, design.margin, metric_of)),
+        bad_restarts=tuple(bad_restarts(sound, design.margin, metric_of, per_cell=per_cell)),
         within_runs=tuple(within_runs(sound)),
     )

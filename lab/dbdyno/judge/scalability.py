@@ -164,7 +164,9 @@ def _scalability(
     whole = [block for block in sorted(by_block) if len(by_block[block]) == len(levels)]
     points = tuple(_points(levels, by_block.values(), design))
     made = Scalability(workload=ladder[0], setting=ladder[1], system=system, points=points)
-    refused = usl_refusals.of_ladder(levels, len(by_block), len(whole), client_bound)
+    blocks = by_block.values()
+    missing = [level for level in levels if any(level not in rates for rates in blocks)]
+    refused = usl_refusals.of_ladder(levels, len(blocks), len(whole), missing, client_bound)
     if refused:
         return made.model_copy(update=refused._asdict())
     rates = np.array([[by_block[block][level] for level in levels] for block in whole])

@@ -51,12 +51,17 @@ class Refused(NamedTuple):
 
 
 def of_ladder(
-    levels: Sequence[int], blocks: int, whole: int, client_bound: Sequence[int]
+    levels: Sequence[int],
+    blocks: int,
+    whole: int,
+    missing: Sequence[int],
+    client_bound: Sequence[int],
 ) -> Refused | None:
     """Why these trials are no ladder to fit.
 
     Args:
         blocks: that have a sound trial at some level; whole: those that have one at every level.
+        missing: levels that have none in some block.
         client_bound: levels at which the generator was the limit in any block; the blocks in which
             it was not are no fair choice.
     """
@@ -74,6 +79,9 @@ def of_ladder(
             blocks=blocks,
             least=BLOCKS_MIN,
         )
+        if missing:
+            named = listed([str(level) for level in missing])
+            why = say("{why} (some have none at {levels} threads)", why=why, levels=named)
         return Refused(Refusal.FEW_BLOCKS, why)
     return None
 

@@ -16,6 +16,7 @@ GOOD = CompareOptions(
     workloads=("oltp_read_write",),
     threads="1, 8",
     blocks="3",
+    controls=True,
     tables="4",
     table_size="50000",
     warmup="3",

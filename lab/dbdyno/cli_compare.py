@@ -44,6 +44,7 @@ class CompareOptions:
     workloads: tuple[str, ...]
     threads: str
     blocks: str
+    controls: bool
     tables: str
     table_size: str
     warmup: str
@@ -76,7 +77,11 @@ def read(
         "dataset": {"tables": options.tables, "rows": options.table_size},
         "load": {"threads": [level.strip() for level in options.threads.split(",")]},
         "trial": {"warmup_s": options.warmup, "window_s": options.window},
-        "design": {"blocks": options.blocks, "margin": options.margin},
+        "design": {
+            "blocks": options.blocks,
+            "margin": options.margin,
+            "controls": options.controls,
+        },
         "distribution": {"name": options.distribution},
         "procedure": {"restart": options.restart, "prepared_statements": options.prepared},
         "seed": options.seed,

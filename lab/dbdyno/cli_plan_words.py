@@ -17,6 +17,7 @@ from dbdyno.errors import UsageError
 from dbdyno.judge import power
 from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.plan import Plan, cells
+from dbdyno.plan_controls import KINDS, control_cell
 from dbdyno.plan_settings import OptionValue, axes, setting_names
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.progress import duration
@@ -104,15 +105,21 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
     fit = in_budget(plan, fitted)
     return [
         *_row("cells", f"{len(cells(plan))} = {' × '.join(shape)}"),
-        *_row(
-            "trials", f"{len(trials)} = {blocks} × {_count(len(plan.systems), 'system')} × cells"
-        ),
+        *_row("trials", f"{len(trials)} = {_trials(fitted, blocks)}"),
         *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
         *_row("starts", *_starts(fitted)),
         *_row("time", f"about {duration(bench.seconds_expected(fitted))}, downloads not counted"),
         *_row("disk", f"about {bench.bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
         *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
     ]
+
+
+def _trials(plan: Plan, blocks: str) -> str:
+    compared = f"{blocks} × {_count(len(plan.systems), 'system')} × cells"
+    cell = control_cell(plan)
+    if cell is None:
+        return compared
+    return f"{compared} + {_count(plan.design.blocks * len(KINDS), 'control')} ({cell.title})"
 
 
 def _starts(plan: Plan) -> list[str]:

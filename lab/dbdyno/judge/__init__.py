@@ -9,22 +9,28 @@ and an imported log is judged by the same rules as a run of our own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
+from dbdyno.judge.controls import apart, proved
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.ledger import Ledger, ledger_of, out_of_calibration
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
+from dbdyno.measurement_control import ControlOutcome
 from dbdyno.metric import PRIMARY
 from dbdyno.plan import Plan, cells
 
 __all__ = [
     "Audit",
+    "ControlOutcome",
     "Estimate",
     "Finding",
     "Judgement",
+    "Ledger",
     "Level",
     "Sound",
     "SystemValue",
@@ -42,12 +48,16 @@ class Judgement(Noun):
         values: every metric of every system and cell that has a sound trial.
         estimates: every metric of every system against the first one of the plan.
         verdicts: about `metric.PRIMARY`, one for each cell and each system but the first.
+        controls: what the run's control trials came to, which are in nothing else here.
+        ledger: the same counted over all complete runs of the workspace.
     """
 
     findings: tuple[Finding, ...]
     values: tuple[SystemValue, ...]
     estimates: tuple[Estimate, ...]
     verdicts: tuple[Verdict, ...]
+    controls: tuple[ControlOutcome, ...] = ()
+    ledger: Ledger = Ledger()
 
     def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
         """That metric of that system in that cell; None without a sound trial."""
@@ -60,18 +70,27 @@ class Judgement(Noun):
         return next((e for e in self.estimates if (e.cell, e.system, e.metric) == wanted), None)
 
 
-def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
+def judge(
+    measurements: Sequence[Measurement], plan: Plan, earlier: Iterable[ControlOutcome] = ()
+) -> Judgement:
     """Audits the measurements, estimates with those that are sound, and puts it into words.
 
     The plan's first system is the baseline. With one system there are values but no verdicts.
+
+    Args:
+        earlier: what the controls of the workspace's other runs came to.
     """
+    measurements, controls = apart(measurements)
+    checked = proved(measurements, controls, plan)
+    ledger = ledger_of([*earlier, *checked.outcomes])
     audited = audit_of(measurements, plan)
+    audited = replace(audited, findings=(*audited.findings, *out_of_calibration(ledger)))
     baseline, *systems = (system.label for system in plan.systems)
     judged = _cells(measurements, plan)
     compared = estimates(audited.sound, judged, baseline, systems)
     counted = {one.trial.key for one in audited.sound}
     return Judgement(
-        findings=audited.findings,
+        findings=(*audited.findings, *checked.findings),
         values=tuple(system_values(audited.sound, judged)),
         estimates=tuple(compared),
         verdicts=tuple(
@@ -79,6 +98,8 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
             for estimate in compared
             if estimate.metric == PRIMARY.name
         ),
+        controls=checked.outcomes,
+        ledger=ledger,
     )
 
 

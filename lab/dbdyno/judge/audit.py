@@ -28,6 +28,7 @@ from dbdyno.judge import (
     checks_promises,
     checks_replication,
     checks_settings,
+    ledger,
 )
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import EVENT, Measurement, Phase, Trial
@@ -74,7 +75,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_design.incomplete_run,
     checks_design.few_blocks,
     checks_design.short_window,
-    checks_design.no_control,
+    checks_design.controls_declined,
     checks_promises.unequal_durability,
     checks_promises.unequal_memory,
     checks_control.uncontrolled_server,
@@ -82,8 +83,8 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_settings.changed_versions,
 )
 
-CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS)
-"""Every check, in the order in which a trial meets them."""
+CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS, ledger.out_of_calibration)
+"""Every check, in the order in which a trial meets them; the last one looks at the workspace."""
 
 _TOKEN: Final = object()
 

@@ -24,8 +24,9 @@ def test_the_allowed_numbers_are_those_of_the_method(total: int, most: int) -> N
 
 def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
     found = share_of(3, 60)
-    # R: binom.test(3, 60)$conf.int
-    assert (found.low, found.high) == pytest.approx((0.01042518, 0.13925353), abs=1e-6)
+    # Its ends are the shares at which so many or more, so many or fewer, are seen in 2.5 %.
+    assert stats.binom.sf(2, 60, found.low) == pytest.approx(0.025)
+    assert stats.binom.cdf(3, 60, found.high) == pytest.approx(0.025)
     none, all_ = share_of(0, 10), share_of(10, 10)
     assert (none.low, none.high) == pytest.approx((0, 0.3084971), abs=1e-6)
     assert (all_.low, all_.high) == pytest.approx((0.6915029, 1), abs=1e-6)

@@ -92,7 +92,11 @@ impl Meeting {
     /// Of so many threads.
     #[must_use]
     pub fn new(threads: usize) -> Self {
-        Self { threads: threads as u64, arrived: AtomicU64::new(0), resume_ns: [const { AtomicU64::new(0) }; 2] }
+        Self {
+            threads: threads as u64,
+            arrived: AtomicU64::new(0),
+            resume_ns: [const { AtomicU64::new(0) }; 2],
+        }
     }
 
     /// A thread has nothing in flight at `now_ns` in standstill `number`, from 1; once each.

@@ -54,7 +54,8 @@ fn a_closed_loop_loses_its_share_of_the_time_whatever_the_threads() {
 fn two_percent_are_two_percent() {
     let server = answering_in(2);
     let spec = json!({"standstill": {"share": 0.02, "period_s": 1}});
-    let ratio = busy(&planted(&server, spec)) / busy(&planted(&server, json!({"standstill": null})));
+    let ratio =
+        busy(&planted(&server, spec)) / busy(&planted(&server, json!({"standstill": null})));
     assert!((ratio - 0.98).abs() < 0.003, "{ratio}");
 }
 
@@ -66,7 +67,8 @@ fn a_standstill_is_no_stall_and_no_latency() {
     assert!(silence_ms < 300, "{silence_ms} ms of silence in standstills of 500 ms");
     assert!(histogram(&record, "event").quantile(0.99) < 300_000_000);
     // The warm-up has none.
-    let warm: u64 = in_phase(&record, "warmup").iter().map(|it| it["events"].as_u64().unwrap()).sum();
+    let warm: u64 =
+        in_phase(&record, "warmup").iter().map(|it| it["events"].as_u64().unwrap()).sum();
     assert!(warm > 0, "{warm}");
 }
 

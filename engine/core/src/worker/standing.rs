@@ -28,7 +28,7 @@ pub struct Standing<'a> {
 impl<'a> Standing<'a> {
     /// At these times, with the threads that come to the meeting.
     #[must_use]
-    pub const fn new(times: Standstills, meeting: &'a Meeting) -> Self {
+    pub fn new(times: Standstills, meeting: &'a Meeting) -> Self {
         Self { times, meeting: Some(meeting), ..Self::never() }
     }
 

@@ -26,6 +26,7 @@ PLACES: Final[Mapping[tuple[str, ...], str]] = {
     ("trial", "warmup_s"): "--warmup",
     ("trial", "window_s"): "--window",
     ("design", "blocks"): "--blocks",
+    ("design", "stop"): "--stop",
     ("design", "margin"): "--margin",
     ("distribution", "name"): "--distribution",
     ("procedure", "restart"): "--restart",
@@ -43,7 +44,8 @@ class CompareOptions:
     systems: tuple[str, ...]
     workloads: tuple[str, ...]
     threads: str
-    blocks: str
+    blocks: str | None
+    stop: str
     controls: bool
     tables: str
     table_size: str
@@ -78,9 +80,10 @@ def read(
         "load": {"threads": [level.strip() for level in options.threads.split(",")]},
         "trial": {"warmup_s": options.warmup, "window_s": options.window},
         "design": {
-            "blocks": options.blocks,
-            "margin": options.margin,
+            **_blocks(options),
+            "stop": options.stop,
             "controls": options.controls,
+            "margin": options.margin,
         },
         "distribution": {"name": options.distribution},
         "procedure": {"restart": options.restart, "prepared_statements": options.prepared},
@@ -95,6 +98,11 @@ def read(
     if mistakes:
         raise PlanError(SOURCE, mistakes)
     return plan
+
+
+def _blocks(options: CompareOptions) -> dict[str, str]:
+    """The blocks that were typed; else the plan has its own number for each way to stop."""
+    return {} if options.blocks is None else {"blocks": options.blocks}
 
 
 def _systems(

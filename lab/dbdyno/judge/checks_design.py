@@ -72,11 +72,14 @@ def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
 
 def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: trials that the plan asks for are missing, so that the end was not the plan's."""
+    """Doubtful: trials that the plan asks for are missing, so that the end was not the plan's.
+
+    A run that may stop when it is decided lacks nothing in blocks that were not begun.
+    """
     done = {_place(m) for m in measurements if m.failure is None or m.impossible}
     planned = [
         (block, system.label, cell)
-        for block in range(plan.design.blocks)
+        for block in range(_blocks_owed(measurements, plan))
         for system in plan.systems
         for cell in cells(plan)
     ]
@@ -93,6 +96,30 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
         + ("; …" if len(missing) > NAMED_MAX else ""),
         advice="resume the run; stopping where the numbers please makes intervals too narrow",
     )
+
+
+def stopped_early(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: fewer blocks were run than the most that a run until decided may take."""
+    begun = _blocks_owed(measurements, plan)
+    if plan.design.stop == "decided" and 0 < begun < plan.design.blocks:
+        yield Finding(
+            check="stopped-early",
+            level=Level.NOTE,
+            evidence=say(
+                "{begun} of at most {most} blocks were run; intervals are wide enough to be "
+                "looked at after each block, whatever the reason to stop",
+                begun=begun,
+                most=plan.design.blocks,
+            ),
+            advice=say("nothing is wrong; where a cell is undecided, resume the run"),
+        )
+
+
+def _blocks_owed(measurements: Sequence[Measurement], plan: Plan) -> int:
+    """Blocks whose trials must all be there: those that were begun, if the run may stop early."""
+    if plan.design.stop == "decided" and measurements:
+        return max(measurement.trial.block for measurement in measurements) + 1
+    return plan.design.blocks
 
 
 def few_blocks(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:

@@ -77,9 +77,9 @@ def _outcome(
     beside = [m for m in compared if (m.trial.system, m.trial.cell) == (baseline, cell)]
     pair = (plan.systems[0], plan.systems[0].model_copy(update={"label": label}))
     audited = audit([*beside, *arm], plan.model_copy(update={"systems": pair}))
-    compared_with = estimates(audited.sound, [cell], baseline, [label])
+    compared_with = estimates(audited.sound, [cell], baseline, [label], plan.design)
     estimate = next(one for one in compared_with if one.metric == PRIMARY.name)
-    verdict = verdict_of(estimate, plan.design.margin)
+    verdict = verdict_of(estimate, plan.design.margin, design=plan.design)
     keys = {m.trial.key for m in arm}
     doubts = [f for f in audited.findings if f.trial in keys and f.level is not Level.NOTE]
     return _told(kind, verdict), doubts

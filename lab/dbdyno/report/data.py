@@ -46,10 +46,8 @@ def document(
 
 
 def of_judgement(judgement: Judgement) -> dict[str, Any]:
-    """Verdicts, estimates, values, findings and controls under their names."""
-    dumped = judgement.model_dump(mode="json")
-    names = ("verdicts", "estimates", "values", "findings", "controls", "ledger")
-    return {name: dumped[name] for name in names}
+    """Everything that was judged, under its names."""
+    return judgement.model_dump(mode="json")
 
 
 def text(value: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from dbdyno.report import (
     charts,
     sections_controls,
     sections_costs,
+    sections_grid,
     sections_method,
     sections_published,
     sections_results,
@@ -37,6 +38,7 @@ def tell(
     measurements, made = compared, attempts(compared, judgement)
     sections = (
         sections_results.verdicts(judgement),
+        sections_grid.grid(judgement),
         sections_results.numbers(plan, measurements, judgement),
         _charts(plan, measurements, judgement),
         sections_results.server_cpu(plan, made),

@@ -44,7 +44,8 @@ def _of_run(judgement: Judgement) -> Iterator[Part]:
         say(
             "In each block {system} ran again in the cell “{cell}”, on a second data directory: "
             "as it is, where no difference may be found, and with its load standing still for "
-            "{percent:.0f} % of the time, which must be found. These trials are in no other number.",
+            "{percent:.0f} % of the time, which must be found. These trials are in no other "
+            "number.",
             system=first.system,
             cell=first.cell.title,
             percent=SHARE * 100,
@@ -113,8 +114,8 @@ def _of_workspace(ledger: Ledger) -> Iterator[str]:
     if different.total or found.total:
         yield say(
             "Shares come with their 95 % interval (Clopper-Pearson). Whether a slowdown of "
-            "{percent:.0f} % is seen depends on how many blocks a run has and how much starts differ; "
-            "missing it is no error, an interval that leaves it out is one.",
+            "{percent:.0f} % is seen depends on how many blocks a run has and how much starts "
+            "differ; missing it is no error, an interval that leaves it out is one.",
             percent=SHARE * 100,
         )
 

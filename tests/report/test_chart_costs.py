@@ -24,13 +24,10 @@ def test_each_cost_has_a_panel_with_a_bar_for_each_system_and_load(made: Run) ->
     assert titles[:3] == ["server CPU", "rows read", "rows changed"]
     assert "read by the server" not in titles, "nothing was read"
     cpu = panels(figure)[0]["data"]["values"]
-    assert [(row["load"], row["system"], row["value"]) for row in cpu] == [
-        (load, system, 800.0) for load in ("1", "8") for system in (making.A, making.B)
+    assert [(row["load"], row["system"], round(row["value"])) for row in cpu] == [
+        (load, system, 800) for load in ("1", "8") for system in (making.A, making.B)
     ]
-    assert (
-        "server CPU, 8 threads, mysql:8.0.15: 800.0 µs" in figure.description
-        or len(rows(figure)) > 40
-    )
+    assert f"{len(rows(figure))} points" in figure.description
     assert_sound(figure)
 
 

@@ -20,14 +20,19 @@ def chart(made: Run) -> Figure | None:
 
 
 def lines(figure: Figure) -> list[dict[str, object]]:
-    return [row for row in rows(figure) if "t" in row]
+    return [
+        {**row, "x": x, "y": y}
+        for row in rows(figure)
+        if "t" in row
+        for x, y in zip(row["x"], row["y"], strict=True)
+    ]
 
 
 def marks(measurement: Measurement) -> list[tuple[str, float]]:
     figure = chart(run(making.plan(), [measurement]))
     assert figure is not None
     assert_sound(figure)
-    return [(row["m"], row["x"]) for row in rows(figure) if "m" in row]
+    return [(row["m"], *row["x"]) for row in rows(figure) if "m" in row]
 
 
 def test_every_second_of_every_attempt_is_drawn_warm_up_included(made: Run) -> None:

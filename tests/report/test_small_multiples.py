@@ -31,7 +31,8 @@ def test_marks_stand_on_the_line_or_at_the_ground() -> None:
     marks = [Mark(cell(1), "a", 1, 1.5, "stall", 7.0), Mark(cell(1), "a", 1, 1.0, "stall")]
     spec = multiples([line(1, "a")], marks, ("a",), 0.0, WORDS)
     found = [row for row in spec["data"]["values"] if "m" in row]
-    assert [row.get("y") for row in found] == [7.0, None]
+    assert [row["y"] for row in found] == [[7.0], [None]]
+    assert spec["transform"] == [{"flatten": ["x", "y"]}]
     assert len(spec["spec"]["layer"]) == 4
     assert len(multiples([line(1, "a")], [], ("a",), 0.0, WORDS)["spec"]["layer"]) == 2
 

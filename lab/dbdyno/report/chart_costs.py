@@ -12,6 +12,7 @@ from typing import Final
 from dbdyno.cost import COSTS, Cost, per_event, source_of
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.report.ladders import Ladder, level_of, level_words
+from dbdyno.report.looks import INK
 from dbdyno.report.numbers import number
 from dbdyno.report.panels import (
     WIDTH,
@@ -125,7 +126,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
             },
         },
         {
-            "mark": {"type": "rule", "style": "zero", "strokeWidth": 1},
+            "mark": {"type": "rule", "color": INK, "strokeWidth": 1},
             "transform": [{"filter": "datum.high > datum.low"}],
             "encoding": {
                 **same,

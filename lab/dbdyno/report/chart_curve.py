@@ -32,7 +32,7 @@ LEVELS_MIN: Final = 2
 """One point is no curve."""
 CANDIDATES: Final = ("latency_ms_p99", "latency_ms_p95", "latency_ms_p50")
 SYSTEMS_LABELLED_MAX: Final = 2
-"""With more systems only the ends of a curve get their load written beside them."""
+"""With more systems only the baseline's points get their load written beside them."""
 
 
 def latency_throughput(
@@ -67,8 +67,8 @@ def latency_throughput(
         for row in rows
     ]
     note = say(
-        "A line joins a system's load levels by rising load; the numbers beside points are the "
-        "load. To the right is more throughput, below is less latency."
+        "A line joins a system's load levels by rising load; numbers beside points are the load. "
+        "To the right is more throughput, below is less latency."
     )
     return Figure(
         "latency-throughput", title, in_words(title, up, points), arranged(panels, 2), note
@@ -108,26 +108,22 @@ def _rows(
                 "level": level_words(cell),
                 "tps": tps,
                 "latency": latency,
-                "ends": False,
             }
             for step, cell in enumerate(ladder.cells)
             if (tps := values.get((cell, system, PRIMARY.name))) is not None
             and (latency := values.get((cell, system, metric.name))) is not None
         ]
-        if made:
-            made[0]["ends"] = made[-1]["ends"] = True
         rows += made
     return rows
 
 
 def _layers(systems: Sequence[str], across: Text, up: Text) -> list[Spec]:
     same = {
-        "x": from_zero("tps", across),
+        "x": from_zero("tps", across, ticks=4),
         "y": from_zero("latency", up),
         "color": colour(systems),
     }
-    few = len(systems) <= SYSTEMS_LABELLED_MAX
-    text = {"type": "text", "dx": 7, "dy": -7, "align": "left", "fontSize": 11}
+    labelled = systems if len(systems) <= SYSTEMS_LABELLED_MAX else systems[:1]
     return [
         {
             "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.55},
@@ -141,9 +137,20 @@ def _layers(systems: Sequence[str], across: Text, up: Text) -> list[Spec]:
                 "tooltip": shown(*where(), ("tps", across), ("latency", up)),
             },
         },
-        {
-            "mark": text,
-            "transform": [] if few else [{"filter": "datum.ends"}],
-            "encoding": {**same, "text": {"field": "load", "type": "nominal"}},
-        },
+        *(_labels(same, system, above=place == 0) for place, system in enumerate(labelled)),
     ]
+
+
+def _labels(same: Spec, system: str, *, above: bool) -> Spec:
+    """The load beside the points of a system; of two systems, one's above and the other's below."""
+    return {
+        "mark": {
+            "type": "text",
+            "dx": 6,
+            "dy": -8 if above else 11,
+            "align": "left",
+            "fontSize": 11,
+        },
+        "transform": [{"filter": {"field": "system", "equal": system}}],
+        "encoding": {**same, "text": {"field": "load", "type": "nominal"}},
+    }

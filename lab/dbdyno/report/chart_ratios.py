@@ -12,7 +12,7 @@ from typing import Final
 
 from dbdyno.judge import Verdict
 from dbdyno.metric import BY_NAME
-from dbdyno.report.looks import verdict_scale, verdict_words
+from dbdyno.report.looks import INK, SHADE, verdict_scale, verdict_words
 from dbdyno.report.numbers import change_with_interval
 from dbdyno.report.panels import Spec, in_words, shown
 from dbdyno.report.parts import Figure
@@ -181,12 +181,12 @@ def _ground(view: View, margin: float) -> list[Spec]:
     return [
         {
             "data": data,
-            "mark": {"type": "rect", "style": "shade"},
+            "mark": {"type": "rect", **SHADE},
             "encoding": {"x": _place("from"), "x2": {"field": "to"}},
         },
         {
             "data": data,
-            "mark": {"type": "rule", "style": "zero", "strokeWidth": 1},
+            "mark": {"type": "rule", "color": INK, "strokeWidth": 1},
             "encoding": {"x": _place("none")},
         },
     ]
@@ -247,7 +247,7 @@ def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
             },
         },
         {
-            "mark": {"type": "text", "style": "ink", "align": "left", "dx": 8},
+            "mark": {"type": "text", "color": INK, "fontSize": 12, "align": "left", "dx": 8},
             "encoding": {
                 "y": y,
                 "x": {"value": PLOT_WIDTH},

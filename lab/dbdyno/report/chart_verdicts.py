@@ -12,7 +12,7 @@ from typing import Final
 from dbdyno.judge import Verdict
 from dbdyno.metric import BY_NAME
 from dbdyno.report.ladders import Ladder, level_of
-from dbdyno.report.looks import verdict_scale, verdict_sign, verdict_words
+from dbdyno.report.looks import ON_VERDICT, verdict_scale, verdict_sign, verdict_words
 from dbdyno.report.numbers import NONE, change, change_with_interval
 from dbdyno.report.panels import WIDTH, Spec, in_words, shown
 from dbdyno.report.parts import Column, Figure, Table
@@ -173,7 +173,7 @@ def _text(field: str, size: int, dy: int, weight: str) -> Spec:
     return {
         "mark": {
             "type": "text",
-            "style": "on-verdict",
+            "color": ON_VERDICT,
             "fontSize": size,
             "dy": dy,
             "fontWeight": weight,

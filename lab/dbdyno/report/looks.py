@@ -2,8 +2,7 @@
 
 Colours of systems are those of Okabe and Ito, which colour-blind readers can tell apart; systems
 differ in shape too, so that a print in grey still works. Colours of verdicts are light enough for
-dark figures on them on a light page and on a dark one. Whoever draws on another ground replaces
-`LOOKS` alone: what is drawn in ink or as a shade says so by style, not by colour.
+figures in `ON_VERDICT` on them, whatever the page's own ground.
 """
 
 from __future__ import annotations
@@ -16,6 +15,9 @@ from dbdyno.words import Text, say
 
 GREY: Final = "#888888"
 INK: Final = "#222222"
+ON_VERDICT: Final = "#1b1f24"
+SHADE: Final = {"color": GREY, "opacity": 0.15}
+"""Properties of a mark that shades a part of a panel."""
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 PARTED: Final = "replace(format(datum.value, ',.6~r'), /,/g, '\u202f')"
@@ -27,7 +29,14 @@ LOOKS: Final[dict[str, Any]] = {
     "padding": 8,
     "aria": False,
     "view": {"stroke": None},
-    "title": {"fontSize": 12, "fontWeight": "bold", "color": INK, "anchor": "start", "offset": 8},
+    "title": {
+        "fontSize": 12,
+        "fontWeight": "bold",
+        "color": INK,
+        "anchor": "start",
+        "frame": "group",
+        "offset": 10,
+    },
     "axis": {
         **TEXT,
         "gridColor": "#e4e4e4",
@@ -44,6 +53,7 @@ LOOKS: Final[dict[str, Any]] = {
         "labelLimit": 400,
         "columns": 6,
         "columnPadding": 24,
+        "padding": 10,
         "symbolOpacity": 1,
     },
     "header": {
@@ -51,12 +61,6 @@ LOOKS: Final[dict[str, Any]] = {
         "labelLimit": 400,
         "labelFontWeight": "bold",
         "labelColor": INK,
-    },
-    "style": {
-        "ink": {"fill": INK, "fontSize": 12},
-        "on-verdict": {"fill": "#1b1f24"},
-        "zero": {"stroke": INK},
-        "shade": {"fill": GREY, "fillOpacity": 0.15},
     },
 }
 """Vega-Lite configuration of every chart; fonts are the reader's own."""

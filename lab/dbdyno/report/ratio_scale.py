@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from dbdyno.judge.wording import change
 
-TICKS_MAX: Final = 9
+TICKS_APART: Final = 0.3
+"""Least distance of two ticks, in reaches: room for their words."""
 STEPS_PERCENT: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25)
 LINEAR_MAX: Final = math.log(1.6)
 """Up to that ratio equal steps of the change look like equal steps."""
@@ -55,14 +57,20 @@ class View:
         for step in STEPS_PERCENT:
             below = int((1 - math.exp(-self.reach)) * 100 / step)
             above = int((math.exp(self.reach) - 1) * 100 / step)
-            if below + above + 1 <= TICKS_MAX:
-                return [1 + place * step / 100 for place in range(-below, above + 1)]
-        raise AssertionError("the widest step fits the widest linear view")
+            ratios = [1 + place * step / 100 for place in range(-below, above + 1)]
+            if all(self._apart(before, after) for before, after in pairwise(ratios)):
+                return ratios
+        return self._multiples()
 
     def _multiples(self) -> list[float]:
-        seen = [ratio for ratio in MULTIPLES if self.holds(ratio)]
-        kept = seen[:: math.ceil(len(seen) / (TICKS_MAX // 2))]
-        return [*(1 / ratio for ratio in reversed(kept)), 1.0, *kept]
+        kept = [1.0]
+        for ratio in MULTIPLES:
+            if self.holds(ratio) and self._apart(kept[-1], ratio):
+                kept.append(ratio)
+        return [*(1 / ratio for ratio in reversed(kept[1:])), *kept]
+
+    def _apart(self, before: float, after: float) -> bool:
+        return math.log(after / before) >= TICKS_APART * self.reach
 
 
 def view_of(ratios: Iterable[float], ends: Iterable[float], margin: float) -> View:

@@ -2,7 +2,7 @@
 
 An average run hides what one run did, so none is drawn. Systems of one row share the axis, since
 they are to be compared; rows have their own. Keys of the data are short, as a long run has
-a hundred thousand of them.
+a hundred thousand of them, and a line is one row whose points are unfolded when it is drawn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from dbdyno.measurement import Cell
 from dbdyno.report.ladders import level_words
-from dbdyno.report.looks import PARTED
+from dbdyno.report.looks import PARTED, SHADE
 from dbdyno.report.panels import WIDTH, Spec
 from dbdyno.words import Text, say
 
@@ -123,6 +123,7 @@ def _row(
     header = {"labels": place.first, "title": None}
     return {
         "data": {"values": [*_of_systems(systems, warmup_s), *_of_lines(lines), *_of_marks(marks)]},
+        "transform": [{"flatten": ["x", "y"]}],
         "facet": {
             "column": {
                 "field": "s",
@@ -143,26 +144,31 @@ def _row(
 
 def _of_systems(systems: Sequence[str], warmup_s: float) -> Iterator[Spec]:
     """Keeps a panel for a system that has no line in this row, and shades the warm-up."""
-    return ({"s": system, "w": warmup_s, "o": 0} for system in systems)
+    return ({"s": system, "w": warmup_s, "x": [0], "y": [None]} for system in systems)
 
 
 def _of_lines(lines: Iterable[Line]) -> Iterator[Spec]:
     for line in lines:
-        for at_s, value in thinned(line.points):
-            yield {
-                "s": line.system,
-                "b": line.block,
-                "t": line.trial,
-                "k": line.kind,
-                "x": round(at_s, 2),
-                "y": _rounded(value),
-            }
+        points = thinned(line.points)
+        yield {
+            "s": line.system,
+            "b": line.block,
+            "t": line.trial,
+            "k": line.kind,
+            "x": [round(at_s, 2) for at_s, _ in points],
+            "y": [_rounded(value) for _, value in points],
+        }
 
 
 def _of_marks(marks: Iterable[Mark]) -> Iterator[Spec]:
     for mark in marks:
-        row: Spec = {"s": mark.system, "b": mark.block, "x": round(mark.at_s, 2), "m": mark.what}
-        yield row if mark.value is None else {**row, "y": _rounded(mark.value)}
+        yield {
+            "s": mark.system,
+            "b": mark.block,
+            "m": mark.what,
+            "x": [round(mark.at_s, 2)],
+            "y": [None if mark.value is None else _rounded(mark.value)],
+        }
 
 
 def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -193,9 +199,9 @@ def _layers(words: Words, level: Text, last: bool, marked: bool) -> list[Spec]:
         "axis": {"labelExpr": PARTED, "tickCount": 4},
     }
     shade = {
-        "mark": {"type": "rect", "style": "shade"},
+        "mark": {"type": "rect", **SHADE},
         "transform": [{"filter": "datum.w > 0"}],
-        "encoding": {"x": {**x, "field": "o"}, "x2": {"field": "w"}},
+        "encoding": {"x": x, "x2": {"field": "w"}},
     }
     line = {
         "mark": {"type": "line", "strokeWidth": 1.2, "opacity": 0.85},

@@ -107,7 +107,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
         "scale": {"paddingInner": 0.25},
         "axis": {"labelAngle": 0, "grid": False, "titleFontSize": 11},
     }
-    side = {"field": "system", "type": "nominal", "sort": list(systems)}
+    side: Spec = {"field": "system", "type": "nominal", "sort": list(systems)}
     side |= {"scale": {"domain": list(systems)}}
     same = {"x": x, "xOffset": side}
     return [

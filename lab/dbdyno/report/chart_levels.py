@@ -156,7 +156,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
     ends = {"type": "tick", "thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
     points = [{"filter": "!datum.fit"}]
 
-    def layer(mark: Spec, transform: list[Spec], **encoding: Spec) -> Spec:
+    def layer(mark: Spec, transform: list[Spec], **encoding: object) -> Spec:
         return {
             "mark": mark,
             "transform": transform,

@@ -30,8 +30,9 @@ def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | N
     """A map for each system and kind of loop; None below two verdicts."""
     if len(verdicts) < VERDICTS_MIN:
         return None
+    scale = verdict_scale(map(verdict_words, verdicts))
     panels = [
-        _panel(part, of_system)
+        _panel(part, of_system, scale)
         for part in _kinds(ladders)
         for of_system in _by_system(verdicts, part)
     ]
@@ -97,7 +98,7 @@ def _against(verdict: Verdict) -> Text:
     )
 
 
-def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Spec:
+def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) -> Spec:
     levels = _levels(ladders)
     titles = [ladder.title for ladder in ladders]
     named = {cell: ladder.title for ladder in ladders for cell in ladder.cells}
@@ -126,7 +127,7 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Spec:
         "width": {"step": width},
         "height": {"step": 46},
         "encoding": {"x": x, "y": y},
-        "layer": _layers({row["word"] for row in rows}, width),
+        "layer": _layers(scale, width),
     }
 
 
@@ -145,7 +146,7 @@ def _row(verdict: Verdict, ladder: Text) -> Spec:
     }
 
 
-def _layers(words: set[str], width: int) -> list[Spec]:
+def _layers(scale: Spec, width: int) -> list[Spec]:
     fields: Spec = {
         "mark": {"type": "rect", "stroke": "#ffffff", "strokeWidth": 2, "cornerRadius": 3},
         "encoding": {
@@ -153,7 +154,7 @@ def _layers(words: set[str], width: int) -> list[Spec]:
                 "field": "word",
                 "type": "nominal",
                 "title": None,
-                "scale": verdict_scale(words),
+                "scale": scale,
                 "legend": {"symbolType": "square", "symbolSize": 160, "columns": 4},
             },
             "tooltip": shown(

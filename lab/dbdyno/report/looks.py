@@ -98,7 +98,7 @@ def verdict_sign(verdict: Verdict) -> str:
     return VERDICTS[_PLACES[verdict.word, verdict.material]][1]
 
 
-def verdict_scale(shown: Iterable[str], *, lines: bool = False) -> dict[str, list[str]]:
+def verdict_scale(shown: Iterable[str], *, lines: bool = False) -> dict[str, Any]:
     """The colour scale of the words that are shown, in the order of `VERDICTS`.
 
     Args:

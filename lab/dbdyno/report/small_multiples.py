@@ -188,7 +188,7 @@ def _layers(words: Words, level: Text, last: bool, marked: bool) -> list[Spec]:
     x = {
         "field": "x",
         "type": "quantitative",
-        "title": say("seconds since the load began") if last else None,
+        "title": say("seconds of load") if last else None,
         "scale": {"nice": False, "zero": True},
     }
     y = {

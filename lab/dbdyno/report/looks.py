@@ -69,7 +69,7 @@ VERDICTS: Final[tuple[tuple[Text, str, str, str], ...]] = (
     (say("better, beyond the margin"), "▲", "#56B4E9", "#0072B2"),
     (say("better"), "▲", "#B5DCF3", "#4A9CCB"),
     (say("equivalent"), "=", "#D6D6D6", "#7A7A7A"),
-    (say("undecided"), "?", "#FBF3C4", "#B08A00"),
+    (say("undecided"), "?", "#F4E285", "#B08A00"),
     (say("worse"), "▼", "#F6C9AB", "#E2883F"),
     (say("worse, beyond the margin"), "▼", "#E8894D", "#D55E00"),
     (say("void"), "∅", "#CDB9E0", "#8E63C7"),

@@ -17,9 +17,12 @@ from dbdyno.report import (
     sections_charts,
     sections_costs,
     sections_method,
+    sections_outliers,
     sections_published,
     sections_results,
+    sections_scalability,
     sections_settings,
+    sections_stability,
     sections_tables,
 )
 from dbdyno.report.conclusion import conclusion
@@ -39,7 +42,10 @@ def tell(
         sections_results.verdicts(judgement),
         sections_tables.tables(plan, measurements, judgement),
         sections_charts.over_load(drawn),
+        sections_scalability.scalability(judgement),
         sections_charts.over_time(drawn),
+        sections_stability.stability(judgement),
+        sections_outliers.outliers(judgement),
         sections_results.numbers(plan, measurements, judgement),
         sections_charts.with_charts(sections_costs.costs(plan, made), drawn, "costs"),
         sections_results.server_cpu(plan, made),

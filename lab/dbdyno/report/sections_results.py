@@ -9,7 +9,7 @@ from dbdyno.judge import Finding, Judgement, Level, sentence
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.metric import PRIMARY, TABLE, Metric
 from dbdyno.plan import Plan
-from dbdyno.report.conclusion import meaning
+from dbdyno.report.meaning import meaning
 from dbdyno.report.numbers import NONE, TOO_FEW, change_with_interval, count, metric_value, number
 from dbdyno.report.parts import Column, Entries, Entry, Paragraph, Part, Section, Table
 from dbdyno.report.trials import Attempt, cells_of, sound, systems_of

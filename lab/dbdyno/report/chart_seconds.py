@@ -26,7 +26,12 @@ COUNTS: Final = say("counts")
 DOES_NOT: Final = say("does not count")
 STALL: Final = say("stall")
 DIP: Final = say("dip")
-MARKS: Final = (CHECKPOINT, STALL, DIP, BURST)
+MARKS: Final = (
+    (CHECKPOINT, "triangle-up"),
+    (BURST, "diamond"),
+    (STALL, "cross"),
+    (DIP, "circle"),
+)
 
 
 def per_second(
@@ -51,7 +56,7 @@ def per_second(
         unit=say("TPS"),
         kinds=(COUNTS, DOES_NOT),
         of_kinds=say("trial"),
-        marks=tuple(what for what in MARKS if what in seen),
+        marks=tuple(mark for mark in MARKS if mark[0] in seen),
     )
     warmup_s = max(attempt.measurement.warmup_s for attempt in made)
     title = say("Throughput of every trial, second by second: {ladder}", ladder=ladder.title)
@@ -60,7 +65,7 @@ def per_second(
         title,
         _describe(title, lines, marks),
         multiples(lines, marks, systems, warmup_s, words),
-        _note(words.marks),
+        _note(bool(marks)),
     )
 
 
@@ -128,9 +133,9 @@ def _describe(title: Text, lines: Sequence[Line], marks: Sequence[Mark]) -> Text
     )
 
 
-def _note(marks: Sequence[Text]) -> Text:
+def _note(marked: bool) -> Text:
     line = say("A line is a trial; the shaded seconds are the warm-up, which does not count.")
-    if not marks:
+    if not marked:
         return line
     return say(
         "{line} On a line, a stall is a fifth of a second without an answer, a dip a second below "

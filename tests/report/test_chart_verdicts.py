@@ -27,7 +27,7 @@ def test_the_same_stands_in_a_table_of_words(made: Run) -> None:
     assert words.rows == (
         (
             "oltp_read_write",
-            "equivalent 0.0 % [−0.6, +0.6]",
+            "equivalent 0.0 % [−0.4, +0.4]",
             "worse, beyond the margin −22.8 % [−24.1, −21.4]",
         ),
     )

@@ -36,5 +36,5 @@ def test_void_trials_allow_no_decision() -> None:
 
 def test_several_cells_hold_together(made: Run) -> None:
     _, worse = made.judgement.verdicts
-    assert "With 95 % confidence for all 2 cells together, TPS" in meaning(worse)
+    assert "With 95 % confidence in all 2 cells together, TPS" in meaning(worse)
     assert "by −24.1 % to −21.4 %" in meaning(worse)

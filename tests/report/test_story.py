@@ -7,6 +7,7 @@ from dbdyno.report.story import tell
 
 HEADINGS = (
     "Verdicts at a glance",
+    "All cells together",
     "Verdicts",
     "Throughput and latency",
     "Charts",

@@ -127,7 +127,7 @@ def of_summary(summary: GridSummary) -> Ratio | None:
 def _own(verdict: Verdict) -> tuple[float, float] | None:
     """The cell's own interval, where that of the word is wider."""
     low, high = verdict.estimate.low, verdict.estimate.high
-    if low is None or high is None or verdict.cells == 1 or low <= 0:
+    if low is None or high is None or low <= 0 or (low, high) == (verdict.low, verdict.high):
         return None
     return low, high
 

@@ -108,7 +108,16 @@ def tally(
         *(line for line in overall if line),
         *decision(of_system),
         *(_of_word(group) for group in groups if group),
+        *_together(of_system),
     ]
+
+
+def _together(verdicts: Sequence[Verdict]) -> list[Text]:
+    """Why an interval is wider than the cell's own."""
+    cells = verdicts[0].cells
+    if cells == 1:
+        return []
+    return [say("Intervals are as wide as it takes for all {cells} cells to hold.", cells=cells)]
 
 
 def _overall(summary: GridSummary) -> Text:

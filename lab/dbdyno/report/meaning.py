@@ -65,7 +65,7 @@ def _range(verdict: Verdict) -> Text:
         "{high}."
     )
     together = (
-        "With 95 % confidence for all {cells} cells together, {metric} of {system} differs from "
+        "With 95 % confidence in all {cells} cells together, {metric} of {system} differs from "
         "that of {baseline} by {low} to {high}."
     )
     return say(

@@ -23,9 +23,16 @@ from dbdyno.judge.grid import GridSummary
 from dbdyno.judge.holm import adjusted
 from dbdyno.judge.ladder import Crossover, Regression
 from dbdyno.judge.ledger import Ledger, ledger_of, out_of_calibration
+from dbdyno.judge.outliers import BadRestarts, Outlier
 from dbdyno.judge.pairs import Pairs
+from dbdyno.judge.peaks import PeakRatio
+from dbdyno.judge.scalability import Scalability
+from dbdyno.judge.shape import shape
+from dbdyno.judge.stability import Stability
+from dbdyno.judge.stability_pairs import CountPair, StabilityRatio
 from dbdyno.judge.stopping import decided
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
+from dbdyno.judge.within_run import WithinRun
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
 from dbdyno.measurement_control import ControlOutcome
@@ -62,6 +69,10 @@ class Judgement(Noun):
         verdicts: about `metric.PRIMARY`, one for each cell and each system but the first.
         summaries: all cells of a system together, one for each system but the first.
         crossovers, regressions: what happens along the load levels of each workload.
+        scalability: every ladder of a closed loop; peaks: those of two systems, where both peak.
+        stability: every sound trial; stability_ratios, stability_counts: systems compared by it.
+        outliers, bad_restarts: what lies apart; it stays in all numbers.
+        within_runs: noise within windows and between restarts, for planning.
         controls: what the run's control trials came to, which are in nothing else here.
         ledger: the same counted over all complete runs of the workspace.
     """
@@ -73,6 +84,14 @@ class Judgement(Noun):
     summaries: tuple[GridSummary, ...] = ()
     crossovers: tuple[Crossover, ...] = ()
     regressions: tuple[Regression, ...] = ()
+    scalability: tuple[Scalability, ...] = ()
+    peaks: tuple[PeakRatio, ...] = ()
+    stability: tuple[Stability, ...] = ()
+    stability_ratios: tuple[StabilityRatio, ...] = ()
+    stability_counts: tuple[CountPair, ...] = ()
+    outliers: tuple[Outlier, ...] = ()
+    bad_restarts: tuple[BadRestarts, ...] = ()
+    within_runs: tuple[WithinRun, ...] = ()
     controls: tuple[ControlOutcome, ...] = ()
     ledger: Ledger = Ledger()
 
@@ -115,6 +134,7 @@ def judge(
         summaries=grid.summaries(pairs, verdicts, plan.design),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, plan.design),
+        **shape(audited, plan),
         controls=checked.outcomes,
         ledger=ledger,
     )

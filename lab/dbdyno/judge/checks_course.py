@@ -9,6 +9,7 @@ from scipy import stats
 
 from dbdyno.judge.checks_window import from_second, own_cut_s
 from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.judge.seconds import whole_seconds
 from dbdyno.measurement import Interval, Measurement
 from dbdyno.plan import Plan
 
@@ -115,7 +116,7 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
     does not count because the trial was not steady yet is left out.
     """
     counted = from_second(measurement, own_cut_s(measurement))
-    rates = np.array([i.events / (i.end_s - i.start_s) for i in _whole_seconds(counted)])
+    rates = np.array([i.events / (i.end_s - i.start_s) for i in whole_seconds(counted)])
     batch_s = min(BATCH_S, len(rates) // BATCHES_MIN)
     if batch_s < BATCH_S_MIN:
         return None
@@ -135,7 +136,3 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
         f"first {halves:+.1%}",
         "warm up for longer; if it falls, look for growing data or a filling log",
     )
-
-
-def _whole_seconds(measurement: Measurement) -> list[Interval]:
-    return [i for i in measurement.measured if 0.5 < i.end_s - i.start_s < 1.5]

@@ -9,8 +9,8 @@ from dbdyno.judge import Finding, Judgement, Level, sentence
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.metric import PRIMARY, TABLE, Metric
 from dbdyno.plan import Plan
-from dbdyno.report.conclusion import meaning
-from dbdyno.report.numbers import NONE, change_with_interval, count, metric_value, number
+from dbdyno.report.meaning import meaning
+from dbdyno.report.numbers import NONE, TOO_FEW, change_with_interval, count, metric_value, number
 from dbdyno.report.parts import Column, Entries, Entry, Paragraph, Part, Section, Table
 from dbdyno.report.trials import Attempt, cells_of, sound, systems_of
 
@@ -51,8 +51,8 @@ def numbers(plan: Plan, measurements: Sequence[Measurement], judgement: Judgemen
     if len(systems) > 1:
         explained += (
             f"; a change is against {systems[0]}, the geometric mean of the ratios within blocks, "
-            f"with its 95 % interval in brackets, and {NONE} where no block by itself has enough "
-            "requests; it need not be the quotient of the two values, since each block weighs alike"
+            f"with its 95 % interval in brackets, and “{TOO_FEW}” where no block by itself has "
+            "them; it need not be the quotient of the two values, since each block weighs alike"
         )
     return Section("Numbers", (Paragraph(f"{explained}."), *tables))
 
@@ -69,17 +69,21 @@ def _cell_table(cell: Cell, systems: Sequence[str], judgement: Judgement) -> Tab
         row.append(metric_value(judgement.value(cell, baseline, metric.name), metric))
         for system in others:
             row.append(metric_value(judgement.value(cell, system, metric.name), metric))
-            row.append(_change(judgement, cell, system, metric))
+            row.append(change_of(judgement, cell, system, metric))
         rows.append(tuple(row))
     return Table(cell.title, tuple(columns), tuple(rows))
 
 
-def _change(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> str:
+def change_of(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> str:
     """The ratio with its interval, and on how many blocks it rests if the verdict has others."""
     estimate = judgement.estimate(cell, system, metric.name)
     text = change_with_interval(estimate)
     primary = judgement.estimate(cell, system, PRIMARY.name)
-    if estimate is None or primary is None or estimate.blocks in (0, primary.blocks):
+    if estimate is None or primary is None:
+        return text
+    if estimate.blocks == 0:
+        return TOO_FEW if metric.quantile is not None and primary.blocks else text
+    if estimate.blocks == primary.blocks:
         return text
     return f"{text} ({count(estimate.blocks, 'block')})"
 

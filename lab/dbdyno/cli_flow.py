@@ -199,7 +199,9 @@ def _resume_command(run: StoredRun, workspace: Path) -> str:
 def _tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:
     """Judges what is stored of a run, writes the report, prints the result on stdout."""
     measurements = store.measurements(run.run_id)
-    judgement = judge(measurements, run.plan)
+    judgement = judge(measurements, run.plan, store.controls(except_run=run.run_id))
+    if _is_complete(store, run):
+        store.note_controls(run.run_id, judgement.controls)
     facts = RunFacts(
         run_id=run.run_id,
         created_at=run.created_at,

@@ -17,6 +17,7 @@ from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.evidence import bundle, foreign
 from dbdyno.plan import Plan
 from dbdyno.report import replay_text
+from dbdyno.report.plain_table import printable
 
 Out = Annotated[
     Path | None,
@@ -92,7 +93,7 @@ def _run_again(first: api.Run, name: str, workspace: Path) -> str:
 def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
     risks = list(foreign.risks(plan))
     for risk in risks:
-        sys.stderr.write(f"the bundle's plan asks for this: {risk}\n")
+        sys.stderr.write(f"the bundle's plan asks for this: {printable(risk)}\n")
     if risks and not trusted:
         raise UsageError(
             f"{name} was made elsewhere and asks for more than known servers and plain settings",

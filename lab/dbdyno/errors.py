@@ -121,6 +121,11 @@ class StoreError(DbdynoError):
 class BundleError(StoreError):
     """A file is no evidence bundle, or not what it says it is."""
 
+    def __str__(self) -> str:
+        """Without signs that would steer a terminal: what is quoted comes from a stranger."""
+        text = super().__str__()
+        return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
+
 
 class Interrupted(DbdynoError):  # noqa: N818 - an interruption is not a mistake
     """The user stopped the work; every finished trial is stored."""

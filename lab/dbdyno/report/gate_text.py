@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dbdyno.judge import Finding, Judgement, Level
+from dbdyno.judge import Judgement
 from dbdyno.judge.gate import Gate, Outcome, Passage
-from dbdyno.report import data, markdown, plain_table
+from dbdyno.report import data, markdown, plain_table, verdict_text
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.numbers import change_with_interval
 from dbdyno.report.parts import Column, Table
@@ -70,7 +70,7 @@ def ordered(gate: Gate) -> list[Passage]:
 
 def doubts(judgement: Judgement, run: RunFacts) -> list[str]:
     """What throws doubt on the gate, a sentence each; a long list is cut and says so."""
-    told = [*_incomplete(run), *_findings(judgement)]
+    told = [*_incomplete(run), *verdict_text.doubts(judgement)]
     if len(told) <= DOUBTS_MAX:
         return told
     more = say("and {count} more doubts; see the report", count=len(told) - DOUBTS_MAX)
@@ -82,24 +82,6 @@ def _incomplete(run: RunFacts) -> Iterator[str]:
         yield say(
             "the run is incomplete: {planned} trials were planned", planned=run.trials_planned
         )
-
-
-def _findings(judgement: Judgement) -> Iterator[str]:
-    for level in (Level.VOID, Level.DOUBTFUL):
-        found = [finding for finding in judgement.findings if finding.level is level]
-        for check in dict.fromkeys(finding.check for finding in found):
-            yield _finding([finding for finding in found if finding.check == check])
-
-
-def _finding(found: list[Finding]) -> str:
-    first = found[0]
-    return say(
-        "{level}: {check} ({count}×): {evidence}",
-        level=first.level.value,
-        check=first.check,
-        count=len(found),
-        evidence=first.evidence,
-    )
 
 
 def _table(gate: Gate) -> Table:

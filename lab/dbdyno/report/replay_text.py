@@ -87,6 +87,8 @@ def answer(replay: Replay) -> list[str]:
         )
     if counts[Agreeing.MISSING]:
         told.append(say("{count} are in one run only", count=counts[Agreeing.MISSING]))
+    if replay.first.facts.run_id == replay.second.facts.run_id:
+        told.append(say("both are the same run: nothing was repeated"))
     if replay.first.plan.hash() != replay.second.plan.hash():
         told.append(say("the plans differ: this is no repetition of the same experiment"))
     return told
@@ -113,9 +115,9 @@ def plain(replay: Replay) -> str:
 def as_markdown(replay: Replay) -> str:
     """The same as GitHub Markdown."""
     first, *others = answer(replay)
-    lines = [*(markdown.text(head) + "  " for head in _heads(replay)), ""]
-    lines = [line.rstrip() for line in lines]
-    lines += [f"**{markdown.text(first)}**", "", *(f"- {markdown.text(o)}" for o in others), ""]
+    lines = [f"**{markdown.text(first)}**", ""]
+    lines += [f"- {markdown.text(line)}" for line in (*others, *_heads(replay))]
+    lines.append("")
     for table in _tables(replay):
         folded = len(table.rows) > DIFFERENCES_OPEN_MAX and table.folded
         lines += [*(markdown.folded(table) if folded else markdown.table(table)), ""]

@@ -170,7 +170,7 @@ def test_unknown_packing_and_comments_are_refused(tmp_path: Path, sealed: Path) 
         read(forged(sealed, remark))
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damage_is_refused_or_does_no_harm(data: st.DataObject, sealed: Path) -> None:
     content = bytearray(sealed.read_bytes())

@@ -18,8 +18,8 @@ from source import LAB, ROOT, named
 # the arrows: every row names only rows below it. Same table as in ARCHITECTURE.md.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "api bench evidence export report sysbench servers judge store plan_file plan measurement metric "
-    "errors _engine",
+    "cli": "api bench evidence export report sysbench servers judge store plan_file plan "
+    "measurement metric errors _engine",
     "api": "evidence export report judge plan measurement errors",
     "evidence": "report store plan measurement words errors _engine",
     "bench": "servers store plan measurement metric steady errors _engine",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -57,5 +56,5 @@ def test_a_folder_of_that_name_elsewhere_hides_no_run(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    os.mkdir("latest")
+    Path("latest").mkdir()
     assert evidence.load("latest", workspace).complete

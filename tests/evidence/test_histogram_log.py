@@ -107,6 +107,7 @@ def test_a_log_of_another_form_is_refused(text: str) -> None:
 @given(st.binary(max_size=120))
 def test_any_bytes_are_a_histogram_or_refused(blob: bytes) -> None:
     try:
-        assert histograms(line(blob))[0]["event"] == blob
-    except BundleError as error:
-        assert "histogram" in str(error)
+        found = histograms(line(blob))
+    except BundleError:
+        return
+    assert found[0]["event"] == blob

@@ -28,7 +28,7 @@ def told(day: int, ratios: tuple[float, ...], plan: Plan | None = None, **more: 
 
 def course() -> list[Told]:
     slower = tuple(ratio * 0.9 for ratio in STEADY)
-    return [told(3, slower), told(1, STEADY), told(2, STEADY[::-1], complete=False)]
+    return [told(3, slower), told(2, STEADY[::-1], complete=False), told(1, STEADY)]
 
 
 def test_the_text_is_the_golden_one() -> None:
@@ -49,7 +49,7 @@ def test_a_step_is_told_from_chance() -> None:
 
 def test_only_the_same_experiment_is_compared() -> None:
     other = making.plan(threads=(8,), window_s=30)
-    newest, _ = entries([told(1, STEADY), told(2, STEADY, other)])
+    newest, _ = entries([told(2, STEADY, other), told(1, STEADY)])
     assert newest.since is None
     more_blocks = making.plan(blocks=9).model_copy(update={"seed": 7, "title": "again"})
     assert experiment(more_blocks) == experiment(making.plan())

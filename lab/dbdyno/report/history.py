@@ -8,7 +8,7 @@ course is told from chance by the same rule as everything else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from dbdyno.judge import Verdict
@@ -56,15 +56,15 @@ class Told(Noun):
     verdicts: tuple[Verdict, ...]
 
 
-def entries(runs: Iterable[Told], label: str | None = None) -> tuple[Entry, ...]:
+def entries(runs: Sequence[Told], label: str | None = None) -> tuple[Entry, ...]:
     """Every verdict on that label, or on all, of the newest run first.
 
     Args:
-        runs: in any order.
+        runs: the newest first, as a store gives them.
     """
     made: list[Entry] = []
     before: dict[str, Told] = {}
-    for run in sorted(runs, key=lambda told: (told.created_at, told.run_id)):
+    for run in reversed(runs):
         asked = experiment(run.plan)
         made[:0] = _of_run(run, before.get(asked), label)
         before[asked] = run

@@ -3,6 +3,7 @@ start of the program that does not wait for them."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from dbdyno.api import Run
 from dbdyno.errors import StoreError, UsageError
 from dbdyno.evidence import bundle
 from dbdyno.judge import judge
+from source import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +110,25 @@ def test_importing_the_package_loads_nothing_of_it() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_the_docs_show_can_be_run(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dbdyno-runs").symlink_to(workspace)
+    page = (ROOT / "docs" / "python.md").read_text()
+    shown: list[object] = []
+    for code in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(code, {"print": shown.append})
+    assert [making.B in str(one) for one in shown] == [True, True]
+    assert Path("throughput.svg").is_file()
+
+
+def test_every_method_is_in_the_docs() -> None:
+    page = (ROOT / "docs" / "python.md").read_text()
+    told = set(re.findall(r"`run\.(\w+)", page))
+    assert told == {name for name in vars(Run) if not name.startswith("_")} - {"id", "side"}
 
 
 def test_frames_of_measurements_can_be_asked(run: Run) -> None:

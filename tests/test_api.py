@@ -15,8 +15,9 @@ from tests import making
 from tests.stored_run import store_made
 
 import dbdyno
+from dbdyno import api
 from dbdyno.api import Run
-from dbdyno.errors import StoreError, UsageError
+from dbdyno.errors import BundleError, StoreError, UsageError
 from dbdyno.evidence import bundle
 from dbdyno.judge import judge
 from source import ROOT
@@ -94,6 +95,20 @@ def test_a_bundle_is_a_run(run: Run, tmp_path: Path) -> None:
     opened = dbdyno.load(tmp_path / "b.zip", tmp_path)
     assert opened.judgement == run.judgement
     assert opened.report().html.is_relative_to(tmp_path / "bundles")
+
+
+def test_a_bundle_of_numbers_that_cannot_be_is_refused_in_words(run: Run, tmp_path: Path) -> None:
+    bundle.write(tmp_path / "odd.zip", run.evidence.run, run.trials)
+
+    def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("float division by zero")
+
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(BundleError, match="nothing can"):
+        patched.setattr(api, "judge", fail)
+        assert dbdyno.load(tmp_path / "odd.zip", tmp_path).judgement
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(ZeroDivisionError):
+        patched.setattr(api, "judge", fail)
+        assert Run(run.evidence).judgement
 
 
 def test_a_run_that_is_not_there_is_told(workspace: Path) -> None:

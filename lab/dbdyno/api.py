@@ -6,7 +6,8 @@ Nothing is computed before it is asked for, and nothing here measures or changes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ import altair
 import polars
 
 from dbdyno import evidence, export, report
-from dbdyno.errors import UsageError
+from dbdyno.errors import BundleError, UsageError
 from dbdyno.evidence import Evidence
 from dbdyno.judge import Judgement, judge
 from dbdyno.judge.gate import Gate, gate
@@ -79,7 +80,8 @@ class Run:
     @cached_property
     def judgement(self) -> Judgement:
         """Findings, values, estimates and verdicts, judged now from what is stored."""
-        return judge(self.trials, self.plan)
+        with _trusted_no_further(self.evidence):
+            return judge(self.trials, self.plan)
 
     @property
     def side(self) -> Side:
@@ -149,7 +151,9 @@ class Run:
     def report(self, folder: str | Path | None = None) -> Written:
         """Writes the report: into that folder, or where the run has its own."""
         where = self.evidence.folder if folder is None else Path(folder)
-        return report.write(where, self.plan, self.trials, self.judgement, self.facts)
+        judgement = self.judgement
+        with _trusted_no_further(self.evidence):
+            return report.write(where, self.plan, self.trials, judgement, self.facts)
 
     def __repr__(self) -> str:
         return f"<dbdyno run {self.id}: {len(self.trials)} measurements>"
@@ -161,6 +165,21 @@ class Run:
     @cached_property
     def _figures(self) -> tuple[Figure, ...]:
         return report.tell(self.plan, self.trials, self.judgement, self.facts).figures
+
+
+@contextmanager
+def _trusted_no_further(evidence: Evidence) -> Iterator[None]:
+    """A stranger's numbers can be true to their sums and still be none that a load can show."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        if not evidence.digest:
+            raise
+        raise BundleError(
+            "the bundle holds numbers that nothing can have measured",
+            found=f"{type(error).__name__}: {error}"[:120],
+            hint="ask for it where it was made",
+        ) from error
 
 
 def _flat(noun: Noun) -> dict[str, Any]:

@@ -15,11 +15,10 @@ from typing import Final
 
 from rich.console import Console
 
-from dbdyno import bench, evidence, progress, progress_log, report
+from dbdyno import api, bench, evidence, progress, progress_log, report
 from dbdyno.bench import environment
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.evidence import Evidence, of_stored
-from dbdyno.judge import judge
 from dbdyno.plan import Plan
 from dbdyno.store import Store, StoredRun
 from dbdyno.store_find import find, opened
@@ -153,9 +152,9 @@ def _resume_command(run: StoredRun, workspace: Path) -> str:
 
 def _tell(kept: Evidence, output: Output) -> None:
     """Judges what is stored of a run, writes the report, prints the result on stdout."""
-    judgement = judge(kept.measurements, kept.plan)
-    written = report.write(kept.folder, kept.plan, kept.measurements, judgement, kept.facts)
-    sys.stdout.write(WORDS_FOR[output](kept.plan, judgement, kept.facts))
+    run = api.Run(kept)
+    written = run.report()
+    sys.stdout.write(WORDS_FOR[output](run.plan, run.judgement, run.facts))
     paths = f"\nreport: {written.html}\n        {written.markdown}\n"
     (sys.stdout if output is Output.PLAIN else sys.stderr).write(paths)
 

@@ -47,6 +47,16 @@ def test_what_differed_is_listed_and_what_always_differs_is_not(made: Run) -> No
     )
 
 
+def test_many_differences_are_cut_on_a_terminal_and_nowhere_else(made: Run) -> None:
+    many = {f"fact {number}": str(number) for number in range(60)}
+    compared = replay(side(made), side(made, "other", kernel="6.2", **many))
+    assert compared.differences[0] == ("kernel", "6.1", "6.2")  # what both have comes first
+    assert "and 21 more; all of them: --output json" in plain(compared)
+    assert "fact 59" not in plain(compared)
+    assert "fact 59" in as_markdown(compared)
+    assert len(json.loads(as_json(compared))["differences"]) == 61
+
+
 def test_the_same_run_is_no_repetition(made: Run) -> None:
     compared = replay(side(made), side(made))
     assert compared.differences == ()

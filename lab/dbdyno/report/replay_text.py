@@ -7,6 +7,7 @@ machines lie between them, only the ratios within blocks carry over.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,6 +25,7 @@ from dbdyno.report.trials import systems_of
 from dbdyno.words import say
 
 FORMAT: Final = 1
+ROWS_PLAIN_MAX: Final = 40
 DIFFERENCES_OPEN_MAX: Final = 25
 """A longer table of what differed is folded."""
 
@@ -43,7 +45,7 @@ class Replay:
     """Two runs side by side.
 
     Attributes:
-        differences: what, in the first, in the second.
+        differences: what, in the first, in the second; what only one of them has comes last.
     """
 
     first: Side
@@ -59,7 +61,7 @@ def replay(first: Side, second: Side) -> Replay:
         first,
         second,
         agreements(*verdicts, first.plan.design.margin),
-        tuple(_differences(first, second)),
+        tuple(sorted(_differences(first, second), key=lambda row: ABSENT in row)),
     )
 
 
@@ -108,7 +110,11 @@ def plain(replay: Replay) -> str:
     """The answer and both tables as text."""
     lines = [*_heads(replay), *answer(replay), ""]
     for table in _tables(replay):
-        lines += [table.caption, *plain_table.lines(table), ""]
+        shown = dataclasses.replace(table, rows=table.rows[:ROWS_PLAIN_MAX])
+        lines += [table.caption, *plain_table.lines(shown)]
+        if left := len(table.rows) - len(shown.rows):
+            lines.append(say("and {count} more; all of them: --output json", count=left))
+        lines.append("")
     return "".join(f"{plain_table.printable(line)}\n" for line in lines).rstrip() + "\n"
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests import making
 from tests.stored_run import store_made
 
 from dbdyno import evidence
 from dbdyno.errors import BundleError, StoreError
 from dbdyno.evidence import bundle
+from dbdyno.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,17 @@ def test_a_run_that_lacks_trials_is_not_complete(tmp_path: Path) -> None:
     kept = evidence.load("latest", tmp_path)
     assert not kept.complete
     assert (kept.facts.complete, kept.facts.trials_planned) == (False, 4)
+
+
+def test_a_run_that_was_decided_early_is_complete(tmp_path: Path) -> None:
+    plan = making.plan(blocks=12)
+    decided = plan.model_copy(update={"design": plan.design.model_copy(update={"stop": "decided"})})
+    run = store_made(tmp_path, (0.9, 0.9, 0.9), plan=decided, planned=24)
+    assert not evidence.load("latest", tmp_path).complete
+    with Store.open(tmp_path) as store:
+        store.finish(run.run_id)
+    kept = evidence.load("latest", tmp_path)
+    assert (kept.complete, kept.facts.trials_planned) == (True, 6)
 
 
 def test_what_is_not_there_is_told(workspace: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.judge.made_estimates import estimate
 
 from dbdyno.judge.gate import Gate, Outcome, gate
+from dbdyno.judge.holm import Adjusted
 from dbdyno.judge.verdict import Verdict, verdict_of
 
 
@@ -77,6 +78,14 @@ def test_a_gate_that_decides_nothing_does_not_hold():
     assert not gate_of((0.5, 2.0), (None, None)).holds
     assert not gate((), 0.03).holds
     assert gate((), 0.03).text == "gate does not hold: the run compares nothing"
+
+
+def test_the_interval_is_the_one_that_holds_for_all_cells_together():
+    wide = Adjusted(low=0.95, high=1.02, level=0.005, cells=10)
+    alone = verdict_of(estimate(0.985, 0.98, 0.99), 0.02)
+    among = verdict_of(estimate(0.985, 0.98, 0.99), 0.02, adjusted=wide)
+    outcomes = [passage.outcome for passage in gate((alone, among), 0.03).passages]
+    assert outcomes == [Outcome.HELD, Outcome.UNDECIDED]
 
 
 @given(st.floats(0.3, 3), st.floats(1, 2), st.floats(0, 0.9), st.floats(0, 0.9))

@@ -7,6 +7,14 @@ histogram_log   a trial's histograms as HdrHistogram's interval log
 foreign    what a plan that somebody else wrote would do here
 """
 
-from dbdyno.evidence.evidence import Evidence, load, of_bundle, of_run, of_stored
+from dbdyno.evidence.evidence import (
+    Evidence,
+    facts_of,
+    load,
+    of_bundle,
+    of_run,
+    of_stored,
+    trials_owed,
+)
 
-__all__ = ["Evidence", "load", "of_bundle", "of_run", "of_stored"]
+__all__ = ["Evidence", "facts_of", "load", "of_bundle", "of_run", "of_stored", "trials_owed"]

@@ -46,21 +46,39 @@ class Evidence:
     def complete(self) -> bool:
         """Whether every planned trial has a measurement without failure, or cannot have one."""
         done = {m.trial.key for m in self.measurements if m.failure is None or m.impossible}
-        return len(done) == self.run.trials_planned
+        return len(done) == self.trials_planned
+
+    @property
+    def trials_planned(self) -> int:
+        """Trials that a complete run has."""
+        blocks = max((m.trial.block + 1 for m in self.measurements), default=0)
+        return trials_owed(self.run, blocks)
 
     @property
     def facts(self) -> RunFacts:
         """What a report must know about the run besides plan and measurements."""
-        return RunFacts(
-            run_id=self.run.run_id,
-            created_at=self.run.created_at,
-            dbdyno_version=self.run.dbdyno_version,
-            plan_hash=self.run.plan.hash(),
-            command=self.run.command,
-            environment=self.run.environment,
-            complete=self.complete,
-            trials_planned=self.run.trials_planned,
-        )
+        return facts_of(self.run, complete=self.complete, trials_planned=self.trials_planned)
+
+
+def trials_owed(run: StoredRun, blocks_begun: int) -> int:
+    """Trials that a complete run has: all, or those of the blocks after which it was decided."""
+    if run.plan.design.stop == "blocks" or run.finished_at is None:
+        return run.trials_planned
+    return run.trials_planned // run.plan.design.blocks * blocks_begun
+
+
+def facts_of(run: StoredRun, *, complete: bool, trials_planned: int) -> RunFacts:
+    """A stored run as a report names it."""
+    return RunFacts(
+        run_id=run.run_id,
+        created_at=run.created_at,
+        dbdyno_version=run.dbdyno_version,
+        plan_hash=run.plan.hash(),
+        command=run.command,
+        environment=run.environment,
+        complete=complete,
+        trials_planned=trials_planned,
+    )
 
 
 def load(name: str | Path, workspace: Path) -> Evidence:
@@ -91,8 +109,9 @@ def of_run(run_id: str, workspace: Path) -> Evidence:
 
 
 def of_stored(store: Store, run: StoredRun, workspace: Path) -> Evidence:
-    """A run that was found already."""
-    return Evidence(run, tuple(store.measurements(run.run_id)), workspace / run.run_id)
+    """A run that was found already, as the store has it by now."""
+    now = store.run(run.run_id)
+    return Evidence(now, tuple(store.measurements(run.run_id)), workspace / run.run_id)
 
 
 def of_bundle(path: Path, workspace: Path) -> Evidence:

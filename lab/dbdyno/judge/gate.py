@@ -1,6 +1,7 @@
 """A verdict as a gate: may this version pass, if it may be slower by no more than that?
 
-Each comparison is held against a limit, with the interval that its verdict rests on:
+Each comparison is held against a limit, with the interval that gave its verdict's word, so that
+the cells of a system are right together and a long ladder does not close the gate by chance:
 
     the whole interval is beyond the limit    slower      the gate does not hold
     none of it is                             held
@@ -18,7 +19,7 @@ from enum import StrEnum
 from typing import Final
 
 from dbdyno.judge.verdict import Verdict
-from dbdyno.judge.wording import change_with_interval
+from dbdyno.judge.wording import change_decided
 from dbdyno.measurement import Noun
 from dbdyno.metric import BY_NAME, Better
 from dbdyno.words import Text, say
@@ -112,7 +113,7 @@ def _passage(verdict: Verdict, slower_max: float, strict: bool) -> Passage:
 
 
 def _outcome(verdict: Verdict, slower_max: float) -> Outcome:
-    low, high = verdict.estimate.low, verdict.estimate.high
+    low, high = verdict.low, verdict.high
     if low is None or high is None:
         return Outcome.VOID
     if BY_NAME[verdict.metric].better is Better.HIGHER:
@@ -145,7 +146,7 @@ def _text(verdict: Verdict, outcome: Outcome, slower_max: float) -> Text:
 
 def _numbers(verdict: Verdict) -> Text:
     blocks = verdict.estimate.blocks
-    told = change_with_interval(verdict.estimate)
+    told = change_decided(verdict)
     if told is None:
         return say("{blocks} sound blocks", blocks=blocks)
     metric = BY_NAME[verdict.metric].label

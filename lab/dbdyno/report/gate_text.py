@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from dbdyno.judge import Judgement
 from dbdyno.judge.gate import Gate, Outcome, Passage
+from dbdyno.judge.wording import change_decided
 from dbdyno.report import data, markdown, plain_table, verdict_text
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import change_with_interval
+from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Column, Table
 from dbdyno.words import say
 
@@ -91,7 +92,7 @@ def _table(gate: Gate) -> Table:
             passage.verdict.cell.title,
             passage.verdict.system,
             passage.verdict.baseline,
-            change_with_interval(passage.verdict.estimate),
+            change_decided(passage.verdict) or NONE,
             passage.verdict.word.value,
         )
         for passage in ordered(gate)

@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from dbdyno.judge import Verdict
 from dbdyno.judge.agreement import Agreement, agreements
+from dbdyno.judge.wording import change_decided
 from dbdyno.measurement import Cell, Noun
 from dbdyno.plan import DesignPlan, Plan
 from dbdyno.report import data, markdown, plain_table
-from dbdyno.report.numbers import NONE, change_with_interval
+from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.replay_text import difference
 from dbdyno.words import say
@@ -152,7 +153,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
         f"{entry.run_id}{state}",
         entry.version or NONE,
         verdict.word.value,
-        change_with_interval(verdict.estimate),
+        change_decided(verdict) or NONE,
         str(verdict.estimate.blocks),
         difference(entry.since) if entry.since else NONE,
     )

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from dbdyno.judge import Judgement, Verdict
 from dbdyno.judge.agreement import Agreeing, Agreement, agreements
+from dbdyno.judge.wording import change_decided
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report import data, markdown, plain_table
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import NONE, change, change_with_interval
+from dbdyno.report.numbers import NONE, change
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.settings import ABSENT, ALWAYS_DIFFER, effective
 from dbdyno.report.trials import systems_of
@@ -188,7 +189,7 @@ def _row(agreement: Agreement) -> tuple[str, ...]:
 def _told(verdict: Verdict | None) -> str:
     if verdict is None:
         return NONE
-    return f"{verdict.word.value} {change_with_interval(verdict.estimate)}"
+    return f"{verdict.word.value} {change_decided(verdict) or NONE}"
 
 
 def _differences(first: Side, second: Side) -> Iterator[tuple[str, str, str]]:

@@ -81,7 +81,7 @@ class Run:
     def judgement(self) -> Judgement:
         """Findings, values, estimates and verdicts, judged now from what is stored."""
         with _trusted_no_further(self.evidence):
-            return judge(self.trials, self.plan)
+            return judge(self.trials, self.plan, self.evidence.earlier)
 
     @property
     def side(self) -> Side:

@@ -52,7 +52,7 @@ def pack(
     """Write all that a run's verdicts rest on into one file."""
     told = api.load(run, workspace).evidence
     path = out if out is not None else Path(f"{told.run.run_id}{bundle.SUFFIX}")
-    digest = bundle.write(path, told.run, told.measurements)
+    digest = bundle.write(path, told.run, told.measurements, told.earlier)
     sys.stdout.write(f"{path}\n")
     sys.stderr.write(
         f"{len(told.measurements)} measurements, {path.stat().st_size / 1e6:.1f} MB;"

@@ -13,6 +13,7 @@ from dbdyno import export
 from dbdyno.errors import UsageError
 from dbdyno.export import Format
 from dbdyno.judge import judge
+from dbdyno.judge.controls import apart
 from dbdyno.report.trials import attempts
 from dbdyno.store_find import find, opened
 
@@ -47,7 +48,9 @@ def command(
     with opened(workspace) as store:
         run = find(store, run_id)
         measurements = store.measurements(run.run_id)
-    made = attempts(measurements, judge(measurements, run.plan))
+    judgement = judge(measurements, run.plan)
+    compared, controls = apart(measurements)
+    made = attempts([*compared, *controls], judgement)
     for kind, folder in folders.items():
         for path in export.write(folder, made, kind):
             sys.stdout.write(f"{path}\n")

@@ -176,6 +176,9 @@ def _resume_command(run: StoredRun, workspace: Path) -> str:
 def _tell(kept: Evidence, output: Output) -> None:
     """Judges what is stored of a run, writes the report, prints the result on stdout."""
     run = api.Run(kept)
+    if kept.complete and not kept.digest:
+        with opened(kept.folder.parent) as store:
+            store.note_controls(run.id, run.judgement.controls)
     written = run.report()
     sys.stdout.write(WORDS_FOR[output](run.plan, run.judgement, run.facts))
     paths = f"\nreport: {written.html}\n        {written.markdown}\n"

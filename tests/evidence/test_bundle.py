@@ -17,9 +17,22 @@ from tests import making
 from dbdyno.errors import BundleError
 from dbdyno.evidence import archive, bundle
 from dbdyno.judge import judge
+from dbdyno.measurement_control import ControlOutcome
 from dbdyno.store import StoredRun
 
 MEASUREMENTS = making.pairs((0.9, 0.95, 1.0))
+EARLIER = ControlOutcome(
+    kind="same",
+    cell=MEASUREMENTS[0].trial.cell,
+    system=making.A,
+    ratio=1.001,
+    low=0.99,
+    high=1.01,
+    blocks=5,
+    word="equivalent",
+    truth=1.0,
+    held=True,
+)
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -40,7 +53,7 @@ def stored(**fields: object) -> StoredRun:
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bundle") / "run-1.dbdyno.zip"
-    bundle.write(path, stored(), MEASUREMENTS)
+    bundle.write(path, stored(), MEASUREMENTS, [EARLIER])
     return path
 
 
@@ -54,15 +67,16 @@ def forged(sealed: Path, name: str, change: Change, into: Path) -> Path:
 
 
 def test_a_run_comes_back_as_it_was(sealed: Path) -> None:
-    run, measurements, digest = bundle.read(sealed)
-    assert run == stored()
-    assert list(measurements) == MEASUREMENTS
-    assert judge(measurements, run.plan) == judge(MEASUREMENTS, run.plan)
-    assert len(digest) == 64
+    kept = bundle.read(sealed)
+    assert kept.run == stored()
+    assert list(kept.measurements) == MEASUREMENTS
+    assert kept.earlier == (EARLIER,)
+    assert judge(kept.measurements, kept.run.plan) == judge(MEASUREMENTS, kept.run.plan)
+    assert len(kept.digest) == 64
 
 
 def test_the_same_run_gives_the_same_bytes(sealed: Path, tmp_path: Path) -> None:
-    bundle.write(tmp_path / "again.zip", stored(), MEASUREMENTS)
+    bundle.write(tmp_path / "again.zip", stored(), MEASUREMENTS, [EARLIER])
     assert (tmp_path / "again.zip").read_bytes() == sealed.read_bytes()
 
 
@@ -80,7 +94,7 @@ def test_passwords_stay_at_home(tmp_path: Path) -> None:
     assert not any(
         b"hunter2" in content for content in archive.read(tmp_path / "b.zip")[0].values()
     )
-    _, (back,), _ = bundle.read(tmp_path / "b.zip")
+    (back,) = bundle.read(tmp_path / "b.zip").measurements
     assert back.server.settings["port"] == "3306"
 
 
@@ -110,6 +124,7 @@ FORGERIES: list[tuple[str, Change, str]] = [
         ),
         "more trials than any run",
     ),
+    ("controls.json", lambda v: v["earlier"][0].update(kind="odd"), "cannot read"),
     ("trials/00002.json", lambda v: v["trial"].update(run_id="run-2"), "of another run"),
     ("trials/00002.json", lambda v: v.update(intervals=v["intervals"][:3]), "fewer intervals"),
     ("trials/00002.json", lambda v: v.update(window_s=float("nan")), "no JSON"),
@@ -166,8 +181,8 @@ def test_any_value_in_any_place_is_read_or_refused(
 
     path = forged(sealed, name, change, tmp_path / "forged.zip")
     try:
-        run, measurements, _ = bundle.read(path)
+        kept = bundle.read(path)
     except BundleError:
         return
-    assert len(measurements) == 6
-    assert run.run_id
+    assert len(kept.measurements) == 6
+    assert kept.run.run_id

@@ -17,6 +17,7 @@ HEADINGS = (
     "Costs per transaction",
     "Machine",
     "Findings",
+    "How far this instrument can be trusted",
     "How it was measured",
     "Settings that differ",
     "Environment",

@@ -2,6 +2,7 @@
 
     README.txt            what is in it and how to check it without dbdyno
     run.json, plan.json   when, where, by which command; what was asked for
+    controls.json         what controls came to in the other runs of its workspace
     trials/00000.json     one attempt: seconds, counters, settings, versions, procedure
     trials/00000.hlog     its histograms as HdrHistogram's interval log
     SHA256SUMS            of all of them
@@ -17,6 +18,7 @@ import math
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -26,6 +28,7 @@ from dbdyno.errors import BundleError
 from dbdyno.evidence import archive, histogram_log
 from dbdyno.evidence.archive import LIMITS, Limits
 from dbdyno.measurement import Measurement, Noun
+from dbdyno.measurement_control import ControlOutcome
 from dbdyno.plan import Plan
 from dbdyno.plan_settings import axes
 from dbdyno.report.settings import SECRET
@@ -39,6 +42,7 @@ README: Final = """\
 This is the evidence of one run of dbdyno, a database benchmark.
 
   run.json, plan.json    when, where and by which command it was made; what was asked for
+  controls.json          what controls came to in the other runs of its workspace
   trials/NNNNN.json      one attempt each: every second, counters, settings, versions
   trials/NNNNN.hlog      its latency histograms, an interval log that HdrHistogram's tools read
   SHA256SUMS             sums of all files
@@ -64,13 +68,40 @@ class _Run(Noun):
     measurements: Annotated[int, Field(ge=0, le=TRIALS_MAX)]
 
 
-def write(path: Path, run: StoredRun, measurements: Sequence[Measurement]) -> str:
+class _Ledger(Noun):
+    """controls.json."""
+
+    earlier: tuple[ControlOutcome, ...]
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What a bundle holds.
+
+    Attributes:
+        measurements: in the order stored.
+        earlier: what controls came to in the other runs of its workspace.
+        digest: SHA-256 of the sums.
+    """
+
+    run: StoredRun
+    measurements: tuple[Measurement, ...]
+    earlier: tuple[ControlOutcome, ...]
+    digest: str
+
+
+def write(
+    path: Path,
+    run: StoredRun,
+    measurements: Sequence[Measurement],
+    earlier: Sequence[ControlOutcome] = (),
+) -> str:
     """Writes a run's bundle, whole or not at all, and reads it back; returns its digest.
 
     Raises:
         BundleError: the file cannot be written, or the run is too large for one.
     """
-    files = _files(run, measurements)
+    files = _files(run, measurements, earlier)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(handle)
@@ -91,8 +122,8 @@ def write(path: Path, run: StoredRun, measurements: Sequence[Measurement]) -> st
     return digest
 
 
-def read(path: Path, limits: Limits = LIMITS) -> tuple[StoredRun, tuple[Measurement, ...], str]:
-    """A bundle's run, its measurements in the order stored, and its digest.
+def read(path: Path, limits: Limits = LIMITS) -> Sealed:
+    """What a bundle holds, every part of it checked.
 
     Raises:
         BundleError: the archive or anything in it is not as `write` makes it.
@@ -102,6 +133,7 @@ def read(path: Path, limits: Limits = LIMITS) -> tuple[StoredRun, tuple[Measurem
         head = _run(files)
         plan = _plan(_json(files, "plan.json"), head.plan_hash)
         _check_names(files, head.measurements)
+        earlier = _Ledger.model_validate(_json(files, "controls.json")).earlier
         measurements = [_measurement(files, n, head.run_id) for n in range(head.measurements)]
     except ValidationError as error:
         first = error.errors()[0]
@@ -112,10 +144,12 @@ def read(path: Path, limits: Limits = LIMITS) -> tuple[StoredRun, tuple[Measurem
         ) from error
     except ValueError as error:
         raise BundleError(f"{path.name} is damaged", found=str(error)[:200]) from error
-    return _stored(head, plan), tuple(measurements), digest
+    return Sealed(_stored(head, plan), tuple(measurements), earlier, digest)
 
 
-def _files(run: StoredRun, measurements: Sequence[Measurement]) -> dict[str, bytes]:
+def _files(
+    run: StoredRun, measurements: Sequence[Measurement], earlier: Sequence[ControlOutcome]
+) -> dict[str, bytes]:
     head = _Run(
         format=FORMAT,
         run_id=run.run_id,
@@ -132,6 +166,7 @@ def _files(run: StoredRun, measurements: Sequence[Measurement]) -> dict[str, byt
         "README.txt": README.encode(),
         "run.json": _text(head),
         "plan.json": _text(run.plan),
+        "controls.json": _text(_Ledger(earlier=tuple(earlier))),
     }
     for number, measurement in enumerate(measurements):
         files[_named(number, "json")] = _text(_without_secrets(measurement))
@@ -183,7 +218,7 @@ def _plan(value: object, wanted: str) -> Plan:
 
 
 def _check_names(files: Mapping[str, bytes], count: int) -> None:
-    wanted = {"README.txt", "run.json", "plan.json"}
+    wanted = {"README.txt", "run.json", "plan.json", "controls.json"}
     wanted |= {_named(n, suffix) for n in range(count) for suffix in ("json", "hlog")}
     if files.keys() != wanted:
         odd = sorted(files.keys() ^ wanted)[0]

@@ -12,6 +12,7 @@ from typing import Final
 
 from dbdyno.evidence import bundle
 from dbdyno.measurement import Measurement
+from dbdyno.measurement_control import ControlOutcome
 from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
 from dbdyno.store import FILE_NAME, Store, StoredRun
@@ -29,12 +30,14 @@ class Evidence:
     Attributes:
         measurements: in the order stored, failed attempts too.
         folder: where its report belongs.
+        earlier: what controls came to in the other runs of the workspace it was made in.
         digest: SHA-256 of the sums of the bundle it comes from; empty for a workspace's run.
     """
 
     run: StoredRun
     measurements: tuple[Measurement, ...]
     folder: Path
+    earlier: tuple[ControlOutcome, ...] = ()
     digest: str = ""
 
     @property
@@ -111,11 +114,12 @@ def of_run(run_id: str, workspace: Path) -> Evidence:
 def of_stored(store: Store, run: StoredRun, workspace: Path) -> Evidence:
     """A run that was found already, as the store has it by now."""
     now = store.run(run.run_id)
-    return Evidence(now, tuple(store.measurements(run.run_id)), workspace / run.run_id)
+    earlier = tuple(store.controls(except_run=run.run_id))
+    return Evidence(now, tuple(store.measurements(run.run_id)), workspace / run.run_id, earlier)
 
 
 def of_bundle(path: Path, workspace: Path) -> Evidence:
     """A bundle, checked; its report goes to a folder of its own in the workspace."""
-    run, measurements, digest = bundle.read(path)
-    folder = workspace / BUNDLES / f"{run.run_id}-{digest[:DIGEST_SHOWN]}"
-    return Evidence(run, measurements, folder, digest)
+    kept = bundle.read(path)
+    folder = workspace / BUNDLES / f"{kept.run.run_id}-{kept.digest[:DIGEST_SHOWN]}"
+    return Evidence(kept.run, kept.measurements, folder, kept.earlier, kept.digest)

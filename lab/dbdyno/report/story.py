@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.judge import Judgement
+from dbdyno.judge.controls import apart
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report import (
     charts,
+    sections_controls,
     sections_costs,
     sections_grid,
     sections_method,
@@ -34,7 +36,9 @@ def tell(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Story:
     """The whole report as values; sections with nothing to say say so or are left out."""
-    made = attempts(measurements, judgement)
+    compared, controls = apart(measurements)
+    every = attempts([*compared, *controls], judgement)
+    measurements, made = compared, attempts(compared, judgement)
     sections = (
         sections_results.verdicts(judgement),
         sections_grid.grid(judgement),
@@ -47,11 +51,12 @@ def tell(
         sections_costs.costs(plan, made),
         sections_costs.machine(plan, made),
         sections_results.findings(judgement),
+        sections_controls.trust(plan, judgement),
         sections_method.how_measured(plan, measurements),
         sections_published.published(plan, measurements, run),
         sections_settings.settings(plan, measurements),
         sections_settings.environment(run),
-        sections_method.trial_order(made),
+        sections_method.trial_order(every),
         sections_method.limitations(plan, measurements, judgement, run),
         sections_method.repeat(plan, run),
     )

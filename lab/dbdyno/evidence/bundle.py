@@ -13,7 +13,6 @@ judgement of a bundle is the judgement of the run.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import tempfile
@@ -25,7 +24,7 @@ from typing import Annotated, Final
 from pydantic import Field, ValidationError
 
 from dbdyno.errors import BundleError
-from dbdyno.evidence import archive, histogram_log
+from dbdyno.evidence import archive, histogram_log, strict_json
 from dbdyno.evidence.archive import LIMITS, Limits
 from dbdyno.measurement import Measurement, Noun
 from dbdyno.measurement_control import ControlOutcome
@@ -240,24 +239,9 @@ def _measurement(files: Mapping[str, bytes], number: int, run_id: str) -> Measur
 
 
 def _json(files: Mapping[str, bytes], name: str) -> object:
-    """A file's value; every number in it is finite."""
     if name not in files:
         raise BundleError(f"the bundle lacks {name}")
-    try:
-        return json.loads(files[name], parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise BundleError(f"{name} in the bundle is no JSON", found=str(error)[:120]) from error
-
-
-def _refuse(text: str) -> float:
-    raise ValueError(f"{text} is no number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:20]} is beyond all numbers")
-    return value
+    return strict_json.read(files[name], name)
 
 
 def _stored(head: _Run, plan: Plan) -> StoredRun:

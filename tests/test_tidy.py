@@ -18,8 +18,10 @@ from source import LAB, ROOT, named
 # the arrows: every row names only rows below it. Same table as in ARCHITECTURE.md.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "bench export report sysbench servers judge store plan_file plan measurement metric "
-    "errors _engine",
+    "cli": "api bench evidence export report sysbench servers judge store plan_file plan "
+    "measurement metric errors _engine",
+    "api": "evidence export report judge plan measurement errors",
+    "evidence": "report store plan measurement words errors _engine",
     "bench": "servers store plan measurement metric steady errors _engine",
     "export": "report cost measurement metric errors",
     "report": "judge cost plan measurement metric words errors _engine",
@@ -39,9 +41,12 @@ ARROWS: dict[str, str] = {
 }
 # Files at the top of lab/dbdyno that belong to a room of another name.
 FILES_OF_ROOMS = {
+    "cli_bundle": "cli",
     "cli_compare": "cli",
     "cli_export": "cli",
     "cli_flow": "cli",
+    "cli_gate": "cli",
+    "cli_history": "cli",
     "cli_options": "cli",
     "cli_plan": "cli",
     "cli_plan_words": "cli",
@@ -62,6 +67,7 @@ FILES_OF_ROOMS = {
     "progress": "cli",
     "progress_log": "cli",
     "store_file": "store",
+    "store_find": "store",
     "store_ledger": "store",
     "store_schema": "store",
     "store_views": "store",

@@ -18,9 +18,10 @@ from source import LAB, ROOT, named
 # the arrows: every row names only rows below it. Same table as in ARCHITECTURE.md.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "bench export report sysbench servers judge store plan_file plan measurement metric "
-    "errors _engine",
+    "cli": "bench serve export report sysbench servers judge store plan_file plan measurement "
+    "metric errors _engine",
     "bench": "servers store plan measurement metric steady errors _engine",
+    "serve": "report judge store plan measurement metric words errors",
     "export": "report cost measurement metric errors",
     "report": "judge cost plan measurement metric words errors _engine",
     "sysbench": "errors _engine",
@@ -45,6 +46,7 @@ FILES_OF_ROOMS = {
     "cli_options": "cli",
     "cli_plan": "cli",
     "cli_plan_words": "cli",
+    "cli_serve": "cli",
     "measurement_parts": "measurement",
     "plan_parts": "plan",
     "cli_servers": "cli",
@@ -58,6 +60,7 @@ FILES_OF_ROOMS = {
     "plan_file_yaml": "plan_file",
     "measurement_watch": "measurement",
     "progress": "cli",
+    "progress_feed": "cli",
     "progress_log": "cli",
     "store_file": "store",
     "store_schema": "store",

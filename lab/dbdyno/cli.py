@@ -20,6 +20,7 @@ from dbdyno import (
     cli_flow,
     cli_plan,
     cli_plan_words,
+    cli_serve,
     cli_servers,
 )
 from dbdyno import cli_options as options
@@ -142,6 +143,7 @@ def report(
 
 
 app.command("export")(cli_export.command)
+app.command("serve")(cli_serve.command)
 
 
 @app.command()

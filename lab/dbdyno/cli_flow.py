@@ -15,7 +15,7 @@ from typing import Final
 
 from rich.console import Console
 
-from dbdyno import bench, progress, progress_log, report
+from dbdyno import bench, progress, progress_feed, progress_log, report
 from dbdyno.bench import environment
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.judge import judge
@@ -121,8 +121,9 @@ def _measure_and_tell(
         with (
             progress.shown(Console(stderr=True), blocks) as shown,
             progress_log.logged(shown, workspace / run.run_id, blocks) as logged,
+            progress_feed.fed(logged, workspace / run.run_id, blocks) as watched,
         ):
-            bench.run(run.plan, store, run, workspace, logged, retry=retry)
+            bench.run(run.plan, store, run, workspace, watched, retry=retry)
     except (KeyboardInterrupt, Interrupted):
         _tell_what_is_there(store, run, workspace, output)
         raise Interrupted(
@@ -174,7 +175,16 @@ def _tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None
     """Judges what is stored of a run, writes the report, prints the result on stdout."""
     measurements = store.measurements(run.run_id)
     judgement = judge(measurements, run.plan)
-    facts = RunFacts(
+    facts = facts_of(store, run)
+    written = report.write(workspace / run.run_id, run.plan, measurements, judgement, facts)
+    sys.stdout.write(WORDS_FOR[output](run.plan, judgement, facts))
+    paths = f"\nreport: {written.html}\n        {written.markdown}\n"
+    (sys.stdout if output is Output.PLAIN else sys.stderr).write(paths)
+
+
+def facts_of(store: Store, run: StoredRun) -> RunFacts:
+    """What the store knows of a run and a report must say."""
+    return RunFacts(
         run_id=run.run_id,
         created_at=run.created_at,
         dbdyno_version=run.dbdyno_version,
@@ -184,10 +194,6 @@ def _tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None
         complete=_is_complete(store, run),
         trials_planned=run.trials_planned,
     )
-    written = report.write(workspace / run.run_id, run.plan, measurements, judgement, facts)
-    sys.stdout.write(WORDS_FOR[output](run.plan, judgement, facts))
-    paths = f"\nreport: {written.html}\n        {written.markdown}\n"
-    (sys.stdout if output is Output.PLAIN else sys.stderr).write(paths)
 
 
 def _note(text: str) -> None:

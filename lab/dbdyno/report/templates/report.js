@@ -25,6 +25,15 @@
     return Object.fromEntries(Object.entries(node).map(painted));
   };
 
+  // What a chart leaves to Vega is black there.
+  const lit = (config) => {
+    const [ink, both] = [dark.black, { labelColor: dark.black, titleColor: dark.black }];
+    const sections = { axis: both, legend: both, header: both, text: { color: ink },
+      title: { color: ink, subtitleColor: ink } };
+    const own = ([name, looks]) => [name, { ...looks, ...config[name] }];
+    return { ...config, ...Object.fromEntries(Object.entries(sections).map(own)) };
+  };
+
   const tip = document.createElement("div");
   tip.className = "tip";
   tip.hidden = true;
@@ -56,7 +65,7 @@
     const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
     const wanted = isDark() ? "dark" : "light";
     const painted = wanted === "dark" ? repainted(spec) : spec;
-    painted.config = { ...painted.config, aria: false };
+    painted.config = { ...(wanted === "dark" ? lit(painted.config ?? {}) : painted.config), aria: false };
     painted.config.mark = { tooltip: { content: "data" }, ...painted.config.mark };
     const place = figure.querySelector(".moving");
     views.get(figure)?.finalize();

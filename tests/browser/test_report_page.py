@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from tests.browser.axe import violations
 from tests.report.made_run import whole
 
 from dbdyno.report import Written, tell, write
 
 PHONE = {"width": 360, "height": 740}
-ALL_DRAWN = """scheme => [...document.querySelectorAll('figure[data-name]')]
-    .every(one => scheme ? one.dataset.state === scheme : one.dataset.state)"""
 
 
 @pytest.fixture(scope="session")
@@ -24,67 +24,88 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     return write(folder, made.plan, made.measurements, made.judgement, made.facts)
 
 
-def opened(page: Page, written: Written) -> None:
-    """The report with every chart drawn by its program."""
-    page.goto(written.html.as_uri())
-    for figure in page.locator("figure[data-name]").all():
+@dataclass
+class Shared:
+    """The report with every chart drawn by its program, and what it asked for meanwhile."""
+
+    page: Page
+    asked: list[str]
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Browser, written: Written) -> Iterator[Shared]:
+    """One page for the tests that only look at it."""
+    context = browser.new_context(color_scheme="light")
+    made = Shared(context.new_page(), [])
+    made.page.on("request", lambda request: made.asked.append(request.url))
+    made.page.goto(written.html.as_uri())
+    for figure in made.page.locator("figure[data-name]").all():
         figure.scroll_into_view_if_needed()
-    page.wait_for_function(ALL_DRAWN)
+    expect(made.page.locator("figure[data-name]:not([data-state])")).to_have_count(0)
+    yield made
+    context.close()
 
 
-def test_the_page_asks_nothing_of_any_network(page: Page, written: Written) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    opened(page, written)
-    assert [url for url in asked if not url.startswith("data:")] == [written.html.as_uri()]
-    states = page.locator("figure[data-name]").evaluate_all("all => all.map(f => f.dataset.state)")
+@pytest.fixture
+def report(shared: Shared) -> Page:
+    """The shared page as it was at first."""
+    shared.page.emulate_media(media="screen", color_scheme="light")
+    shared.page.set_viewport_size({"width": 1200, "height": 800})
+    shared.page.evaluate("scrollTo(0, 0)")
+    return shared.page
+
+
+def coloured(page: Page, scheme: str) -> None:
+    """The page in these colours, its charts too."""
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    expect(page.locator(f"figure[data-name]:not([data-state={scheme}])")).to_have_count(0)
+
+
+def test_the_page_asks_nothing_of_any_network(shared: Shared, written: Written) -> None:
+    assert [url for url in shared.asked if not url.startswith("data:")] == [written.html.as_uri()]
+    figures = shared.page.locator("figure[data-name]")
+    states = figures.evaluate_all("all => all.map(one => one.dataset.state)")
     assert states == ["light"] * len(states)
     assert len(states) >= 3
 
 
-def test_everybody_can_use_it(browser: Browser, written: Written, axe: str) -> None:
-    context = browser.new_context(bypass_csp=True)  # axe is let in
-    page = context.new_page()
-    opened(page, written)
+def test_everybody_can_use_it(report: Page, axe: str) -> None:
     found = {}
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        page.wait_for_function(ALL_DRAWN, arg=scheme)
+        coloured(report, scheme)
         for width in (1200, PHONE["width"]):
-            page.set_viewport_size({"width": width, "height": 800})
-            found[scheme, width] = violations(page, axe)
-    context.close()
+            report.set_viewport_size({"width": width, "height": 800})
+            found[scheme, width] = violations(report, axe)
     assert {where: wrong for where, wrong in found.items() if wrong} == {}
 
 
-def test_a_phone_scrolls_down_only(page: Page, written: Written) -> None:
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    opened(page, written)
-    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+def test_a_phone_scrolls_down_only(report: Page) -> None:
+    report.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert report.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
 def test_colours_follow_the_system_and_the_switch_and_are_kept(
     page: Page, written: Written
 ) -> None:
     page.emulate_media(color_scheme="dark")
-    opened(page, written)
+    page.goto(written.html.as_uri())
     paper = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(paper) == "rgb(20, 24, 29)"
     figure = page.locator("figure[data-name]").first
-    assert figure.get_attribute("data-state") == "dark"
+    figure.scroll_into_view_if_needed()
+    expect(figure).to_have_attribute("data-state", "dark")
     switch = page.get_by_role("button", name="Dark colours")
     assert switch.get_attribute("aria-pressed") == "true"
     switch.click()
     assert page.evaluate(paper) == "rgb(255, 255, 255)"
-    page.wait_for_function("document.querySelector('figure[data-name]').dataset.state === 'light'")
+    expect(figure).to_have_attribute("data-state", "light")
     page.reload()
     assert page.evaluate(paper) == "rgb(255, 255, 255)", "the choice is kept"
 
 
-def test_no_word_of_a_chart_is_dark_on_dark(page: Page, written: Written) -> None:
-    page.emulate_media(color_scheme="dark")
-    opened(page, written)
-    colours = page.locator(".moving svg text").evaluate_all(
+def test_no_word_of_a_chart_is_dark_on_dark(report: Page) -> None:
+    coloured(report, "dark")
+    colours = report.locator(".moving svg text").evaluate_all(
         "all => all.filter(one => one.textContent).map(one => getComputedStyle(one).fill)"
     )
     assert len(colours) > 20
@@ -92,10 +113,9 @@ def test_no_word_of_a_chart_is_dark_on_dark(page: Page, written: Written) -> Non
     assert min(shades) > 120
 
 
-def test_a_chart_tells_its_numbers_where_the_pointer_is(page: Page, written: Written) -> None:
-    opened(page, written)
-    page.locator("figure[data-name] .moving svg .mark-symbol path").first.hover()
-    tip = page.locator(".tip")
+def test_a_chart_tells_its_numbers_where_the_pointer_is(report: Page) -> None:
+    report.locator("figure[data-name] .moving svg .mark-symbol path").first.hover()
+    tip = report.locator(".tip")
     tip.wait_for(state="visible")
     assert "system: mysql:" in tip.inner_text()
     assert "threads: " in tip.inner_text()
@@ -103,10 +123,9 @@ def test_a_chart_tells_its_numbers_where_the_pointer_is(page: Page, written: Wri
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
-def test_a_chart_can_be_saved(page: Page, written: Written, kind: str, tmp_path: Path) -> None:
-    opened(page, written)
-    with page.expect_download() as download:
-        page.locator(f"button[data-kind={kind}]").first.click()
+def test_a_chart_can_be_saved(report: Page, kind: str, tmp_path: Path) -> None:
+    with report.expect_download() as download:
+        report.locator(f"button[data-kind={kind}]").first.click()
     download.value.save_as(tmp_path / "chart")
     assert download.value.suggested_filename.endswith(f".{kind}")
     begins = {"svg": b"<svg", "png": b"\x89PNG"}
@@ -114,8 +133,7 @@ def test_a_chart_can_be_saved(page: Page, written: Written, kind: str, tmp_path:
 
 
 def test_the_keyboard_reaches_the_report_and_every_wide_table(page: Page, written: Written) -> None:
-    opened(page, written)
-    page.evaluate("scrollTo(0, 0)")
+    page.goto(written.html.as_uri())
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
@@ -129,11 +147,10 @@ def test_the_keyboard_reaches_the_report_and_every_wide_table(page: Page, writte
 
 
 def test_print_has_all_sections_and_the_charts_that_stand_still(
-    page: Page, written: Written, tmp_path: Path
+    report: Page, tmp_path: Path
 ) -> None:
-    opened(page, written)
-    page.emulate_media(media="print")
-    hidden = page.evaluate("""() => [
+    report.emulate_media(media="print")
+    hidden = report.evaluate("""() => [
         [...document.querySelectorAll('.still')].filter(one => one.offsetHeight < 50).length,
         [...document.querySelectorAll('.moving')].filter(one => one.offsetHeight > 0).length,
         [...document.querySelectorAll('main h2')].filter(one => one.offsetHeight === 0).length,
@@ -142,9 +159,9 @@ def test_print_has_all_sections_and_the_charts_that_stand_still(
     assert hidden == [0, 0, 0, 0]
     made = whole()
     story = tell(made.plan, made.measurements, made.judgement, made.facts)
-    headings = page.locator("main h2").all_inner_texts()
+    headings = report.locator("main h2").all_inner_texts()
     assert headings == [section.heading for section in story.sections]
-    pdf = page.pdf(format="A4", path=tmp_path / "report.pdf")
+    pdf = report.pdf(format="A4", path=tmp_path / "report.pdf")
     assert pdf.startswith(b"%PDF")
     assert pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") >= 2
 

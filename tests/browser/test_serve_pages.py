@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from tests.browser.axe import violations
 from tests.serve.made_workspace import stored_run
 
@@ -82,8 +82,7 @@ def test_from_the_list_to_a_report_and_back(page: Page, site: str) -> None:
     page.get_by_role("link", name="Report").first.click()
     figure = page.locator("figure[data-name]").first
     figure.scroll_into_view_if_needed()
-    page.wait_for_function("document.querySelector('figure[data-name]').dataset.state")
-    assert figure.get_attribute("data-state") == "light", "charts move under the site's policy"
+    expect(figure).to_have_attribute("data-state", "light")  # charts move under the site's policy
     page.get_by_role("link", name="All runs").click()
     assert page.url == site
     assert strange == []
@@ -124,9 +123,7 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
         assert "0:00:49 left" in page.locator("#speed").inner_text()
         lab.end(troubled.trial, troubled, 40)
         page.wait_for_selector("#ended tr >> nth=1")
-    page.wait_for_function(
-        "document.getElementById('stage').textContent.startsWith('Nothing is being measured')"
-    )
+    expect(page.locator("#stage")).to_contain_text("Nothing is being measured")
     rows = page.locator("#ended tr").all_inner_texts()
     assert "<b>the server died</b>" in rows[0]
     assert "900.0" in rows[1]

@@ -24,8 +24,8 @@ from dbdyno.report.drawing import VEGA_LITE
 from dbdyno.report.parts import Figure
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
-EXPORT: Final = "window.dbdynoEmbed = vegaEmbed; window.dbdynoVega = vega;"
-"""The names under which a page's own script finds the program."""
+EXPORT: Final = "window.dbdynoEmbed = vegaEmbed;"
+"""The name under which a page's own script finds the program."""
 DARK: Final = {
     "white": "#14181d",
     "#ffffff": "#14181d",

@@ -51,7 +51,7 @@ WORDS: Final[dict[str, Said]] = {
         "table below has the outcome of every trial."
     ),
     "ended": say("Trials that have ended"),
-    "block": say("Block"),
+    "block": say("block"),
     "system": say("System"),
     "outcome": say("Outcome"),
     "left": say("left"),

@@ -15,31 +15,37 @@
   const panel = (field, title, last) => ({
     width: 600, height: 140, mark: { type: "line", point: { size: 18 }, strokeWidth: 1.5 },
     encoding: {
-      x: { field: "at_s", type: "quantitative", title: last ? words.second_axis : null },
+      x: { field: "at_s", type: "quantitative", title: last ? words.second_axis : null,
+        scale: { zero: true }, axis: { grid: false, tickMinStep: 1 } },
       y: { field, type: "quantitative", title, scale: { zero: true } },
       color: { field: "system", type: "nominal", title: null, scale: { range: COLOURS } },
       tooltip: [{ field: "system" }, { field: "at_s" }, { field, format: ".5~g" }],
     },
   });
-  const chart = window.dbdynoEmbed(byId("chart"), {
-    data: { name: "seconds", values: [] }, background: null, padding: 4,
+  // The chart is made when there is something to draw: a scale over nothing has no ends.
+  let chart = null;
+  const drawn = () => chart ??= window.dbdynoEmbed(byId("chart"), {
+    data: { name: "seconds", values: [{ ...rows[0] }] }, background: null, padding: 4,
     vconcat: [panel("transactions_per_s", words.tps, false),
       panel("latency_ms_p95", words.p95, true)],
     config: { view: { stroke: null }, axis, aria: false, font: "system-ui, sans-serif",
       legend: { orient: "top", labelColor: "currentColor", labelLimit: 400 } },
   }, { mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false,
-    tooltip: false }).then(({ view }) => view);
+    tooltip: false }).then(({ view }) => {
+    byId("chart").querySelector("svg").setAttribute("aria-hidden", "true"); // #chart is the image
+    return view;
+  });
 
   let asked = false;
   const redraw = () => {
-    if (asked) return;
+    if (asked || rows.length === 0) return;
     asked = true;
     requestAnimationFrame(async () => {
+      const view = await drawn();
       asked = false;
-      const view = await chart;
-      const all = window.dbdynoVega.changeset().remove(() => true).insert(rows);
-      await view.change("seconds", all).runAsync();
-      byId("chart").dataset.rows = String(rows.length);
+      const seconds = rows.map((row) => ({ ...row })); // Vega marks the rows that it is given
+      await view.data("seconds", seconds).runAsync();
+      byId("chart").dataset.rows = String(seconds.length);
     });
   };
 
@@ -68,8 +74,8 @@
       if (here !== group) rows = [];
       group = here;
       rows = rows.filter((row) => row.system !== event.system);
-      byId("stage").textContent = `${words.trial} ${event.number}/${event.total}, ` +
-        `${words.block} ${event.block}: ${event.system}, ${event.cell}`;
+      byId("stage").textContent = `${words.trial} ${event.number}/${event.total}: ` +
+        `${event.system}, ${event.cell} (${words.block} ${event.block})`;
       redraw();
     },
     interval: (event) => {

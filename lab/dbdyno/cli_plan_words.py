@@ -16,10 +16,10 @@ from dbdyno.bench.order import arms
 from dbdyno.errors import UsageError
 from dbdyno.judge import power
 from dbdyno.judge.checks_design import BLOCKS_MIN
+from dbdyno.judge.wording import duration
 from dbdyno.plan import Plan, cells
 from dbdyno.plan_settings import OptionValue, axes, setting_names
 from dbdyno.plan_systems import SystemPlan
-from dbdyno.progress import duration
 from dbdyno.servers.settings import normalise
 
 _WIDTH: Final = 13

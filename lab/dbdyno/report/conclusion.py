@@ -12,6 +12,7 @@ from typing import Final
 from dbdyno.judge import Judgement, Level, Verdict, Word, sentence
 from dbdyno.metric import BY_NAME
 from dbdyno.plan import Plan
+from dbdyno.report.decision import decision
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.numbers import change, change_with_interval, count, share
 from dbdyno.report.trials import Attempt, State
@@ -110,7 +111,7 @@ def tally(verdicts: Sequence[Verdict], system: str) -> list[str]:
     counts = ", ".join(f"{word.value} in {words.count(word)}" for word in Word if word in words)
     head = f"{system} against {of_system[0].baseline} in {count(len(words), 'cell')}: {counts}."
     groups = ([v for v in of_system if v.word is word] for word in Word)
-    return [head, *(_of_word(group) for group in groups if group)]
+    return [head, *decision(of_system), *(_of_word(group) for group in groups if group)]
 
 
 def _of_word(verdicts: Sequence[Verdict]) -> str:

@@ -44,9 +44,9 @@ def document(
 
 
 def of_judgement(judgement: Judgement) -> dict[str, Any]:
-    """Verdicts, estimates, values and findings under their names."""
+    """All that was judged under its names, the verdicts first."""
     dumped = judgement.model_dump(mode="json")
-    return {name: dumped[name] for name in ("verdicts", "estimates", "values", "findings")}
+    return {"verdicts": dumped.pop("verdicts"), **dumped}
 
 
 def text(value: Mapping[str, Any]) -> str:

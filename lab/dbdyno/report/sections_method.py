@@ -13,7 +13,7 @@ from dbdyno.plan_settings import OptionValue, axes
 from dbdyno.report import procedure, replicas
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.limits import limits
-from dbdyno.report.numbers import NONE, count, number, seconds, share
+from dbdyno.report.numbers import NONE, count, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table
 from dbdyno.report.trials import Attempt, systems_of
 
@@ -126,6 +126,10 @@ def _always() -> list[str]:
     ]
 
 
+def _p95(measurement: Measurement) -> str:
+    return measured_value(measurement.value(P95), P95) if measurement.events else NONE
+
+
 def trial_order(attempts: Sequence[Attempt]) -> Section:
     """Every attempt in the order in which the design placed it."""
     rows = tuple(
@@ -136,7 +140,7 @@ def trial_order(attempts: Sequence[Attempt]) -> Section:
             attempt.cell.title,
             attempt.measurement.started_at[:19].replace("T", " "),
             number(attempt.measurement.value(PRIMARY)),
-            number(attempt.measurement.value(P95)),
+            _p95(attempt.measurement),
             f"{attempt.state.value}: {attempt.why}" if attempt.why else attempt.state.value,
         )
         for attempt in attempts

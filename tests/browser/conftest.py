@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.browser import axe as axe_core
 
 
@@ -16,6 +16,7 @@ from tests.browser import axe as axe_core
 def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     assert chromium is not None, "tools/requirements.sh test installs chromium"
+    expect.set_options(timeout=30_000)  # a slow machine is no failure
     with sync_playwright() as playwright:
         made = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield made

@@ -90,10 +90,10 @@ def test_the_page_needs_nothing_from_outside(text: str, page: Page) -> None:
     assert len(text) < 2_000_000
 
 
-def test_readers_of_every_kind_are_served(text: str, page: Page) -> None:
+def test_readers_of_every_kind_are_served(text: str, page: Page, written: Written) -> None:
     assert page.tags[0] == ("html", {"lang": "en"})
     charts = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") == "img"]
-    assert len(charts) == 3
+    assert 2 * len(charts) == len(written.charts) > 4
     tables = sum(tag == "table" for tag, _ in page.tags)
     assert tables == sum(tag == "caption" for tag, _ in page.tags) > 5
     for rule in ("prefers-color-scheme: dark", "@media print", "max-width: 36rem"):
@@ -124,7 +124,8 @@ def test_an_empty_run_is_a_page_too(empty: Run) -> None:
 
 
 def test_no_line_ends_between_a_number_and_its_percent_sign(made: Run) -> None:
-    page = rendered(tell(made.plan, made.measurements, made.judgement, made.facts))
+    whole_page = rendered(tell(made.plan, made.measurements, made.judgement, made.facts))
+    page = re.sub(r"<desc.*?</desc>", "", whole_page)  # what a chart shows is not set in lines
     assert "2\u00a0%" in page
     assert "2 %" not in page
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.report import moving
-from dbdyno.report.chart_levels import COLOURS
+from dbdyno.report.looks import COLOURS
 from dbdyno.report.parts import Figure
 
 

@@ -20,6 +20,7 @@
     if (typeof node === "string") return dark[node.toLowerCase()] ?? node;
     if (Array.isArray(node)) return node.map(repainted);
     if (node === null || typeof node !== "object") return node;
+    if (node.name && Array.isArray(node.extent)) return { ...node, extent: [0.4, 1] }; // a ramp
     const painted = ([key, inner]) =>
       [key, key === "data" || key === "datasets" ? inner : repainted(inner)];
     return Object.fromEntries(Object.entries(node).map(painted));
@@ -28,7 +29,8 @@
   // What a chart leaves to Vega is black there.
   const lit = (config) => {
     const [ink, both] = [dark.black, { labelColor: dark.black, titleColor: dark.black }];
-    const sections = { axis: both, legend: both, header: both, text: { color: ink },
+    const symbols = { symbolBaseFillColor: dark.black, symbolBaseStrokeColor: dark.black };
+    const sections = { axis: both, legend: { ...both, ...symbols }, header: both, text: { color: ink },
       title: { color: ink, subtitleColor: ink } };
     const own = ([name, looks]) => [name, { ...looks, ...config[name] }];
     return { ...config, ...Object.fromEntries(Object.entries(sections).map(own)) };
@@ -86,9 +88,18 @@
     link.click();
   };
 
+  // A chart is drawn when it comes near; in other colours it is so again.
+  const drawNear = (entries, observer) => {
+    for (const { target } of entries.filter((one) => one.isIntersecting)) {
+      observer.unobserve(target);
+      draw(target).catch(() => { target.dataset.state = "still"; });
+    }
+  };
+  const near = new IntersectionObserver(drawNear, { rootMargin: "300px" });
+
   const recolour = () => {
     byId("colours").setAttribute("aria-pressed", String(isDark()));
-    for (const figure of views.keys()) draw(figure);
+    for (const figure of views.keys()) near.observe(figure);
   };
 
   const begin = () => {
@@ -102,13 +113,6 @@
     });
     system.addEventListener("change", recolour);
     recolour();
-    const drawOnce = (entries, observer) => {
-      for (const entry of entries.filter((one) => one.isIntersecting)) {
-        observer.unobserve(entry.target);
-        draw(entry.target).catch(() => { entry.target.dataset.state = "still"; });
-      }
-    };
-    const near = new IntersectionObserver(drawOnce, { rootMargin: "300px" });
     for (const figure of document.querySelectorAll("figure[data-name]")) {
       near.observe(figure);
       for (const button of figure.querySelectorAll("button[data-kind]")) {

@@ -58,8 +58,8 @@ Blocks = Annotated[
     str | None,
     typer.Option(
         metavar="INTEGER",
-        help=f"Repetitions; a verdict needs 3 at least; {BLOCKS}, or {BLOCKS_UNTIL_DECIDED} at most "
-        "with --stop decided.",
+        help="Repetitions; a verdict needs 3 at least; "
+        f"{BLOCKS}, or {BLOCKS_UNTIL_DECIDED} at most with --stop decided.",
     ),
 ]
 Stop = Annotated[

@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from dbdyno.judge.wording import duration
 from dbdyno.bench import Progress
+from dbdyno.judge.wording import duration
 from dbdyno.measurement import Measurement, Trial
 from dbdyno.progress import outcome, place, speed
 

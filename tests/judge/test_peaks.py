@@ -18,7 +18,7 @@ THREADS = np.array(LEVELS, dtype=float)
 
 def compared(of_a, of_b):
     audited = audit([*trials(A, of_a), *trials(B, of_b)], PLAN)
-    return peak_ratios(scalability(audited, PLAN), A, PLAN.design)
+    return peak_ratios(scalability(audited.sound, audited.findings, PLAN), A, PLAN.design)
 
 
 def test_a_drift_that_both_share_leaves_the_ratio_alone():

@@ -20,7 +20,8 @@ def rates(truth=PEAKING, blocks=5, seed=5):
 
 
 def judged(measurements, plan=PLAN):
-    return scalability(audit(measurements, plan), plan)
+    audited = audit(measurements, plan)
+    return scalability(audited.sound, audited.findings, plan)
 
 
 def test_a_peak_comes_with_its_law_and_the_points_beside_it():
@@ -65,6 +66,7 @@ def test_a_level_that_never_was_sound_refuses_the_fit_and_keeps_the_points():
     (found,) = judged(made)
     assert found.refusal is Refusal.FEW_BLOCKS
     assert found.why.startswith("0 of 5 blocks")
+    assert found.why.endswith("(some have none at 128 threads)")
     assert (found.law, found.peak, len(found.points)) == (None, None, 7)
 
 

@@ -39,6 +39,13 @@ def test_it_comes_back_from_json_to_the_last_digit():
     assert Judgement.model_validate_json(judged.model_dump_json()) == judged
 
 
+def test_it_is_ordered_by_cells_systems_and_blocks_however_trials_ran():
+    judged = judge(made()[::-1], PLAN)
+    places = [(one.cell.threads, one.system, one.block) for one in judged.stability]
+    assert places == [(n, system, block) for n in LEVELS for system in (A, B) for block in range(6)]
+    assert [one.system for one in judged.scalability] == [A, B]
+
+
 def test_nothing_sound_gives_nothing_and_no_error():
     found = shape(audit([], PLAN), PLAN)
     assert set(found) <= set(Judgement.model_fields)

@@ -30,18 +30,19 @@ def blocks(truth, seed=3, levels=LEVELS, count=5):
 
 
 @pytest.mark.parametrize(
-    ("levels", "blocks", "whole", "bound", "expected", "says"),
+    ("levels", "whole", "missing", "bound", "expected", "says"),
     [
-        ((1, 2, 4, 8), 5, 5, [], Refusal.FEW_LEVELS, "4 load levels; 5 are the least"),
-        (LEVELS, 5, 5, [64, 128], Refusal.CLIENT_BOUND, "at 64, 128 threads"),
-        (LEVELS, 5, 2, [], Refusal.FEW_BLOCKS, "2 of 5 blocks"),
+        ((1, 2, 4, 8), 5, [], [], Refusal.FEW_LEVELS, "4 load levels; 5 are the least"),
+        (LEVELS, 5, [], [64, 128], Refusal.CLIENT_BOUND, "at 64, 128 threads"),
+        (LEVELS, 2, [], [], Refusal.FEW_BLOCKS, "2 of 5 blocks"),
+        (LEVELS, 2, [64, 128], [], Refusal.FEW_BLOCKS, "none at 64, 128 threads"),
     ],
 )
-def test_what_is_no_ladder_is_not_fitted(levels, blocks, whole, bound, expected, says):
-    refused = usl_refusals.of_ladder(levels, blocks, whole, bound)
+def test_what_is_no_ladder_is_not_fitted(levels, whole, missing, bound, expected, says):
+    refused = usl_refusals.of_ladder(levels, 5, whole, missing, bound)
     assert refused.refusal is expected
     assert says in refused.why
-    assert usl_refusals.of_ladder(LEVELS, 5, 3, []) is None
+    assert usl_refusals.of_ladder(LEVELS, 5, 3, [8], []) is None
 
 
 def test_a_peak_within_the_ladder_is_not_refused():
@@ -75,7 +76,7 @@ def test_threads_that_do_more_in_company_are_not_fitted():
     laws = usl.fit(LEVELS, rates)
     refused = usl_refusals.of_law(LEVELS, rates, laws, FIXED)
     assert refused.refusal is Refusal.SUPER_LINEAR
-    assert refused.why.startswith("super-linear: at 8 threads each does +")
+    assert refused.why.startswith("super-linear: a thread does +")
 
 
 def test_a_cliff_is_no_law():
@@ -83,7 +84,8 @@ def test_a_cliff_is_no_law():
     rates[:, -2:] *= 0.6
     refused = usl_refusals.of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
     assert refused.refusal is Refusal.LACK_OF_FIT
-    assert "limit 5%" in refused.why
+    assert refused.why.startswith("the law does not fit: ")
+    assert refused.why.endswith(", over 5.0 %")
 
 
 def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
@@ -91,7 +93,9 @@ def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
     random = np.random.default_rng(4)
     rates = law(THREADS, *PEAKING) * np.exp(random.standard_normal((8, 8)) * 0.002)
     rates[:, 3] *= 1.025
-    assert refusal(LEVELS, rates) is Refusal.LACK_OF_FIT
+    refused = usl_refusals.of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
+    assert refused.refusal is Refusal.LACK_OF_FIT
+    assert "blocks leave it alike, most at 8 threads (+" in refused.why
 
 
 def simulated(truth, count):

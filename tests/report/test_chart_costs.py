@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests import making
-from tests.report.chart_checks import assert_sound, panels, rows
+from tests.report.chart_checks import assert_sound, panels
 from tests.report.made_run import Run
 
 from dbdyno.plan import cells
@@ -27,7 +27,7 @@ def test_each_cost_has_a_panel_with_a_bar_for_each_system_and_load(made: Run) ->
     assert [(row["load"], row["system"], round(row["value"])) for row in cpu] == [
         (load, system, 800) for load in ("1", "8") for system in (making.A, making.B)
     ]
-    assert f"{len(rows(figure))} points" in figure.description
+    assert "server CPU, 8 threads, mysql:8.0.15: 800.0 µs" in figure.description
     assert_sound(figure)
 
 

@@ -7,15 +7,15 @@ from tests.report.made_run import Run, run
 
 from dbdyno.metric import PRIMARY
 from dbdyno.plan import cells
-from dbdyno.report.chart_levels import Band, latency, throughput
+from dbdyno.report.chart_levels import latency, throughput
 from dbdyno.report.ladders import ladders
 from dbdyno.report.parts import Figure
 
 SYSTEMS = (making.A, making.B)
 
 
-def chart(made: Run, *bands: Band) -> Figure:
-    figure = throughput(ladders(cells(made.plan)), SYSTEMS, made.judgement, bands)
+def chart(made: Run) -> Figure:
+    figure = throughput(ladders(cells(made.plan)), SYSTEMS, made.judgement)
     assert figure is not None
     return figure
 
@@ -45,15 +45,24 @@ def test_workloads_get_panels_of_their_own() -> None:
     assert_sound(figure)
 
 
-def test_a_fit_is_drawn_between_the_levels_and_not_beyond() -> None:
-    plan = making.plan(threads=(1, 4, 16))
-    made = run(plan, [making.measurement(threads=threads) for threads in (1, 4, 16)])
-    points = tuple((float(n), 90.0, 100.0, 110.0) for n in (0.5, 1, 2, 8, 16, 32))
-    figure = chart(made, Band("oltp_read_write", "default", making.A, points))
+def test_a_scalability_law_is_drawn_as_a_band_behind_the_points() -> None:
+    levels = (1, 2, 4, 8, 16, 32, 64)
+    plan = making.plan(threads=levels, systems=(making.A,))
+    trials = [
+        making.measurement(
+            block=block, threads=n, tps=300 * n / (1 + 0.05 * (n - 1) + 0.002 * n * (n - 1)) * noise
+        )
+        for block, noise in enumerate((0.99, 1.0, 1.01))
+        for n in levels
+    ]
+    made = run(plan, trials)
+    figure = chart(made)
     fit = [row for row in rows(figure) if row.get("fit")]
-    assert [row["place"] for row in fit] == [0, 0.5, 1.5, 2]
+    (fitted,) = made.judgement.scalability
+    assert fitted.law is not None
+    assert len(fit) == len(fitted.law.curve)
     assert "fitted scalability law" in figure.note
-    assert "fitted" not in chart(made).note
+    assert figure.spec["layer"][0]["mark"]["type"] == "area"
     assert_sound(figure)
 
 

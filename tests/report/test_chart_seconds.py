@@ -16,7 +16,7 @@ def chart(made: Run) -> Figure | None:
     ladder = ladders(cells_of(made.plan, made.measurements))[0]
     systems = systems_of(made.plan, made.measurements)
     listed = attempts(made.measurements, made.judgement)
-    return per_second("seconds-1", ladder, systems, listed)
+    return per_second("seconds-1", ladder, systems, listed, made.judgement)
 
 
 def lines(figure: Figure) -> list[dict[str, object]]:

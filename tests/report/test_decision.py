@@ -27,7 +27,7 @@ def verdicts(*cells: tuple[float, ...]) -> tuple[Verdict, ...]:
 def test_what_is_proven_speaks_for_or_against_with_its_interval() -> None:
     (said,) = decision(verdicts(WORSE, ALIKE))
     assert said == (
-        "For a decision: what is proven speaks against mysql:8.0.15, by TPS −23.0 % [−25.4, −20.5] "
+        "For a decision: what is proven speaks against mysql:8.0.15, by TPS −23.0 % [−26.5, −19.3] "
         "in oltp_read_write, 1 thread; nothing proven speaks against mysql:5.7.22."
     )
     assert isinstance(said, Said), "it can be told in another language"

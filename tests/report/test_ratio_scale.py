@@ -23,7 +23,7 @@ def test_any_view_has_a_few_round_ticks_within_it(reach: float) -> None:
     ("reach", "labels"),
     [
         (math.log(1.06), ["−4 %", "−2 %", "0", "+2 %", "+4 %", "+6 %"]),
-        (math.log(4.5), ["−50 %", "0", "+100 %"]),
+        (math.log(4.5), ["−70 %", "−40 %", "0", "+100 %", "+300 %"]),
     ],
 )
 def test_ticks_are_changes(reach: float, labels: list[str]) -> None:

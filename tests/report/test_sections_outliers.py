@@ -20,7 +20,7 @@ def test_an_outlying_run_is_named_and_its_restart_counted() -> None:
     items = sections_outliers.outliers(judged).parts[1]
     assert isinstance(items, Items)
     assert items.items == (
-        "mysql:5.7.22, oltp_read_write, 8 threads, block 4: −30.0 % against its other 5 runs.",
+        "mysql:5.7.22, oltp_read_write, 8 threads, block 4: TPS −30.0 % against its other 5 runs.",
         "mysql:5.7.22: bad restarts 1 of 6; up to 58.2 % of its restarts are not excluded.",
     )
     assert judged.value(made[0].trial.cell, A, "transactions_per_s").blocks == 6  # none dropped
@@ -65,6 +65,12 @@ def test_equal_restarts_ask_for_longer_windows() -> None:
     table = sections_outliers.outliers(judged).parts[-1]
     assert isinstance(table, Table)
     assert table.rows[0][-1] == "the longer the better"
+
+
+def test_three_runs_are_too_few_to_call_none_of_them_odd() -> None:
+    made = [making.measurement(A, block) for block in range(3)]
+    items = sections_outliers.outliers(judge(made, making.plan(systems=(A,), blocks=3))).parts[1]
+    assert items == Items(("There are too few runs to say how many restarts were bad.",))
 
 
 def test_nothing_measured_is_no_section() -> None:

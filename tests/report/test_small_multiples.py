@@ -6,7 +6,7 @@ from hypothesis import strategies as some
 from dbdyno.measurement import Cell
 from dbdyno.report.small_multiples import POINTS_MAX, Line, Mark, Words, multiples, thinned
 
-WORDS = Words(unit="u", kinds=("solid", "dashed"), of_kinds="line", marks=("stall",))
+WORDS = Words(unit="u", kinds=("solid", "dashed"), of_kinds="line", marks=(("stall", "cross"),))
 
 
 def cell(threads: int) -> Cell:

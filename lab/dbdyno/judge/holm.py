@@ -2,10 +2,13 @@
 
 Of twenty true ties about one gets a winner when each cell has its own 95 % interval (method.md 1.c:
 some false win in 44 to 48 % of such grids). So every cell begins with the level α/m. Cells whose
-interval leaves nothing open, beyond the margin or within it, have made their claim; the level is
-then shared by the others, and so on. A cell that is only better or worse by an unknown amount does
-not hand its level on: its claim about the margin is still to come, and the error of that claim must
-be paid for too.
+whole interval lies beyond the margin have made all their claims; the level is then shared by the
+others, and so on.
+
+Only those hand their level on. Holm's argument counts the claims that could be wrong, and a cell
+that is "equivalent", or better by an unknown amount, has a claim left that could be. Simulated with
+20 cells, half of them ties and half 6 % apart, and 20 blocks: some word is wrong in 4.6 % of grids
+this way, in 11 % if cells that are equivalent hand on theirs too (tests/judge/test_holm.py).
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ def adjusted(
     while open_places:
         share = level / len(open_places)
         made.update({p: widened(estimates[p], design, share, cells) for p in open_places})
-        still_open = [p for p in open_places if not _settled(made[p], design.margin)]
+        still_open = [p for p in open_places if not _beyond(made[p], design.margin)]
         if len(still_open) == len(open_places):
             break
         open_places = still_open
@@ -70,7 +73,6 @@ def widened(estimate: Estimate, design: DesignPlan, level: float, cells: int) ->
     return Adjusted(low=math.exp(mean - half), high=high, level=level, cells=cells)
 
 
-def _settled(found: Adjusted, margin: float) -> bool:
-    """Whether the interval lies on one side of both ends of the margin, or between them."""
-    inner, outer = 1 / (1 + margin), 1 + margin
-    return found.high <= inner or found.low >= outer or (found.low > inner and found.high < outer)
+def _beyond(found: Adjusted, margin: float) -> bool:
+    """Whether the whole interval lies beyond the margin, on either side."""
+    return found.high <= 1 / (1 + margin) or found.low >= 1 + margin

@@ -14,7 +14,7 @@ be off by more than the margin: what does not matter is not listed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -22,19 +22,22 @@ from scipy import stats
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.checks_design import BLOCKS_FEW
-from dbdyno.measurement import Cell, Noun
-from dbdyno.metric import PRIMARY
+from dbdyno.measurement import Cell, Noun, Trial
+from dbdyno.metric import Better, Metric
 
+MetricOf = Callable[[Cell], Metric]
+"""What a cell's runs are judged by."""
 STEP_CHANCE: Final = 0.025
 BOUND_CONFIDENCE: Final = 0.95
 
 
 class Outlier(Noun):
-    """One trial whose throughput lies apart from that system's others in that cell.
+    """One trial that lies apart from that system's others in that cell.
 
     Attributes:
         trial: its key.
-        ratio: its throughput over the geometric mean of the runs that do not lie apart.
+        metric: by which it does: throughput, or at a fixed rate latency.
+        ratio: its value over the geometric mean of the runs that do not lie apart.
         runs: sound trials of the system in the cell, this one included.
     """
 
@@ -42,6 +45,7 @@ class Outlier(Noun):
     cell: Cell
     system: str
     block: int
+    metric: str
     ratio: float
     runs: int
 
@@ -52,7 +56,7 @@ class BadRestarts(Noun):
     Attributes:
         setting: the restarts' settings bundle.
         restarts: that have a sound trial.
-        bad: those that lie apart on the slow side by more than the margin, over all cells which
+        bad: those that lie apart on the bad side by more than the margin, over all cells which
             they served.
         share_max: more bad restarts than that share are excluded with 95 % confidence
             (Clopper and Pearson; with none bad it is about 3 / restarts).
@@ -65,23 +69,25 @@ class BadRestarts(Noun):
     share_max: float
 
 
-def outliers(sound: Iterable[Sound], margin: float) -> list[Outlier]:
+def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list[Outlier]:
     """Every outlying trial, in the order of trials; none among fewer than five."""
-    groups: dict[tuple[Cell, str], list[Sound]] = {}
+    groups: dict[tuple[Cell, str], list[tuple[Trial, float]]] = {}
     for one in sound:
-        if one.value(PRIMARY):
-            groups.setdefault((one.trial.cell, one.trial.system), []).append(one)
+        value = one.value(metric_of(one.trial.cell))
+        if value:
+            place = one.trial.cell, one.trial.system
+            groups.setdefault(place, []).append((one.trial, math.log(value)))
     made = []
-    for trials in groups.values():
-        logs = [math.log(one.value(PRIMARY) or 1.0) for one in trials]
-        for place, off in apart(logs, margin).items():
-            trial = trials[place].trial
+    for (cell, _), trials in groups.items():
+        for place_of, off in apart([log for _, log in trials], margin).items():
+            trial, _ = trials[place_of]
             made.append(
                 Outlier(
                     trial=trial.key,
                     cell=trial.cell,
                     system=trial.system,
                     block=trial.block,
+                    metric=metric_of(cell).name,
                     ratio=math.exp(off),
                     runs=len(trials),
                 )
@@ -89,7 +95,9 @@ def outliers(sound: Iterable[Sound], margin: float) -> list[Outlier]:
     return made
 
 
-def bad_restarts(sound: Iterable[Sound], margin: float, *, per_cell: bool) -> list[BadRestarts]:
+def bad_restarts(
+    sound: Iterable[Sound], margin: float, metric_of: MetricOf, *, per_cell: bool
+) -> list[BadRestarts]:
     """The bad restarts of every system and setting that has five restarts or more.
 
     Args:
@@ -97,10 +105,12 @@ def bad_restarts(sound: Iterable[Sound], margin: float, *, per_cell: bool) -> li
     """
     groups: dict[tuple[str, str], dict[tuple[Cell, int], float]] = {}
     for one in sound:
-        trial, value = one.trial, one.value(PRIMARY)
+        trial, metric = one.trial, metric_of(one.trial.cell)
+        value = one.value(metric)
         if value:
+            good = math.log(value) if metric.better is Better.HIGHER else -math.log(value)
             place = groups.setdefault((trial.cell.setting, trial.system), {})
-            place[trial.cell, trial.block] = math.log(value)
+            place[trial.cell, trial.block] = good
     made = []
     for (setting, system), logs in groups.items():
         samples = _restarts(logs, per_cell=per_cell)

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from dbdyno.judge import usl, usl_refusals
-from dbdyno.judge.audit import Audit
+from dbdyno.judge.audit import Sound
+from dbdyno.judge.finding import Finding
 from dbdyno.judge.typical import Typical, typical, typical_of_logs
 from dbdyno.judge.usl import Laws, Numbers
 from dbdyno.judge.usl_refusals import Refusal
@@ -102,10 +103,16 @@ class Scalability(Noun):
     why: Text = ""
 
 
-def scalability(audited: Audit, plan: Plan) -> list[Scalability]:
-    """Every ladder of a closed loop that has a sound trial, in the order of trials."""
+def scalability(
+    sound: Iterable[Sound], findings: Sequence[Finding], plan: Plan
+) -> list[Scalability]:
+    """Every ladder of a closed loop that has a sound trial, in the order in which they come.
+
+    Args:
+        findings: on all trials, those that are not sound included.
+    """
     rates: dict[tuple[Ladder, str], dict[int, dict[int, float]]] = {}
-    for one in audited.sound:
+    for one in sound:
         cell, value = one.trial.cell, one.value(PRIMARY)
         if cell.rate_per_s is None and value:
             of_system = rates.setdefault((_ladder(cell), one.trial.system), {})
@@ -120,7 +127,7 @@ def scalability(audited: Audit, plan: Plan) -> list[Scalability]:
             system,
             by_block,
             planned.get(ladder, set()),
-            _client_bound(audited, ladder, system),
+            _client_bound(findings, ladder, system),
             plan.design,
         )
         for (ladder, system), by_block in rates.items()
@@ -131,12 +138,12 @@ def _ladder(cell: Cell) -> Ladder:
     return cell.workload, cell.setting
 
 
-def _client_bound(audited: Audit, ladder: Ladder, system: str) -> list[int]:
+def _client_bound(findings: Sequence[Finding], ladder: Ladder, system: str) -> list[int]:
     """The levels at which a trial of that system was void as the generator was the limit."""
     return sorted(
         {
             finding.cell.threads
-            for finding in audited.findings
+            for finding in findings
             if finding.check == OF_CLIENT
             and finding.system == system
             and finding.cell is not None
@@ -157,7 +164,9 @@ def _scalability(
     whole = [block for block in sorted(by_block) if len(by_block[block]) == len(levels)]
     points = tuple(_points(levels, by_block.values(), design))
     made = Scalability(workload=ladder[0], setting=ladder[1], system=system, points=points)
-    refused = usl_refusals.of_ladder(levels, len(by_block), len(whole), client_bound)
+    blocks = by_block.values()
+    missing = [level for level in levels if any(level not in rates for rates in blocks)]
+    refused = usl_refusals.of_ladder(levels, len(blocks), len(whole), missing, client_bound)
     if refused:
         return made.model_copy(update=refused._asdict())
     rates = np.array([[by_block[block][level] for level in levels] for block in whole])

@@ -43,7 +43,11 @@ def rates_of(measurement: Measurement) -> Rates:
 def running_median(rates: Rates, width: int) -> Rates:
     """The median of the `width` (odd) seconds around each; fewer at the ends."""
     half = width // 2
-    return np.array([np.median(rates[max(0, i - half) : i + half + 1]) for i in range(len(rates))])
+    beyond = np.full(half, np.nan)
+    padded = np.concatenate((beyond, rates, beyond))
+    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
+    medians: Rates = np.nanmedian(around, axis=-1)
+    return medians
 
 
 def rho1(rates: Rates) -> float | None:

@@ -33,6 +33,8 @@ FIRST_LOOK: Final = 3
 FIXED: Final = DesignPlan()
 """All blocks are run, whatever they show."""
 _HORIZONS: Final = tuple(FINAL_LEVELS)
+HORIZON_MAX: Final = _HORIZONS[-1]
+"""Beyond that many blocks intervals are wider than they need be."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ def interval(samples: ArrayLike, design: DesignPlan, level: float = LEVEL) -> In
     if n < 2:
         raise ValueError(f"an interval needs two numbers at least, found {n}")
     sd = values.std(axis=-1, ddof=1)
-    return Interval(values.mean(axis=-1), sd, quantile(n, design, level) * sd / math.sqrt(n))
+    width = quantile(n, design, level) / math.sqrt(n)
+    half = width * sd if math.isfinite(width) else np.full_like(sd, math.inf)
+    return Interval(values.mean(axis=-1), sd, half)
 
 
 def quantile(n: int, design: DesignPlan, level: float = LEVEL) -> float:
@@ -76,7 +80,7 @@ def final_level(horizon: int, level: float = LEVEL) -> float:
 
     Between two levels of the table ln A is interpolated over ln level, which is all but straight.
     """
-    if level < LEVELS[-1] or horizon > _HORIZONS[-1]:
+    if level < LEVELS[-1] or horizon > HORIZON_MAX:
         looks = range(FIRST_LOOK, horizon + 1)
         return level * horizon / sum(looks)  # the levels of all looks add up to `level`
     row = _HORIZONS[bisect_left(_HORIZONS, horizon)]

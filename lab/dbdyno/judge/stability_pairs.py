@@ -79,9 +79,8 @@ def ratios(
 ) -> list[StabilityRatio]:
     """Every measure of every system against the baseline, by cells."""
     made = []
-    by_place = _by_place(found)
-    for cell, system, measure in product(_cells(by_place), systems, MEASURES):
-        pairs = _pairs(by_place, cell, baseline, system, MEASURES[measure])
+    for (cell, arms), system, measure in product(_arms(found).items(), systems, MEASURES):
+        pairs = _pairs(arms, baseline, system, MEASURES[measure])
         logs = [(math.log(a), math.log(b)) for a, b in pairs if a > 0 and b > 0]
         below, above = (typical_of_logs(side, design) for side in _sides(logs))
         ratio = typical_of_logs([b - a for a, b in logs], design)
@@ -103,9 +102,8 @@ def ratios(
 def counts(found: Iterable[Stability], baseline: str, systems: Sequence[str]) -> list[CountPair]:
     """Stalls and dips of every system beside the baseline's, by cells."""
     made = []
-    by_place = _by_place(found)
-    for cell, system, what in product(_cells(by_place), systems, COUNTS):
-        pairs = _pairs(by_place, cell, baseline, system, COUNTS[what])
+    for (cell, arms), system, what in product(_arms(found).items(), systems, COUNTS):
+        pairs = _pairs(arms, baseline, system, COUNTS[what])
         if pairs:
             made.append(
                 CountPair(
@@ -138,34 +136,27 @@ def sign_flip(differences: Sequence[int]) -> float:
     return min(1.0, float(chances[np.abs(sums) >= abs(sum(differences))].sum()))
 
 
-_Place = tuple[Cell, str, int]
+Arms = Mapping[Cell, Mapping[str, Mapping[int, Stability]]]
+"""Trials by cell, system and block."""
 
 
-def _by_place(found: Iterable[Stability]) -> dict[_Place, Stability]:
-    return {(one.cell, one.system, one.block): one for one in found}
-
-
-def _cells(by_place: Iterable[_Place]) -> list[Cell]:
-    return list(dict.fromkeys(cell for cell, _, _ in by_place))
+def _arms(found: Iterable[Stability]) -> Arms:
+    arms: dict[Cell, dict[str, dict[int, Stability]]] = {}
+    for one in found:
+        arms.setdefault(one.cell, {}).setdefault(one.system, {})[one.block] = one
+    return arms
 
 
 def _pairs(
-    by_place: Mapping[_Place, Stability],
-    cell: Cell,
+    of_cell: Mapping[str, Mapping[int, Stability]],
     baseline: str,
     system: str,
     read: Callable[[Stability], Number | None],
 ) -> list[tuple[Number, Number]]:
     """Baseline's and system's numbers in every block in which both have one."""
-    made = []
-    for (of_cell, label, block), one in by_place.items():
-        base = by_place.get((cell, baseline, block))
-        if (of_cell, label) != (cell, system) or base is None:
-            continue
-        below, above = read(base), read(one)
-        if below is not None and above is not None:
-            made.append((below, above))
-    return made
+    below, above = of_cell.get(baseline, {}), of_cell.get(system, {})
+    read_in = ((read(below[block]), read(above[block])) for block in below if block in above)
+    return [(a, b) for a, b in read_in if a is not None and b is not None]
 
 
 def _sides(logs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:

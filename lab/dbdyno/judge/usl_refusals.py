@@ -18,6 +18,7 @@ from dbdyno.judge import usl
 from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.judge.typical import typical
 from dbdyno.judge.usl import Laws, Numbers
+from dbdyno.judge.wording import change
 from dbdyno.plan import DesignPlan
 from dbdyno.words import Text, listed, say
 
@@ -50,12 +51,17 @@ class Refused(NamedTuple):
 
 
 def of_ladder(
-    levels: Sequence[int], blocks: int, whole: int, client_bound: Sequence[int]
+    levels: Sequence[int],
+    blocks: int,
+    whole: int,
+    missing: Sequence[int],
+    client_bound: Sequence[int],
 ) -> Refused | None:
     """Why these trials are no ladder to fit.
 
     Args:
         blocks: that have a sound trial at some level; whole: those that have one at every level.
+        missing: levels that have none in some block.
         client_bound: levels at which the generator was the limit in any block; the blocks in which
             it was not are no fair choice.
     """
@@ -73,6 +79,9 @@ def of_ladder(
             blocks=blocks,
             least=BLOCKS_MIN,
         )
+        if missing:
+            named = listed([str(level) for level in missing])
+            why = say("{why} (some have none at {levels} threads)", why=why, levels=named)
         return Refused(Refusal.FEW_BLOCKS, why)
     return None
 
@@ -94,7 +103,7 @@ def of_peak(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Refused | 
         why = say("peak not reached: it lies beyond {threads} threads", threads=most)
         return Refused(Refusal.PEAK_NOT_REACHED, why)
     if threads < levels[0]:
-        why = say("throughput falls from {threads} threads on", threads=levels[0])
+        why = say("throughput falls from {level} on", level=_threads(levels[0]))
         return Refused(Refusal.FALLS_FROM_START, why)
     return None
 
@@ -130,28 +139,33 @@ def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> 
     if contention is None or contention.high is None or contention.high >= 0 or best == 0:
         return None
     why = say(
-        "super-linear: at {more} threads each does {gain:+.1%} against {first}",
-        more=levels[best],
-        gain=float(each[best] / each[0] - 1),
-        first=levels[0],
+        "super-linear: a thread does {gain} at {more} against {first}",
+        more=_threads(levels[best]),
+        gain=change(float(each[best] / each[0])),
+        first=_threads(levels[0]),
     )
     return Refused(Refusal.SUPER_LINEAR, why)
 
 
 def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused | None:
     off = residuals(levels, rates, laws)
-    by_level = np.expm1(off.mean(axis=0))
-    worst = int(np.abs(by_level).argmax())
+    by_level = np.exp(off.mean(axis=0))
+    worst = int(np.abs(by_level - 1).argmax())
+    seen = {"off": change(float(by_level[worst])), "level": _threads(levels[worst])}
+    if abs(by_level[worst] - 1) > OFF_MAX:
+        most = change(1 + OFF_MAX).removeprefix("+")
+        why = say("the law does not fit: {off} at {level}, over {most}", **seen, most=most)
+        return Refused(Refusal.LACK_OF_FIT, why)
     chance = lack_of_fit(off)
-    if abs(by_level[worst]) <= OFF_MAX and chance >= LACK_OF_FIT_P:
-        return None
-    why = say(
-        "the law does not fit: {off:+.1%} at {threads} threads (limit {limit:.0%}; by chance with"
-        " p = {chance:.2g}, limit {least:g})",
-        off=float(by_level[worst]),
-        threads=levels[worst],
-        limit=OFF_MAX,
-        chance=chance,
-        least=LACK_OF_FIT_P,
-    )
-    return Refused(Refusal.LACK_OF_FIT, why)
+    if chance < LACK_OF_FIT_P:
+        why = say(
+            "the law does not fit: blocks leave it alike, most at {level} ({off}; p = {chance})",
+            **seen,
+            chance=f"{chance:.1g}",
+        )
+        return Refused(Refusal.LACK_OF_FIT, why)
+    return None
+
+
+def _threads(count: int) -> Text:
+    return say("1 thread") if count == 1 else say("{count} threads", count=count)

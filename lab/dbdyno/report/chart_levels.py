@@ -2,19 +2,17 @@
 
 Throughput has one panel for each ladder; latency has a row of them, one for each percentile, since
 p50 and p99 on one axis would leave a flat line of the first. A scalability fit is drawn as the band
-in which it holds; the points stay, so that everybody sees how well it fits.
+in which it holds (`fitted_band`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
-
-import numpy as np
 
 from dbdyno.judge import Judgement, SystemValue
 from dbdyno.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.report import fitted_band
 from dbdyno.report.ladders import Ladder, level_words
 from dbdyno.report.numbers import number
 from dbdyno.report.panels import (
@@ -38,25 +36,10 @@ PERCENTILES: Final = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
 HAS_INTERVAL: Final = "isValid(datum.low) && isValid(datum.high)"
 
 
-@dataclass(frozen=True)
-class Band:
-    """A fitted curve of one system on a ladder.
-
-    Attributes:
-        points: (connections, low, fitted, high) in the metric's unit, by rising connections.
-    """
-
-    workload: str
-    setting: str
-    system: str
-    points: tuple[tuple[float, float, float, float], ...]
-
-
 def throughput(
     ladders: Sequence[Ladder],
     systems: Sequence[str],
     judgement: Judgement,
-    bands: Sequence[Band] = (),
 ) -> Figure | None:
     """Transactions per second over load, a panel for each ladder; None without values."""
     drawn = [(ladder, _rows(ladder, systems, judgement, PRIMARY)) for ladder in ladders]
@@ -65,11 +48,15 @@ def throughput(
         return None
     unit = say("transactions per second")
     width, height = (WIDTH, 300) if len(drawn) == 1 else (WIDTH // 2 - 40, 220)
+    fits = {
+        ladder: fitted_band.points(ladder, systems, judgement.scalability) for ladder, _ in drawn
+    }
+    law = fitted_band.layers(systems, unit)
     panels = [
         panel(
             ladder.title,
-            [*rows, *_curve(ladder, systems, bands)],
-            [*_band(systems, unit), *_layers(ladder, systems, unit)],
+            [*rows, *fits[ladder]],
+            [*(law if fits[ladder] else []), *_layers(ladder, systems, unit)],
             width,
             height,
         )
@@ -77,7 +64,7 @@ def throughput(
     ]
     title = say("Throughput over load")
     told = [row for _, rows in drawn for row in rows]
-    fitted = any(_curve(ladder, systems, bands) for ladder, _ in drawn)
+    fitted = any(fits.values())
     note = say("{note} {fit}", note=_note(), fit=_fit_note()) if fitted else _note()
     return Figure(
         "throughput", title, _describe(title, unit, told), arranged(panels, columns=2), note
@@ -152,9 +139,9 @@ def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Met
 
 def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
     x, colours = places(ladder), colour(systems)
-    known = [{"filter": f"{HAS_INTERVAL} && !datum.fit"}]
+    known = [{"filter": f"{HAS_INTERVAL} && {fitted_band.IS_POINT}"}]
     ends = {"type": "tick", "thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
-    points = [{"filter": "!datum.fit"}]
+    points = [{"filter": fitted_band.IS_POINT}]
 
     def layer(mark: Spec, transform: list[Spec], **encoding: object) -> Spec:
         return {
@@ -185,52 +172,6 @@ def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
                 ("high", say("interval to")),
             ),
         ),
-    ]
-
-
-def _curve(ladder: Ladder, systems: Sequence[str], bands: Iterable[Band]) -> list[Spec]:
-    """The points of the fits on this ladder, each at its place between the levels."""
-    if ladder.is_open:
-        return []
-    return [
-        row
-        for band in bands
-        if (band.workload, band.setting) == (ladder.workload, ladder.setting)
-        and band.system in systems
-        for row in _band_rows(ladder, band)
-    ]
-
-
-def _band_rows(ladder: Ladder, band: Band) -> Iterator[Spec]:
-    levels = np.log([cell.threads for cell in ladder.cells])
-    for connections, low, fitted, high in band.points:
-        if ladder.cells[0].threads <= connections <= ladder.cells[-1].threads:
-            place = float(np.interp(np.log(connections), levels, np.arange(len(levels))))
-            yield {
-                "place": round(place, 3),
-                "system": band.system,
-                "fit": True,
-                "value": fitted,
-                "low": low,
-                "high": high,
-            }
-
-
-def _band(systems: Sequence[str], unit: Text) -> list[Spec]:
-    x = {"field": "place", "type": "quantitative"}
-    same = {"x": x, "color": colour(systems)}
-    fit = [{"filter": "datum.fit"}]
-    return [
-        {
-            "mark": {"type": "area", "opacity": 0.14},
-            "transform": fit,
-            "encoding": {**same, "y": from_zero("low", unit), "y2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "line", "strokeWidth": 1, "strokeDash": [4, 3], "opacity": 0.8},
-            "transform": fit,
-            "encoding": {**same, "y": from_zero("value", unit)},
-        },
     ]
 
 

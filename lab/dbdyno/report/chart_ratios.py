@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.judge import Verdict
+from dbdyno.judge.grid import GridSummary
+from dbdyno.judge.wording import interval_text
 from dbdyno.metric import BY_NAME
-from dbdyno.report.looks import INK, SHADE, verdict_scale, verdict_words
-from dbdyno.report.numbers import change_with_interval
+from dbdyno.report.looks import INK, SHADE, verdict_scale, verdict_words, words_of
+from dbdyno.report.numbers import NONE, decided
 from dbdyno.report.panels import Spec, in_words, shown
 from dbdyno.report.parts import Figure
 from dbdyno.report.ratio_scale import View, view_of
@@ -46,12 +48,12 @@ class Ratio:
 
 
 def ratios(
-    verdicts: Sequence[Verdict], margin: float, overall: Iterable[tuple[str, Ratio]] = ()
+    verdicts: Sequence[Verdict], margin: float, summaries: Iterable[GridSummary] = ()
 ) -> Figure | None:
     """A panel for each system and metric that is compared; None without a ratio.
 
     Args:
-        overall: (system, line) for lines that stand below the cells of that system.
+        summaries: of several cells; each stands below the cells of its system.
     """
     groups: dict[tuple[str, str], list[Ratio]] = {}
     for verdict in verdicts:
@@ -59,10 +61,10 @@ def ratios(
             groups.setdefault((verdict.system, verdict.metric), []).append(line)
     if not groups:
         return None
-    for system, line in overall:
-        key = next((key for key in groups if key[0] == system), None)
-        if key is not None:
-            groups[key].append(line)
+    for summary in summaries:
+        lines_of = groups.get((summary.system, summary.metric), [])
+        if summary.cells > 1 and (line := of_summary(summary)) is not None:
+            lines_of.append(line)
     lines = [line for group in groups.values() for line in group]
     ends = [end for line in lines for end in (line.low, line.high) if end is not None]
     view = view_of([line.ratio for line in lines], ends, margin)
@@ -79,11 +81,12 @@ def ratios(
         for line in group
     ]
     spec = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 26}
-    shaded = say("the margin is {margin:.3g} %", margin=margin * 100)
+    shaded = say("the margin is {margin:.3g}\u00a0%", margin=margin * 100)
     note = say(
         "Points are geometric means of the ratios within blocks, thin lines the intervals that the "
-        "verdicts rest on, with an arrow where one goes on beyond the picture. The shaded band is "
-        "the margin."
+        "verdicts rest on, with an arrow where one goes on beyond the picture. A thick line is the "
+        "interval of a cell by itself; it is narrower where several cells must hold together. The "
+        "shaded band is the margin."
     )
     return Figure("ratios", title, in_words(title, shaded, points), spec, note)
 
@@ -97,11 +100,36 @@ def of_verdict(verdict: Verdict) -> Ratio | None:
         name=verdict.cell.title,
         word=verdict_words(verdict),
         ratio=estimate.ratio,
-        low=estimate.low,
-        high=estimate.high,
-        inner=None,
-        words=change_with_interval(estimate),
+        low=verdict.low,
+        high=verdict.high,
+        inner=_own(verdict),
+        words=decided(verdict),
     )
+
+
+def of_summary(summary: GridSummary) -> Ratio | None:
+    """The line of all cells of a system together; None without a ratio."""
+    if summary.ratio is None or summary.ratio <= 0:
+        return None
+    told = interval_text(summary.ratio, summary.low, summary.high)
+    return Ratio(
+        name=say("all {cells} cells, geometric mean", cells=summary.cells),
+        word=words_of(summary.word, material=summary.material),
+        ratio=summary.ratio,
+        low=summary.low,
+        high=summary.high,
+        inner=None,
+        words=told or NONE,
+        overall=True,
+    )
+
+
+def _own(verdict: Verdict) -> tuple[float, float] | None:
+    """The cell's own interval, where that of the word is wider."""
+    low, high = verdict.estimate.low, verdict.estimate.high
+    if low is None or high is None or low <= 0 or (low, high) == (verdict.low, verdict.high):
+        return None
+    return low, high
 
 
 def _panel(

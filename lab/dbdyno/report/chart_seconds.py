@@ -7,10 +7,11 @@ one, or without.
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from dbdyno.judge import Judgement
+from dbdyno.judge.stability import Stability
 from dbdyno.measurement import Interval, Phase
 from dbdyno.report.checkpoints import BURST, CHECKPOINT, moments
 from dbdyno.report.ladders import Ladder
@@ -21,18 +22,24 @@ from dbdyno.words import Text, say
 
 INTERVAL_S_MIN: Final = 0.5
 """A shorter piece at the end of a window gives a rate by chance; it is not drawn."""
-STALL_NS: Final = 200_000_000
-DIP_SHARE: Final = 0.7
-"""Method.md 1.e: a stall is 0.2 s without an answer, a dip a second below 70 % of the median."""
 COUNTS: Final = say("counts")
 DOES_NOT: Final = say("does not count")
 STALL: Final = say("stall")
 DIP: Final = say("dip")
-MARKS: Final = (CHECKPOINT, STALL, DIP, BURST)
+MARKS: Final = (
+    (CHECKPOINT, "triangle-up"),
+    (BURST, "diamond"),
+    (STALL, "cross"),
+    (DIP, "circle"),
+)
 
 
 def per_second(
-    name: str, ladder: Ladder, systems: Sequence[str], attempts: Iterable[Attempt]
+    name: str,
+    ladder: Ladder,
+    systems: Sequence[str],
+    attempts: Iterable[Attempt],
+    judgement: Judgement,
 ) -> Figure | None:
     """The chart of one ladder; None if nothing was measured on it."""
     made = sorted(
@@ -42,13 +49,14 @@ def per_second(
     lines = [line for index, attempt in enumerate(made) if (line := _line(index, attempt))]
     if not lines:
         return None
-    marks = [mark for attempt in made for mark in _marks(attempt)]
+    judged = {one.trial: one for one in judgement.stability}
+    marks = [mark for attempt in made for mark in _marks(attempt, judged)]
     seen = {mark.what for mark in marks}
     words = Words(
         unit=say("TPS"),
         kinds=(COUNTS, DOES_NOT),
         of_kinds=say("trial"),
-        marks=tuple(what for what in MARKS if what in seen),
+        marks=tuple(mark for mark in MARKS if mark[0] in seen),
     )
     warmup_s = max(attempt.measurement.warmup_s for attempt in made)
     title = say("Throughput of every trial, second by second: {ladder}", ladder=ladder.title)
@@ -57,7 +65,7 @@ def per_second(
         title,
         _describe(title, lines, marks),
         multiples(lines, marks, systems, warmup_s, words),
-        _note(words.marks),
+        _note(bool(marks)),
     )
 
 
@@ -87,8 +95,8 @@ def _rate(interval: Interval) -> float:
     return interval.events / (interval.end_s - interval.start_s)
 
 
-def _marks(attempt: Attempt) -> Iterator[Mark]:
-    """Stalls and dips on the line, checkpoints at the ground."""
+def _marks(attempt: Attempt, judged: Mapping[str, Stability]) -> Iterator[Mark]:
+    """Stalls and dips on the line, as they were judged; checkpoints at the ground."""
 
     def mark(at_s: float, what: Text, value: float | None = None) -> Mark:
         block = attempt.measurement.trial.block + 1
@@ -97,15 +105,13 @@ def _marks(attempt: Attempt) -> Iterator[Mark]:
     drawn = _drawn(attempt)
     if not drawn:
         return
-    measured = [_rate(one) for one in drawn if one.phase is Phase.MEASURED]
-    dip = DIP_SHARE * statistics.median(measured) if measured else 0.0
-    for one in drawn:
-        if one.phase is not Phase.MEASURED:
-            continue
-        if one.silence_ns_max >= STALL_NS:
-            yield mark(one.end_s, STALL, _rate(one))
-        elif _rate(one) < dip:
-            yield mark(one.end_s, DIP, _rate(one))
+    found = judged.get(attempt.measurement.trial.key)
+    if found is not None and attempt.state is State.SOUND:
+        for one in drawn:
+            if any(one.start_s < stall.until_s <= one.end_s for stall in found.stalls or ()):
+                yield mark(one.end_s, STALL, _rate(one))
+            elif any(dip.start_s < one.end_s <= dip.end_s for dip in found.dips):
+                yield mark(one.end_s, DIP, _rate(one))
     last_s = drawn[-1].end_s
     for moment in moments(attempt.measurement.status_seconds):
         if 0 <= moment.at_s <= last_s:
@@ -127,9 +133,9 @@ def _describe(title: Text, lines: Sequence[Line], marks: Sequence[Mark]) -> Text
     )
 
 
-def _note(marks: Sequence[Text]) -> Text:
+def _note(marked: bool) -> Text:
     line = say("A line is a trial; the shaded seconds are the warm-up, which does not count.")
-    if not marks:
+    if not marked:
         return line
     return say(
         "{line} On a line, a stall is a fifth of a second without an answer, a dip a second below "

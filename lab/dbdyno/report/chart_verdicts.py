@@ -13,7 +13,7 @@ from dbdyno.judge import Verdict
 from dbdyno.metric import BY_NAME
 from dbdyno.report.ladders import Ladder, level_of
 from dbdyno.report.looks import ON_VERDICT, verdict_scale, verdict_sign, verdict_words
-from dbdyno.report.numbers import NONE, change, change_with_interval
+from dbdyno.report.numbers import NONE, change, decided
 from dbdyno.report.panels import WIDTH, Spec, in_words, shown
 from dbdyno.report.parts import Column, Figure, Table
 from dbdyno.words import Text, say
@@ -134,7 +134,7 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
 def _row(verdict: Verdict, ladder: Text) -> Spec:
     sign = verdict_sign(verdict)
     estimate = verdict.estimate
-    told = change_with_interval(estimate)
+    told = decided(verdict)
     _, _, ends = told.partition(" [")
     return {
         "ladder": ladder,
@@ -207,5 +207,5 @@ def _field(verdict: Verdict) -> Text:
     return say(
         "{word} {change}",
         word=verdict_words(verdict),
-        change=change_with_interval(verdict.estimate),
+        change=decided(verdict),
     )

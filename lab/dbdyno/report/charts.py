@@ -41,7 +41,7 @@ def figures(
     systems = systems_of(plan, measurements)
     made = [
         chart_verdicts.matrix(rungs, judgement.verdicts),
-        chart_ratios.ratios(judgement.verdicts, plan.design.margin),
+        chart_ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
         *_over_load(rungs, systems, judgement),
         *_of_trials(rungs, systems, measurements, judgement),
     ]
@@ -78,9 +78,11 @@ def _of_trials(
     every = attempts(measurements, judgement)
     made: list[Figure | None] = []
     for number, ladder in enumerate(rungs, start=1):
-        made.append(chart_seconds.per_second(f"seconds-{number}", ladder, systems, every))
-        made.append(chart_costs.costs(f"costs-{number}", ladder, systems, every))
-        made += chart_machine.timelines(number, ladder, systems, every)
+        made += [
+            chart_seconds.per_second(f"seconds-{number}", ladder, systems, every, judgement),
+            chart_costs.costs(f"costs-{number}", ladder, systems, every),
+            *chart_machine.timelines(number, ladder, systems, every),
+        ]
     return made
 
 

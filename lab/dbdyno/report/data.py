@@ -44,9 +44,8 @@ def document(
 
 
 def of_judgement(judgement: Judgement) -> dict[str, Any]:
-    """All that was judged under its names, the verdicts first."""
-    dumped = judgement.model_dump(mode="json")
-    return {"verdicts": dumped.pop("verdicts"), **dumped}
+    """Everything that was judged, under its names."""
+    return judgement.model_dump(mode="json")
 
 
 def text(value: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from dbdyno.judge import Verdict, Word
 from dbdyno.metric import BY_NAME
-from dbdyno.report.numbers import change, change_with_interval, share
+from dbdyno.report.numbers import change, decided, share
 from dbdyno.words import Text, say
 
 OPEN = (Word.UNDECIDED, Word.VOID, Word.NO_VERDICT)
@@ -75,15 +75,15 @@ def _rest(verdicts: Sequence[Verdict], left: Sequence[Verdict]) -> list[Text]:
     if not left or len(left) == len(verdicts):
         return []
     counts = {"left": len(left), "all": len(verdicts)}
-    known = [v.estimate for v in left if v.estimate.low is not None]
+    known = [verdict for verdict in left if verdict.low is not None]
     if not known:
         return [say("Open: {left} of {all} cells.", **counts)]
     return [
         say(
             "Open: {left} of {all} cells, whose intervals reach from {low} to {high}.",
             **counts,
-            low=change(min(estimate.low or 1.0 for estimate in known)),
-            high=change(max(estimate.high or 1.0 for estimate in known)),
+            low=change(min(verdict.low or 1.0 for verdict in known)),
+            high=change(max(verdict.high or 1.0 for verdict in known)),
         )
     ]
 
@@ -93,7 +93,7 @@ def _selected(verdicts: Sequence[Verdict]) -> Text:
     picked = max(verdicts, key=lambda verdict: abs(math.log(verdict.estimate.ratio or 1.0)))
     words = {
         "metric": BY_NAME[picked.metric].label,
-        "change": change_with_interval(picked.estimate),
+        "change": decided(picked),
         "cell": picked.cell.title,
     }
     if len(verdicts) == 1:

@@ -90,7 +90,12 @@ _PLACES: Final = {
 
 def verdict_words(verdict: Verdict) -> Text:
     """What a verdict is called in charts."""
-    return VERDICTS[_PLACES[verdict.word, verdict.material]][0]
+    return words_of(verdict.word, material=verdict.material)
+
+
+def words_of(word: Word, *, material: bool) -> Text:
+    """What a word is called in charts."""
+    return VERDICTS[_PLACES[word, material]][0]
 
 
 def verdict_sign(verdict: Verdict) -> str:

@@ -19,6 +19,8 @@ WIDTH: Final = 640
 ASIDE: Final = 0.07
 ASIDE_ALL_MAX: Final = 0.5
 """Distance of two systems, and of all of them, in distances of load levels."""
+LEVELS_LABELLED_MAX: Final = 10
+"""With more levels some go without their label where there is no room."""
 POINTS_TOLD_MAX: Final = 40
 """A longer list is no description."""
 
@@ -58,6 +60,7 @@ def places(ladder: Ladder) -> Spec:
             "values": list(range(len(ladder.levels))),
             "labelExpr": f"{ladder.levels}[datum.value]",
             "grid": False,
+            "labelOverlap": len(ladder.levels) > LEVELS_LABELLED_MAX,
         },
     }
 

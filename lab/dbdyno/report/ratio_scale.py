@@ -21,7 +21,8 @@ TICKS_APART: Final = 0.3
 STEPS_PERCENT: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25)
 LINEAR_MAX: Final = math.log(1.6)
 """Up to that ratio equal steps of the change look like equal steps."""
-MULTIPLES: Final = (1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
+LOSSES_PERCENT: Final = (-10, -20, -30, -40, -50, -60, -70, -80, -90, -95, -99, -99.9)
+GAINS_PERCENT: Final = (10, 20, 30, 50, 100, 200, 300, 500, 900, 1900, 4900, 9900, 99900)
 MARGINS_SHOWN: Final = 2.5
 """The view reaches at least so far beyond none, in margins."""
 ROOM: Final = 1.25
@@ -50,7 +51,7 @@ class View:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Places and labels, round numbers of change, none in the middle."""
-        ratios = self._linear() if self.reach <= LINEAR_MAX else self._multiples()
+        ratios = self._linear() if self.reach <= LINEAR_MAX else self._uneven()
         return [(math.log(ratio), _label(ratio)) for ratio in ratios]
 
     def _linear(self) -> list[float]:
@@ -60,17 +61,25 @@ class View:
             ratios = [1 + place * step / 100 for place in range(-below, above + 1)]
             if all(self._apart(before, after) for before, after in pairwise(ratios)):
                 return ratios
-        return self._multiples()
+        return self._uneven()
 
-    def _multiples(self) -> list[float]:
+    def _uneven(self) -> list[float]:
+        """Round changes, from none outwards on either side, as far as there is room for them."""
+        below, above = (
+            self._outwards([1 + percent / 100 for percent in side])
+            for side in (LOSSES_PERCENT, GAINS_PERCENT)
+        )
+        return [*reversed(below), 1.0, *above]
+
+    def _outwards(self, ratios: Iterable[float]) -> list[float]:
         kept = [1.0]
-        for ratio in MULTIPLES:
+        for ratio in ratios:
             if self.holds(ratio) and self._apart(kept[-1], ratio):
                 kept.append(ratio)
-        return [*(1 / ratio for ratio in reversed(kept[1:])), *kept]
+        return kept[1:]
 
-    def _apart(self, before: float, after: float) -> bool:
-        return math.log(after / before) >= TICKS_APART * self.reach
+    def _apart(self, one: float, other: float) -> bool:
+        return abs(math.log(other / one)) >= TICKS_APART * self.reach
 
 
 def view_of(ratios: Iterable[float], ends: Iterable[float], margin: float) -> View:

@@ -16,6 +16,7 @@ from dbdyno.report.limits import limits
 from dbdyno.report.numbers import NONE, count, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table
 from dbdyno.report.trials import Attempt, systems_of
+from dbdyno.words import say
 
 SYSBENCH_DEFAULT = "special"
 P95 = BY_NAME["latency_ms_p95"]
@@ -72,9 +73,22 @@ def _asked(plan: Plan) -> list[str]:
         f"{count(design.blocks, 'block')}{_fitted(plan)}: in each, every system runs next to the "
         f"others in time, in an order drawn from seed {plan.seed}; one seed gives every system of "
         "a block the same requests.",
+        *_until_decided(plan),
         *_varied(plan),
         f"A freshly started server {data}{anew}.",
         f"Margin: a difference of {share(design.margin)} in {PRIMARY.label} is what matters.",
+    ]
+
+
+def _until_decided(plan: Plan) -> list[str]:
+    if plan.design.stop == "blocks":
+        return []
+    return [
+        say(
+            "The run was to end when every cell is decided, after {most} blocks at most: each "
+            "interval is a repeated one, wide enough to hold with those of all other looks.",
+            most=plan.design.blocks,
+        )
     ]
 
 

@@ -12,15 +12,17 @@ from dbdyno.judge import Judgement
 from dbdyno.judge.checks_design import BLOCKS_FEW
 from dbdyno.judge.outliers import BadRestarts, Outlier
 from dbdyno.judge.within_run import WithinRun
+from dbdyno.metric import BY_NAME
 from dbdyno.report.numbers import NONE, change, number, percentage
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
 from dbdyno.words import Text, say
 
 HEADING: Final = say("Outlying runs and noise")
 RULE: Final = say(
-    "Outlying runs are named here and stay in every number: those whose throughput lies apart from"
-    " the same system's other runs of the cell (generalised extreme Studentised deviate, Rosner"
-    " 1983, about 5 % false alarms) by more than the margin. It takes {least} runs to name one.",
+    "Outlying runs are named here and stay in every number: those whose throughput (at a fixed"
+    " rate: p99) lies apart from the same system's other runs of the cell (generalised extreme"
+    " Studentised deviate, Rosner 1983, about 5 % false alarms) by more than the margin. It takes"
+    " {least} runs to name one.",
     least=BLOCKS_FEW,
 )
 NOISE: Final = say(
@@ -44,6 +46,8 @@ def outliers(judgement: Judgement) -> Section:
 
 def _found(judgement: Judgement) -> tuple[Text, ...]:
     listed = tuple(_outlier(one) for one in judgement.outliers)
+    if not judgement.bad_restarts:
+        return (*listed, say("There are too few runs to say how many restarts were bad."))
     if not listed:
         listed = (say("No run lies apart."),)
     return (*listed, *(_restarts(one) for one in judgement.bad_restarts))
@@ -51,10 +55,11 @@ def _found(judgement: Judgement) -> tuple[Text, ...]:
 
 def _outlier(one: Outlier) -> Text:
     return say(
-        "{system}, {cell}, block {block}: {change} against its other {runs} runs.",
+        "{system}, {cell}, block {block}: {metric} {change} against its other {runs} runs.",
         system=one.system,
         cell=one.cell.title,
         block=one.block + 1,
+        metric=BY_NAME[one.metric].label,
         change=change(one.ratio),
         runs=one.runs - 1,
     )

@@ -48,11 +48,10 @@ def stability(judgement: Judgement) -> Section:
     found = judgement.stability
     if not found:
         return Section(HEADING, ())
-    places = dict.fromkeys((one.cell, one.system) for one in found)
-    rows = tuple(
-        _row(cell, system, [one for one in found if (one.cell, one.system) == (cell, system)])
-        for cell, system in places
-    )
+    runs: dict[tuple[Cell, str], list[Stability]] = {}
+    for one in found:
+        runs.setdefault((one.cell, one.system), []).append(one)
+    rows = tuple(_row(cell, system, of_both) for (cell, system), of_both in runs.items())
     own = Table(say("How evenly each system worked"), _COLUMNS, rows)
     differences = _differences(judgement)
     if not differences.rows:

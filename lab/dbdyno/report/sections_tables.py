@@ -14,8 +14,9 @@ from dbdyno.measurement import Measurement
 from dbdyno.metric import BY_NAME, Metric
 from dbdyno.plan import Plan
 from dbdyno.report.ladders import Ladder, ladders, level_of
-from dbdyno.report.numbers import change_with_interval, metric_value
+from dbdyno.report.numbers import metric_value
 from dbdyno.report.parts import Column, Paragraph, Section, Table
+from dbdyno.report.sections_results import change_of
 from dbdyno.report.trials import cells_of, systems_of
 from dbdyno.words import say
 
@@ -50,7 +51,7 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
         "Values are merged over all sound trials."
     )
     against = say(
-        "{head} A change is against {baseline}, with its 95 % interval.",
+        "{head} A change is against {baseline}, each with a 95 % interval of its own.",
         head=head,
         baseline=systems[0],
     )
@@ -79,10 +80,7 @@ def _table(ladder: Ladder, metric: Metric, systems: Sequence[str], judgement: Ju
                 metric_value(judgement.value(cell, system, metric.name), metric)
                 for system in systems
             ),
-            *(
-                change_with_interval(judgement.estimate(cell, system, metric.name))
-                for system in systems[1:]
-            ),
+            *(change_of(judgement, cell, system, metric) for system in systems[1:]),
         )
         for cell in ladder.cells
     )

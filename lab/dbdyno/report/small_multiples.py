@@ -25,7 +25,6 @@ POINTS_MAX: Final = 300
 """A longer line is drawn by means of several seconds."""
 DIGITS: Final = 4
 DASHES: Final = ([1, 0], [4, 3])
-MARK_SHAPES: Final = ("triangle-up", "cross", "circle", "diamond")
 ON_GROUND: Final = "isValid(datum.m) && !isValid(datum.y)"
 ON_LINE: Final = "isValid(datum.m) && isValid(datum.y)"
 OF_LINE: Final = "!isValid(datum.m) && isValid(datum.y)"
@@ -70,13 +69,13 @@ class Words:
         unit: of the vertical axis.
         kinds: both kinds of lines, the solid one first.
         of_kinds: what kinds are kinds of.
-        marks: the marks there may be, in the order of their shapes.
+        marks: the marks there are, each with its shape.
     """
 
     unit: Text
     kinds: tuple[Text, Text]
     of_kinds: Text
-    marks: tuple[Text, ...] = ()
+    marks: tuple[tuple[Text, str], ...] = ()
 
 
 def multiples(
@@ -239,8 +238,8 @@ def _mark_layers(words: Words, x: Spec, y: Spec) -> list[Spec]:
             "type": "nominal",
             "title": say("marks"),
             "scale": {
-                "domain": list(words.marks),
-                "range": list(MARK_SHAPES[: len(words.marks)]),
+                "domain": [what for what, _ in words.marks],
+                "range": [shape for _, shape in words.marks],
             },
         },
     }

@@ -16,6 +16,7 @@ from dbdyno.report import (
     charts,
     sections_charts,
     sections_costs,
+    sections_grid,
     sections_method,
     sections_outliers,
     sections_published,
@@ -39,6 +40,7 @@ def tell(
     drawn = charts.figures(plan, measurements, judgement)
     sections = (
         sections_charts.matrix(plan, measurements, judgement, drawn),
+        sections_grid.grid(judgement),
         sections_results.verdicts(judgement),
         sections_tables.tables(plan, measurements, judgement),
         sections_charts.over_load(drawn),

@@ -18,10 +18,12 @@ from source import LAB, ROOT, named
 # the arrows: every row names only rows below it. Same table as in ARCHITECTURE.md.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "bench serve export report sysbench servers judge store plan_file plan measurement "
-    "metric errors _engine",
+    "cli": "api bench serve evidence export report sysbench servers judge store plan_file plan "
+    "measurement metric errors _engine",
+    "api": "evidence export report judge plan measurement errors",
+    "serve": "evidence report judge store plan measurement metric words errors",
+    "evidence": "report store plan measurement words errors _engine",
     "bench": "servers store plan measurement metric steady errors _engine",
-    "serve": "report judge store plan measurement metric words errors",
     "export": "report cost measurement metric errors",
     "report": "judge cost plan measurement metric words errors _engine",
     "sysbench": "errors _engine",
@@ -40,9 +42,12 @@ ARROWS: dict[str, str] = {
 }
 # Files at the top of lab/dbdyno that belong to a room of another name.
 FILES_OF_ROOMS = {
+    "cli_bundle": "cli",
     "cli_compare": "cli",
     "cli_export": "cli",
     "cli_flow": "cli",
+    "cli_gate": "cli",
+    "cli_history": "cli",
     "cli_options": "cli",
     "cli_plan": "cli",
     "cli_plan_words": "cli",
@@ -63,6 +68,7 @@ FILES_OF_ROOMS = {
     "progress_feed": "cli",
     "progress_log": "cli",
     "store_file": "store",
+    "store_find": "store",
     "store_schema": "store",
     "store_views": "store",
     "run_lock": "store",

@@ -15,9 +15,12 @@ from dbdyno import (
     __version__,
     _engine,
     bench,
+    cli_bundle,
     cli_compare,
     cli_export,
     cli_flow,
+    cli_gate,
+    cli_history,
     cli_plan,
     cli_plan_words,
     cli_serve,
@@ -136,16 +139,20 @@ def run(
 
 @app.command()
 def report(
-    run_id: options.Run,
+    run_id: options.RunOrBundle,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
-    """Judge a stored run again and write its report again."""
+    """Judge a stored run or a bundle again and write its report again."""
     cli_flow.tell(run_id, workspace, output)
 
 
 app.command("export")(cli_export.command)
 app.command("serve")(cli_serve.command)
+app.command("gate")(cli_gate.command)
+app.command("history")(cli_history.command)
+app.command("bundle")(cli_bundle.pack)
+app.command("replay")(cli_bundle.replay)
 
 
 @app.command()

@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from dbdyno import cli_flow, export
 from dbdyno import cli_options as options
+from dbdyno import export
 from dbdyno.errors import UsageError
 from dbdyno.export import Format
 from dbdyno.judge import judge
 from dbdyno.report.trials import attempts
+from dbdyno.store_find import find, opened
 
 Parquet = Annotated[
     Path | None,
@@ -43,8 +44,8 @@ def command(
             found="neither",
             hint=f"dbdyno export {run_id} --parquet tables",
         )
-    with cli_flow.opened(workspace) as store:
-        run = cli_flow.find(store, run_id)
+    with opened(workspace) as store:
+        run = find(store, run_id)
         measurements = store.measurements(run.run_id)
     made = attempts(measurements, judge(measurements, run.plan))
     for kind, folder in folders.items():

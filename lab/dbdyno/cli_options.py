@@ -123,6 +123,9 @@ Retry = Annotated[
 ]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan file.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
+RunOrBundle = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, `latest`, or a bundle's file.")
+]
 Reference = Annotated[str, typer.Argument(metavar="REF", help="Such as mysql:8.0.15.")]
 Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]
 Workspace = Annotated[

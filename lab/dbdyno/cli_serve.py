@@ -8,8 +8,8 @@ from typing import Annotated, Final
 
 import typer
 
-from dbdyno import cli_flow
 from dbdyno import cli_options as options
+from dbdyno.store_find import opened
 
 PORT: Final = 8732
 """Where the page is looked for unless --port says otherwise."""
@@ -40,14 +40,13 @@ def command(
     from dbdyno import serve  # noqa: PLC0415 - a web server is not loaded by other commands
 
     access = serve.decide(host, token_file)
-    cli_flow.opened(workspace).close()
+    opened(workspace).close()
     listening = serve.listen(access, port)
     try:
         serve.serve(
             workspace,
             access,
             listening,
-            cli_flow.facts_of,
             begun=lambda: _say(serve.address(listening)),
         )
     except KeyboardInterrupt:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tests import making
 
-from dbdyno import cli_flow
 from dbdyno.bench import trials_of
 from dbdyno.serve.runs import Runs
 from dbdyno.store import Store
@@ -39,4 +38,4 @@ def stored_run(
 
 
 def runs_of(folder: Path) -> Runs:
-    return Runs(folder, cli_flow.facts_of)
+    return Runs(folder)

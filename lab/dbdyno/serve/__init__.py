@@ -19,9 +19,9 @@ import uvicorn
 from dbdyno.errors import UsageError
 from dbdyno.serve.access import Access, decide
 from dbdyno.serve.pages import application
-from dbdyno.serve.runs import FactsOf, Runs
+from dbdyno.serve.runs import Runs
 
-__all__ = ["Access", "FactsOf", "address", "decide", "listen", "serve"]
+__all__ = ["Access", "address", "decide", "listen", "serve"]
 
 PATIENCE_S: Final = 1
 """How long streams may go on after the end was asked for."""
@@ -55,7 +55,6 @@ def serve(
     workspace: Path,
     access: Access,
     listening: socket.socket,
-    facts_of: FactsOf,
     begun: Callable[[], None] = lambda: None,
 ) -> None:
     """Serves the pages of a workspace until the process is interrupted.
@@ -64,7 +63,7 @@ def serve(
         begun: called once, before the first request is answered.
     """
     config = uvicorn.Config(
-        application(Runs(workspace, facts_of), access),
+        application(Runs(workspace), access),
         log_level="warning",
         access_log=False,
         server_header=False,

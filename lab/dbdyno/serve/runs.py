@@ -6,12 +6,12 @@ the store's file changes. Threads of the page share it under a lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from dbdyno import evidence
 from dbdyno.judge import Judgement, judge
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
@@ -26,8 +26,6 @@ RUNNING: Final = say("running")
 COMPLETE: Final = say("complete")
 UNFINISHED: Final = say("unfinished")
 
-FactsOf = Callable[[Store, StoredRun], RunFacts]
-
 
 @dataclass(frozen=True)
 class ListedRun:
@@ -35,11 +33,13 @@ class ListedRun:
 
     Attributes:
         stored: trials that have a measurement without failure.
+        owed: trials that the run has when it is complete.
         state: running, complete or unfinished.
     """
 
     run: StoredRun
     stored: int
+    owed: int
     state: Text
 
     @property
@@ -53,21 +53,16 @@ class JudgedRun:
     """A run with all that a report of it needs."""
 
     plan: Plan
-    measurements: list[Measurement]
+    measurements: tuple[Measurement, ...]
     judgement: Judgement
     facts: RunFacts
 
 
 class Runs:
-    """The runs of one workspace.
+    """The runs of one workspace."""
 
-    Args:
-        facts_of: what the lab knows of a stored run; the command line hands it in.
-    """
-
-    def __init__(self, workspace: Path, facts_of: FactsOf) -> None:
+    def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
-        self._facts_of = facts_of
         self._kept: dict[tuple[str, object], JudgedRun] = {}
         self._lock = Lock()
 
@@ -96,17 +91,18 @@ class Runs:
         return is_held(self.workspace / "locks" / f"{run_id}.lock")
 
     def _listed(self, store: Store, run: StoredRun) -> ListedRun:
-        stored = len(store.done(run.run_id))
-        if self.is_running(run.run_id):
-            return ListedRun(run, stored, RUNNING)
-        return ListedRun(run, stored, COMPLETE if run.finished_at else UNFINISHED)
+        state = COMPLETE if run.finished_at else UNFINISHED
+        return ListedRun(
+            run,
+            stored=len(store.done(run.run_id)),
+            owed=evidence.trials_owed(run, store.blocks_begun(run.run_id)),
+            state=RUNNING if self.is_running(run.run_id) else state,
+        )
 
     def _judge(self, run_id: str) -> JudgedRun:
-        with Store.open(self.workspace) as store:
-            run = store.run(run_id)
-            measurements = store.measurements(run_id)
-            facts = self._facts_of(store, run)
-        return JudgedRun(run.plan, measurements, judge(measurements, run.plan), facts)
+        kept = evidence.of_run(run_id, self.workspace)
+        made = judge(kept.measurements, kept.plan)
+        return JudgedRun(kept.plan, kept.measurements, made, kept.facts)
 
     def _stamp(self) -> object:
         """Changes with each trial that is stored in the workspace."""

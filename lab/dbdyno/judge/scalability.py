@@ -21,7 +21,7 @@ from dbdyno.judge.usl_refusals import Refusal
 from dbdyno.measurement import Cell, Noun
 from dbdyno.metric import PRIMARY
 from dbdyno.plan import DesignPlan, Plan, cells
-from dbdyno.words import Text
+from dbdyno.words import Text, name
 
 CURVE_POINTS: Final = 33
 """Enough for a smooth line over three powers of ten."""
@@ -100,7 +100,7 @@ class Scalability(Noun):
     law: Law | None = None
     peak: Peak | None = None
     refusal: Refusal | None = None
-    why: Text = ""
+    why: Text = name("")
 
 
 def scalability(

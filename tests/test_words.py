@@ -4,9 +4,14 @@ import pickle
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from dbdyno.words import Said, Text, listed, say, told
+from dbdyno.words import LISTS, Said, Text, count, listed, name, phrase, say, told
 
-DOUBLE = {"{count} trials of {system}": "{system}: {count} 次试验", "void": "无效", ", ": "、"}
+DOUBLE = {
+    "{count} trials of {system}": "{system}: {count} 次试验",
+    "{count} sound blocks": "{count} 个可用区组",
+    "{first}, {rest}": "{first}、{rest}",
+    "void": "无效",
+}
 
 
 class Noun(BaseModel):
@@ -35,8 +40,35 @@ def test_parts_that_were_said_are_told_too_and_names_stay():
 def test_a_list_is_told_part_by_part():
     parts = [say("void"), "plain", say("void")]
     assert listed(parts) == "void, plain, void"
-    assert told(listed(parts), DOUBLE) == "无效, plain, 无效"
+    assert told(listed(parts), DOUBLE) == "无效、plain、无效"
+    assert listed(parts, "; ") == "void; plain; void"
     assert listed([]) == ""
+    assert all(listed(["a", "b"], sign).template in LISTS for sign in (", ", "; ", " "))
+
+
+def test_a_count_has_a_plural_in_english_and_one_template():
+    assert [count(number, "sound block") for number in (0, 1, 2, 1200)] == [
+        "0 sound blocks",
+        "1 sound block",
+        "2 sound blocks",
+        "1\u202f200 sound blocks",
+    ]
+    assert told(count(1, "sound block"), DOUBLE) == "1 个可用区组"
+    whole = say("{count} trials of {system}", count=count(1, "sound block"), system="a")
+    assert whole == "1 sound block trials of a"
+    assert told(copy.copy(whole), DOUBLE) == "a: 1 个可用区组 次试验"
+
+
+def test_a_name_stays_in_every_language():
+    assert name("void") == "void"
+    assert told(name("void"), DOUBLE) == "void"
+    assert told(name("{system}"), DOUBLE) == "{system}"
+    assert told(name(say("void")), DOUBLE) == "无效"
+
+
+def test_a_phrase_is_said_when_its_values_are_known():
+    found = phrase("{count} trials of {system}")
+    assert told(say(found, count=1, system="a"), DOUBLE) == "a: 1 次试验"
 
 
 def test_what_no_catalogue_has_stays_english():
@@ -59,6 +91,6 @@ def test_nouns_copies_and_pickles_keep_what_was_said():
     for kept in (noun, copy.deepcopy(noun), pickle.loads(pickle.dumps(noun))):
         assert isinstance(kept.text, Said)
         assert told(kept.text, DOUBLE) == "无效"
-        assert type(kept.more[1]) is str
+        assert told(kept.more[1], DOUBLE) == "plain"
     assert noun.model_dump_json() == '{"text":"void","more":["void","plain"]}'
     assert Noun.model_validate_json(noun.model_dump_json()).text == "void"

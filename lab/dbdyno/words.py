@@ -6,7 +6,9 @@ values. `told` looks the template up in a language's catalogue and fills the val
 that are sentences themselves first. So one stored judgement can be told in every language, and a
 text that was put together in any other way stands out: it is no `Said`.
 
-Names, numbers and what a server said are values, never parts of a template.
+Names, numbers and what a server said are values, never parts of a template. `name` makes of one
+what stands where a sentence may stand. Every template is a literal in a call of `say`, `phrase` or
+`count`, so that a test can hold the catalogues against the code.
 """
 
 from __future__ import annotations
@@ -23,34 +25,47 @@ class Said(str):
     template: str
     values: Mapping[str, object]
 
-    def __new__(cls, template: str, values: Mapping[str, object]) -> Said:
-        """The text of `template` with its values; KeyError if one is missing."""
-        made = super().__new__(cls, template.format_map(values))
+    def __new__(cls, template: str, values: Mapping[str, object], text: str | None = None) -> Said:
+        """The text of `template` with its values; KeyError if one is missing.
+
+        Args:
+            text: the English text where the template does not give it, as in a singular.
+        """
+        made = super().__new__(cls, template.format_map(values) if text is None else text)
         made.template = template
         made.values = values
         return made
 
-    def __reduce__(self) -> tuple[type[Said], tuple[str, Mapping[str, object]]]:
+    def __reduce__(self) -> tuple[type[Said], tuple[str, Mapping[str, object], str]]:
         """Copies and pickles keep what it was made of."""
-        return Said, (self.template, self.values)
+        return Said, (self.template, self.values, str(self))
 
 
 class _Kept:
-    """Makes pydantic keep a `Said` as it is; it would make a plain `str` of it."""
+    """Makes pydantic keep a `Said` as it is, and a name of any other `str`."""
 
     @classmethod
     def __get_pydantic_core_schema__(
         cls, source: object, handler: object
     ) -> core_schema.CoreSchema:
-        text = core_schema.str_schema()
         kept = core_schema.is_instance_schema(Said)
-        return core_schema.union_schema([kept, text], mode="left_to_right")
+        read = core_schema.no_info_after_validator_function(name, core_schema.str_schema())
+        serialization = core_schema.plain_serializer_function_ser_schema(
+            str, return_schema=core_schema.str_schema(), when_used="json"
+        )
+        return core_schema.union_schema(
+            [kept, read], mode="left_to_right", serialization=serialization
+        )
 
 
-Text = Annotated[str, _Kept]
+Text = Annotated[Said, _Kept]
 """The type of a field of a noun that holds sentences."""
-LIST: Final = "{first}{sign}{rest}"
-"""How a list is put together; the same in every language."""
+NAME: Final = "{name}"
+"""The template of what is no sentence; the same in every language."""
+LISTS: Final = ("{first}, {rest}", "{first}; {rest}", "{first} {rest}")
+"""How a list is put together, by its sign."""
+PARTED: Final = "\u202f"
+"""Narrow no-break space between groups of three digits; no locale takes it for a point."""
 
 
 def say(template: str, **values: object) -> Said:
@@ -66,12 +81,39 @@ def say(template: str, **values: object) -> Said:
     return Said(template, values)
 
 
-def listed(parts: Iterable[str], sign: str = ", ") -> str:
-    """The parts one after the other with `sign` between them; each can be told in its language."""
-    whole: str | None = None
+def phrase(template: str) -> str:
+    """A template that stands in a table, to be said when its values are known."""
+    return template
+
+
+def name(text: str) -> Said:
+    """What stays as it is in every language: a label, a number, what a server said."""
+    return text if isinstance(text, Said) else Said(NAME, {"name": text})
+
+
+def count(number: int, what: str) -> Said:
+    """A whole number with its noun: "1 block", "1 200 blocks".
+
+    Args:
+        what: the noun in the singular, whose plural ends with an s; its template in catalogues is
+            ``{count} blocks``.
+    """
+    parted = f"{number:,}".replace(",", PARTED)
+    one = f"{parted} {what}" if number == 1 else None
+    return Said(f"{{count}} {what}s", {"count": parted}, one)
+
+
+def listed(parts: Iterable[str], sign: str = ", ") -> Said:
+    """The parts one after the other with `sign` between them; each can be told in its language.
+
+    Args:
+        sign: a comma, a semicolon or nothing, and a space.
+    """
+    whole: Said | None = None
     for part in parts:
-        whole = part if whole is None else Said(LIST, {"first": whole, "sign": sign, "rest": part})
-    return "" if whole is None else whole
+        pair = {"first": whole, "rest": part}
+        whole = name(part) if whole is None else Said(f"{{first}}{sign}{{rest}}", pair)
+    return name("") if whole is None else whole
 
 
 def told(text: str, catalogue: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from functools import cached_property
 from dbdyno.judge.wording import THIN
 from dbdyno.measurement import Cell
 from dbdyno.plan_settings import DEFAULT
-from dbdyno.words import Text, say
+from dbdyno.words import Text, name, say
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Ladder:
         named = {"workload": self.workload, "setting": self.setting}
         match self.setting == DEFAULT, self.is_open:
             case True, False:
-                return self.workload
+                return name(self.workload)
             case True, True:
                 return say("{workload}, open loop", workload=self.workload)
             case False, True:

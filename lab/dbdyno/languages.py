@@ -1,0 +1,41 @@
+"""The languages that a report can be told in, and where their sentences stand.
+
+English is what the code says. Every other language has a folder `lang/<language>` of gettext
+catalogues, one file for each room that speaks, which translators' tools can edit: a msgid is the
+English template, a msgstr the same in that language with the same placeholders. Read once, and
+only when such a language is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).parent / "lang"
+
+
+class Language(StrEnum):
+    """A language, under its tag in HTML and on the command line."""
+
+    EN = "en"
+    ZH = "zh"
+
+    @property
+    def tag(self) -> str:
+        """The language with its script, as a page's `lang` names it."""
+        return "zh-Hans" if self is Language.ZH else self.value
+
+
+@cache
+def catalogue(language: Language) -> Mapping[str, str]:
+    """The language's template for each English one; empty for English."""
+    if language is Language.EN:
+        return {}
+    import polib  # noqa: PLC0415 - costs time, and English needs none
+
+    files = sorted((FOLDER / language.value).glob("*.po"))
+    entries = (entry for file in files for entry in polib.pofile(str(file)))
+    return {entry.msgid: entry.msgstr for entry in entries if entry.msgstr}

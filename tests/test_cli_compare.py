@@ -166,3 +166,8 @@ def test_a_run_until_decided_has_more_blocks_unless_they_are_typed() -> None:
     assert (plan.design.stop, plan.design.blocks) == ("decided", 12)
     assert plan_of(stop="decided", blocks="7").design.blocks == 7
     assert plan_of(blocks=None).design.blocks == 5
+
+
+def test_controls_can_be_declined() -> None:
+    assert plan_of().design.controls
+    assert not plan_of(controls=False).design.controls

@@ -24,6 +24,7 @@ from dbdyno.errors import StoreError
 from dbdyno.measurement import Measurement
 from dbdyno.measurement_control import ControlOutcome
 from dbdyno.plan import Plan
+from dbdyno.plan_controls import control_cell
 from dbdyno.run_lock import locked
 from dbdyno.store_file import open_file, told
 
@@ -277,9 +278,18 @@ def _run(row: tuple[Any, ...]) -> StoredRun:
         run_id=run_id,
         created_at=created_at,
         finished_at=finished_at,
-        plan=Plan.model_validate_json(plan),
+        plan=_plan(plan),
         command=command,
         dbdyno_version=version,
         environment=json.loads(environment),
         trials_planned=trials_planned,
     )
+
+
+def _plan(text: str) -> Plan:
+    """The plan of a run; one that an older dbdyno began knew no controls, and gets none later."""
+    plan = Plan.model_validate_json(text)
+    if '"controls":' in text or control_cell(plan) is None:
+        return plan
+    design = plan.design.model_copy(update={"controls": False})
+    return plan.model_copy(update={"design": design})

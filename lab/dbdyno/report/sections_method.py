@@ -188,6 +188,12 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
         f"Seed: {plan.seed}",
         f"dbdyno: {run.dbdyno_version}",
         "The plan, every trial's numbers and this judgement are in report.json beside this page.",
+        say(
+            "All that this page rests on goes into one file with `dbdyno bundle {run_id}`; whoever "
+            "has that file judges it again with `dbdyno report FILE`, and runs the experiment "
+            "again and compares the two with `dbdyno replay FILE`.",
+            run_id=run.run_id,
+        ),
     )
     wanted = Paragraph("Run the same experiment again, on this machine or on another:")
     again = Code(run.command or f"dbdyno report {shlex.quote(run.run_id)}")

@@ -18,9 +18,10 @@ from source import LAB, ROOT, named
 # the arrows: every row names only rows below it. Same table as in ARCHITECTURE.md.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "api bench evidence export report sysbench servers judge store plan_file plan "
+    "cli": "api bench serve evidence export report sysbench servers judge store plan_file plan "
     "measurement metric errors _engine",
     "api": "evidence export report judge plan measurement errors",
+    "serve": "evidence report judge store plan measurement metric words errors",
     "evidence": "report store plan measurement words errors _engine",
     "bench": "servers store plan measurement metric steady errors _engine",
     "export": "report cost measurement metric errors",
@@ -51,6 +52,7 @@ FILES_OF_ROOMS = {
     "cli_plan": "cli",
     "cli_plan_words": "cli",
     "measurement_control": "measurement",
+    "cli_serve": "cli",
     "measurement_parts": "measurement",
     "plan_controls": "plan",
     "plan_parts": "plan",
@@ -65,6 +67,7 @@ FILES_OF_ROOMS = {
     "plan_file_yaml": "plan_file",
     "measurement_watch": "measurement",
     "progress": "cli",
+    "progress_feed": "cli",
     "progress_log": "cli",
     "store_file": "store",
     "store_find": "store",

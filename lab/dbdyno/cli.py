@@ -23,6 +23,7 @@ from dbdyno import (
     cli_history,
     cli_plan,
     cli_plan_words,
+    cli_serve,
     cli_servers,
 )
 from dbdyno import cli_options as options
@@ -149,6 +150,7 @@ def report(
 
 
 app.command("export")(cli_export.command)
+app.command("serve")(cli_serve.command)
 app.command("gate")(cli_gate.command)
 app.command("history")(cli_history.command)
 app.command("bundle")(cli_bundle.pack)

@@ -15,7 +15,7 @@ from typing import Final
 
 from rich.console import Console
 
-from dbdyno import api, bench, evidence, progress, progress_log, report
+from dbdyno import api, bench, evidence, progress, progress_feed, progress_log, report
 from dbdyno.bench import environment
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.evidence import Evidence, of_stored
@@ -102,13 +102,14 @@ def _measure_and_tell(
         with (
             progress.shown(Console(stderr=True), blocks) as shown,
             progress_log.logged(shown, workspace / run.run_id, blocks) as logged,
+            progress_feed.fed(logged, workspace / run.run_id, blocks) as watched,
         ):
             bench.run(
                 run.plan,
                 store,
                 run,
                 workspace,
-                logged,
+                watched,
                 retry=retry,
                 enough=lambda measurements: enough(measurements, run.plan),
             )

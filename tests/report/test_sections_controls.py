@@ -32,9 +32,9 @@ def test_the_controls_of_the_run_stand_beside_what_is_known() -> None:
     assert isinstance(items, Items)
     assert items.items[0].startswith(
         "Complete runs of this workspace that compared a system with itself: 1. Called different, "
-        "wrongly: 0 (0%, 0% to 98%); 5% is promised, and up to 1 of so many"
+        "wrongly: 0 (0 %, 0 to 98 %); 5 % is promised, and up to 1 of so many"
     )
-    assert "Planted slowdowns: 1. Seen as slower: 1 (100%" in items.items[1]
+    assert "Planted slowdowns: 1. Seen as slower: 1 (100 %" in items.items[1]
 
 
 def test_every_sentence_can_be_said_in_another_language() -> None:
@@ -59,6 +59,15 @@ def test_a_run_without_controls_says_so(controls: bool, why: str) -> None:
     (paragraph,) = section.parts
     assert isinstance(paragraph, Paragraph)
     assert paragraph.text.endswith(why)
+
+
+def test_a_control_that_was_missed_is_a_warning_about_this_run() -> None:
+    biased = whole(same=(0.95, 0.953, 0.947, 0.951, 0.949))
+    _, table, warning, _ = sections_controls.trust(PLAN, judge(biased, PLAN)).parts
+    assert isinstance(table, Table)
+    assert [row[-1] for row in table.rows] == ["no", "yes"]
+    assert isinstance(warning, Paragraph)
+    assert "differences of that size in this run are not proved" in warning.text
 
 
 def test_where_nothing_is_compared_there_is_nothing_to_trust() -> None:

@@ -97,14 +97,14 @@ def out_of_calibration(ledger: Ledger) -> Iterator[Finding]:
         level=Level.DOUBTFUL,
         evidence=say(
             "in {total} runs of this workspace the baseline was compared with itself, and {count} "
-            "times called different; chance explains {allowed} (the true share is {low:.1%} to "
-            "{high:.1%}, {expected:.0%} is promised)",
+            "times called different; chance explains {allowed} (the true share is {low:.1f} to "
+            "{high:.1f} %, {expected:.0f} % is promised)",
             total=different.total,
             count=different.count,
             allowed=ledger.different_allowed,
-            low=different.low,
-            high=different.high,
-            expected=MISSED,
+            low=different.low * 100,
+            high=different.high * 100,
+            expected=MISSED * 100,
         ),
         advice=say(
             "trust no verdict of this machine until it is known why: look for other work on it, "

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from dbdyno.judge import ControlOutcome, Estimate, SystemValue, wording
+from dbdyno.judge import ControlOutcome, Estimate, SystemValue, Verdict, wording
 from dbdyno.judge.typical import Typical
 from dbdyno.judge.wording import THIN
 from dbdyno.metric import Metric
@@ -91,6 +91,14 @@ def _with_ends(found: Typical, told: Callable[[float], str]) -> str:
     if found.low is None or found.high is None:
         return told(found.value)
     return f"{told(found.value)} [{told(found.low)}, {told(found.high)}]"
+
+
+def decided(verdict: Verdict) -> str:
+    """A verdict's ratio with the interval that gave the word; a dash without a ratio.
+
+    With several cells it is wider than the cell's own, since they hold together.
+    """
+    return wording.interval_text(verdict.estimate.ratio, verdict.low, verdict.high) or NONE
 
 
 def seconds(value: float) -> str:

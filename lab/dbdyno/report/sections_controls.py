@@ -44,10 +44,11 @@ def _of_run(judgement: Judgement) -> Iterator[Part]:
         say(
             "In each block {system} ran again in the cell “{cell}”, on a second data directory: "
             "as it is, where no difference may be found, and with its load standing still for "
-            "{share:.0%} of the time, which must be found. These trials are in no other number.",
+            "{percent:.0f} % of the time, which must be found. These trials are in no other "
+            "number.",
             system=first.system,
             cell=first.cell.title,
-            share=SHARE,
+            percent=SHARE * 100,
         )
     )
     columns = (
@@ -60,6 +61,15 @@ def _of_run(judgement: Judgement) -> Iterator[Part]:
     )
     caption = say("Controls of this run, against {system}", system=first.system)
     yield Table(caption, columns, tuple(_row(outcome) for outcome in outcomes))
+    if any(outcome.held is False for outcome in outcomes):
+        yield Paragraph(
+            say(
+                "An interval leaves the truth out. By chance that happens to each in {missed:.0f} "
+                "of 100 runs; until more runs say that it was chance, differences of that size in "
+                "this run are not proved.",
+                missed=MISSED * 100,
+            )
+        )
 
 
 def _row(outcome: ControlOutcome) -> tuple[str, ...]:
@@ -83,11 +93,11 @@ def _of_workspace(ledger: Ledger) -> Iterator[str]:
     if different.total:
         yield say(
             "Complete runs of this workspace that compared a system with itself: {total}. Called "
-            "different, wrongly: {share}; {promised:.0%} is promised, and up to {allowed} of so "
+            "different, wrongly: {share}; {promised:.0f} % is promised, and up to {allowed} of so "
             "many are explained by chance.",
             total=different.total,
             share=_share(different),
-            promised=MISSED,
+            promised=MISSED * 100,
             allowed=ledger.different_allowed,
         )
     if ledger.is_out_of_calibration:
@@ -95,26 +105,26 @@ def _of_workspace(ledger: Ledger) -> Iterator[str]:
     if found.total:
         yield say(
             "Planted slowdowns: {total}. Seen as slower: {found}. Intervals that cover what was "
-            "planted: {covered}; {promised:.0%} is promised.",
+            "planted: {covered}; {promised:.0f} % is promised.",
             total=found.total,
             found=_share(found),
             covered=_share(covered),
-            promised=1 - MISSED,
+            promised=(1 - MISSED) * 100,
         )
     if different.total or found.total:
         yield say(
             "Shares come with their 95 % interval (Clopper-Pearson). Whether a slowdown of "
-            "{share:.0%} is seen depends on how many blocks a run has and how much starts differ; "
-            "missing it is no error, an interval that leaves it out is one.",
-            share=SHARE,
+            "{percent:.0f} % is seen depends on how many blocks a run has and how much starts "
+            "differ; missing it is no error, an interval that leaves it out is one.",
+            percent=SHARE * 100,
         )
 
 
 def _share(share: Share) -> str:
     return say(
-        "{count} ({part:.0%}, {low:.0%} to {high:.0%})",
+        "{count} ({part:.0f} %, {low:.0f} to {high:.0f} %)",
         count=share.count,
-        part=share.count / share.total,
-        low=share.low,
-        high=share.high,
+        part=share.count / share.total * 100,
+        low=share.low * 100,
+        high=share.high * 100,
     )

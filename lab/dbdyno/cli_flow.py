@@ -20,6 +20,7 @@ from dbdyno.bench import environment
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.judge import judge
 from dbdyno.plan import Plan
+from dbdyno.plan_pilot import foreseen, trials_expected
 from dbdyno.report.facts import RunFacts
 from dbdyno.store import FILE_NAME, Store, StoredRun
 
@@ -45,7 +46,7 @@ WORDS_FOR: Final = {
 def begin(plan: Plan, workspace: Path, command: str, output: Output) -> None:
     """Measures a plan from its first trial on, and tells the result."""
     with Store.open(workspace) as store:
-        planned = len(bench.trials_of(plan, ""))
+        planned = len(bench.trials_of(foreseen(plan), ""))
         run = store.create_run(plan, command, environment.describe(), planned)
         _measure_and_tell(store, run, workspace, output)
 
@@ -115,7 +116,8 @@ def _measure_and_tell(
     store: Store, run: StoredRun, workspace: Path, output: Output, *, retry: bool = False
 ) -> None:
     seconds = progress.duration(bench.seconds_expected(run.plan))
-    _note(f"run {run.run_id}: {run.trials_planned} trials, about {seconds} for all of them")
+    pilot = " after a pilot" if trials_expected(run.plan) else ""
+    _note(f"run {run.run_id}: {_planned(run)} trials{pilot}, about {seconds} for all of them")
     try:
         blocks = run.plan.design.blocks
         with (
@@ -127,14 +129,15 @@ def _measure_and_tell(
         _tell_what_is_there(store, run, workspace, output)
         raise Interrupted(
             "the run was interrupted",
-            found=f"{_progress_of(store, run)}; nothing stored is measured again",
+            found=f"{_progress_of(store, store.run(run.run_id))}; nothing stored is measured again",
             hint=f"to go on: {_resume_command(run, workspace)}",
         ) from None
     except StoreError:
         raise
     except DbdynoError:
         _tell_what_is_there(store, run, workspace, output)
-        _note(f"{_progress_of(store, run)}; to go on: {_resume_command(run, workspace)}")
+        done = _progress_of(store, store.run(run.run_id))
+        _note(f"{done}; to go on: {_resume_command(run, workspace)}")
         raise
     _tell(store, run, workspace, output)
     _raise_if_incomplete(store, run, workspace)
@@ -142,12 +145,13 @@ def _measure_and_tell(
 
 def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     """A run whose trials had their turn but failed is told, and is a failure all the same."""
+    run = store.run(run.run_id)
     if _is_complete(store, run):
         return
     done = store.done(run.run_id)
     failed = [m for m in store.measurements(run.run_id) if m.trial.key not in done]
     raise LoadError(
-        f"{len({m.trial.key for m in failed})} of {run.trials_planned} trials failed",
+        f"{len({m.trial.key for m in failed})} of {_planned(run)} trials failed",
         found=failed[-1].failure if failed else None,
         hint=f"to measure them again: {_resume_command(run, workspace)}",
     )
@@ -159,11 +163,26 @@ def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, output: O
 
 
 def _is_complete(store: Store, run: StoredRun, *, impossible: bool = True) -> bool:
-    return len(store.done(run.run_id, impossible=impossible)) == run.trials_planned
+    if run.plan.load.needs_pilot and not run.plan.load.pilot:
+        return False
+    return len(_done(store, run, impossible=impossible)) == _planned(run)
+
+
+def _done(store: Store, run: StoredRun, *, impossible: bool = True) -> set[str]:
+    """Keys of the run's trials that need not run again, those of its pilot left out."""
+    pilots = {pilot.trial.key for pilot in store.pilots(run.run_id)}
+    return store.done(run.run_id, impossible=impossible) - pilots
+
+
+def _planned(run: StoredRun) -> int:
+    """How many trials the run has; with a pilot it is known only once that has ended."""
+    if not run.plan.load.needs_pilot:
+        return run.trials_planned
+    return len(bench.trials_of(foreseen(run.plan), run.run_id))
 
 
 def _progress_of(store: Store, run: StoredRun) -> str:
-    return f"{len(store.done(run.run_id))} of {run.trials_planned} trials are stored"
+    return f"{len(_done(store, run))} of {_planned(run)} trials are stored"
 
 
 def _resume_command(run: StoredRun, workspace: Path) -> str:
@@ -172,6 +191,7 @@ def _resume_command(run: StoredRun, workspace: Path) -> str:
 
 def _tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:
     """Judges what is stored of a run, writes the report, prints the result on stdout."""
+    run = store.run(run.run_id)  # its pilot may have found the rates since
     measurements = store.measurements(run.run_id)
     judgement = judge(measurements, run.plan)
     facts = RunFacts(
@@ -182,7 +202,7 @@ def _tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None
         command=run.command,
         environment=run.environment,
         complete=_is_complete(store, run),
-        trials_planned=run.trials_planned,
+        trials_planned=_planned(run),
     )
     written = report.write(workspace / run.run_id, run.plan, measurements, judgement, facts)
     sys.stdout.write(WORDS_FOR[output](run.plan, judgement, facts))

@@ -18,10 +18,12 @@ from dbdyno.bench.lab import Lab, Makers
 from dbdyno.bench.load_spec import dataset_hash
 from dbdyno.bench.loadable import refuse_unspoken, refuse_unspoken_instance
 from dbdyno.bench.order import arms, trials_of
+from dbdyno.bench.pilot import run_pilot
 from dbdyno.bench.progress import Progress
 from dbdyno.bench.setting import wants_dataset_bytes
 from dbdyno.errors import CellError, DbdynoError, Interrupted
 from dbdyno.plan import Plan
+from dbdyno.plan_pilot import foreseen, resolved
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.run_lock import locked
 from dbdyno.servers.base import Instance, ServerSpec
@@ -37,7 +39,7 @@ def run(
     makers: Makers | None = None,
     retry: bool = False,
 ) -> None:
-    """Runs the plan's trials that the store does not have yet.
+    """Runs the plan's trials that the store does not have yet, after its pilot if it needs one.
 
     A trial that fails (its server died, say) is stored with its reason and the run goes on; it is
     tried again when the run is resumed. One that cannot be run is stored so as well, and is tried
@@ -59,25 +61,26 @@ def run(
     try:
         with store.locked(run.run_id):
             done = store.done(run.run_id, impossible=not retry)
-            trials = trials_of(plan, run.run_id)
+            plan = resolved(plan, store.pilots(run.run_id))
+            trials = trials_of(foreseen(plan), run.run_id)
             left = [trial for trial in trials if trial.key not in done]
             lab = Lab(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
-            _run_blocks(lab)
+            _run_blocks(lab, run.run_id)
             store.finish(run.run_id)
             _raise_if_nothing_ran(lab, run.run_id)
     except KeyboardInterrupt:
-        stored = len(store.done(run.run_id))
+        planned = {trial.key for trial in trials_of(foreseen(plan), run.run_id)}
         raise Interrupted(
             f"run {run.run_id} was interrupted by the user",
-            wanted=f"{len(trials_of(plan, run.run_id))} trials",
-            found=f"{stored} of them are stored",
+            wanted=f"{len(planned)} trials",
+            found=f"{len(planned & store.done(run.run_id))} of them are stored",
             hint=f"to go on: dbdyno compare --resume {run.run_id}",
         ) from None
 
 
-def _run_blocks(lab: Lab) -> None:
+def _run_blocks(lab: Lab, run_id: str) -> None:
     with _instances(lab) as instances:
         for instance in instances.values():
             refuse_unspoken_instance(instance)
@@ -88,8 +91,18 @@ def _run_blocks(lab: Lab) -> None:
             lab.dataset[label] = dataset_digest.kept(instance.folder)
         if lab.left and wants_dataset_bytes(lab.plan):
             lab.dataset_bytes = instances[lab.plan.systems[0].label].data_bytes()
+        if lab.left:
+            _take_rates(lab, run_pilot(lab, run_id, instances), run_id)
         for arm in arms(tuple(lab.left)):
             run_arm(lab, instances[arm[0].system], arm)
+
+
+def _take_rates(lab: Lab, plan: Plan, run_id: str) -> None:
+    """What is left, now that the pilot has found the rates; none of those were measured before."""
+    if plan is lab.plan:
+        return
+    trials = trials_of(plan, run_id)
+    lab.plan, lab.left, lab.total = plan, trials, len(trials)
 
 
 @contextmanager

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Sequence
 
 from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
+from dbdyno.judge.cell_metric import metric_of
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.rate_limit import RateSearch, rate_searches
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
-from dbdyno.metric import PRIMARY
 from dbdyno.plan import Plan, cells
+from dbdyno.plan_pilot import is_pilot
 
 __all__ = [
     "Audit",
@@ -26,6 +28,7 @@ __all__ = [
     "Finding",
     "Judgement",
     "Level",
+    "RateSearch",
     "Sound",
     "SystemValue",
     "Verdict",
@@ -41,13 +44,16 @@ class Judgement(Noun):
     Attributes:
         values: every metric of every system and cell that has a sound trial.
         estimates: every metric of every system against the first one of the plan.
-        verdicts: about `metric.PRIMARY`, one for each cell and each system but the first.
+        verdicts: about the metric of each cell, one for each system but the first; none for rates
+            that are there only to find where a latency limit is met.
+        slo: the highest sustained rate within the plan's latency limit.
     """
 
     findings: tuple[Finding, ...]
     values: tuple[SystemValue, ...]
     estimates: tuple[Estimate, ...]
     verdicts: tuple[Verdict, ...]
+    slo: tuple[RateSearch, ...] = ()
 
     def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
         """That metric of that system in that cell; None without a sound trial."""
@@ -65,6 +71,7 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
 
     The plan's first system is the baseline. With one system there are values but no verdicts.
     """
+    measurements = [one for one in measurements if not is_pilot(one)]
     audited = audit_of(measurements, plan)
     baseline, *systems = (system.label for system in plan.systems)
     judged = _cells(measurements, plan)
@@ -77,9 +84,18 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         verdicts=tuple(
             verdict_of(estimate, plan.design.margin, _concerning(estimate, audited, counted))
             for estimate in compared
-            if estimate.metric == PRIMARY.name
+            if _has_verdict(estimate, plan)
+        ),
+        slo=rate_searches(
+            audited.sound, plan, lambda estimate: _concerning(estimate, audited, counted)
         ),
     )
+
+
+def _has_verdict(estimate: Estimate, plan: Plan) -> bool:
+    """Whether the estimate is what its cell is about, and the cell was asked for."""
+    cell = estimate.cell
+    return estimate.metric == metric_of(plan, cell).name and not plan.load.is_rung(cell.rate_per_s)
 
 
 def _cells(measurements: Iterable[Measurement], plan: Plan) -> list[Cell]:

@@ -26,6 +26,7 @@ from dbdyno.judge import (
     checks_machine,
     checks_procedure,
     checks_promises,
+    checks_rates,
     checks_replication,
     checks_settings,
 )
@@ -52,6 +53,8 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     checks_course.drift,
     checks_procedure.step_undone,
     checks_procedure.no_steady_state,
+    checks_rates.rate_not_sustained,
+    checks_rates.few_requests,
     checks_count.errors,
     checks_count.little_law,
     checks_count.statements_of_event,

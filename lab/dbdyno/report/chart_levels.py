@@ -36,7 +36,7 @@ def over_threads(
     judgement: Judgement,
 ) -> Figure | None:
     """The chart of one metric, a panel for each workload and setting; None without values."""
-    levels = sorted({cell.threads for cell in cells})
+    levels = sorted({cell.threads for cell in cells if cell.rate_per_s is None})
     rows = [
         {
             "group": _group(value.cell),
@@ -48,7 +48,7 @@ def over_threads(
             "high": value.high,
         }
         for value in judgement.values
-        if value.metric == metric.name and value.value is not None
+        if value.metric == metric.name and value.value is not None and value.cell.rate_per_s is None
     ]
     if not rows:
         return None

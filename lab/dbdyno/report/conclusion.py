@@ -12,6 +12,7 @@ from typing import Final
 from dbdyno.judge import Judgement, Level, Verdict, Word, sentence
 from dbdyno.metric import BY_NAME
 from dbdyno.plan import Plan
+from dbdyno.report import rates
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.numbers import change, change_with_interval, count, share
 from dbdyno.report.trials import Attempt, State
@@ -95,10 +96,13 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
             f"Only {plan.systems[0].label} was measured: "
             "this report has its numbers and compares it with nothing."
         ]
-    verdicts = judgement.verdicts
-    if len(verdicts) == 1:
+    verdicts, limits = judgement.verdicts, rates.sentences(judgement)
+    if limits and not verdicts:
+        return limits
+    if len(verdicts) == 1 and not limits:
         return [f"{verdicts[0].cell.title}: {sentence(verdicts[0])}.", meaning(verdicts[0])]
-    return [line for system in plan.systems[1:] for line in tally(verdicts, system.label)]
+    told = (line for system in plan.systems[1:] for line in tally(verdicts, system.label))
+    return [*limits, *told]
 
 
 def tally(verdicts: Sequence[Verdict], system: str) -> list[str]:

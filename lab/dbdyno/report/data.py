@@ -44,9 +44,9 @@ def document(
 
 
 def of_judgement(judgement: Judgement) -> dict[str, Any]:
-    """Verdicts, estimates, values and findings under their names."""
+    """Verdicts, estimates, values, findings and rates within a limit under their names."""
     dumped = judgement.model_dump(mode="json")
-    return {name: dumped[name] for name in ("verdicts", "estimates", "values", "findings")}
+    return {name: dumped[name] for name in ("verdicts", "estimates", "values", "findings", "slo")}
 
 
 def text(value: Mapping[str, Any]) -> str:
@@ -70,6 +70,8 @@ def _trial(attempt: Attempt) -> dict[str, Any]:
     return {
         "trial": measurement.trial.model_dump(mode="json"),
         "key": measurement.trial.key,
+        "arrivals": sum(interval.arrivals for interval in measurement.measured),
+        "backlog": measurement.measured[-1].backlog if measurement.measured else 0,
         "state": attempt.state.value,
         "why": attempt.why,
         "started_at": measurement.started_at,

@@ -16,6 +16,7 @@ from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.numbers import count, mebibytes, number
 from dbdyno.report.trials import State, attempts, cells_of
+from dbdyno.words import say
 
 BYTES_PER_ROW: Final = 250
 """A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes (method.md 1.h)."""
@@ -28,14 +29,27 @@ def limits(
     yield from _of_record(measurements, judgement, run)
     yield from _of_design(plan, measurements)
     yield from _of_place(plan, measurements)
-    yield (
-        "A closed loop hides stalls: requests that would have arrived during one are never sent. "
-        "Latency at a given arrival rate needs an open loop, which this run did not use."
-    )
+    yield from _of_loops(plan)
     yield (
         "Generated rows and queries are not your application; a difference here need not be the "
         "difference there."
     )
+
+
+def _of_loops(plan: Plan) -> Iterator[str]:
+    if plan.load.threads:
+        yield (
+            "A closed loop hides stalls: requests that would have arrived during one are never "
+            "sent. Its latencies are service times at saturation."
+        )
+    if plan.load.is_open:
+        yield say(
+            "Random arrivals over {connections} connections are independent users; real ones may"
+            " come in larger bursts, or wait for each other.",
+            connections=plan.load.connections,
+        )
+    else:
+        yield "Latency at a given arrival rate needs an open loop, which this run did not use."
 
 
 def _of_record(

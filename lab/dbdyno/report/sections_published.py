@@ -61,10 +61,13 @@ def _system(label: str, measurements: Sequence[Measurement]) -> str:
 
 
 def _load(plan: Plan) -> str:
-    levels = ", ".join(map(str, sorted(plan.load.threads)))
+    levels = ", ".join(
+        map(str, sorted(plan.load.threads)) if plan.load.threads else plan.load.rates
+    )
+    levels += " connections" if plan.load.threads else " events/s"
     names = ", ".join(workload.label for workload in plan.workloads)
     statements = "prepared" if plan.procedure.prepared_statements else "no prepared"
-    return f"{levels} connections; {names}; {statements} statements"
+    return f"{levels}; {names}; {statements} statements"
 
 
 def _settings(plan: Plan) -> str:

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from dbdyno.judge import Judgement
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
+from dbdyno.plan_pilot import is_pilot
 from dbdyno.report import (
     charts,
     sections_costs,
     sections_method,
     sections_published,
+    sections_rates,
     sections_results,
     sections_settings,
 )
@@ -30,8 +32,10 @@ def tell(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Story:
     """The whole report as values; sections with nothing to say say so or are left out."""
+    measurements = [one for one in measurements if not is_pilot(one)]
     made = attempts(measurements, judgement)
     sections = (
+        sections_rates.within_limit(judgement),
         sections_results.verdicts(judgement),
         sections_results.numbers(plan, measurements, judgement),
         _charts(plan, measurements, judgement),
@@ -40,6 +44,7 @@ def tell(
         sections_costs.machine(plan, made),
         sections_results.findings(judgement),
         sections_method.how_measured(plan, measurements),
+        sections_rates.pilot(plan),
         sections_published.published(plan, measurements, run),
         sections_settings.settings(plan, measurements),
         sections_settings.environment(run),

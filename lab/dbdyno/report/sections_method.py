@@ -82,7 +82,7 @@ def _asked(plan: Plan) -> list[str]:
 def _loads(plan: Plan) -> list[Text]:
     load = plan.load
     levels = ", ".join(str(threads) for threads in sorted(load.threads))
-    told = [say("closed loop of {levels} connections, without pauses", levels=levels)]
+    told: list[Text] = [say("closed loop of {levels} connections, without pauses", levels=levels)]
     rates = ", ".join(load.rates)
     if load.is_open:
         over = {"rates": rates, "connections": load.connections}

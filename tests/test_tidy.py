@@ -22,7 +22,7 @@ ARROWS: dict[str, str] = {
     "errors _engine",
     "bench": "servers store plan measurement metric steady errors _engine",
     "export": "report cost measurement metric errors",
-    "report": "judge cost plan measurement metric words errors _engine",
+    "report": "judge cost plan measurement metric open_loop words errors _engine",
     "sysbench": "errors _engine",
     "servers": "plan errors",
     "judge": "plan measurement metric open_loop steady words errors _engine",

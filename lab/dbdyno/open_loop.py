@@ -108,7 +108,8 @@ def rate_at_limit(points: Sequence[Point], limit_ms: float) -> Crossing:
     logs = isotonic([_log_latency(point, over) for point in known])
     kept = [point.rate_per_s for point, log in zip(known, logs, strict=True) if log <= limit]
     if not kept:
-        return Crossing(Side.BELOW, known[0].rate_per_s)
+        unread = [point for point in points if point.rate_per_s < known[0].rate_per_s]
+        return Crossing(Side.UNKNOWN, None) if unread else Crossing(Side.BELOW, known[0].rate_per_s)
     if len(kept) == len(known):
         return Crossing(Side.ABOVE, known[-1].rate_per_s)
     below, above = logs[len(kept) - 1], logs[len(kept)]

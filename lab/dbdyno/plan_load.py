@@ -71,6 +71,7 @@ class PilotFound(Noun):
     """What the pilot found for one workload and setting.
 
     Attributes:
+        workload, setting: where it was found.
         sustained_per_s: events a second of a closed loop, by system.
         limits_per_s: the rate up to which the latency limit seemed to hold, by system; none where
             no limit is looked for.

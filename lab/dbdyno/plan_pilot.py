@@ -39,7 +39,8 @@ RUNG: Final = 1.06
 """From one rate of the ladder to the next."""
 RUNGS_ASIDE: Final = 2
 """Rates below and above each system's limit, beside that next to it."""
-FORESEEN_PER_S: Final = 1000.0
+FORESEEN_PER_S: Final = 1234.0
+"""Stands for what a pilot will find; hardly a rate that somebody gives."""
 
 
 def piloting(plan: Plan) -> Plan:

@@ -218,7 +218,8 @@ def _found(
 def _rates(
     plan: Plan, workload: str, setting: str, sustained: dict[str, float], limits: dict[str, float]
 ) -> PilotFound:
-    slowest = min(sustained.values())
+    told = {label: _rounded(rate) for label, rate in sustained.items()}
+    slowest = min(told.values())
     shares = [share for text in plan.load.rates if (share := share_of(text)) is not None]
     rates = {_rounded(share * slowest) for share in shares}
     if plan.load.seeks_rates:
@@ -226,7 +227,7 @@ def _rates(
     return PilotFound(
         workload=workload,
         setting=setting,
-        sustained_per_s={label: _rounded(rate) for label, rate in sustained.items()},
+        sustained_per_s=told,
         limits_per_s={label: _rounded(rate) for label, rate in limits.items()}
         if plan.load.seeks_rates
         else {},

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests import making
-from tests.judge.test_rate_limit import search
+from tests.judge.test_rate_limit import plan_of, search
+from tests.judge.test_rate_limit import run as trials_of
 from tests.report.made_run import run
 
 from dbdyno.judge import Judgement, RateSearch
@@ -47,3 +48,5 @@ def test_stdout_has_the_answer_before_the_cells() -> None:
         page = told(made.plan, judged(FOUND), made.facts)
         assert "sustains" in page
         assert "better 1, worse 0" in page
+    rungs = run(plan_of(3), trials_of({making.A: [1000.0] * 3, making.B: [1000.0] * 3}))
+    assert "880/s" not in plain(rungs.plan, rungs.judgement, rungs.facts)

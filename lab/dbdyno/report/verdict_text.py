@@ -107,7 +107,9 @@ def _word(judgement: Judgement, cell: Cell, system: str) -> str:
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
-    return list(dict.fromkeys([*cells(plan), *(value.cell for value in judgement.values)]))
+    """All cells but those that only help to find a limit: that is told in one sentence."""
+    every = dict.fromkeys([*cells(plan), *(value.cell for value in judgement.values)])
+    return [cell for cell in every if not plan.load.is_rung(cell.rate_per_s)]
 
 
 def _counts(judgement: Judgement) -> Iterator[str]:

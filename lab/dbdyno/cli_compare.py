@@ -31,6 +31,7 @@ PLACES: Final[Mapping[tuple[str, ...], str]] = {
     ("trial", "warmup_s"): "--warmup",
     ("trial", "window_s"): "--window",
     ("design", "blocks"): "--blocks",
+    ("design", "stop"): "--stop",
     ("design", "margin"): "--margin",
     ("distribution", "name"): "--distribution",
     ("procedure", "restart"): "--restart",
@@ -48,7 +49,8 @@ class CompareOptions:
     systems: tuple[str, ...]
     workloads: tuple[str, ...]
     threads: str
-    blocks: str
+    blocks: str | None
+    stop: str
     tables: str
     table_size: str
     warmup: str
@@ -84,7 +86,7 @@ def read(
         "dataset": {"tables": options.tables, "rows": options.table_size},
         "load": _load(options, mistakes),
         "trial": {"warmup_s": options.warmup, "window_s": options.window},
-        "design": {"blocks": options.blocks, "margin": options.margin},
+        "design": {**_blocks(options), "stop": options.stop, "margin": options.margin},
         "distribution": {"name": options.distribution},
         "procedure": {"restart": options.restart, "prepared_statements": options.prepared},
         "seed": options.seed,
@@ -112,6 +114,11 @@ def _load(options: CompareOptions, mistakes: list[PlanMistake]) -> dict[str, Any
             mistakes.append(PlanMistake("--slo", f"{SLO_WANTED}, found {options.slo!r:.60}"))
             del load["slo"]
     return load
+
+
+def _blocks(options: CompareOptions) -> dict[str, str]:
+    """The blocks that were typed; else the plan has its own number for each way to stop."""
+    return {} if options.blocks is None else {"blocks": options.blocks}
 
 
 def _systems(

@@ -7,7 +7,15 @@ import pytest
 from tests import making
 from tests.report.made_run import Run, run
 
-from dbdyno.judge import Estimate, Finding, SystemValue, Verdict
+from dbdyno.judge import (
+    Crossover,
+    Estimate,
+    Finding,
+    GridSummary,
+    Regression,
+    SystemValue,
+    Verdict,
+)
 from dbdyno.measurement import Noun
 from dbdyno.plan import Plan
 from dbdyno.report import data
@@ -18,6 +26,9 @@ KINDS: dict[str, type[Noun]] = {
     "estimates": Estimate,
     "values": SystemValue,
     "findings": Finding,
+    "summaries": GridSummary,
+    "crossovers": Crossover,
+    "regressions": Regression,
 }
 
 

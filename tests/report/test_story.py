@@ -7,6 +7,7 @@ from dbdyno.report.story import tell
 
 HEADINGS = (
     "Verdicts",
+    "All cells together",
     "Numbers",
     "Charts",
     "Server CPU",

@@ -3,19 +3,27 @@
 Pure: no files, no clock, no chance. The same stored trials give the same judgement in ten years,
 and an imported log is judged by the same rules as a run of our own.
 
-    audit ─▶ findings, sound trials ─estimate─▶ values, ratios ─verdict─▶ words with reasons
+    audit ─▶ findings, sound trials ─estimate─▶ values, ratios ─holm, verdict─▶ words with reasons
+                                                     words ─grid, ladder─▶ what they say together
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.judge import grid, ladder
 from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
+from dbdyno.judge.block_time import block_seconds
 from dbdyno.judge.cell_metric import metric_of
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.grid import GridSummary
+from dbdyno.judge.holm import adjusted
+from dbdyno.judge.ladder import Crossover, Regression
+from dbdyno.judge.pairs import Pairs
 from dbdyno.judge.rate_limit import RateSearch, rate_searches
+from dbdyno.judge.stopping import decided
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
@@ -24,15 +32,19 @@ from dbdyno.plan_pilot import is_pilot
 
 __all__ = [
     "Audit",
+    "Crossover",
     "Estimate",
     "Finding",
+    "GridSummary",
     "Judgement",
     "Level",
     "RateSearch",
+    "Regression",
     "Sound",
     "SystemValue",
     "Verdict",
     "Word",
+    "enough",
     "judge",
     "sentence",
 ]
@@ -47,6 +59,8 @@ class Judgement(Noun):
         verdicts: about the metric of each cell, one for each system but the first; none for rates
             that are there only to find where a latency limit is met.
         slo: the highest sustained rate within the plan's latency limit.
+        summaries: all cells of a system together, one for each system but the first.
+        crossovers, regressions: what happens along the load levels of each workload.
     """
 
     findings: tuple[Finding, ...]
@@ -54,6 +68,9 @@ class Judgement(Noun):
     estimates: tuple[Estimate, ...]
     verdicts: tuple[Verdict, ...]
     slo: tuple[RateSearch, ...] = ()
+    summaries: tuple[GridSummary, ...] = ()
+    crossovers: tuple[Crossover, ...] = ()
+    regressions: tuple[Regression, ...] = ()
 
     def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
         """That metric of that system in that cell; None without a sound trial."""
@@ -73,23 +90,66 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
     """
     measurements = [one for one in measurements if not is_pilot(one)]
     audited = audit_of(measurements, plan)
-    baseline, *systems = (system.label for system in plan.systems)
+    pairs = Pairs(audited.sound)
     judged = _cells(measurements, plan)
-    compared = estimates(audited.sound, judged, baseline, systems)
-    counted = {one.trial.key for one in audited.sound}
+    compared = _compared(audited, judged, plan)
+    verdicts = _verdicts(compared, audited, measurements, plan)
+    labels = [system.label for system in plan.systems]
     return Judgement(
         findings=audited.findings,
-        values=tuple(system_values(audited.sound, judged)),
+        values=tuple(system_values(audited.sound, judged, plan.design)),
         estimates=tuple(compared),
-        verdicts=tuple(
-            verdict_of(estimate, plan.design.margin, _concerning(estimate, audited, counted))
-            for estimate in compared
-            if _has_verdict(estimate, plan)
-        ),
-        slo=rate_searches(
-            audited.sound, plan, lambda estimate: _concerning(estimate, audited, counted)
-        ),
+        verdicts=verdicts,
+        slo=_searches(audited, plan),
+        summaries=grid.summaries(pairs, verdicts, plan.design),
+        crossovers=ladder.crossovers(verdicts),
+        regressions=ladder.regressions(pairs, judged, labels, plan.design),
     )
+
+
+def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
+    """Whether a run that stops when decided may end: every cell that can be decided is."""
+    return decided([m for m in measurements if not is_pilot(m)], plan, _verdicts_alone)
+
+
+def _verdicts_alone(measurements: Sequence[Measurement], plan: Plan) -> tuple[Verdict, ...]:
+    """The verdicts on cells and on rates within a limit, without the rest of the judgement."""
+    audited = audit_of(measurements, plan)
+    compared = _compared(audited, _cells(measurements, plan), plan)
+    searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
+    return (*_verdicts(compared, audited, measurements, plan), *searched)
+
+
+def _compared(audited: Audit, judged: Sequence[Cell], plan: Plan) -> list[Estimate]:
+    baseline, *systems = (system.label for system in plan.systems)
+    return estimates(audited.sound, judged, baseline, systems, plan.design)
+
+
+def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
+    counted = {one.trial.key for one in audited.sound}
+    return rate_searches(audited.sound, plan, lambda one: _concerning(one, audited, counted))
+
+
+def _verdicts(
+    compared: Sequence[Estimate], audited: Audit, measurements: Sequence[Measurement], plan: Plan
+) -> tuple[Verdict, ...]:
+    """One for each cell and system; those of one system hold together."""
+    primary = [estimate for estimate in compared if _has_verdict(estimate, plan)]
+    counted = {one.trial.key for one in audited.sound}
+    block_s = block_seconds(measurements)
+    made: dict[int, Verdict] = {}
+    for label in dict.fromkeys(estimate.system for estimate in primary):
+        of_system = [estimate for estimate in primary if estimate.system == label]
+        for estimate, held in zip(of_system, adjusted(of_system, plan.design), strict=True):
+            made[id(estimate)] = verdict_of(
+                estimate,
+                plan.design.margin,
+                _concerning(estimate, audited, counted),
+                adjusted=held,
+                design=plan.design,
+                block_s=block_s,
+            )
+    return tuple(made[id(estimate)] for estimate in primary)
 
 
 def _has_verdict(estimate: Estimate, plan: Plan) -> bool:

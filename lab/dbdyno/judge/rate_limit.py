@@ -16,6 +16,7 @@ from dbdyno.judge.audit import Sound
 from dbdyno.judge.cell_metric import latency_of
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.finding import Finding
+from dbdyno.judge.holm import Adjusted, adjusted
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
 from dbdyno.measurement import Cell, Noun
 from dbdyno.metric import RATE_AT_LIMIT, Metric
@@ -103,34 +104,32 @@ def rate_searches(
     by_place: dict[tuple[str, str], list[Sound]] = {}
     for one in sound:
         if plan.load.slo is not None and one.trial.cell.rate_per_s is not None:
-            place = (one.trial.cell.workload, one.trial.cell.setting)
-            by_place.setdefault(place, []).append(one)
-    return tuple(
-        _search(plan, workload.label, setting, by_place[workload.label, setting], findings_of)
+            by_place.setdefault(_place(one.trial.cell), []).append(one)
+    found = [
+        _search(plan, workload.label, setting, by_place[workload.label, setting])
         for setting in setting_names(plan.settings)
         for workload in plan.workloads
         if (workload.label, setting) in by_place
+    ]
+    verdicts = [_verdicts(plan, found, of, findings_of) for of in range(1, len(plan.systems))]
+    return tuple(
+        search.model_copy(update={"verdicts": tuple(of_system[place] for of_system in verdicts)})
+        for place, search in enumerate(found)
     )
 
 
-def _search(
-    plan: Plan, workload: str, setting: str, sound: Sequence[Sound], findings_of: FindingsOf
-) -> RateSearch:
+def _search(plan: Plan, workload: str, setting: str, sound: Sequence[Sound]) -> RateSearch:
     slo, metric = plan.load.slo, latency_of(plan)
     limit_ms = slo.limit_ms if slo is not None else math.inf
     cell = Cell(workload=workload, threads=plan.load.connections, setting=setting)
-    limits = [_limit(plan, cell, s.label, sound, metric, limit_ms) for s in plan.systems]
-    rungs = [one for one in cells(plan) if one.rate_per_s and _place(one) == _place(cell)]
     return RateSearch(
         workload=workload,
         setting=setting,
         connections=plan.load.connections,
         metric=metric.name,
         limit_ms=limit_ms,
-        limits=tuple(limits),
-        verdicts=tuple(
-            _verdict(plan, cell, limits[0], of, rungs, findings_of) for of in limits[1:]
-        ),
+        limits=tuple(_limit(plan, cell, s.label, sound, metric, limit_ms) for s in plan.systems),
+        verdicts=(),
     )
 
 
@@ -145,7 +144,7 @@ def _limit(
             blocks.setdefault(one.trial.block, []).append(point)
     by_block = tuple(_of_block(block, blocks[block], limit_ms) for block in sorted(blocks))
     logs = list(_logs(by_block).values())
-    typical = estimate_of(logs, cell, RATE_AT_LIMIT, system, system)
+    typical = estimate_of(logs, cell, RATE_AT_LIMIT, system, system, plan.design)
     return RateLimit(
         system=system,
         rate_per_s=typical.ratio,
@@ -173,24 +172,48 @@ def _logs(blocks: Iterable[BlockLimit]) -> dict[int, float]:
     }
 
 
-def _verdict(
-    plan: Plan,
-    cell: Cell,
-    baseline: RateLimit,
-    system: RateLimit,
-    rungs: Sequence[Cell],
-    findings_of: FindingsOf,
-) -> Verdict:
+def _verdicts(
+    plan: Plan, searches: Sequence[RateSearch], of: int, findings_of: FindingsOf
+) -> list[Verdict]:
+    """One system's verdict in every search; they hold together, as those on cells do (`holm`)."""
+    made = [_estimate(plan, search, of) for search in searches]
+    return [
+        _verdict(plan, search, of, estimate, held, findings_of)
+        for search, estimate, held in zip(searches, made, adjusted(made, plan.design), strict=True)
+    ]
+
+
+def _estimate(plan: Plan, search: RateSearch, of: int) -> Estimate:
+    baseline, system = search.limits[0], search.limits[of]
     below, above = _logs(baseline.by_block), _logs(system.by_block)
     logs = [above[block] - below[block] for block in sorted(below.keys() & above.keys())]
-    estimate = estimate_of(logs, cell, RATE_AT_LIMIT, baseline.system, system.system)
+    cell = Cell(workload=search.workload, threads=search.connections, setting=search.setting)
+    label = baseline.system
+    return estimate_of(logs, cell, RATE_AT_LIMIT, label, system.system, plan.design)
+
+
+def _verdict(
+    plan: Plan,
+    search: RateSearch,
+    of: int,
+    estimate: Estimate,
+    held: Adjusted | None,
+    findings_of: FindingsOf,
+) -> Verdict:
+    rungs = [one for one in cells(plan) if one.rate_per_s and _place(one) == _place(estimate.cell)]
     found = [
         finding
         for rung in rungs
         for finding in findings_of(estimate.model_copy(update={"cell": rung}))
     ]
-    made = verdict_of(estimate, plan.design.margin, list(dict.fromkeys(found)))
-    if reasons := [*_outside(baseline), *_outside(system)]:
+    made = verdict_of(
+        estimate,
+        plan.design.margin,
+        list(dict.fromkeys(found)),
+        adjusted=held,
+        design=plan.design,
+    )
+    if reasons := [*_outside(search.limits[0]), *_outside(search.limits[of])]:
         told = {"word": Word.NO_VERDICT, "material": False, "blocks_needed": None}
         return made.model_copy(update={**told, "reasons": (*reasons, *made.reasons)})
     return made

@@ -73,6 +73,7 @@ def _asked(plan: Plan) -> list[str]:
         f"{count(design.blocks, 'block')}{_fitted(plan)}: in each, every system runs next to the "
         f"others in time, in an order drawn from seed {plan.seed}; one seed gives every system of "
         "a block the same requests.",
+        *_until_decided(plan),
         *_varied(plan),
         f"A freshly started server {data}{anew}.",
         f"Margin: a difference of {share(design.margin)} in {_compared(plan)} is what matters.",
@@ -100,6 +101,18 @@ def _compared(plan: Plan) -> str:
     labels += [latency_of(plan).label] if plan.load.rates else []
     labels += [RATE_AT_LIMIT.label] if plan.load.slo else []
     return ", ".join(labels)
+
+
+def _until_decided(plan: Plan) -> list[str]:
+    if plan.design.stop == "blocks":
+        return []
+    return [
+        say(
+            "The run was to end when every cell is decided, after {most} blocks at most: each "
+            "interval is a repeated one, wide enough to hold with those of all other looks.",
+            most=plan.design.blocks,
+        )
+    ]
 
 
 def _fitted(plan: Plan) -> str:

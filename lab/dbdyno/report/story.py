@@ -16,6 +16,7 @@ from dbdyno.plan_pilot import is_pilot
 from dbdyno.report import (
     charts,
     sections_costs,
+    sections_grid,
     sections_method,
     sections_published,
     sections_rates,
@@ -37,6 +38,7 @@ def tell(
     sections = (
         sections_rates.within_limit(judgement),
         sections_results.verdicts(judgement),
+        sections_grid.grid(judgement),
         sections_results.numbers(plan, measurements, judgement),
         _charts(plan, measurements, judgement),
         sections_results.server_cpu(plan, made),

@@ -38,7 +38,7 @@ def reference() -> Iterator[dict[str, Any]]:
 
 
 def measured(login: Mapping[str, Any], rate: float, window_s: float) -> Point:
-    """One run at a rate, read as the judge reads it; rate 0 gives events a second as its rate."""
+    """One run at a rate, read as the judge reads it; at rate 0, a closed loop, its median."""
     spec = {
         **login,
         "connections": CONNECTIONS,
@@ -51,11 +51,11 @@ def measured(login: Mapping[str, Any], rate: float, window_s: float) -> Point:
     }
     record = json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
     window = [one for one in intervals_of(record) if one.phase is Phase.MEASURED]
+    latency = merge_histograms(one.histograms["event"] for one in window)
     if rate == 0:
-        return Point(sum(one.events for one in window) / window_s, None, sustained=True)
+        return Point(0.0, latency.quantile(0.5) / 1e6, sustained=True)
     grown = growth([one.end_s for one in window], [one.backlog for one in window], rate)
     assert grown is not None
-    latency = merge_histograms(one.histograms["event"] for one in window)
     return Point(rate, latency.quantile(QUANTILE) / 1e6, grown.sustained)
 
 
@@ -83,17 +83,15 @@ def true_rate(service_s: float) -> float:
 
 def test_the_rate_within_a_limit_is_that_of_a_server_of_known_speed() -> None:
     with reference() as login:
-        capacity = measured(login, 0, window_s=1).rate_per_s
-        service_s = CONNECTIONS / capacity  # a sleeping thread wakes late, the more so in a crowd
-        truth = true_rate(service_s)
-        points = [measured(login, truth * off, window_s=2.5) for off in (0.88, 0.96, 1.04, 1.2)]
-    assert capacity == pytest.approx(CONNECTIONS / SERVICE_MS * 1e3, rel=0.15)
+        service_ms = measured(login, 0, window_s=1).latency_ms
+        assert service_ms == pytest.approx(SERVICE_MS, rel=0.15)
+        truth = true_rate((service_ms or SERVICE_MS) / 1e3)  # a sleeping thread wakes a bit late
+        points = [measured(login, truth * off, window_s=2) for off in (0.88, 0.96, 1.04, 1.12, 2)]
     assert points[0].sustained
-    assert points[-1].rate_per_s > capacity
     assert not points[-1].sustained
     met = rate_at_limit(points, LIMIT_MS)
     assert met.side is Side.BETWEEN
-    assert met.rate_per_s == pytest.approx(truth, rel=0.08)
+    assert met.rate_per_s == pytest.approx(truth, rel=0.12)
 
 
 PLAN = """

@@ -51,6 +51,7 @@ class CompareOptions:
     threads: str
     blocks: str | None
     stop: str
+    controls: bool
     tables: str
     table_size: str
     warmup: str
@@ -86,7 +87,12 @@ def read(
         "dataset": {"tables": options.tables, "rows": options.table_size},
         "load": _load(options, mistakes),
         "trial": {"warmup_s": options.warmup, "window_s": options.window},
-        "design": {**_blocks(options), "stop": options.stop, "margin": options.margin},
+        "design": {
+            **_blocks(options),
+            "stop": options.stop,
+            "controls": options.controls,
+            "margin": options.margin,
+        },
         "distribution": {"name": options.distribution},
         "procedure": {"restart": options.restart, "prepared_statements": options.prepared},
         "seed": options.seed,

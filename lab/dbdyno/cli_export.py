@@ -13,6 +13,7 @@ from dbdyno import cli_options as options
 from dbdyno.errors import UsageError
 from dbdyno.export import Format
 from dbdyno.judge import judge
+from dbdyno.judge.controls import apart
 from dbdyno.report.trials import attempts
 
 Parquet = Annotated[
@@ -46,7 +47,9 @@ def command(
     with cli_flow.opened(workspace) as store:
         run = cli_flow.find(store, run_id)
         measurements = store.measurements(run.run_id)
-    made = attempts(measurements, judge(measurements, run.plan))
+    judgement = judge(measurements, run.plan)
+    compared, controls = apart(measurements)
+    made = attempts([*compared, *controls], judgement)
     for kind, folder in folders.items():
         for path in export.write(folder, made, kind):
             sys.stdout.write(f"{path}\n")

@@ -218,7 +218,9 @@ def _tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None
     """Judges what is stored of a run, writes the report, prints the result on stdout."""
     run = store.run(run.run_id)  # its pilot may have found the rates since
     measurements = store.measurements(run.run_id)
-    judgement = judge(measurements, run.plan)
+    judgement = judge(measurements, run.plan, store.controls(except_run=run.run_id))
+    if _is_complete(store, run):
+        store.note_controls(run.run_id, judgement.controls)
     facts = RunFacts(
         run_id=run.run_id,
         created_at=run.created_at,

@@ -88,6 +88,13 @@ Stop = Annotated[
         help="Run all blocks, or no more than it takes until every cell is decided.",
     ),
 ]
+Controls = Annotated[
+    bool,
+    typer.Option(
+        help="From five blocks on, run the baseline twice more in each block: as it is, and slowed "
+        "down by 2 %. It shows how far the verdicts can be trusted."
+    ),
+]
 Tables = Annotated[str, typer.Option(metavar="INTEGER", help="Tables of the dataset.")]
 TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows in each table.")]
 Warmup = Annotated[str, typer.Option(metavar="SECONDS", help="Load before the measured window.")]

@@ -20,6 +20,7 @@ from dbdyno.judge.sequential import HORIZON_MAX, LEVEL
 from dbdyno.judge.verdict import BLOCKS_MAX
 from dbdyno.judge.wording import duration
 from dbdyno.plan import Plan, cells
+from dbdyno.plan_controls import KINDS, control_cell
 from dbdyno.plan_load import share_of
 from dbdyno.plan_pilot import foreseen, piloting, trials_expected
 from dbdyno.plan_settings import OptionValue, axes, setting_names
@@ -139,10 +140,7 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
     fit = in_budget(plan, fitted)
     return [
         *_row("cells", f"{len(cells(whole))} = {' × '.join(shape)}"),
-        *_row(
-            "trials",
-            f"{len(trials)} = {blocks} × {_count(len(plan.systems), 'system')} × cells{most}",
-        ),
+        *_row("trials", f"{len(trials)} = {_trials(whole, blocks)}{most}"),
         *_pilot(plan),
         *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
         *_row("starts", *_starts(whole)),
@@ -154,6 +152,14 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
         *_row("disk", f"about {bench.bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
         *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
     ]
+
+
+def _trials(plan: Plan, blocks: str) -> str:
+    compared = f"{blocks} × {_count(len(plan.systems), 'system')} × cells"
+    cell = control_cell(plan)
+    if cell is None:
+        return compared
+    return f"{compared} + {_count(plan.design.blocks * len(KINDS), 'control')} ({cell.title})"
 
 
 def _starts(plan: Plan) -> list[str]:

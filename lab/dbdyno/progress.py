@@ -25,10 +25,10 @@ EVERY_S: Final = 10.0
 
 def place(trial: Trial, number: int, total: int, blocks: int) -> str:
     """Which trial of how many, in which block, on what."""
-    where = f"trial {number}/{total}, block {trial.block + 1}/{blocks}"
+    where = f"trial {number}/{total}, block {trial.block + 1}/{blocks}: {trial.arm}"
     if trial.control == "pilot":
-        where = "pilot"
-    return f"{where}: {trial.system}, {trial.cell.title}"
+        where = f"pilot: {trial.system}"
+    return f"{where}, {trial.cell.title}"
 
 
 def speed(interval: Mapping[str, Any]) -> str:
@@ -47,14 +47,14 @@ def speed(interval: Mapping[str, Any]) -> str:
 def outcome(trial: Trial, measurement: Measurement) -> str:
     """One finished trial in one line: its numbers, or why there are none."""
     if measurement.failure is not None:
-        return f"{trial.system}, {trial.cell.title}: failed: {measurement.failure}"
+        return f"{trial.arm}, {trial.cell.title}: failed: {measurement.failure}"
     values = []
     for name in ("transactions_per_s", "queries_per_s", "latency_ms_p95"):
         metric = BY_NAME[name]
         value = measurement.value(metric)
         unit = "" if metric.unit == "1/s" else f" {metric.unit}"
         values.append(f"{metric.label} –" if value is None else f"{metric.label} {value:.2f}{unit}")
-    return f"{trial.system}, {trial.cell.title}: {', '.join(values)}"
+    return f"{trial.arm}, {trial.cell.title}: {', '.join(values)}"
 
 
 class PlainProgress:

@@ -14,6 +14,7 @@ HEADINGS = (
     "Costs per transaction",
     "Machine",
     "Findings",
+    "How far this instrument can be trusted",
     "How it was measured",
     "Settings that differ",
     "Environment",

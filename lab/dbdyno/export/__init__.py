@@ -79,7 +79,9 @@ def _keys(attempts: Sequence[Attempt], place: int) -> list[polars.Expr]:
     trial = attempt.measurement.trial
     before = [other for other in attempts[:place] if other.measurement.trial.key == trial.key]
     values = {
-        **trial.model_dump(include={"run_id", "sequence", "block", "position", "system"}),
+        **trial.model_dump(
+            include={"run_id", "sequence", "block", "position", "system", "control"}
+        ),
         **trial.cell.model_dump(include={"workload", "threads", "rate_per_s", "setting"}),
         "attempt": len(before),
         "state": attempt.state.value,

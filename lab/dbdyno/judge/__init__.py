@@ -10,33 +10,38 @@ and an imported log is judged by the same rules as a run of our own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.judge import grid, ladder
 from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
 from dbdyno.judge.block_time import block_seconds
 from dbdyno.judge.cell_metric import metric_of
+from dbdyno.judge.controls import apart, proved
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.grid import GridSummary
 from dbdyno.judge.holm import adjusted
 from dbdyno.judge.ladder import Crossover, Regression
+from dbdyno.judge.ledger import Ledger, ledger_of, out_of_calibration
 from dbdyno.judge.pairs import Pairs
 from dbdyno.judge.rate_limit import RateSearch, rate_searches
 from dbdyno.judge.stopping import decided
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
+from dbdyno.measurement_control import ControlOutcome
 from dbdyno.plan import Plan, cells
-from dbdyno.plan_pilot import is_pilot
 
 __all__ = [
     "Audit",
+    "ControlOutcome",
     "Crossover",
     "Estimate",
     "Finding",
     "GridSummary",
     "Judgement",
+    "Ledger",
     "Level",
     "RateSearch",
     "Regression",
@@ -61,6 +66,8 @@ class Judgement(Noun):
         slo: the highest sustained rate within the plan's latency limit.
         summaries: all cells of a system together, one for each system but the first.
         crossovers, regressions: what happens along the load levels of each workload.
+        controls: what the run's control trials came to, which are in nothing else here.
+        ledger: the same counted over all complete runs of the workspace.
     """
 
     findings: tuple[Finding, ...]
@@ -71,6 +78,8 @@ class Judgement(Noun):
     summaries: tuple[GridSummary, ...] = ()
     crossovers: tuple[Crossover, ...] = ()
     regressions: tuple[Regression, ...] = ()
+    controls: tuple[ControlOutcome, ...] = ()
+    ledger: Ledger = Ledger()
 
     def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
         """That metric of that system in that cell; None without a sound trial."""
@@ -83,20 +92,28 @@ class Judgement(Noun):
         return next((e for e in self.estimates if (e.cell, e.system, e.metric) == wanted), None)
 
 
-def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
+def judge(
+    measurements: Sequence[Measurement], plan: Plan, earlier: Iterable[ControlOutcome] = ()
+) -> Judgement:
     """Audits the measurements, estimates with those that are sound, and puts it into words.
 
     The plan's first system is the baseline. With one system there are values but no verdicts.
+
+    Args:
+        earlier: what the controls of the workspace's other runs came to.
     """
-    measurements = [one for one in measurements if not is_pilot(one)]
+    measurements, controls = apart(measurements)
+    checked = proved(measurements, controls, plan)
+    ledger = ledger_of([*earlier, *checked.outcomes])
     audited = audit_of(measurements, plan)
+    audited = replace(audited, findings=(*audited.findings, *out_of_calibration(ledger)))
     pairs = Pairs(audited.sound)
     judged = _cells(measurements, plan)
     compared = _compared(audited, judged, plan)
     verdicts = _verdicts(compared, audited, measurements, plan)
     labels = [system.label for system in plan.systems]
     return Judgement(
-        findings=audited.findings,
+        findings=(*audited.findings, *checked.findings),
         values=tuple(system_values(audited.sound, judged, plan.design)),
         estimates=tuple(compared),
         verdicts=verdicts,
@@ -104,16 +121,19 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         summaries=grid.summaries(pairs, verdicts, plan.design),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, plan.design),
+        controls=checked.outcomes,
+        ledger=ledger,
     )
 
 
 def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     """Whether a run that stops when decided may end: every cell that can be decided is."""
-    return decided([m for m in measurements if not is_pilot(m)], plan, _verdicts_alone)
+    return decided(apart(measurements)[0], plan, _verdicts_alone)
 
 
 def _verdicts_alone(measurements: Sequence[Measurement], plan: Plan) -> tuple[Verdict, ...]:
     """The verdicts on cells and on rates within a limit, without the rest of the judgement."""
+    measurements, _ = apart(measurements)
     audited = audit_of(measurements, plan)
     compared = _compared(audited, _cells(measurements, plan), plan)
     searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)

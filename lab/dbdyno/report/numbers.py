@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from dbdyno.judge import Estimate, SystemValue, wording
+from dbdyno.judge import ControlOutcome, Estimate, SystemValue, wording
 from dbdyno.judge.wording import THIN
 from dbdyno.metric import Metric
 
@@ -53,7 +53,7 @@ def change(ratio: float | None) -> str:
     return NONE if ratio is None or not math.isfinite(ratio) else wording.change(ratio)
 
 
-def change_with_interval(estimate: Estimate | None) -> str:
+def change_with_interval(estimate: Estimate | ControlOutcome | None) -> str:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; a dash without a ratio."""
     return (estimate and wording.change_with_interval(estimate)) or NONE
 

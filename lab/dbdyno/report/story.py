@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.judge import Judgement
+from dbdyno.judge.controls import apart
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
-from dbdyno.plan_pilot import is_pilot
 from dbdyno.report import (
     charts,
+    sections_controls,
     sections_costs,
     sections_grid,
     sections_method,
@@ -33,8 +34,9 @@ def tell(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Story:
     """The whole report as values; sections with nothing to say say so or are left out."""
-    measurements = [one for one in measurements if not is_pilot(one)]
-    made = attempts(measurements, judgement)
+    compared, controls = apart(measurements)
+    every = attempts([*compared, *controls], judgement)
+    measurements, made = compared, attempts(compared, judgement)
     sections = (
         sections_rates.within_limit(judgement),
         sections_results.verdicts(judgement),
@@ -45,12 +47,13 @@ def tell(
         sections_costs.costs(plan, made),
         sections_costs.machine(plan, made),
         sections_results.findings(judgement),
+        sections_controls.trust(plan, judgement),
         sections_method.how_measured(plan, measurements),
         sections_rates.pilot(plan),
         sections_published.published(plan, measurements, run),
         sections_settings.settings(plan, measurements),
         sections_settings.environment(run),
-        sections_method.trial_order(made),
+        sections_method.trial_order(every),
         sections_method.limitations(plan, measurements, judgement, run),
         sections_method.repeat(plan, run),
     )

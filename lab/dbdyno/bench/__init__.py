@@ -4,7 +4,7 @@
     trial    one measurement        bracket  the server's counters at the window's two edges
     dataset  loaded once            watch    host and processes each second, read by host
     order    who comes when         forecast how long it takes
-    budget   blocks that fit into a time
+    budget   blocks that fit into a time    pilot    finds an open loop's rates
     procedure  steps before a trial    setting  what a cell's setting means here
     settling   a server comes to rest  warm_up  load until it is steady
     disk       is there room           void     a trial that cannot be run

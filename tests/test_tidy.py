@@ -40,11 +40,13 @@ ARROWS: dict[str, str] = {
 # Files at the top of lab/dbdyno that belong to a room of another name.
 FILES_OF_ROOMS = {
     "cli_compare": "cli",
+    "cli_durability": "cli",
     "cli_export": "cli",
     "cli_flow": "cli",
     "cli_options": "cli",
     "cli_plan": "cli",
     "cli_plan_words": "cli",
+    "measurement_evidence": "measurement",
     "measurement_parts": "measurement",
     "plan_parts": "plan",
     "cli_servers": "cli",

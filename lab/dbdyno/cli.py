@@ -16,6 +16,7 @@ from dbdyno import (
     _engine,
     bench,
     cli_compare,
+    cli_durability,
     cli_export,
     cli_flow,
     cli_plan,
@@ -142,6 +143,7 @@ def report(
 
 
 app.command("export")(cli_export.command)
+app.command("prove-durability")(cli_durability.command)
 
 
 @app.command()

@@ -15,6 +15,8 @@ from dbdyno.plan import Plan
 EQUAL_SETTINGS: Final = {
     "innodb_flush_method": "files",
     "performance_schema": "instrumentation",
+    "query_cache_type": "cache of results",
+    "thread_handling": "connections",
 }
 """Settings that decide how much work a statement is, and what kind of difference they make;
 durability and memory are promises (`checks_promises`)."""

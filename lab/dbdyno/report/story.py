@@ -15,6 +15,7 @@ from dbdyno.plan import Plan
 from dbdyno.report import (
     charts,
     sections_costs,
+    sections_flushes,
     sections_method,
     sections_published,
     sections_results,
@@ -37,6 +38,7 @@ def tell(
         _charts(plan, measurements, judgement),
         sections_results.server_cpu(plan, made),
         sections_costs.costs(plan, made),
+        sections_flushes.flushes(plan, made),
         sections_costs.machine(plan, made),
         sections_results.findings(judgement),
         sections_method.how_measured(plan, measurements),

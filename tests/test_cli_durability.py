@@ -54,7 +54,7 @@ def test_a_durable_server_is_said_to_be_one(
     status, out, err = run(*ASKED, capsys=capsys)
     assert (status, err) == (0, "killing it\n")
     assert out.splitlines() == [
-        "durable: mysql:8.0.15 kept all 1000 acknowledged commits through 1 kills (kill -9)",
+        "durable: mysql:8.0.15 kept all 1000 acknowledged commits through one kill -9",
         "  its settings promise durable commits (a commit is on disk: before it is answered, "
         "the binary log: is not written, torn pages: are mended)",
         "  flushes per commit: 0.500 of the log by the server's count, 0.525 by the disks'; "
@@ -76,7 +76,9 @@ def test_lost_commits_are_status_3(
     typed = [*ASKED, "--set", "innodb_flush_log_at_trx_commit=0", "--kills", "1"]
     status, out, err = run(*typed, capsys=capsys)
     assert status == 3
-    assert out.startswith("lost: mysql:8.0.15 lost 10 of 1000 acknowledged commits in 1 kills\n")
+    assert out.startswith(
+        "lost: mysql:8.0.15 lost 10 of 1000 acknowledged commits by one kill -9\n"
+    )
     assert "durable commits are not proved" in err
     assert asked["spec"].settings == {"innodb_flush_log_at_trx_commit": "0"}
     assert asked["kills"] == 1

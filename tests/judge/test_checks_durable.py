@@ -82,6 +82,17 @@ def test_syncs_that_reach_the_disk_of_one_system_only_are_doubtful(first, second
     assert [(finding.system, finding.level) for finding in found] == told
 
 
+def test_a_server_that_counts_no_syncs_is_held_to_its_promise():
+    def without_count(system, flushes_per_s):
+        made = seen_by_disks(system, flushes_per_s)  # 10 000 commits of 8 connections in 10 s
+        status = {name: v for name, v in made.server.status.items() if name != SYNCS}
+        return making.changed(made, server=made.server.model_copy(update={"status": status}))
+
+    honest, mute = without_count(A, 130.0), without_count(B, 5.0)
+    found = list(checks_durable.unseen_flushes([honest, mute], PLAN))
+    assert [(finding.system, finding.level) for finding in found] == [(B, Level.DOUBTFUL)]
+
+
 def test_flushes_of_the_window_are_added_up():
     assert checks_durable.disk_flushes(seen_by_disks(A, 20.0)) == 200
     assert checks_durable.log_syncs(making.measurement()) == 4000

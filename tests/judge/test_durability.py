@@ -57,14 +57,14 @@ def test_the_word(seen, proof):
 def test_a_loss_is_counted_over_all_kills():
     verdict = verdict_of(killed(kept=990))
     assert (verdict.acknowledged, verdict.missing) == (2000, 20)
-    assert verdict.sentence == "mysql:8.0.15 lost 20 of 2000 acknowledged commits in 2 kills"
+    assert verdict.sentence == "mysql:8.0.15 lost 20 of 2000 acknowledged commits by 2 kills -9"
     assert "they are not durable commits" in verdict.reasons[-1]
 
 
 def test_what_a_kill_does_not_prove_is_said():
     verdict = verdict_of(killed())
     assert verdict.sentence == (
-        "mysql:8.0.15 kept all 2000 acknowledged commits through 2 kills (kill -9)"
+        "mysql:8.0.15 kept all 2000 acknowledged commits through 2 kills -9"
     )
     assert verdict.reasons[0].startswith("its settings promise durable commits")
     assert verdict.reasons[1] == (

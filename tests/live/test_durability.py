@@ -43,7 +43,8 @@ def test_a_server_that_waits_for_its_log_keeps_every_answered_commit(reference: 
 
 
 def test_a_server_that_writes_its_log_once_a_second_is_found_out() -> None:
-    seen = killed("mysql:8.0.15", LAZY, kills=2, load_s=0.6)
+    # From 8.0 on a thread of MySQL hands the log to the system at once: power alone takes it.
+    seen = killed("mysql:5.7.22", LAZY, load_s=0.6)
     verdict = verdict_of(seen)
     assert verdict.proof is Proof.LOST
     assert 0 < verdict.missing < verdict.acknowledged

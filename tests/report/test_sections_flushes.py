@@ -6,6 +6,7 @@ from tests import making
 from tests.making import A, B
 
 from dbdyno.judge import judge
+from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Table
 from dbdyno.report.sections_flushes import flushes
 from dbdyno.report.trials import attempts
@@ -29,14 +30,14 @@ def test_deeds_stand_beside_promises():
     found = table(trials, making.plan())
     cell = "oltp_read_write, 8 threads"
     assert found.rows == (
-        (cell, A, "yes", "0.125", "0.4", "0.05"),
-        (cell, B, "no", "0.125", "0.001", "0.05"),
+        (cell, A, "yes", "0.125", "0.400", "0.050"),
+        (cell, B, "no", "0.125", "0.001", "0.050"),
     )
 
 
 def test_an_unknown_count_is_a_dash():
     trials = [making.measurement(A, status={"Innodb_os_log_fsyncs": float("nan")})]
-    assert table(trials, making.plan()).rows[0][4] == "–"
+    assert table(trials, making.plan()).rows[0][4] == NONE
 
 
 def test_reads_need_no_flush():

@@ -11,6 +11,7 @@ HEADINGS = (
     "Charts",
     "Server CPU",
     "Costs per transaction",
+    "Flushes per commit",
     "Machine",
     "Findings",
     "How it was measured",

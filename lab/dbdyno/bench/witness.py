@@ -24,7 +24,7 @@ def before_arm(lab: Lab, instance: Instance) -> Probe:
     for workload in lab.plan.workloads:
         first = next((t for t in lab.left if t.cell.workload == workload.label), None)
         if first is not None and workload.label not in lab.ceilings:
-            lab.progress.stage(f"{workload.label}: what the generator reaches without a server")
+            lab.progress.stage(f"{workload.label}: how fast the load is without a server")
             lab.ceilings[workload.label] = lab.makers.ceiling(lab.plan, first)
     is_ours = not servers.is_endpoint(instance.spec.reference)
     return probe.take(instance.folder if is_ours else None)

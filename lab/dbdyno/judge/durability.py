@@ -100,19 +100,21 @@ def _per_commit(kills: Sequence[Kill], flushes: Sequence[float | None]) -> float
 
 
 def _sentence(killed: KilledServer, proof: Proof, acknowledged: int, missing: int) -> Text:
+    count = len(killed.kills)
+    kills = say("one kill -9") if count == 1 else say("{count} kills -9", count=count)
     if proof is Proof.LOST:
         return say(
-            "{system} lost {missing} of {acknowledged} acknowledged commits in {kills} kills",
+            "{system} lost {missing} of {acknowledged} acknowledged commits by {kills}",
             system=killed.system,
             missing=missing,
             acknowledged=acknowledged,
-            kills=len(killed.kills),
+            kills=kills,
         )
     return say(
-        "{system} kept all {acknowledged} acknowledged commits through {kills} kills (kill -9)",
+        "{system} kept all {acknowledged} acknowledged commits through {kills}",
         system=killed.system,
         acknowledged=acknowledged,
-        kills=len(killed.kills),
+        kills=kills,
     )
 
 

@@ -19,9 +19,11 @@ def test_the_generator_has_a_ceiling_that_is_found_quickly():
     assert time.monotonic() - began_s < 30
 
 
-def test_it_is_taken_with_the_most_connections_of_the_plan():
-    assert ceiling.threads_of(making.plan(threads=(1, 8))) == 8
-    assert ceiling.threads_of(making.plan(threads=(1, 512))) == ceiling.THREADS_MAX
+def test_the_same_generator_is_asked_once(tmp_path):
+    log = tmp_path / "log"
+    for plan in (making.plan(threads=(1,)), making.plan(threads=(8,))):
+        ceiling.measure(plan, trials_of(plan, "r")[0], command(log=log))
+    assert len(log.read_text().splitlines()) == 1
 
 
 def test_a_generator_that_cannot_begin_has_none():

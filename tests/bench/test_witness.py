@@ -33,7 +33,7 @@ def test_the_ceiling_is_taken_once_for_a_workload(ran):
     measured, asked = ran
     assert [workload for workload, _ in asked] == ["oltp_read_write"]
     assert {m.evidence.ceiling_per_s for m in measured} == {10_000.0}
-    assert {m.evidence.ceiling_threads for m in measured} == {8}
+    assert {m.evidence.ceiling_threads for m in measured} == {64}
 
 
 def test_each_arm_has_a_probe_of_its_own(ran):

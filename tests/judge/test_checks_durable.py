@@ -14,7 +14,7 @@ PLAN = making.plan()
 SYNCS = "Innodb_os_log_fsyncs"
 
 
-@pytest.mark.parametrize(("syncs", "void"), [(1250, False), (1130, False), (1100, True), (9, True)])
+@pytest.mark.parametrize(("syncs", "void"), [(1250, False), (1065, False), (1060, True), (9, True)])
 def test_eight_connections_need_a_flush_for_eight_commits(syncs, void):
     made = making.measurement(status={SYNCS: float(syncs)})  # 10 000 commits
     finding = checks_durable.commits_unflushed(made, PLAN)

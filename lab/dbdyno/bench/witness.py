@@ -38,7 +38,7 @@ def after_trial(lab: Lab, server: Server, trial: Trial, at_rest: Probe | None) -
     known = Evidence(
         probe=at_rest,
         ceiling_per_s=reached,
-        ceiling_threads=None if reached is None else ceiling.threads_of(lab.plan),
+        ceiling_threads=None if reached is None else ceiling.THREADS,
         query_plans=lab.query_plans[trial.system],
     )
     return known.model_copy(update=_left(lab, server)) if _is_last(lab, trial) else known

@@ -16,6 +16,7 @@ GOOD = CompareOptions(
     workloads=("oltp_read_write",),
     threads="1, 8",
     blocks="3",
+    stop="blocks",
     tables="4",
     table_size="50000",
     warmup="3",
@@ -52,6 +53,7 @@ def test_every_option_reaches_the_plan() -> None:
     assert plan.load.threads == (1, 8)
     assert (plan.trial.warmup_s, plan.trial.window_s) == (3, 8.5)
     assert (plan.design.blocks, plan.design.margin) == (3, 0.02)
+    assert plan.design.stop == "blocks"
     assert (plan.seed, plan.distribution.name) == (7, "uniform")
     assert plan.procedure.prepared_statements is True
 
@@ -136,6 +138,10 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
         ),
         ({"threads": "8,8"}, ["--threads: each level once, found [8, 8]"]),
         (
+            {"stop": "never"},
+            ["--stop: input should be 'blocks' or 'decided', found 'never'"],
+        ),
+        (
             {"restart": "never"},
             ["--restart: input should be 'block' or 'cell', found 'never'"],
         ),
@@ -152,3 +158,10 @@ def test_a_mistake_is_a_usage_error() -> None:
         plan_of(blocks="none", window="0")
     assert caught.value.exit_status == 2
     assert str(caught.value).splitlines()[0] == "the command line: 2 mistakes"
+
+
+def test_a_run_until_decided_has_more_blocks_unless_they_are_typed() -> None:
+    plan = plan_of(stop="decided", blocks=None)
+    assert (plan.design.stop, plan.design.blocks) == ("decided", 12)
+    assert plan_of(stop="decided", blocks="7").design.blocks == 7
+    assert plan_of(blocks=None).design.blocks == 5

@@ -13,6 +13,7 @@ from dbdyno import bench, cli_flow
 from dbdyno.bench.progress import Progress
 from dbdyno.cli_flow import Output
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
+from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.store import Store, StoredRun
 
@@ -50,10 +51,15 @@ def made_bench(
         folder: Path,
         progress: Progress,
         retry: bool = False,
+        enough: Callable[[list[Measurement]], bool] = lambda measurements: False,
     ) -> None:
         done = store.done(run.run_id, impossible=not retry)
         left = [t for t in bench.trials_of(plan, run.run_id) if t.key not in done]
+        block = 0
         for number, trial in enumerate(left):
+            if trial.block > block and enough(store.measurements(run.run_id)):
+                break
+            block = trial.block
             if number == stop_after and error is not None:
                 raise error
             made = making.measurement(
@@ -71,6 +77,11 @@ def made_bench(
 
 def begin(workspace: Path, output: Output = Output.PLAIN, blocks: int = 3) -> None:
     cli_flow.begin(making.plan(blocks=blocks), workspace, "dbdyno compare a b", output)
+
+
+def until_decided(blocks: int) -> Plan:
+    plan = making.plan(blocks=blocks)
+    return plan.model_copy(update={"design": plan.design.model_copy(update={"stop": "decided"})})
 
 
 def runs(workspace: Path) -> list[StoredRun]:
@@ -148,6 +159,48 @@ def test_a_run_with_failed_trials_is_told_and_is_a_failure(
     monkeypatch.setattr(bench, "run", made_bench())
     cli_flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
     assert len(runs(workspace)) == 1
+
+
+def test_a_run_until_decided_ends_early_and_is_complete(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench())
+    cli_flow.begin(until_decided(12), workspace, "dbdyno compare a b", Output.JSON)
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    (run,) = runs(workspace)
+    assert said.err.startswith(f"run {run.run_id}: 24 trials at most, about ")
+    assert said.err.splitlines()[0].endswith("it ends when every cell is decided")
+    assert (told["run"]["complete"], told["run"]["trials_planned"]) == (True, 6)
+    assert {finding["check"] for finding in told["findings"]} >= {"stopped-early"}
+    with pytest.raises(UsageError, match="nothing to resume"):
+        cli_flow.resume_plan(until_decided(12), workspace, Output.PLAIN)
+
+
+def test_a_run_until_decided_that_was_interrupted_is_not_complete(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench(4, KeyboardInterrupt()))
+    with pytest.raises(Interrupted) as caught:
+        cli_flow.begin(until_decided(12), workspace, "dbdyno compare a b", Output.PLAIN)
+    assert caught.value.found == "4 of 24 trials are stored; nothing stored is measured again"
+    assert "incomplete (24 trials planned)" in capsys.readouterr().out
+    monkeypatch.setattr(bench, "run", made_bench())
+    cli_flow.resume_plan(until_decided(12), workspace, Output.PLAIN)
+    assert "incomplete" not in capsys.readouterr().out
+
+
+def test_a_failed_trial_of_a_run_that_was_decided_is_owed_and_no_more(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench(failing=1))
+    with pytest.raises(LoadError, match="1 of 8 trials failed"):
+        cli_flow.begin(until_decided(12), workspace, "dbdyno compare a b", Output.PLAIN)
+    monkeypatch.setattr(bench, "run", made_bench())
+    cli_flow.resume("latest", workspace, Output.PLAIN)
+    with Store.open(workspace) as store:
+        (run,) = store.runs()
+        assert len(store.done(run.run_id)) == 8
 
 
 def test_a_cell_that_cannot_be_run_leaves_the_run_complete_and_is_retried_on_demand(

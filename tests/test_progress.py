@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-import pytest
 from rich.console import Console
 
 import making
@@ -87,14 +86,6 @@ def test_markup_in_a_message_is_printed_as_it_is() -> None:
     with progress.shown(Console(file=log), blocks=1) as seen:
         seen.stage("[red]mysqld[/red] said: no")
     assert log.getvalue() == "[red]mysqld[/red] said: no\n"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(-3, "0 s"), (0.4, "0 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"), (7800, "2 h 10 min")],
-)
-def test_a_duration_is_said_as_a_person_says_it(seconds: float, said: str) -> None:
-    assert progress.duration(seconds) == said
 
 
 def test_an_interval_without_requests_has_no_p95() -> None:

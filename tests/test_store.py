@@ -142,3 +142,10 @@ def test_a_full_disk_keeps_what_was_stored(store):
         append_many(store, run)
     assert "free space" in caught.value.hint
     assert store.measurements(run.run_id)[0].failure is None
+
+
+def test_blocks_are_begun_up_to_the_last_of_which_a_trial_is_stored(store):
+    run = new_run(store)
+    assert store.blocks_begun(run.run_id) == 0
+    store.append(measurement(run, block=2, failure="it died"))
+    assert store.blocks_begun(run.run_id) == 3

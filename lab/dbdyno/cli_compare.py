@@ -26,6 +26,7 @@ PLACES: Final[Mapping[tuple[str, ...], str]] = {
     ("trial", "warmup_s"): "--warmup",
     ("trial", "window_s"): "--window",
     ("design", "blocks"): "--blocks",
+    ("design", "stop"): "--stop",
     ("design", "margin"): "--margin",
     ("distribution", "name"): "--distribution",
     ("procedure", "restart"): "--restart",
@@ -43,7 +44,8 @@ class CompareOptions:
     systems: tuple[str, ...]
     workloads: tuple[str, ...]
     threads: str
-    blocks: str
+    blocks: str | None
+    stop: str
     tables: str
     table_size: str
     warmup: str
@@ -76,7 +78,7 @@ def read(
         "dataset": {"tables": options.tables, "rows": options.table_size},
         "load": {"threads": [level.strip() for level in options.threads.split(",")]},
         "trial": {"warmup_s": options.warmup, "window_s": options.window},
-        "design": {"blocks": options.blocks, "margin": options.margin},
+        "design": {**_blocks(options), "stop": options.stop, "margin": options.margin},
         "distribution": {"name": options.distribution},
         "procedure": {"restart": options.restart, "prepared_statements": options.prepared},
         "seed": options.seed,
@@ -90,6 +92,11 @@ def read(
     if mistakes:
         raise PlanError(SOURCE, mistakes)
     return plan
+
+
+def _blocks(options: CompareOptions) -> dict[str, str]:
+    """The blocks that were typed; else the plan has its own number for each way to stop."""
+    return {} if options.blocks is None else {"blocks": options.blocks}
 
 
 def _systems(

@@ -18,7 +18,8 @@ from rich.console import Console
 from dbdyno import bench, progress, progress_log, report
 from dbdyno.bench import environment
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
-from dbdyno.judge import judge
+from dbdyno.judge import enough, judge
+from dbdyno.judge.wording import duration
 from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
 from dbdyno.store import FILE_NAME, Store, StoredRun
@@ -114,15 +115,22 @@ def opened(workspace: Path) -> Store:
 def _measure_and_tell(
     store: Store, run: StoredRun, workspace: Path, output: Output, *, retry: bool = False
 ) -> None:
-    seconds = progress.duration(bench.seconds_expected(run.plan))
-    _note(f"run {run.run_id}: {run.trials_planned} trials, about {seconds} for all of them")
+    _note(_what_lies_ahead(run))
     try:
         blocks = run.plan.design.blocks
         with (
             progress.shown(Console(stderr=True), blocks) as shown,
             progress_log.logged(shown, workspace / run.run_id, blocks) as logged,
         ):
-            bench.run(run.plan, store, run, workspace, logged, retry=retry)
+            bench.run(
+                run.plan,
+                store,
+                run,
+                workspace,
+                logged,
+                retry=retry,
+                enough=lambda measurements: enough(measurements, run.plan),
+            )
     except (KeyboardInterrupt, Interrupted):
         _tell_what_is_there(store, run, workspace, output)
         raise Interrupted(
@@ -140,6 +148,16 @@ def _measure_and_tell(
     _raise_if_incomplete(store, run, workspace)
 
 
+def _what_lies_ahead(run: StoredRun) -> str:
+    seconds = duration(bench.seconds_expected(run.plan))
+    if run.plan.design.stop == "decided":
+        return (
+            f"run {run.run_id}: {run.trials_planned} trials at most, about {seconds} for all of "
+            "them; it ends when every cell is decided"
+        )
+    return f"run {run.run_id}: {run.trials_planned} trials, about {seconds} for all of them"
+
+
 def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     """A run whose trials had their turn but failed is told, and is a failure all the same."""
     if _is_complete(store, run):
@@ -147,7 +165,7 @@ def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     done = store.done(run.run_id)
     failed = [m for m in store.measurements(run.run_id) if m.trial.key not in done]
     raise LoadError(
-        f"{len({m.trial.key for m in failed})} of {run.trials_planned} trials failed",
+        f"{len({m.trial.key for m in failed})} of {_trials_owed(store, run)} trials failed",
         found=failed[-1].failure if failed else None,
         hint=f"to measure them again: {_resume_command(run, workspace)}",
     )
@@ -159,11 +177,19 @@ def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, output: O
 
 
 def _is_complete(store: Store, run: StoredRun, *, impossible: bool = True) -> bool:
-    return len(store.done(run.run_id, impossible=impossible)) == run.trials_planned
+    return len(store.done(run.run_id, impossible=impossible)) == _trials_owed(store, run)
+
+
+def _trials_owed(store: Store, run: StoredRun) -> int:
+    """Trials that a complete run has: all, or those of the blocks after which it was decided."""
+    if run.plan.design.stop == "blocks" or store.run(run.run_id).finished_at is None:
+        return run.trials_planned
+    begun = store.blocks_begun(run.run_id)
+    return sum(trial.block < begun for trial in bench.trials_of(run.plan, run.run_id))
 
 
 def _progress_of(store: Store, run: StoredRun) -> str:
-    return f"{len(store.done(run.run_id))} of {run.trials_planned} trials are stored"
+    return f"{len(store.done(run.run_id))} of {_trials_owed(store, run)} trials are stored"
 
 
 def _resume_command(run: StoredRun, workspace: Path) -> str:
@@ -182,7 +208,7 @@ def _tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None
         command=run.command,
         environment=run.environment,
         complete=_is_complete(store, run),
-        trials_planned=run.trials_planned,
+        trials_planned=_trials_owed(store, run),
     )
     written = report.write(workspace / run.run_id, run.plan, measurements, judgement, facts)
     sys.stdout.write(WORDS_FOR[output](run.plan, judgement, facts))

@@ -14,7 +14,7 @@ import typer
 
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
-from dbdyno.plan import DatasetPlan, DesignPlan, LoadPlan, TrialPlan
+from dbdyno.plan import BLOCKS_UNTIL_DECIDED, DatasetPlan, DesignPlan, LoadPlan, TrialPlan
 
 THREADS: Final = ",".join(map(str, LoadPlan().threads))
 BLOCKS: Final = str(DesignPlan().blocks)
@@ -68,7 +68,19 @@ Threads = Annotated[
     str, typer.Option(metavar="N,N…", help="Load levels: connections of a closed loop.")
 ]
 Blocks = Annotated[
-    str, typer.Option(metavar="INTEGER", help="Repetitions; a verdict needs 3 at least.")
+    str | None,
+    typer.Option(
+        metavar="INTEGER",
+        help="Repetitions; a verdict needs 3 at least; "
+        f"{BLOCKS}, or {BLOCKS_UNTIL_DECIDED} at most with --stop decided.",
+    ),
+]
+Stop = Annotated[
+    str,
+    typer.Option(
+        metavar="blocks|decided",
+        help="Run all blocks, or no more than it takes until every cell is decided.",
+    ),
 ]
 Tables = Annotated[str, typer.Option(metavar="INTEGER", help="Tables of the dataset.")]
 TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows in each table.")]

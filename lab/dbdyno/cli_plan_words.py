@@ -16,13 +16,16 @@ from dbdyno.bench.order import arms
 from dbdyno.errors import UsageError
 from dbdyno.judge import power
 from dbdyno.judge.checks_design import BLOCKS_MIN
+from dbdyno.judge.sequential import HORIZON_MAX, LEVEL
+from dbdyno.judge.verdict import BLOCKS_MAX
+from dbdyno.judge.wording import duration
 from dbdyno.plan import Plan, cells
 from dbdyno.plan_settings import OptionValue, axes, setting_names
 from dbdyno.plan_systems import SystemPlan
-from dbdyno.progress import duration
 from dbdyno.servers.settings import normalise
 
 _WIDTH: Final = 13
+STOPS: Final[tuple[power.Stop, ...]] = ("blocks", "decided")
 
 
 def told(plan: Plan) -> str:
@@ -46,7 +49,8 @@ def in_budget(plan: Plan, fitted: Plan) -> str | None:
         return None
     blocks = fitted.design.blocks
     fit = f"budget {duration(budget_s)}: {blocks} of {plan.design.blocks} blocks fit"
-    seen = power.difference_seen(blocks, power.USUAL_NOISE, plan.trial.window_s)
+    window_s, stop = plan.trial.window_s, plan.design.stop
+    seen = power.difference_seen(blocks, power.USUAL_NOISE, window_s, stop, _level(plan))
     if seen is None:
         return f"{fit}, too few for a verdict ({BLOCKS_MIN} are the least)"
     return (
@@ -100,16 +104,22 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
         _count(len(plan.load.threads), "level"),
         *([_count(settings, "setting")] if settings > 1 else []),
     ]
+    most = " at most, until every cell is decided" if plan.design.stop == "decided" else ""
     blocks = _count(fitted.design.blocks, "block")
     fit = in_budget(plan, fitted)
     return [
         *_row("cells", f"{len(cells(plan))} = {' × '.join(shape)}"),
         *_row(
-            "trials", f"{len(trials)} = {blocks} × {_count(len(plan.systems), 'system')} × cells"
+            "trials",
+            f"{len(trials)} = {blocks} × {_count(len(plan.systems), 'system')} × cells{most}",
         ),
         *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
         *_row("starts", *_starts(fitted)),
-        *_row("time", f"about {duration(bench.seconds_expected(fitted))}, downloads not counted"),
+        *_row(
+            "time",
+            f"about {duration(bench.seconds_expected(fitted))}{' at most' if most else ''}, "
+            "downloads not counted",
+        ),
         *_row("disk", f"about {bench.bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
         *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
     ]
@@ -187,13 +197,36 @@ def _seen(plan: Plan) -> Iterator[str]:
     if blocks < BLOCKS_MIN:
         yield f"{_count(blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
         return
-    yield f"what {_count(blocks, 'block')} can see, in four of five comparisons"
-    yield f"  starts differ by    seen   blocks to see the margin of {_percent(margin)}"
+    level, count = _level(plan), len(cells(plan))
+    together = "" if count == 1 else f", all {count} cells together right in 95 %"
+    yield f"what {_count(blocks, 'block')} can see, in four of five comparisons{together}"
+    yield (
+        f"  starts differ by  all run  until decided  ties told   blocks to see {_percent(margin)}"
+    )
     for noise in power.NOISES:
-        seen = power.difference_seen(blocks, noise, window_s)
-        needed = power.blocks_to_see(margin, noise, window_s)
-        shown = "–" if seen is None else _percent(seen)
-        yield f"  {_percent(noise):>16}{shown:>8}   {needed or 'more than a plan can have'}"
+        seen, early = (
+            power.difference_seen(blocks, noise, window_s, stop, level) for stop in STOPS
+        )
+        needed, most = (power.blocks_to_see(margin, noise, window_s, stop, level) for stop in STOPS)
+        ties = power.tie_told(margin, blocks, noise, window_s, plan.design.stop, level)
+        yield (
+            f"  {_percent(noise):>16}{_seen_or_not(seen):>9}{_seen_or_not(early):>15}"
+            f"{ties * 100:>9.0f} %   {_at_most(needed, BLOCKS_MAX)}, "
+            f"until decided {_at_most(most, HORIZON_MAX)}"
+        )
+
+
+def _level(plan: Plan) -> float:
+    """A cell's share of the 5 % before any other cell has handed on its own."""
+    return LEVEL / len(cells(plan))
+
+
+def _at_most(blocks: int | None, most: int) -> str:
+    return f"over {most}" if blocks is None or blocks > most else str(blocks)
+
+
+def _seen_or_not(ratio: float | None) -> str:
+    return "–" if ratio is None else _percent(ratio)
 
 
 def _percent(ratio: float) -> str:

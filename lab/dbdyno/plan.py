@@ -26,6 +26,9 @@ _FILLS_ITS_OWN = (
 NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "legacy_bulk_insert")}
 """Workloads that the engine has and a plan has no place for, and why."""
 
+BLOCKS_UNTIL_DECIDED = 12
+"""The most blocks of a run that stops when decided, unless it says so itself (method.md 1.b)."""
+
 
 class WorkloadPlan(Noun):
     """A workload and its sysbench options, under a label.
@@ -105,7 +108,8 @@ class DesignPlan(Noun):
     """How the comparison is laid out.
 
     Attributes:
-        blocks: how often every system runs the whole ladder; 3 is the least that allows a verdict.
+        blocks: how often every system runs the whole ladder; 3 is the least that allows a verdict;
+            12 unless given where the run stops when decided.
         stop: all blocks are run, or no more than it takes until every cell is decided; then
             `blocks` is the most, and intervals are wider so that they hold however it ended
             (method.md 1.b).
@@ -120,6 +124,13 @@ class DesignPlan(Noun):
     controls: bool = True
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
     budget_s: Annotated[float, Field(gt=0)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _more_blocks_until_decided(cls, value: object) -> object:
+        if isinstance(value, dict) and value.get("stop") == "decided":
+            return {"blocks": BLOCKS_UNTIL_DECIDED, **value}
+        return value
 
 
 class ProcedurePlan(Noun):

@@ -15,21 +15,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from dbdyno.judge.wording import duration
 from dbdyno.measurement import Measurement, Trial
 from dbdyno.metric import BY_NAME
 
 EVERY_S: Final = 10.0
 """Seconds of load between two plain lines of one trial."""
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them: `45 s`, `3 min 05 s`, `2 h 10 min`."""
-    whole = max(0, round(seconds))
-    minutes, rest = divmod(whole, 60)
-    hours, minutes_of_hour = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes_of_hour:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
 def place(trial: Trial, number: int, total: int, blocks: int) -> str:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from dbdyno.bench import Progress
+from dbdyno.judge.wording import duration
 from dbdyno.measurement import Measurement, Trial
-from dbdyno.progress import duration, outcome, place, speed
+from dbdyno.progress import outcome, place, speed
 
 NAME: Final = "log.txt"
 EVERY_S: Final = 60.0

@@ -35,9 +35,9 @@ class StoredRun:
 
     Attributes:
         created_at, finished_at: ISO 8601 with offset; finished_at is None until every trial of the
-            plan had its turn.
+            plan had its turn, or the blocks so far decided.
         command: the command line that began it.
-        trials_planned: how many trials the plan makes.
+        trials_planned: how many trials the plan makes at most.
     """
 
     run_id: str
@@ -220,8 +220,16 @@ class Store:
             )
             return {key for (key,) in rows}
 
+    def blocks_begun(self, run_id: str) -> int:
+        """How many blocks there are up to the last one of which a trial is stored."""
+        with told(self.path):
+            (last,) = self._connection.execute(
+                "SELECT max(block) FROM measurements WHERE run_id = ?", (run_id,)
+            ).fetchone()
+        return 0 if last is None else int(last) + 1
+
     def finish(self, run_id: str) -> None:
-        """Notes that every trial of the run's plan had its turn; after a resume the later time."""
+        """Notes that every trial had its turn or is not wanted; after a resume the later time."""
         now = datetime.now().astimezone().isoformat("T", "seconds")
         with self._transaction() as connection:
             connection.execute("UPDATE runs SET finished_at = ? WHERE run_id = ?", (now, run_id))

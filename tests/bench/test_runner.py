@@ -343,3 +343,65 @@ def test_the_rows_of_all_systems_are_told_apart_by_a_digest(store):
     assert len(digests.pop()) == 16
     again = start(store, small(blocks=1), World())  # the snapshots are there already
     assert {len(m.dataset) for m in store.measurements(again.run_id)} == {16}
+
+
+def after(blocks):
+    """Enough is what so many blocks gave; and how often it was asked, and of how many trials."""
+    asked = []
+
+    def enough(measurements):
+        asked.append(len(measurements))
+        return len({m.trial.block for m in measurements if m.failure is None}) >= blocks
+
+    return enough, asked
+
+
+def test_no_block_is_begun_once_it_is_enough(store):
+    plan, world, progress = small(threads=(8,), blocks=5), World(), Progress()
+    stored = store.create_run(plan, "dbdyno compare", {}, 10)
+    enough, asked = after(3)
+    run(plan, store, stored, store.path.parent, progress, world.makers, enough=enough)
+    assert asked == [2, 4, 6]
+    assert [m.trial for m in store.measurements(stored.run_id)] == trials_of(plan, stored.run_id)[
+        :6
+    ]
+    assert "decided after 3 of at most 5 blocks" in progress.stages
+    assert store.run(stored.run_id).finished_at is not None
+    assert store.blocks_begun(stored.run_id) == 3
+    assert world.servers_left() == []
+
+
+def test_a_resumed_run_that_has_enough_starts_nothing(store):
+    plan = small(threads=(8,), blocks=5)
+    stored = store.create_run(plan, "dbdyno compare", {}, 10)
+    enough, _ = after(2)
+    run(plan, store, stored, store.path.parent, Progress(), World().makers, enough=enough)
+    world = World()
+    run(plan, store, stored, store.path.parent, Progress(), world.makers, enough=enough)
+    assert world.calls == []
+    assert len(store.measurements(stored.run_id)) == 4
+
+
+def test_a_resumed_run_ends_the_block_that_was_begun_before_it_asks(store):
+    plan = small(threads=(8,), blocks=5)
+
+    def interrupt(trial, interval):
+        if trial.sequence == 3 and interval["phase"] == "measured":
+            raise KeyboardInterrupt
+
+    stored = store.create_run(plan, "dbdyno compare", {}, 10)
+    with pytest.raises(Interrupted):
+        start(store, plan, World(), Progress(interrupt), stored)
+    enough, asked = after(1)
+    run(plan, store, stored, store.path.parent, Progress(), World().makers, enough=enough)
+    assert asked == [5]  # the trial that was cut short is stored, too
+    assert len(store.done(stored.run_id)) == 4
+
+
+def test_the_last_block_is_not_asked_about(store):
+    plan = small(threads=(8,), blocks=2)
+    stored = store.create_run(plan, "dbdyno compare", {}, 4)
+    enough, asked = after(99)
+    run(plan, store, stored, store.path.parent, Progress(), World().makers, enough=enough)
+    assert asked == [2]
+    assert len(store.done(stored.run_id)) == 4

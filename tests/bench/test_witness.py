@@ -56,6 +56,18 @@ def test_rows_are_counted_after_the_last_trial_of_a_system_only(ran):
         assert last.evidence.dataset_after == last.dataset != ""
 
 
+def test_a_run_that_may_end_early_counts_rows_from_its_third_block_on(tmp_path):
+    plan = making.plan(threads=(1, 8), blocks=4, window_s=1, warmup_s=0)
+    design = plan.design.model_copy(update={"stop": "decided"})
+    plan = plan.model_copy(update={"design": design})
+    with Store.open(tmp_path) as store:
+        run = store.create_run(plan, "command", {}, 16)
+        bench.run(plan, store, run, tmp_path, Progress(), World().makers)
+        measured = store.measurements(run.run_id)
+    counted = [m.trial.block for m in measured if m.evidence.rows_after]
+    assert sorted(counted) == [2, 2, 3, 3]
+
+
 def test_a_server_that_does_not_answer_ends_no_run(tmp_path, monkeypatch):
     def silent(plan, server):
         raise ServerError("gone")

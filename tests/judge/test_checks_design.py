@@ -58,6 +58,29 @@ def test_failure_never_repeated_is_not_called_repeated():
     assert not list(checks_design.repeated_trial(twice, making.plan()))
 
 
+def until_decided(plan):
+    return plan.model_copy(update={"design": plan.design.model_copy(update={"stop": "decided"})})
+
+
+def test_a_run_until_decided_owes_only_the_blocks_that_were_begun():
+    plan = until_decided(making.plan(blocks=12))
+    trials = making.pairs((1.0,) * 3)
+    assert not list(checks_design.incomplete_run(trials, plan))
+    (missing,) = checks_design.incomplete_run(trials[:-1], plan)
+    assert missing.evidence.startswith("1 of 6 planned trials are missing")
+    assert len(list(checks_design.incomplete_run([], plan))) == 1
+
+
+def test_an_early_end_is_noted_with_its_blocks():
+    plan = until_decided(making.plan(blocks=12))
+    (found,) = checks_design.stopped_early(making.pairs((1.0,) * 3), plan)
+    assert found.level is Level.NOTE
+    assert found.evidence.startswith("3 of at most 12 blocks were run; intervals are wide enough")
+    assert not list(checks_design.stopped_early(making.pairs((1.0,) * 12), plan))
+    assert not list(checks_design.stopped_early(making.pairs((1.0,) * 3), making.plan(blocks=12)))
+    assert not list(checks_design.stopped_early([], plan))
+
+
 def test_missing_trials_are_counted_and_named():
     plan = making.plan(blocks=3)
     trials = making.pairs((1.0,) * 3)

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.estimate import t_interval
-from dbdyno.judge.power import NOISES, blocks_to_see, difference_seen, log_sd, power_of
+from dbdyno.judge.power import NOISES, blocks_to_see, difference_seen, log_sd, power_of, tie_told
+from dbdyno.judge.sequential import interval
+from dbdyno.plan import DesignPlan
 
 E10 = {
     0.005: (16, 6, 3),
@@ -38,6 +40,28 @@ def test_simulated_comparisons_see_it_four_times_in_five():
     found = t_interval(logs)
     share = float(np.mean(found.mean - found.half > 0))
     assert share == pytest.approx(0.8, abs=0.01)
+
+
+def test_an_early_end_and_more_cells_cost_what_is_seen():
+    alone = difference_seen(12, 0.015, 60)
+    early = difference_seen(12, 0.015, 60, "decided")
+    among = difference_seen(12, 0.015, 60, level=0.05 / 8)
+    assert alone is not None
+    assert early is not None
+    assert among is not None
+    assert alone < early < 1.3 * alone
+    assert alone < among < 1.6 * alone
+    assert blocks_to_see(0.02, 0.015, 60, "decided") > blocks_to_see(0.02, 0.015, 60)
+
+
+@pytest.mark.parametrize(("blocks", "stop"), [(8, "blocks"), (20, "blocks"), (20, "decided")])
+def test_ties_are_told_as_often_as_simulated_comparisons_tell_them(blocks, stop):
+    design = DesignPlan(blocks=blocks, stop=stop)
+    logs = np.random.default_rng(3).normal(0, log_sd(0.015, 60), size=(20_000, blocks))
+    found = interval(logs, design)
+    told = float(np.mean(np.abs(found.mean) + found.half < np.log(1.02)))
+    assert tie_told(0.02, blocks, 0.015, 60, stop) == pytest.approx(told, abs=0.01)
+    assert tie_told(0.02, 2, 0.015, 60) == 0
 
 
 def test_two_blocks_see_nothing_and_no_number_of_blocks_sees_everything():

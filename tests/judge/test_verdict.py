@@ -13,8 +13,10 @@ from tests.making import A, B
 
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.finding import Level
+from dbdyno.judge.holm import Adjusted
 from dbdyno.judge.verdict import Word, blocks_needed, verdict_of, word_of
 from dbdyno.metric import PRIMARY
+from dbdyno.plan import DesignPlan
 
 MIRROR = {Word.BETTER: Word.WORSE, Word.WORSE: Word.BETTER}
 
@@ -114,6 +116,42 @@ def test_reasons_name_doubts_and_an_open_size_but_no_notes():
 )
 def test_blocks_needed(ratio, blocks, log_sd, needed):
     assert blocks_needed(estimate(ratio, 0.9, 1.1, blocks, log_sd), 0.02) == needed
+
+
+def test_blocks_needed_until_decided_are_more_and_those_of_a_cells_share_too():
+    tie = estimate(1.0, 0.9, 1.1, 5, 0.03)
+    design = DesignPlan(blocks=20, stop="decided")
+    needed = blocks_needed(tie, 0.02, design)
+    assert needed == 18  # 2.79 · 0.03 / √17 = 0.0203 > ln 1.02 = 0.0198 > 2.74 · 0.03 / √18
+    share = blocks_needed(tie, 0.02, level=0.05 / 8)
+    assert share is not None
+    assert share > 12
+
+
+def test_the_word_comes_from_the_interval_that_holds_together():
+    alone = estimate(1.02, 1.005, 1.035)
+    wider = Adjusted(low=0.995, high=1.046, level=0.00625, cells=8)
+    verdict = verdict_of(alone, 0.02, adjusted=wider, block_s=60.0)
+    assert verdict.word is Word.UNDECIDED
+    assert (verdict.low, verdict.high, verdict.level, verdict.cells) == (0.995, 1.046, 0.00625, 8)
+    assert verdict.estimate == alone
+    assert verdict.blocks_needed is not None
+    assert verdict.seconds_needed == 60.0 * (verdict.blocks_needed - 8)
+    assert verdict.reasons == (
+        "by itself its 95 % interval would say better; among 8 cells that could be chance",
+    )
+
+
+def test_a_word_that_stays_the_same_among_others_needs_no_reason():
+    wider = Adjusted(low=1.03, high=1.07, level=0.00625, cells=8)
+    verdict = verdict_of(estimate(1.05, 1.04, 1.06), 0.02, adjusted=wider)
+    assert (verdict.word, verdict.material, verdict.reasons) == (Word.BETTER, True, ())
+
+
+def test_lower_latency_is_better_among_others_too():
+    wider = Adjusted(low=0.7, high=0.9, level=0.025, cells=2)
+    latency = estimate(0.8, 0.75, 0.85, metric="latency_ms_p99")
+    assert verdict_of(latency, 0.02, adjusted=wider).word is Word.BETTER
 
 
 @given(st.floats(-0.06, 0.06), st.floats(0.005, 0.06), st.integers(3, 8))

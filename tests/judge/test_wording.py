@@ -6,9 +6,11 @@ import pytest
 from tests.judge.made_estimates import estimate, finding
 from tests.making import A, B
 
+from dbdyno.judge.holm import Adjusted
 from dbdyno.judge.verdict import Verdict, verdict_of
-from dbdyno.judge.wording import sentence
+from dbdyno.judge.wording import change_decided, duration, sentence
 from dbdyno.metric import BY_NAME, PRIMARY
+from dbdyno.words import told
 
 
 def decided(*facts, findings=(), **named) -> Verdict:
@@ -62,6 +64,41 @@ def decided(*facts, findings=(), **named) -> Verdict:
 )
 def test_sentence(verdict, text):
     assert sentence(verdict) == text
+
+
+def test_an_undecided_cell_says_what_the_missing_blocks_cost():
+    verdict = verdict_of(estimate(1.0, 0.98, 1.02, blocks=5, log_sd=0.03), 0.02, block_s=600.0)
+    assert sentence(verdict).endswith(
+        "to decide would take about 12 blocks, 7 more in about 1 h 10 min"
+    )
+
+
+def test_an_interval_that_holds_together_with_others_says_so():
+    wider = Adjusted(low=0.74, high=0.8, level=0.01, cells=6)
+    verdict = verdict_of(estimate(0.769, 0.75, 0.788, blocks=6), 0.02, adjusted=wider)
+    assert sentence(verdict) == (
+        f"{B} is worse than {A}: TPS −23.1 % [−26.0, −20.0] adjusted for 6 cells, 6 blocks"
+    )
+    assert change_decided(verdict_of(estimate(None, None, None, blocks=0), 0.02)) is None
+
+
+def test_a_sentence_can_be_told_in_another_language():
+    verdict = decided(0.769, 0.75, 0.788)
+    catalogue = {
+        "{system} is worse than {baseline}: {numbers}": "{system} 差于 {baseline}：{numbers}",
+        "{blocks} blocks": "{blocks} 个区组",
+    }
+    assert told(sentence(verdict), catalogue) == (
+        f"{B} 差于 {A}：TPS −23.1 % [−25.0, −21.2], 8 个区组"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0 s"), (59.6, "1 min 00 s"), (45, "45 s"), (185, "3 min 05 s"), (7800, "2 h 10 min")],
+)
+def test_a_duration_is_said_as_a_person_says_it(seconds, said):
+    assert duration(seconds) == said
 
 
 def test_sentence_uses_the_label_of_the_table():

@@ -19,6 +19,8 @@ from tests import making
 from dbdyno import _engine
 from dbdyno.bench.record import intervals_of
 from dbdyno.judge import checks_course
+from dbdyno.judge.seconds import rates_of, whole_seconds
+from dbdyno.judge.stability import dips_of, stalls_of
 from dbdyno.measurement import merge_histograms
 from dbdyno.servers.base import Server
 from dbdyno.servers.process import launcher, server_user
@@ -93,15 +95,23 @@ def test_a_stall_is_in_the_p99_at_a_rate_and_in_max_and_finding_in_a_closed_loop
     assert latency_s(opened, 0.5, "timer_lag") < 0.02
 
     with stalling(server, after_s=2.5):
-        closed = run(server)
+        closed = run(server, window_s=10)
     assert latency_s(closed, 0.99) < 0.5 * STALL_S, "eight of thousands of events waited"
     assert max(i["latency_ns_max"] for i in closed["intervals"]) > 0.9e9
     assert max(i["silence_ns_max"] for i in closed["intervals"]) > 0.9e9
-    made = making.measurement(workload="oltp_point_select", window_s=5, warmup_s=0)
+    made = making.measurement(workload="oltp_point_select", window_s=10, warmup_s=0)
     seen = made.model_copy(update={"intervals": intervals_of(closed)})
     found = checks_course.stall(seen, making.plan())
     assert found is not None
     assert "no statement was answered for up to" in found.evidence
+
+    # The same as stability: one stall of its length, and a dip in the two seconds it touched.
+    rates = rates_of(seen)
+    longest = max(stalls_of(seen.measured, float(rates.mean())), key=lambda stall: stall.seconds)
+    assert longest.seconds == pytest.approx(STALL_S, abs=0.15)
+    assert 3 < longest.until_s < 7
+    stood_still = [dip for dip in dips_of(whole_seconds(seen), rates) if dip.end_s > 2]
+    assert any(dip.start_s <= 4 and dip.least < 0.7 for dip in stood_still)
 
 
 def killed_and_started(server: Server) -> subprocess.Popen[bytes]:

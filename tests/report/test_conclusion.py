@@ -39,8 +39,9 @@ def test_void_trials_allow_no_decision() -> None:
 def test_several_cells_are_counted_and_few_of_a_word_are_named(made: Run) -> None:
     assert tally(made.judgement.verdicts, making.B) == [
         "mysql:8.0.15 against mysql:5.7.22 in 2 cells: worse in 1, equivalent in 1.",
-        "Worse: oltp_read_write, 8 threads: TPS −22.8 % [−23.8, −21.7] (beyond the margin of 2 %).",
-        "Equivalent: oltp_read_write, 1 thread: TPS 0.0 % [−0.4, +0.4].",
+        "Worse: oltp_read_write, 8 threads: TPS −22.8 % [−24.1, −21.4] adjusted for 2 cells "
+        "(beyond the margin of 2 %).",
+        "Equivalent: oltp_read_write, 1 thread: TPS 0.0 % [−0.4, +0.4] adjusted for 2 cells.",
     ]
     assert _concluded(made).endswith("Not counted of 21 attempts: 1 void, 1 failed.")
 

@@ -7,7 +7,16 @@ import pytest
 from tests import making
 from tests.report.made_run import Run, run
 
-from dbdyno.judge import Estimate, Finding, SystemValue, Verdict
+from dbdyno.judge import (
+    Crossover,
+    Estimate,
+    Finding,
+    GridSummary,
+    Judgement,
+    Regression,
+    SystemValue,
+    Verdict,
+)
 from dbdyno.measurement import Noun
 from dbdyno.plan import Plan
 from dbdyno.report import data
@@ -18,6 +27,9 @@ KINDS: dict[str, type[Noun]] = {
     "estimates": Estimate,
     "values": SystemValue,
     "findings": Finding,
+    "summaries": GridSummary,
+    "crossovers": Crossover,
+    "regressions": Regression,
 }
 
 
@@ -31,6 +43,12 @@ def read(made: Run) -> dict:
 def test_the_judgement_comes_back_to_the_last_digit(made: Run, read: dict, name: str) -> None:
     back = tuple(KINDS[name].model_validate(value) for value in read[name])
     assert back == getattr(made.judgement, name)
+
+
+def test_all_that_was_judged_is_there(made: Run, read: dict) -> None:
+    names = set(Judgement.model_fields)
+    assert names <= set(read)
+    assert Judgement.model_validate({name: read[name] for name in names}) == made.judgement
 
 
 def test_plan_and_run_come_back(made: Run, read: dict) -> None:

@@ -17,7 +17,7 @@ def test_a_small_incomplete_run_says_what_it_cannot_show() -> None:
         "incomplete",
         "3 blocks only",
         "no A/A control",
-        "2 verdicts",
+        "2 cells hold together",
         "one server start",
         "too short",
         "up to 63 %",

@@ -6,6 +6,7 @@ import pytest
 from tests import making
 
 from dbdyno.judge import Estimate, SystemValue
+from dbdyno.judge.typical import Typical
 from dbdyno.metric import BY_NAME, PRIMARY
 from dbdyno.plan import cells
 from dbdyno.report import numbers
@@ -31,6 +32,34 @@ CELL = cells(making.plan())[0]
 )
 def test_four_significant_digits_with_thousands_parted(value: float | None, text: str) -> None:
     assert numbers.number(value) == text
+
+
+def test_a_typical_value_has_the_interval_of_its_blocks() -> None:
+    found = Typical(value=49.24, low=47.1, high=51.5, blocks=5)
+    assert numbers.typical_value(found, 1) == "49.2 [47.1, 51.5]"
+    assert numbers.typical_value(found.model_copy(update={"low": None})) == "49.24"
+    assert numbers.typical_value(None) == "—"
+    small = Typical(value=0.00042, low=-0.0001, high=0.00094, blocks=3)
+    assert numbers.coefficient(small) == "0.00042 [−0.0001, 0.00094]"
+    assert numbers.coefficient(None) == "—"
+
+
+def test_a_ratio_of_blocks_is_the_change_it_means() -> None:
+    ratio = Typical(value=0.769, low=0.75, high=0.788, blocks=5)
+    assert numbers.ratio_with_interval(ratio) == "−23.1 % [−25.0, −21.2]"
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.0312, "3.12 %"), (0.0, "0 %"), (None, "—")])
+def test_a_share_has_three_significant_digits(share: float | None, text: str) -> None:
+    assert numbers.percentage(share) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("latency_ms_p99", "not enough requests"), ("transactions_per_s", "—")],
+)
+def test_only_a_percentile_lacks_requests(name: str, text: str) -> None:
+    assert numbers.measured_value(None, BY_NAME[name]) == text
 
 
 @pytest.mark.parametrize(

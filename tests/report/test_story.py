@@ -7,8 +7,12 @@ from dbdyno.report.story import tell
 
 HEADINGS = (
     "Verdicts",
+    "All cells together",
     "Numbers",
     "Charts",
+    "Scalability",
+    "Stability",
+    "Outlying runs and noise",
     "Server CPU",
     "Costs per transaction",
     "Flushes per commit",

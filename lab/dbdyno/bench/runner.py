@@ -6,8 +6,10 @@ it, servers and children are ended first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import groupby
 from pathlib import Path
 
 from dbdyno.bench import dataset_digest, disk
@@ -21,11 +23,15 @@ from dbdyno.bench.order import arms, trials_of
 from dbdyno.bench.progress import Progress
 from dbdyno.bench.setting import wants_dataset_bytes
 from dbdyno.errors import CellError, DbdynoError, Interrupted
+from dbdyno.measurement import Measurement, Trial
 from dbdyno.plan import Plan
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.run_lock import locked
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store import Store, StoredRun
+
+Enough = Callable[[Sequence[Measurement]], bool]
+"""Whether what was measured so far answers the question, so that no further block is begun."""
 
 
 def run(
@@ -36,6 +42,7 @@ def run(
     progress: Progress,
     makers: Makers | None = None,
     retry: bool = False,
+    enough: Enough = lambda measurements: False,
 ) -> None:
     """Runs the plan's trials that the store does not have yet.
 
@@ -47,6 +54,8 @@ def run(
         folder: the workspace; servers' files go to its `systems` folder.
         makers: what makes servers and the engine's child; the real ones unless a test says so.
         retry: whether cells that could not be run are tried once more.
+        enough: asked before each block but the first, with all that the store holds of the run; no
+            block is begun once it says yes.
 
     Raises:
         UnknownSystemError: the engine does not speak to one of the systems; nothing was begun.
@@ -64,7 +73,10 @@ def run(
             lab = Lab(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
-            _run_blocks(lab)
+            blocks = _Blocks(lab, trials, enough)
+            if blocks.decided():
+                lab.left.clear()
+            _run_blocks(lab, blocks)
             store.finish(run.run_id)
             _raise_if_nothing_ran(lab, run.run_id)
     except KeyboardInterrupt:
@@ -77,7 +89,38 @@ def run(
         ) from None
 
 
-def _run_blocks(lab: Lab) -> None:
+class _Blocks:
+    """The blocks that are left, one after the other, until no further one is wanted."""
+
+    def __init__(self, lab: Lab, planned: Sequence[Trial], enough: Enough) -> None:
+        self._lab, self._enough = lab, enough
+        self._run_id = planned[0].run_id
+        self._whole = Counter(trial.block for trial in planned)
+
+    def __iter__(self) -> Iterator[list[Trial]]:
+        for _, trials in groupby(tuple(self._lab.left), key=lambda trial: trial.block):
+            if self.decided():
+                return
+            yield list(trials)
+
+    def decided(self) -> bool:
+        """Whether nothing is left but whole blocks, and those before them were enough.
+
+        A block that was begun is ended: its trials are owed by the plan.
+        """
+        lab = self._lab
+        next_block = lab.left[0].block if lab.left else 0
+        if next_block == 0:
+            return False
+        begun = sum(trial.block == next_block for trial in lab.left) < self._whole[next_block]
+        if begun or not self._enough(lab.store.measurements(self._run_id)):
+            return False
+        most = lab.plan.design.blocks
+        lab.progress.stage(f"decided after {next_block} of at most {most} blocks")
+        return True
+
+
+def _run_blocks(lab: Lab, blocks: _Blocks) -> None:
     with _instances(lab) as instances:
         for instance in instances.values():
             refuse_unspoken_instance(instance)
@@ -88,8 +131,9 @@ def _run_blocks(lab: Lab) -> None:
             lab.dataset[label] = dataset_digest.kept(instance.folder)
         if lab.left and wants_dataset_bytes(lab.plan):
             lab.dataset_bytes = instances[lab.plan.systems[0].label].data_bytes()
-        for arm in arms(tuple(lab.left)):
-            run_arm(lab, instances[arm[0].system], arm)
+        for trials in blocks:
+            for arm in arms(trials):
+                run_arm(lab, instances[arm[0].system], arm)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ that cannot be had is left out; it never ends a run.
 
 from __future__ import annotations
 
+from typing import Final
+
 from dbdyno import servers
 from dbdyno.bench import ceiling, dataset_digest, probe, query_plans
 from dbdyno.bench.lab import Lab
@@ -17,6 +19,9 @@ from dbdyno.errors import ServerError
 from dbdyno.measurement import Evidence, Trial
 from dbdyno.measurement_evidence import Probe
 from dbdyno.servers.base import Instance, Server
+
+BLOCKS_MIN: Final = 3
+"""No run ends as decided before that many blocks."""
 
 
 def before_arm(lab: Lab, instance: Instance) -> Probe:
@@ -45,8 +50,10 @@ def after_trial(lab: Lab, server: Server, trial: Trial, at_rest: Probe | None) -
 
 
 def _is_last(lab: Lab, trial: Trial) -> bool:
-    """Whether this system has no other trial left, of all that its server was asked to do."""
-    return all(other == trial for other in lab.left if other.system == trial.system)
+    """Whether this may be the system's last trial: of the run, or of a block that may end it."""
+    may_end = lab.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
+    left = [other for other in lab.left if other.system == trial.system and other != trial]
+    return not any(other.block == trial.block or not may_end for other in left)
 
 
 def _left(lab: Lab, server: Server) -> dict[str, object]:

@@ -14,12 +14,13 @@ from dbdyno.cost import COSTS, per_event, source_of
 from dbdyno.export import tables
 from dbdyno.export.columns import TableDefinition
 from dbdyno.measurement import Interval, Measurement, Phase, merge_histograms
-from dbdyno.metric import TABLE
+from dbdyno.metric import BY_NAME, TABLE
 from dbdyno.report.settings import effective
 from dbdyno.report.trials import Attempt
 
 Columns = Mapping[str, Sequence[Any]]
 NANOSECONDS_PER_MS: Final = 1e6
+PERCENTILES_OF_A_SECOND: Final = tuple(BY_NAME[f"latency_ms_{p}"] for p in ("p50", "p95", "p99"))
 
 
 def trial(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
@@ -89,9 +90,10 @@ def _latencies(one: Interval) -> dict[str, float]:
     }
     if "event" in one.histograms:
         histogram = merge_histograms([one.histograms["event"]])
-        for name, quantile in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
-            latency_ns = min(histogram.quantile(quantile), one.latency_ns_max)
-            found[f"latency_ms_{name}"] = latency_ns / NANOSECONDS_PER_MS
+        for metric in PERCENTILES_OF_A_SECOND:
+            if metric.quantile is not None and one.events >= metric.requests_needed():
+                latency_ns = min(histogram.quantile(metric.quantile), one.latency_ns_max)
+                found[metric.name] = latency_ns / NANOSECONDS_PER_MS
     return found
 
 

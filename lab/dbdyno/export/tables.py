@@ -91,9 +91,9 @@ INTERVALS: Final = TableDefinition(
         integer("bytes_sent", "requests"),
         number("latency_ms_avg", "mean latency of transactions"),
         number("latency_ms_min", "least"),
-        number("latency_ms_p50", "median of this second's histogram"),
-        number("latency_ms_p95", "as above; coarse with few transactions"),
-        number("latency_ms_p99", "as above; do not average percentiles"),
+        number("latency_ms_p50", "median of this second; empty with too few requests"),
+        number("latency_ms_p95", "as above: p95 takes 2000 transactions in the second"),
+        number("latency_ms_p99", "as above: 10 000; never average percentiles"),
         number("latency_ms_max", "greatest"),
     ),
 )

@@ -3,18 +3,33 @@
 Pure: no files, no clock, no chance. The same stored trials give the same judgement in ten years,
 and an imported log is judged by the same rules as a run of our own.
 
-    audit ─▶ findings, sound trials ─estimate─▶ values, ratios ─verdict─▶ words with reasons
+    audit ─▶ findings, sound trials ─estimate─▶ values, ratios ─holm, verdict─▶ words with reasons
+                                                     words ─grid, ladder─▶ what they say together
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.judge import grid, ladder
 from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
+from dbdyno.judge.block_time import block_seconds
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.grid import GridSummary
+from dbdyno.judge.holm import adjusted
+from dbdyno.judge.ladder import Crossover, Regression
+from dbdyno.judge.outliers import BadRestarts, Outlier
+from dbdyno.judge.pairs import Pairs
+from dbdyno.judge.peaks import PeakRatio
+from dbdyno.judge.scalability import Scalability
+from dbdyno.judge.shape import shape
+from dbdyno.judge.stability import Stability
+from dbdyno.judge.stability_pairs import CountPair, StabilityRatio
+from dbdyno.judge.stopping import decided
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
+from dbdyno.judge.within_run import WithinRun
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
 from dbdyno.metric import PRIMARY
@@ -22,14 +37,18 @@ from dbdyno.plan import Plan, cells
 
 __all__ = [
     "Audit",
+    "Crossover",
     "Estimate",
     "Finding",
+    "GridSummary",
     "Judgement",
     "Level",
+    "Regression",
     "Sound",
     "SystemValue",
     "Verdict",
     "Word",
+    "enough",
     "judge",
     "sentence",
 ]
@@ -42,12 +61,29 @@ class Judgement(Noun):
         values: every metric of every system and cell that has a sound trial.
         estimates: every metric of every system against the first one of the plan.
         verdicts: about `metric.PRIMARY`, one for each cell and each system but the first.
+        summaries: all cells of a system together, one for each system but the first.
+        crossovers, regressions: what happens along the load levels of each workload.
+        scalability: every ladder of a closed loop; peaks: those of two systems, where both peak.
+        stability: every sound trial; stability_ratios, stability_counts: systems compared by it.
+        outliers, bad_restarts: what lies apart; it stays in all numbers.
+        within_runs: noise within windows and between restarts, for planning.
     """
 
     findings: tuple[Finding, ...]
     values: tuple[SystemValue, ...]
     estimates: tuple[Estimate, ...]
     verdicts: tuple[Verdict, ...]
+    summaries: tuple[GridSummary, ...] = ()
+    crossovers: tuple[Crossover, ...] = ()
+    regressions: tuple[Regression, ...] = ()
+    scalability: tuple[Scalability, ...] = ()
+    peaks: tuple[PeakRatio, ...] = ()
+    stability: tuple[Stability, ...] = ()
+    stability_ratios: tuple[StabilityRatio, ...] = ()
+    stability_counts: tuple[CountPair, ...] = ()
+    outliers: tuple[Outlier, ...] = ()
+    bad_restarts: tuple[BadRestarts, ...] = ()
+    within_runs: tuple[WithinRun, ...] = ()
 
     def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
         """That metric of that system in that cell; None without a sound trial."""
@@ -66,20 +102,60 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
     The plan's first system is the baseline. With one system there are values but no verdicts.
     """
     audited = audit_of(measurements, plan)
-    baseline, *systems = (system.label for system in plan.systems)
+    pairs = Pairs(audited.sound)
     judged = _cells(measurements, plan)
-    compared = estimates(audited.sound, judged, baseline, systems)
-    counted = {one.trial.key for one in audited.sound}
+    compared = _compared(audited, judged, plan)
+    verdicts = _verdicts(compared, audited, measurements, plan)
+    labels = [system.label for system in plan.systems]
     return Judgement(
         findings=audited.findings,
-        values=tuple(system_values(audited.sound, judged)),
+        values=tuple(system_values(audited.sound, judged, plan.design)),
         estimates=tuple(compared),
-        verdicts=tuple(
-            verdict_of(estimate, plan.design.margin, _concerning(estimate, audited, counted))
-            for estimate in compared
-            if estimate.metric == PRIMARY.name
-        ),
+        verdicts=verdicts,
+        summaries=grid.summaries(pairs, verdicts, plan.design),
+        crossovers=ladder.crossovers(verdicts),
+        regressions=ladder.regressions(pairs, judged, labels, plan.design),
+        **shape(audited, plan),
     )
+
+
+def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
+    """Whether a run that stops when decided may end: every cell that can be decided is."""
+    return decided(measurements, plan, _verdicts_alone)
+
+
+def _verdicts_alone(measurements: Sequence[Measurement], plan: Plan) -> tuple[Verdict, ...]:
+    """The verdicts without the rest of the judgement."""
+    audited = audit_of(measurements, plan)
+    compared = _compared(audited, _cells(measurements, plan), plan)
+    return _verdicts(compared, audited, measurements, plan)
+
+
+def _compared(audited: Audit, judged: Sequence[Cell], plan: Plan) -> list[Estimate]:
+    baseline, *systems = (system.label for system in plan.systems)
+    return estimates(audited.sound, judged, baseline, systems, plan.design)
+
+
+def _verdicts(
+    compared: Sequence[Estimate], audited: Audit, measurements: Sequence[Measurement], plan: Plan
+) -> tuple[Verdict, ...]:
+    """One for each cell and system; those of one system hold together."""
+    primary = [estimate for estimate in compared if estimate.metric == PRIMARY.name]
+    counted = {one.trial.key for one in audited.sound}
+    block_s = block_seconds(measurements)
+    made: dict[int, Verdict] = {}
+    for label in dict.fromkeys(estimate.system for estimate in primary):
+        of_system = [estimate for estimate in primary if estimate.system == label]
+        for estimate, held in zip(of_system, adjusted(of_system, plan.design), strict=True):
+            made[id(estimate)] = verdict_of(
+                estimate,
+                plan.design.margin,
+                _concerning(estimate, audited, counted),
+                adjusted=held,
+                design=plan.design,
+                block_s=block_s,
+            )
+    return tuple(made[id(estimate)] for estimate in primary)
 
 
 def _cells(measurements: Iterable[Measurement], plan: Plan) -> list[Cell]:

@@ -33,8 +33,10 @@ from dbdyno.judge import (
     checks_promises,
     checks_replication,
     checks_settings,
+    checks_window,
     checks_work,
 )
+from dbdyno.judge.checks_window import from_second, later_cuts, place_of
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import EVENT, Measurement, Phase, Trial
 from dbdyno.metric import Metric
@@ -102,22 +104,32 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_order.machine_drift,
     checks_held_back.uneven_clock,
     checks_probe.probe_strays,
+    checks_design.stopped_early,
+    checks_window.later_cut,
 )
 
 CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS)
 """Every check, in the order in which a trial meets them."""
 
+CPU_METRIC: Final = "server_cpu_us_per_query"
 _TOKEN: Final = object()
 
 
 @final
 class Sound:
-    """A measurement that `audit` found usable; made there and nowhere else."""
+    """A measurement that `audit` found usable; made there and nowhere else.
 
-    def __init__(self, measurement: Measurement, token: object) -> None:
+    Args:
+        from_s: seconds of load after which its window counts; None for all of it.
+    """
+
+    def __init__(
+        self, measurement: Measurement, token: object, from_s: float | None = None
+    ) -> None:
         if token is not _TOKEN:
             raise TypeError("only judge.audit.audit makes a Sound")
         self._measurement = measurement
+        self._from_s = from_s
         self._values: dict[str, float | None] = {}
 
     @property
@@ -133,24 +145,29 @@ class Sound:
     def value(self, metric: Metric) -> float | None:
         """`Measurement.value`, read once: one value enters both the system's and the ratio's."""
         if metric.name not in self._values:
-            self._values[metric.name] = self.condensed.value(metric)
+            self._values[metric.name] = self.shown(metric).value(metric)
         return self._values[metric.name]
+
+    def shown(self, metric: Metric) -> Measurement:
+        """Where that metric is read: the server's CPU time was taken over the whole window only."""
+        return self._measurement if metric.name == CPU_METRIC else self.condensed
 
     @cached_property
     def condensed(self) -> Measurement:
-        """The same measurement with its window's event histograms added up into one.
+        """The counted part of the window, its event histograms added up into one.
 
         Adding counts is exact, so every metric reads the same; it is done once here because each
         metric and each merged value would otherwise decode every second's histogram again. Made
         anew from its fields, as a model_copy would keep the old intervals in `measured`'s cache.
         """
-        whole = {EVENT: self._measurement.histogram().encode()}
+        late = from_second(self._measurement, self._from_s)
+        whole = {EVENT: late.histogram().encode()}
         intervals = []
-        for interval in self._measurement.intervals:
+        for interval in late.intervals:
             blobs = whole if interval.phase is Phase.MEASURED else {}
             whole = {} if blobs else whole
             intervals.append(interval.model_copy(update={"histograms": blobs}))
-        fields = {name: getattr(self._measurement, name) for name in Measurement.model_fields}
+        fields = {name: getattr(late, name) for name in Measurement.model_fields}
         return Measurement.model_construct(**{**fields, "intervals": tuple(intervals)})
 
 
@@ -169,6 +186,7 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
     of_trials: list[Finding] = []
     sound: list[Sound] = []
     complete: set[str] = set()
+    begins = later_cuts(attempts)
     for measurement in attempts:
         found = examine(measurement, plan)
         of_trials.extend(found)
@@ -177,7 +195,7 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
             complete.add(measurement.trial.key)
         void = any(finding.level is Level.VOID for finding in found)
         if first and not void and not any(_voids(finding, measurement) for finding in of_run):
-            sound.append(Sound(measurement, _TOKEN))
+            sound.append(Sound(measurement, _TOKEN, begins.get(place_of(measurement))))
     return Audit((*of_trials, *of_run), tuple(sound))
 
 

@@ -7,7 +7,9 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
+from dbdyno.judge.checks_window import from_second, own_cut_s
 from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.judge.seconds import whole_seconds
 from dbdyno.measurement import Interval, Measurement
 from dbdyno.plan import Plan
 
@@ -110,9 +112,11 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
 
     A line is fitted to the rates of 10-s batches: single seconds are too alike their neighbours.
     Windows below a minute are cut into six batches, which are the least for a line; they cry
-    wolf a little more often. The difference of the window's halves is said beside it.
+    wolf a little more often. The difference of the window's halves is said beside it. A head that
+    does not count because the trial was not steady yet is left out.
     """
-    rates = np.array([i.events / (i.end_s - i.start_s) for i in _whole_seconds(measurement)])
+    counted = from_second(measurement, own_cut_s(measurement))
+    rates = np.array([i.events / (i.end_s - i.start_s) for i in whole_seconds(counted)])
     batch_s = min(BATCH_S, len(rates) // BATCHES_MIN)
     if batch_s < BATCH_S_MIN:
         return None
@@ -132,7 +136,3 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
         f"first {halves:+.1%}",
         "warm up for longer; if it falls, look for growing data or a filling log",
     )
-
-
-def _whole_seconds(measurement: Measurement) -> list[Interval]:
-    return [i for i in measurement.measured if 0.5 < i.end_s - i.start_s < 1.5]

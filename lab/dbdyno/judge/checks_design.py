@@ -9,6 +9,7 @@ from typing import Final
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.plan import Plan, cells
+from dbdyno.words import say
 
 WINDOW_S_MIN: Final = 60.0
 """Method.md 1.a.6: below a minute the noise within a trial shows beside that of restarts."""
@@ -70,11 +71,14 @@ def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
 
 
 def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: trials that the plan asks for are missing, so that the end was not the plan's."""
+    """Doubtful: trials that the plan asks for are missing, so that the end was not the plan's.
+
+    A run that may stop when it is decided lacks nothing in blocks that were not begun.
+    """
     done = {_place(m) for m in measurements if m.failure is None or m.impossible}
     planned = [
         (block, system.label, cell)
-        for block in range(plan.design.blocks)
+        for block in range(_blocks_owed(measurements, plan))
         for system in plan.systems
         for cell in cells(plan)
     ]
@@ -91,6 +95,30 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
         + ("; …" if len(missing) > NAMED_MAX else ""),
         advice="resume the run; stopping where the numbers please makes intervals too narrow",
     )
+
+
+def stopped_early(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: fewer blocks were run than the most that a run until decided may take."""
+    begun = _blocks_owed(measurements, plan)
+    if plan.design.stop == "decided" and 0 < begun < plan.design.blocks:
+        yield Finding(
+            check="stopped-early",
+            level=Level.NOTE,
+            evidence=say(
+                "{begun} of at most {most} blocks were run; intervals are wide enough to be "
+                "looked at after each block, whatever the reason to stop",
+                begun=begun,
+                most=plan.design.blocks,
+            ),
+            advice=say("nothing is wrong; where a cell is undecided, resume the run"),
+        )
+
+
+def _blocks_owed(measurements: Sequence[Measurement], plan: Plan) -> int:
+    """Blocks whose trials must all be there: those that were begun, if the run may stop early."""
+    if plan.design.stop == "decided" and measurements:
+        return max(measurement.trial.block for measurement in measurements) + 1
+    return plan.design.blocks
 
 
 def few_blocks(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:

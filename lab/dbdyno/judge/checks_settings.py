@@ -29,7 +29,7 @@ Values = Mapping[str, set[str]]
 
 
 def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful, or a note: a system has other files or instruments than the first of the plan.
+    """Doubtful or a note: a system has other files or instruments than the first of the plan.
 
     A difference which the plan itself asks for is a note: it is what the experiment is about.
     """

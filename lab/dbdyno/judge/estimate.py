@@ -3,26 +3,29 @@
 The block is the unit of replication, never the second or the request: method.md 3.1 measures what
 becomes of intervals that forget it (a winner in 55 to 79 % of ties). So every trial gives one
 number, its logarithm is taken, and Student's t does the rest: on the blocks' log values for one
-system, on the differences within blocks for two. Only `Sound` trials can enter.
+system, on the differences within blocks for two. How wide the interval is depends on how the run
+was to end (`sequential`). Only `Sound` trials can enter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from numpy.typing import ArrayLike
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.checks_design import BLOCKS_MIN
+from dbdyno.judge.pairs import Pairs
+from dbdyno.judge.sequential import FIXED, LEVEL, Interval, interval
 from dbdyno.measurement import Cell, Noun, value_of
 from dbdyno.metric import TABLE, Metric
+from dbdyno.plan import DesignPlan
 
-CONFIDENCE: Final = 0.95
+CONFIDENCE: Final = 1 - LEVEL
+LOG_MAX: Final = 700.0
+"""No interval's end lies beyond: a number must hold its exponential."""
 
 
 class SystemValue(Noun):
@@ -64,71 +67,62 @@ class Estimate(Noun):
     log_sd: float | None
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Mean, standard deviation and half width of the t interval, along the last axis of samples."""
-
-    mean: NDArray[np.float64]
-    sd: NDArray[np.float64]
-    half: NDArray[np.float64]
-
-
 def t_interval(samples: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """Student's interval of the mean: mean ± t(n−1)·s/√n over the last axis (method.md 1.b).
-
-    Works on many samples at once, so that the simulations test the very code that decides.
 
     Raises:
         ValueError: fewer than two numbers in a sample.
     """
-    values = np.asarray(samples, dtype=np.float64)
-    n = values.shape[-1]
-    if n < 2:
-        raise ValueError(f"an interval needs two numbers at least, found {n}")
-    sd = values.std(axis=-1, ddof=1)
-    quantile = float(stats.t.ppf((1 + confidence) / 2, n - 1))
-    return Interval(values.mean(axis=-1), sd, quantile * sd / math.sqrt(n))
+    return interval(samples, FIXED, 1 - confidence)
 
 
-def system_values(sound: Iterable[Sound], cells: Sequence[Cell]) -> list[SystemValue]:
+def system_values(
+    sound: Iterable[Sound], cells: Sequence[Cell], design: DesignPlan = FIXED
+) -> list[SystemValue]:
     """Every metric of every system in these cells, in the order of cells, systems, metrics."""
-    groups: dict[tuple[Cell, str], list[Sound]] = {}
-    for one in sound:
-        groups.setdefault((one.trial.cell, one.trial.system), []).append(one)
+    pairs = Pairs(sound)
     return [
-        _system_value(cell, system, trials, metric)
+        _system_value(pairs, cell, system, metric, design)
         for cell in cells
-        for (of_cell, system), trials in groups.items()
-        if of_cell == cell
+        for system in pairs.arms_of(cell)
         for metric in TABLE
     ]
 
 
 def estimates(
-    sound: Iterable[Sound], cells: Sequence[Cell], baseline: str, systems: Sequence[str]
+    sound: Iterable[Sound],
+    cells: Sequence[Cell],
+    baseline: str,
+    systems: Sequence[str],
+    design: DesignPlan = FIXED,
 ) -> list[Estimate]:
     """Every metric of each system against the baseline, in the order of cells, systems, metrics."""
-    by_place = {(one.trial.cell, one.trial.system, one.trial.block): one for one in sound}
-    made = []
-    for cell in cells:
-        arms = {
-            label: {
-                block: one for (c, s, block), one in by_place.items() if (c, s) == (cell, label)
-            }
-            for label in (baseline, *systems)
-        }
-        for system in systems:
-            for metric in TABLE:
-                logs = _log_ratios(arms[baseline], arms[system], metric)
-                made.append(estimate_of(logs, cell, metric, baseline, system))
-    return made
+    pairs = Pairs(sound)
+    return [
+        estimate_of(
+            list(pairs.log_ratios(cell, baseline, system, metric).values()),
+            cell,
+            metric,
+            baseline,
+            system,
+            design,
+        )
+        for cell in cells
+        for system in systems
+        for metric in TABLE
+    ]
 
 
 def estimate_of(
-    log_ratios: Sequence[float], cell: Cell, metric: Metric, baseline: str, system: str
+    log_ratios: Sequence[float],
+    cell: Cell,
+    metric: Metric,
+    baseline: str,
+    system: str,
+    design: DesignPlan = FIXED,
 ) -> Estimate:
     """The estimate that these blocks' ln(system / baseline) give."""
-    ratio, low, high, log_sd = _back(log_ratios)
+    ratio, low, high, log_sd = back(log_ratios, design)
     return Estimate(
         cell=cell,
         metric=metric.name,
@@ -142,48 +136,32 @@ def estimate_of(
     )
 
 
-def _system_value(cell: Cell, system: str, trials: list[Sound], metric: Metric) -> SystemValue:
-    logs = [log for one in trials if (log := _log_value(one, metric)) is not None]
-    _, low, high, _ = _back(logs)
-    return SystemValue(
-        cell=cell,
-        system=system,
-        metric=metric.name,
-        value=value_of([one.condensed for one in trials], metric),
-        low=low,
-        high=high,
-        blocks=len(logs),
-    )
-
-
-def _log_ratios(
-    baseline: Mapping[int, Sound], system: Mapping[int, Sound], metric: Metric
-) -> list[float]:
-    """ln(system / baseline) of every block in which both are sound and showed the metric."""
-    differences = []
-    for block in sorted(baseline.keys() & system.keys()):
-        below = _log_value(baseline[block], metric)
-        above = _log_value(system[block], metric)
-        if below is not None and above is not None:
-            differences.append(above - below)
-    return differences
-
-
-def _log_value(one: Sound, metric: Metric) -> float | None:
-    value = one.value(metric)
-    return math.log(value) if value is not None and value > 0 else None
-
-
-def _back(
-    logs: Sequence[float],
+def back(
+    logs: Sequence[float], design: DesignPlan = FIXED, level: float = LEVEL
 ) -> tuple[float | None, float | None, float | None, float | None]:
     """Typical value, low and high end, and standard deviation of the logs, as n allows."""
     if not logs:
         return None, None, None, None
     if len(logs) == 1:
         return math.exp(logs[0]), None, None, None
-    found = t_interval(logs)
+    found = interval(logs, design, level)
     mean, sd, half = float(found.mean), float(found.sd), float(found.half)
     if len(logs) < BLOCKS_MIN:
         return math.exp(mean), None, None, sd
-    return math.exp(mean), math.exp(mean - half), math.exp(mean + half), sd
+    return math.exp(mean), math.exp(mean - half), math.exp(min(mean + half, LOG_MAX)), sd
+
+
+def _system_value(
+    pairs: Pairs, cell: Cell, system: str, metric: Metric, design: DesignPlan
+) -> SystemValue:
+    logs = list(pairs.logs(cell, system, metric).values())
+    _, low, high, _ = back(logs, design)
+    return SystemValue(
+        cell=cell,
+        system=system,
+        metric=metric.name,
+        value=value_of([one.shown(metric) for one in pairs.arm(cell, system).values()], metric),
+        low=low,
+        high=high,
+        blocks=len(logs),
+    )

@@ -3,20 +3,24 @@
 Two systems that are started anew for each block differ by chance from start to start; how much is
 not known before the first run, so every answer is given for several sizes of that noise (method.md
 1.b and E10). Noise within a window is what a second of throughput scatters, averaged over the
-window. "Seen" is: in four of five comparisons the 95 % interval of the ratio leaves 1 outside.
+window. "Seen" is: in four of five comparisons the ratio's interval leaves 1 outside. A run that
+stops when decided is judged here by its last block; what it sees before comes on top.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, Literal
 
+import numpy as np
 from scipy import optimize, stats
 
 from dbdyno.judge.checks_design import BLOCKS_MIN
-from dbdyno.judge.estimate import CONFIDENCE
+from dbdyno.judge.sequential import LEVEL, quantile
 from dbdyno.judge.verdict import BLOCKS_MAX
+from dbdyno.plan import DesignPlan
 
+Stop = Literal["blocks", "decided"]
 POWER: Final = 0.8
 """Four of five."""
 NOISES: Final = (0.005, 0.01, 0.015, 0.03)
@@ -32,35 +36,75 @@ def log_sd(noise: float, window_s: float) -> float:
     return math.sqrt(2 * (noise**2 + SECOND_NOISE**2 / window_s))
 
 
-def power_of(difference: float, blocks: int, noise: float, window_s: float) -> float:
-    """How probably a ratio of 1 + difference is told from 1 by so many blocks."""
+def power_of(
+    difference: float,
+    blocks: int,
+    noise: float,
+    window_s: float,
+    stop: Stop = "blocks",
+    level: float = LEVEL,
+) -> float:
+    """How probably a ratio of 1 + difference is told from 1 by so many blocks, at most.
+
+    Args:
+        level: how often the interval may miss: 0.05, or a cell's share of it.
+    """
     if blocks < BLOCKS_MIN:
         return 0.0
-    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, blocks - 1)
     off = math.log1p(difference) * math.sqrt(blocks) / log_sd(noise, window_s)
-    return float(stats.nct.sf(quantile, blocks - 1, off))
+    return float(stats.nct.sf(_multiplier(blocks, stop, level), blocks - 1, off))
 
 
-def difference_seen(blocks: int, noise: float, window_s: float) -> float | None:
+def difference_seen(
+    blocks: int, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
+) -> float | None:
     """The least ratio difference that is seen, 0.02 = 2 %; None where blocks give no verdict."""
     if blocks < BLOCKS_MIN:
         return None
 
     def missing(log_difference: float) -> float:
-        return power_of(math.expm1(log_difference), blocks, noise, window_s) - POWER
+        difference = math.expm1(log_difference)
+        return power_of(difference, blocks, noise, window_s, stop, level) - POWER
 
     return math.expm1(float(optimize.brentq(missing, 1e-6, _LOG_MAX)))
 
 
-def blocks_to_see(difference: float, noise: float, window_s: float) -> int | None:
+def blocks_to_see(
+    difference: float, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
+) -> int | None:
     """The blocks in which a ratio difference is seen; None if a plan cannot have so many."""
     low, high = BLOCKS_MIN, BLOCKS_MAX
-    if power_of(difference, high, noise, window_s) < POWER:
+    if power_of(difference, high, noise, window_s, stop, level) < POWER:
         return None
     while low < high:
         middle = (low + high) // 2
-        if power_of(difference, middle, noise, window_s) >= POWER:
+        if power_of(difference, middle, noise, window_s, stop, level) >= POWER:
             high = middle
         else:
             low = middle + 1
     return low
+
+
+def tie_told(
+    margin: float,
+    blocks: int,
+    noise: float,
+    window_s: float,
+    stop: Stop = "blocks",
+    level: float = LEVEL,
+) -> float:
+    """How probably two systems that are the same are called equivalent within the margin.
+
+    The interval must lie within the margin, whatever spread the blocks show; so it is the mean over
+    that spread's distribution, at a thousand of its quantiles.
+    """
+    if blocks < BLOCKS_MIN:
+        return 0.0
+    quantiles = stats.chi2.ppf((np.arange(1000) + 0.5) / 1000, blocks - 1)
+    half = _multiplier(blocks, stop, level) * np.sqrt(quantiles / (blocks - 1))
+    room = math.log1p(margin) * math.sqrt(blocks) / log_sd(noise, window_s) - half
+    return float(np.mean(np.maximum(0.0, 2 * stats.norm.cdf(room) - 1)))
+
+
+def _multiplier(blocks: int, stop: Stop, level: float) -> float:
+    return quantile(blocks, DesignPlan(blocks=blocks, stop=stop), level)

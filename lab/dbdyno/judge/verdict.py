@@ -8,8 +8,9 @@ With the ratio's 95 % interval [L, U], turned so that above 1 is good, and the p
     mirror images                   worse
     anything else                   undecided, with the blocks that would probably decide
 
-One interval serves all rows, so the whole table errs in 5 % of cases at most. Fewer than three
-sound pairs give no word: void where void trials are missing from them, else "no verdict".
+One interval serves all rows, so the whole table errs in 5 % of cases at most; with several cells it
+is the one that holds together with theirs (`holm`). Fewer than three sound pairs give no word: void
+where void trials are missing from them, else "no verdict".
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-import numpy as np
-from scipy import stats
-
 from dbdyno.judge.checks_design import BLOCKS_FEW, BLOCKS_MIN
-from dbdyno.judge.estimate import CONFIDENCE, Estimate
+from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.holm import Adjusted
+from dbdyno.judge.sequential import FIXED, LEVEL, quantile
 from dbdyno.measurement import Cell, Noun
 from dbdyno.metric import BY_NAME, Better
-from dbdyno.words import Text
+from dbdyno.plan import DesignPlan
+from dbdyno.words import Text, say
 
 BLOCKS_MAX: Final = 1000
 """A plan has no more blocks; a need beyond that is none that can be met."""
@@ -49,8 +50,14 @@ class Verdict(Noun):
 
     Attributes:
         material: the whole interval lies beyond the margin.
+        estimate: the cell by itself, with its own 95 % interval.
+        low, high: ends of the interval that gave the word: the estimate's own, or a wider one that
+            holds together with those of the other cells; None below 3 blocks.
+        level: how often that interval alone would miss the truth.
+        cells: how many cells of this system hold together at 95 %.
         margin: ratio difference that matters, 0.02 = 2 %.
         blocks_needed: for UNDECIDED, blocks in all that would probably decide; None if over 1000.
+        seconds_needed: how long those that are missing take here; None where it is not known.
         reasons: what weakens or explains the word, one clause each.
     """
 
@@ -64,18 +71,38 @@ class Verdict(Noun):
     margin: float
     blocks_needed: int | None
     reasons: tuple[Text, ...]
+    low: float | None = None
+    high: float | None = None
+    level: float = LEVEL
+    cells: int = 1
+    seconds_needed: float | None = None
 
 
-def verdict_of(estimate: Estimate, margin: float, findings: Sequence[Finding] = ()) -> Verdict:
+def verdict_of(
+    estimate: Estimate,
+    margin: float,
+    findings: Sequence[Finding] = (),
+    *,
+    adjusted: Adjusted | None = None,
+    design: DesignPlan = FIXED,
+    block_s: float | None = None,
+) -> Verdict:
     """The verdict on an estimate.
 
     Args:
         findings: those that concern the cell and its two systems; a void one is about a trial that
             is missing from the estimate.
+        adjusted: the interval that holds together with those of other cells; the estimate's own
+            where there is none.
+        design: how the run ends, which decides how many blocks are needed.
+        block_s: how long a block of the whole plan takes here.
     """
-    lost = [finding for finding in findings if finding.level is Level.VOID]
-    word, material = _word(estimate, margin, bool(lost))
-    undecided = word is Word.UNDECIDED
+    lost = any(finding.level is Level.VOID for finding in findings)
+    shown = adjusted or _own(estimate)
+    word, material = _word(estimate.metric, shown, margin, lost)
+    level = shown.level if shown else LEVEL
+    needed = blocks_needed(estimate, margin, design, level) if word is Word.UNDECIDED else None
+    missing_s = None if needed is None or block_s is None else (needed - estimate.blocks) * block_s
     return Verdict(
         cell=estimate.cell,
         metric=estimate.metric,
@@ -85,8 +112,16 @@ def verdict_of(estimate: Estimate, margin: float, findings: Sequence[Finding] = 
         material=material,
         estimate=estimate,
         margin=margin,
-        blocks_needed=blocks_needed(estimate, margin) if undecided else None,
-        reasons=tuple(_reasons(estimate, word, material, margin, findings)),
+        blocks_needed=needed,
+        seconds_needed=missing_s,
+        reasons=(
+            *_reasons(estimate, word, material, margin, findings),
+            *_alone(estimate, word, material, margin, shown),
+        ),
+        low=shown.low if shown else None,
+        high=shown.high if shown else None,
+        level=level,
+        cells=shown.cells if shown else 1,
     )
 
 
@@ -105,11 +140,14 @@ def word_of(low: float, high: float, margin: float) -> tuple[Word, bool]:
     return Word.UNDECIDED, False
 
 
-def blocks_needed(estimate: Estimate, margin: float) -> int | None:
-    """Blocks in all that would decide if the next ones are like these: n ≈ (t·s/h)².
+def blocks_needed(
+    estimate: Estimate, margin: float, design: DesignPlan = FIXED, level: float = LEVEL
+) -> int | None:
+    """Blocks in all that would decide if the next ones are like these: n ≈ (c·s/h)².
 
     h is the half width that is enough: narrow enough to leave 1 outside, or to lie inside the
-    margin, whichever is easier. t depends on n, so the least n that satisfies it is looked up.
+    margin, whichever is easier. c depends on n, so the least n that satisfies it is looked up. A
+    run that stops when decided needs a longer horizon where its own is too short.
 
     Returns:
         At least one block more than there are; None without an interval or beyond 1000 blocks.
@@ -118,10 +156,13 @@ def blocks_needed(estimate: Estimate, margin: float) -> int | None:
         return None
     off = abs(math.log(estimate.ratio))
     enough = max(off, math.log1p(margin) - off)
-    n = np.arange(max(estimate.blocks + 1, BLOCKS_MIN), BLOCKS_MAX + 1)
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * estimate.log_sd / np.sqrt(n)
-    deciding = n[half < enough]
-    return int(deciding[0]) if deciding.size else None
+    scaled = estimate.log_sd / enough
+
+    def decides(n: int) -> bool:
+        return quantile(n, design, level) * scaled < math.sqrt(n)
+
+    later = range(max(estimate.blocks + 1, BLOCKS_MIN), BLOCKS_MAX + 1)
+    return next((n for n in later if decides(n)), None)
 
 
 def few_blocks(blocks: int) -> str:
@@ -129,12 +170,40 @@ def few_blocks(blocks: int) -> str:
     return f"few blocks: {blocks} ({BLOCKS_FEW} or more are good)"
 
 
-def _word(estimate: Estimate, margin: float, lost: bool) -> tuple[Word, bool]:
+def _own(estimate: Estimate) -> Adjusted | None:
+    """The estimate's interval by itself."""
     if estimate.low is None or estimate.high is None:
+        return None
+    return Adjusted(low=estimate.low, high=estimate.high, level=LEVEL, cells=1)
+
+
+def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tuple[Word, bool]:
+    if shown is None:
         return (Word.VOID if lost else Word.NO_VERDICT), False
-    if BY_NAME[estimate.metric].better is Better.HIGHER:
-        return word_of(estimate.low, estimate.high, margin)
-    return word_of(1 / estimate.high, 1 / estimate.low, margin)
+    if BY_NAME[metric].better is Better.HIGHER:
+        return word_of(shown.low, shown.high, margin)
+    return word_of(1 / shown.high, 1 / shown.low, margin)
+
+
+def _alone(
+    estimate: Estimate, word: Word, material: bool, margin: float, shown: Adjusted | None
+) -> list[str]:
+    """What the cell would be called if it were the only one, where that is another word."""
+    if shown is None or shown.cells == 1:
+        return []
+    alone = _word(estimate.metric, _own(estimate), margin, lost=False)
+    if alone == (word, material):
+        return []
+    beyond = say(" beyond the margin") if alone[1] else ""
+    return [
+        say(
+            "by itself its 95 % interval would say {word}{beyond}; among {cells} cells that could "
+            "be chance",
+            word=say(alone[0].value),
+            beyond=beyond,
+            cells=shown.cells,
+        )
+    ]
 
 
 def _reasons(

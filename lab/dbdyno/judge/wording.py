@@ -5,12 +5,14 @@ The one place for both, so that stdout, tables, charts and files agree on every 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from dbdyno.judge.checks_design import BLOCKS_FEW, BLOCKS_MIN
 from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.verdict import BLOCKS_MAX, Verdict, Word
 from dbdyno.metric import BY_NAME
+from dbdyno.words import listed, say
 
 THIN: Final = "\u202f"
 """Narrow no-break space between groups of three digits; no locale takes it for a point."""
@@ -23,17 +25,22 @@ def sentence(verdict: Verdict) -> str:
 
     >>> "B is worse than A: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)"
     """
-    system, baseline = verdict.system, verdict.baseline
     words = {
-        Word.BETTER: f"{system} is better than {baseline}",
-        Word.WORSE: f"{system} is worse than {baseline}",
-        Word.EQUIVALENT: f"{system} and {baseline} are equivalent within "
-        f"{verdict.margin * 100:g} %",
-        Word.UNDECIDED: f"{system} against {baseline} is undecided",
-        Word.VOID: f"{system} against {baseline} is void",
-        Word.NO_VERDICT: f"{system} against {baseline} has no verdict",
+        Word.BETTER: "{system} is better than {baseline}: {numbers}",
+        Word.WORSE: "{system} is worse than {baseline}: {numbers}",
+        Word.EQUIVALENT: "{system} and {baseline} are equivalent within {margin:g} %: {numbers}",
+        Word.UNDECIDED: "{system} against {baseline} is undecided: {numbers}; {needed}",
+        Word.VOID: "{system} against {baseline} is void: {numbers}",
+        Word.NO_VERDICT: "{system} against {baseline} has no verdict: {numbers}",
     }
-    return f"{words[verdict.word]}: {_numbers(verdict)}{_needed(verdict)}"
+    return say(
+        words[verdict.word],
+        system=verdict.system,
+        baseline=verdict.baseline,
+        margin=verdict.margin * 100,
+        numbers=listed(_numbers(verdict)),
+        needed=_needed(verdict),
+    )
 
 
 def change(ratio: float) -> str:
@@ -43,32 +50,66 @@ def change(ratio: float) -> str:
 
 def change_with_interval(estimate: Estimate) -> str | None:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; None without a ratio."""
-    if estimate.ratio is None:
+    return interval_text(estimate.ratio, estimate.low, estimate.high)
+
+
+def change_decided(verdict: Verdict) -> str | None:
+    """The ratio with the interval that gave the word, which may be wider than the cell's own."""
+    told = interval_text(verdict.estimate.ratio, verdict.low, verdict.high)
+    if told is None or verdict.cells == 1:
+        return told
+    return say("{change} adjusted for {cells} cells", change=told, cells=verdict.cells)
+
+
+def interval_text(ratio: float | None, low: float | None, high: float | None) -> str | None:
+    """A ratio and the ends of its interval as the changes they mean."""
+    if ratio is None:
         return None
-    if estimate.low is None or estimate.high is None:
-        return change(estimate.ratio)
-    return f"{change(estimate.ratio)} [{_bare(estimate.low)}, {_bare(estimate.high)}]"
+    if low is None or high is None:
+        return change(ratio)
+    return f"{change(ratio)} [{_bare(low)}, {_bare(high)}]"
 
 
-def _numbers(verdict: Verdict) -> str:
-    estimate, parts = verdict.estimate, []
-    told = change_with_interval(estimate)
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: `45 s`, `3 min 05 s`, `2 h 10 min`."""
+    whole = max(0, round(seconds))
+    minutes, rest = divmod(whole, 60)
+    hours, minutes_of_hour = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes_of_hour:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def _numbers(verdict: Verdict) -> Iterator[str]:
+    estimate = verdict.estimate
+    told = change_decided(verdict)
     if told is not None and verdict.word is not Word.VOID:
-        parts.append(f"{BY_NAME[verdict.metric].label} {told}")
+        yield say("{metric} {change}", metric=BY_NAME[verdict.metric].label, change=told)
     if estimate.blocks < BLOCKS_MIN:
-        parts.extend(verdict.reasons)
+        yield from verdict.reasons
+    elif estimate.blocks < BLOCKS_FEW:
+        yield say("{blocks} blocks (few)", blocks=estimate.blocks)
     else:
-        few = " (few)" if estimate.blocks < BLOCKS_FEW else ""
-        parts.append(f"{estimate.blocks} blocks{few}")
-    return ", ".join(parts)
+        yield say("{blocks} blocks", blocks=estimate.blocks)
 
 
 def _needed(verdict: Verdict) -> str:
-    if verdict.word is not Word.UNDECIDED:
-        return ""
+    """How many blocks would decide, and how long those that are missing take."""
     needed = verdict.blocks_needed
-    blocks = f"more than {BLOCKS_MAX:,}" if needed is None else f"about {needed:,}"
-    return f"; to decide would take {blocks} blocks".replace(",", THIN)
+    if needed is None:
+        return say("to decide would take more than {most} blocks", most=_parted(BLOCKS_MAX))
+    if verdict.seconds_needed is None:
+        return say("to decide would take about {blocks} blocks", blocks=_parted(needed))
+    return say(
+        "to decide would take about {blocks} blocks, {more} more in about {time}",
+        blocks=_parted(needed),
+        more=_parted(needed - verdict.estimate.blocks),
+        time=duration(verdict.seconds_needed),
+    )
+
+
+def _parted(count: int) -> str:
+    return f"{count:,}".replace(",", THIN)
 
 
 def _bare(ratio: float) -> str:

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.judge import Judgement, Level, Verdict, Word, sentence
+from dbdyno.judge.wording import change_decided
 from dbdyno.metric import BY_NAME
 from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import change, change_with_interval, count, share
+from dbdyno.report.numbers import change, count, share
 from dbdyno.report.trials import Attempt, State
+from dbdyno.words import say
 
 NAMED_MAX: Final = 4
 """More cells of one word are counted, not named."""
@@ -56,15 +58,21 @@ def meaning(verdict: Verdict) -> str:
 
 
 def _range(verdict: Verdict) -> str:
-    estimate, label = verdict.estimate, BY_NAME[verdict.metric].label
-    return (
-        f"With 95 % confidence, {label} of {verdict.system} differs from that of "
-        f"{verdict.baseline} by {change(estimate.low)} to {change(estimate.high)}."
+    cells = verdict.cells
+    return say(
+        "With 95 % confidence{together}, {metric} of {system} differs from that of {baseline} by "
+        "{low} to {high}.",
+        together=say(" in all {cells} cells together", cells=cells) if cells > 1 else "",
+        metric=BY_NAME[verdict.metric].label,
+        system=verdict.system,
+        baseline=verdict.baseline,
+        low=change(verdict.low),
+        high=change(verdict.high),
     )
 
 
 def _is_real(verdict: Verdict) -> bool:
-    low, high = verdict.estimate.low, verdict.estimate.high
+    low, high = verdict.low, verdict.high
     return low is not None and high is not None and not low <= 1 <= high
 
 
@@ -119,8 +127,7 @@ def _of_word(verdicts: Sequence[Verdict]) -> str:
     decided = word in (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
     if len(verdicts) <= NAMED_MAX:
         told = "; ".join(
-            verdict.cell.title
-            + (f": {metric} {change_with_interval(verdict.estimate)}" if decided else "")
+            verdict.cell.title + (f": {metric} {change_decided(verdict)}" if decided else "")
             for verdict in verdicts
         )
     elif decided:

@@ -44,9 +44,8 @@ def document(
 
 
 def of_judgement(judgement: Judgement) -> dict[str, Any]:
-    """Verdicts, estimates, values and findings under their names."""
-    dumped = judgement.model_dump(mode="json")
-    return {name: dumped[name] for name in ("verdicts", "estimates", "values", "findings")}
+    """Everything that was judged, under its names."""
+    return judgement.model_dump(mode="json")
 
 
 def text(value: Mapping[str, Any]) -> str:

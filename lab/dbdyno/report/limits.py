@@ -16,6 +16,7 @@ from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.numbers import count, mebibytes, number
 from dbdyno.report.trials import State, attempts, cells_of
+from dbdyno.words import say
 
 BYTES_PER_ROW: Final = 250
 """A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes (method.md 1.h)."""
@@ -25,7 +26,7 @@ def limits(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Iterator[str]:
     """The limits that hold for this run, the gravest first."""
-    yield from _of_record(measurements, judgement, run)
+    yield from _of_record(plan, measurements, judgement, run)
     yield from _of_design(plan, measurements)
     yield from _of_place(plan, measurements)
     yield (
@@ -39,13 +40,13 @@ def limits(
 
 
 def _of_record(
-    measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
+    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Iterator[str]:
     made = attempts(measurements, judgement)
     if not run.complete:
         yield (
             f"The run is incomplete ({count(len(made), 'attempt')}, {run.trials_planned} trials "
-            "planned). Stopping when the numbers please makes intervals too narrow."
+            f"planned).{_cost_of_stopping(plan)}"
         )
     tried = {attempt.measurement.trial.key for attempt in made}
     sound = {a.measurement.trial.key for a in made if a.state is State.SOUND}
@@ -58,8 +59,21 @@ def _of_record(
         yield "Some trials that count are doubtful; see Findings."
 
 
+def _cost_of_stopping(plan: Plan) -> str:
+    """Intervals of a run until decided allow for any end."""
+    narrow = " Stopping when the numbers please makes intervals too narrow."
+    return narrow if plan.design.stop == "blocks" else ""
+
+
+def _blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
+    """The plan's blocks, or those that a run until decided took."""
+    if plan.design.stop == "blocks" or not measurements:
+        return plan.design.blocks
+    return len({measurement.trial.block for measurement in measurements})
+
+
 def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[str]:
-    blocks = plan.design.blocks
+    blocks = _blocks_run(plan, measurements)
     if blocks < BLOCKS_FEW:
         yield (
             f"{count(blocks, 'block')} only: intervals are wide, "
@@ -73,9 +87,11 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[str]
     cells = len(cells_of(plan, measurements))
     comparisons = cells * (len(plan.systems) - 1)
     if comparisons > 1:
-        yield (
-            f"Each of the {comparisons} verdicts holds at 95 % by itself and is not corrected for "
-            "the others: among twenty true ties about one gets a winner."
+        yield say(
+            "The verdicts on a system's {cells} cells hold together at 95 % (Holm); those on "
+            "another system, and all intervals but those of verdicts and of selected cells, do not "
+            "allow for one another.",
+            cells=cells,
         )
     if plan.procedure.restart == "block" and cells > 1:
         yield (

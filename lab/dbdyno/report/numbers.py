@@ -8,9 +8,11 @@ change it means (0.769 → −23.1 %), by the judge's own `wording`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from dbdyno.judge import Estimate, SystemValue, wording
+from dbdyno.judge.typical import Typical
 from dbdyno.judge.wording import THIN
 from dbdyno.metric import Metric
 
@@ -41,11 +43,14 @@ def count(value: int, what: str) -> str:
 
 def metric_value(value: SystemValue | None, metric: Metric) -> str:
     """A table's cell for one system: a number, "not enough requests", or a dash if unseen."""
+    return NONE if value is None else measured_value(value.value, metric)
+
+
+def measured_value(value: float | None, metric: Metric) -> str:
+    """One measurement's value, or as `metric_value` says why there is none."""
     if value is None:
-        return NONE
-    if value.value is None:
         return TOO_FEW if metric.quantile is not None else NONE
-    return number(value.value, metric.decimals)
+    return number(value, metric.decimals)
 
 
 def change(ratio: float | None) -> str:
@@ -56,6 +61,36 @@ def change(ratio: float | None) -> str:
 def change_with_interval(estimate: Estimate | None) -> str:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; a dash without a ratio."""
     return (estimate and wording.change_with_interval(estimate)) or NONE
+
+
+def ratio_with_interval(ratio: Typical) -> str:
+    """A ratio of blocks as the change it means, with its interval: "−23.1 % [−25.0, −21.2]"."""
+    return wording.interval_text(ratio.value, ratio.low, ratio.high) or NONE
+
+
+def typical_value(found: Typical | None, decimals_max: int = 2) -> str:
+    """A typical value with its interval: "63.2 [60.1, 66.5]"; a dash for none."""
+    if found is None:
+        return NONE
+    return _with_ends(found, lambda value: number(value, decimals_max))
+
+
+def coefficient(found: Typical | None) -> str:
+    """As `typical_value`, with three significant digits however small: "0.00042 [0.0004, …]"."""
+    if found is None:
+        return NONE
+    return _with_ends(found, lambda value: f"{value:.3g}".replace("-", "−"))
+
+
+def percentage(value: float | None) -> str:
+    """A share to three significant digits: 0.0312 → "3.12 %"; a dash for none."""
+    return NONE if value is None else f"{value * 100:.3g} %".replace("-", "−")
+
+
+def _with_ends(found: Typical, told: Callable[[float], str]) -> str:
+    if found.low is None or found.high is None:
+        return told(found.value)
+    return f"{told(found.value)} [{told(found.low)}, {told(found.high)}]"
 
 
 def seconds(value: float) -> str:

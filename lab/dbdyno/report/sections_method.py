@@ -13,9 +13,10 @@ from dbdyno.plan_settings import OptionValue, axes
 from dbdyno.report import procedure, replicas
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.limits import limits
-from dbdyno.report.numbers import NONE, count, number, seconds, share
+from dbdyno.report.numbers import NONE, count, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table
 from dbdyno.report.trials import Attempt, systems_of
+from dbdyno.words import say
 
 SYSBENCH_DEFAULT = "special"
 P95 = BY_NAME["latency_ms_p95"]
@@ -72,9 +73,22 @@ def _asked(plan: Plan) -> list[str]:
         f"{count(design.blocks, 'block')}{_fitted(plan)}: in each, every system runs next to the "
         f"others in time, in an order drawn from seed {plan.seed}; one seed gives every system of "
         "a block the same requests.",
+        *_until_decided(plan),
         *_varied(plan),
         f"A freshly started server {data}{anew}.",
         f"Margin: a difference of {share(design.margin)} in {PRIMARY.label} is what matters.",
+    ]
+
+
+def _until_decided(plan: Plan) -> list[str]:
+    if plan.design.stop == "blocks":
+        return []
+    return [
+        say(
+            "The run was to end when every cell is decided, after {most} blocks at most: each "
+            "interval is a repeated one, wide enough to hold with those of all other looks.",
+            most=plan.design.blocks,
+        )
     ]
 
 
@@ -126,6 +140,10 @@ def _always() -> list[str]:
     ]
 
 
+def _p95(measurement: Measurement) -> str:
+    return measured_value(measurement.value(P95), P95) if measurement.events else NONE
+
+
 def trial_order(attempts: Sequence[Attempt]) -> Section:
     """Every attempt in the order in which the design placed it."""
     rows = tuple(
@@ -136,7 +154,7 @@ def trial_order(attempts: Sequence[Attempt]) -> Section:
             attempt.cell.title,
             attempt.measurement.started_at[:19].replace("T", " "),
             number(attempt.measurement.value(PRIMARY)),
-            number(attempt.measurement.value(P95)),
+            _p95(attempt.measurement),
             f"{attempt.state.value}: {attempt.why}" if attempt.why else attempt.state.value,
         )
         for attempt in attempts

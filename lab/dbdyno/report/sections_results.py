@@ -10,7 +10,7 @@ from dbdyno.measurement import Cell, Measurement
 from dbdyno.metric import PRIMARY, TABLE, Metric
 from dbdyno.plan import Plan
 from dbdyno.report.conclusion import meaning
-from dbdyno.report.numbers import NONE, change_with_interval, count, metric_value, number
+from dbdyno.report.numbers import NONE, TOO_FEW, change_with_interval, count, metric_value, number
 from dbdyno.report.parts import Column, Entries, Entry, Paragraph, Part, Section, Table
 from dbdyno.report.trials import Attempt, cells_of, sound, systems_of
 
@@ -51,8 +51,8 @@ def numbers(plan: Plan, measurements: Sequence[Measurement], judgement: Judgemen
     if len(systems) > 1:
         explained += (
             f"; a change is against {systems[0]}, the geometric mean of the ratios within blocks, "
-            f"with its 95 % interval in brackets, and {NONE} where no block by itself has enough "
-            "requests; it need not be the quotient of the two values, since each block weighs alike"
+            f"with its 95 % interval in brackets, and “{TOO_FEW}” where no block by itself has "
+            "them; it need not be the quotient of the two values, since each block weighs alike"
         )
     return Section("Numbers", (Paragraph(f"{explained}."), *tables))
 
@@ -79,7 +79,11 @@ def _change(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> st
     estimate = judgement.estimate(cell, system, metric.name)
     text = change_with_interval(estimate)
     primary = judgement.estimate(cell, system, PRIMARY.name)
-    if estimate is None or primary is None or estimate.blocks in (0, primary.blocks):
+    if estimate is None or primary is None:
+        return text
+    if estimate.blocks == 0:
+        return TOO_FEW if metric.quantile is not None and primary.blocks else text
+    if estimate.blocks == primary.blocks:
         return text
     return f"{text} ({count(estimate.blocks, 'block')})"
 

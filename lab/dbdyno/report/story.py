@@ -16,10 +16,14 @@ from dbdyno.report import (
     charts,
     sections_costs,
     sections_flushes,
+    sections_grid,
     sections_method,
+    sections_outliers,
     sections_published,
     sections_results,
+    sections_scalability,
     sections_settings,
+    sections_stability,
 )
 from dbdyno.report.conclusion import conclusion
 from dbdyno.report.facts import RunFacts
@@ -34,8 +38,12 @@ def tell(
     made = attempts(measurements, judgement)
     sections = (
         sections_results.verdicts(judgement),
+        sections_grid.grid(judgement),
         sections_results.numbers(plan, measurements, judgement),
         _charts(plan, measurements, judgement),
+        sections_scalability.scalability(judgement),
+        sections_stability.stability(judgement),
+        sections_outliers.outliers(judgement),
         sections_results.server_cpu(plan, made),
         sections_costs.costs(plan, made),
         sections_flushes.flushes(plan, made),

@@ -1,0 +1,87 @@
+"""Noise as databases make it, with the truth known: what the statistics are tried on.
+
+A trial's log rate is the sum of three parts: what its block did to both systems (a machine that
+drifts), what its server's start did (placements, caches, luck), and seconds that resemble the one
+before (an AR(1) process). Where a start now and then goes badly, the mean differs from the typical
+start; the truth that comes with the numbers is the mean's. Sizes are those of method.md: 1.5 % from
+start to start, 3 % from second to second, correlation 0.6.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+Numbers = NDArray[np.float64]
+
+RESTART_SD: Final = 0.015
+SECOND_SD: Final = 0.03
+CORRELATION: Final = 0.6
+BLOCK_SD: Final = 0.02
+KINDS: Final = ("normal", "drift", "bimodal", "t3", "slow10", "slowB", "unequal")
+"""Seven kinds of starts: even; in blocks that drift; of two modes; with heavy tails; one in ten 5 %
+slow, on both systems or only on the second; three times as uneven on the second."""
+
+
+def seconds(
+    random: np.random.Generator, shape: tuple[int, ...], correlation: float = CORRELATION
+) -> Numbers:
+    """Log rates of seconds along the last axis, stationary around 0 with `SECOND_SD`."""
+    steps = random.normal(0, SECOND_SD * math.sqrt(1 - correlation**2), shape)
+    steps[..., 0] = random.normal(0, SECOND_SD, shape[:-1])
+    made: Numbers = lfilter([1.0], [1.0, -correlation], steps, axis=-1)
+    return made
+
+
+def restarts(random: np.random.Generator, shape: tuple[int, ...], kind: str, arm: int) -> Numbers:
+    """What each start does to the log rate of system 0 (baseline) or 1; see `mean_of_restarts`."""
+    z = random.standard_normal(shape)
+    if kind == "unequal":
+        return np.asarray((0.0067, 0.0201)[arm] * z)
+    if kind == "bimodal":
+        return np.asarray(0.0145 * random.choice((-1.0, 1.0), shape) + 0.004 * z)
+    if kind == "t3":
+        return np.asarray(RESTART_SD / math.sqrt(3) * random.standard_t(3, shape))
+    if kind == "slow10" or (kind == "slowB" and arm == 1):
+        return np.asarray(0.009 * z - 0.05 * (random.random(shape) < 0.1))
+    return np.asarray((0.009 if kind == "slowB" else RESTART_SD) * z)
+
+
+def mean_of_restarts(kind: str, arm: int) -> float:
+    """The mean of `restarts`."""
+    return -0.005 if kind == "slow10" or (kind == "slowB" and arm == 1) else 0.0
+
+
+def levels(
+    random: np.random.Generator, experiments: int, blocks: int, kind: str, log_ratio: float
+) -> tuple[Numbers, float]:
+    """Log rates of (experiment, block, system) without their seconds, and the true log ratio."""
+    arms = [restarts(random, (experiments, blocks), kind, arm) for arm in (0, 1)]
+    both = np.stack([arms[0], arms[1] + log_ratio], axis=-1)
+    if kind == "drift":
+        both += random.normal(0, BLOCK_SD, (experiments, blocks, 1))
+    return both, log_ratio + mean_of_restarts(kind, 1) - mean_of_restarts(kind, 0)
+
+
+def log_ratios(
+    random: np.random.Generator,
+    experiments: int,
+    blocks: int,
+    kind: str,
+    log_ratio: float = 0.0,
+    *,
+    window_s: int = 60,
+    correlation: float = CORRELATION,
+) -> tuple[Numbers, float]:
+    """ln(system / baseline) of (experiment, block), as trials of `window_s` give it, and the truth.
+
+    A trial's number is the logarithm of its mean rate, as the judge takes it.
+    """
+    level, truth = levels(random, experiments, blocks, kind, log_ratio)
+    within = seconds(random, (experiments, blocks, 2, window_s), correlation)
+    rates = np.log(np.exp(level[..., None] + within).mean(axis=-1))
+    return rates[..., 1] - rates[..., 0], truth

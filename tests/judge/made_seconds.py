@@ -1,0 +1,53 @@
+"""Series of rates with known noise, and trials whose seconds have stalls and dips put in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from tests import making
+from tests.making import A
+
+from dbdyno.measurement import Measurement
+
+
+def alike(
+    random: np.random.Generator, seconds: int, rho: float = 0.6, scatter: float = 0.03
+) -> NDArray[np.float64]:
+    """An AR(1) series around 1000 events a second."""
+    off = np.empty(seconds)
+    off[0] = random.standard_normal() * scatter
+    for second in range(1, seconds):
+        fresh = random.standard_normal() * scatter * np.sqrt(1 - rho**2)
+        off[second] = rho * off[second - 1] + fresh
+    return 1000 * (1 + off)
+
+
+def trial(
+    rates: tuple[float, ...],
+    system: str = A,
+    block: int = 0,
+    silences_s: Mapping[int, float] | None = None,
+    **same: object,
+) -> Measurement:
+    """A trial of these seconds.
+
+    Args:
+        silences_s: longest silence that ended in a measured second, by its place; 1 ms elsewhere.
+    """
+    made = making.measurement(
+        system,
+        block,
+        rates=rates,
+        window_s=len(rates),
+        histograms=False,
+        **same,  # type: ignore[arg-type]
+    )
+    first = len(made.intervals) - len(rates)
+    silent = {first + place: seconds for place, seconds in (silences_s or {}).items()}
+    intervals = tuple(
+        interval.model_copy(update={"silence_ns_max": int(silent.get(place, 0.001) * 1e9)})
+        for place, interval in enumerate(made.intervals)
+    )
+    return making.changed(made, intervals=intervals)

@@ -1,0 +1,93 @@
+"""Every claim of the method in a small form: the judge on experiments with known truth.
+
+Chance comes from fixed seeds. The full form, `python -m bench.method_validation`, prints the
+table of docs/method.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from bench.claims import Claim, Seen, share_of
+from bench.method_validation import CLAIMS
+from bench.noise import KINDS, levels, log_ratios, restarts, seconds
+from numpy.typing import ArrayLike
+
+from bench import claims_verdict
+from dbdyno.judge.estimate import Interval
+from source import ROOT
+
+SHARE = 0.05
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.words)
+def test_the_claim_holds(claim: Claim) -> None:
+    seen = claim.seen(SHARE)
+    assert claim.holds(seen), f"{seen} is not {claim.target}"
+
+
+def test_the_page_has_a_row_for_each_claim_and_no_other() -> None:
+    page = (ROOT / "docs" / "method.md").read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")][2:]
+    shown = [(row[0].removeprefix("| "), row[2]) for row in rows]
+    assert shown == [(claim.words, claim.target) for claim in CLAIMS]
+    assert all(row[4].startswith(("kept", "**missed**")) for row in rows)
+
+
+def widened(factor: float) -> Callable[[ArrayLike], Interval]:
+    right = claims_verdict.t_interval
+
+    def interval(samples: ArrayLike) -> Interval:
+        found = right(samples)
+        return Interval(found.mean, found.sd, factor * found.half)
+
+    return interval
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.4])
+def test_an_interval_that_is_too_narrow_or_too_wide_is_caught(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims_verdict, "t_interval", widened(factor))
+    coverage = [claim for claim in CLAIMS if claim.words.startswith("95 % interval of 5 blocks")]
+    assert len(coverage) == len(KINDS)
+    assert not any(claim.holds(claim.seen(4 * SHARE)) for claim in coverage)
+
+
+def test_seconds_instead_of_blocks_would_be_wrong_about_ties() -> None:
+    # why the block is the unit: two runs of 60 s each, taken as 60 pairs, name a winner in a tie
+    random = np.random.default_rng(7)
+    both = restarts(random, (2000, 2), "normal", 0)[..., None] + seconds(random, (2000, 2, 60))
+    found = claims_verdict.t_interval(both[:, 1] - both[:, 0])
+    assert (np.abs(found.mean) > found.half).mean() > 0.4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_noise_has_the_truth_that_it_tells(kind: str) -> None:
+    random = np.random.default_rng(11)
+    made, truth = levels(random, 50_000, 4, kind, 0.03)
+    off = (made[..., 1] - made[..., 0]).mean() - truth
+    assert abs(off) < 4 * 0.03 / math.sqrt(200_000)
+    ratios, same = log_ratios(random, 2000, 4, kind, 0.03)
+    assert same == truth
+    assert 0.008 < ratios.std() < 0.04
+
+
+def test_seconds_resemble_the_one_before() -> None:
+    made = seconds(np.random.default_rng(12), (4000, 60), 0.6)
+    assert made.std() == pytest.approx(0.03, rel=0.02)
+    assert np.corrcoef(made[:, 3], made[:, 4])[0, 1] == pytest.approx(0.6, abs=0.05)
+    assert made[:, 0].std() == pytest.approx(0.03, rel=0.05)
+
+
+def test_a_claim_allows_for_chance_and_no_more() -> None:
+    claim = Claim("x", 0.94, 0.97, 1000, lambda count: share_of([True] * count))
+    assert claim.holds(Seen(0.935, 0.0026, 1000))
+    assert not claim.holds(Seen(0.935, 0.0024, 1000))
+    assert not claim.holds(Seen(0.98, 0.001, 1000))
+    assert claim.seen(0.0).count == 20
+    assert share_of([True, True, True, False]).error == pytest.approx(math.sqrt(0.75 * 0.25 / 4))
+    assert share_of([True] * 100).error > 0

@@ -1,0 +1,75 @@
+"""Evenness as a reader sees it: what each system did, then the differences."""
+
+from __future__ import annotations
+
+from tests import making
+from tests.judge.made_seconds import trial
+from tests.making import A, B
+from tests.report.made_run import Run
+
+from dbdyno.judge import Judgement, judge
+from dbdyno.report import sections_stability
+from dbdyno.report.parts import Items, Paragraph, Table
+
+EVEN = (1000.0, 1010.0, 990.0, 1000.0, 1010.0, 990.0) * 4
+ROUGH = (1000.0, 1030.0, 970.0, 1000.0, 1030.0, 970.0) * 4
+
+
+def tables(b_rates, b_silences=None, blocks=6):
+    made = []
+    for block in range(blocks):
+        place = {"position": 0, "sequence": 2 * block}
+        made.append(trial(EVEN, A, block, **place))
+        place = {"position": 1, "sequence": 2 * block + 1}
+        made.append(trial(b_rates, B, block, b_silences, **place))
+    judged = judge(made, making.plan(blocks=blocks, window_s=len(EVEN)))
+    explained, own, compared, differences = sections_stability.stability(judged).parts
+    assert isinstance(explained, Items)
+    assert isinstance(compared, Paragraph)
+    assert isinstance(own, Table)
+    assert isinstance(differences, Table)
+    return own, differences
+
+
+def test_stalls_and_dips_are_counted_and_compared() -> None:
+    dipped = (*EVEN[:9], 500.0, 400.0, *EVEN[11:])
+    own, differences = tables(dipped, {9: 0.25, 10: 0.6})
+    by_system = {row[1]: row for row in own.rows}
+    assert by_system[A][2:8] == ("6", "0.834 %", "0 %", "0", "0", "—")
+    assert by_system[B][5] == "6, 12.0 s in all"
+    assert by_system[B][6] == "12, longest 0.600 s, 5.10 s in all"
+    assert by_system[B][7] == "3.0"
+    (row,) = differences.rows
+    assert row[:3] == ("oltp_read_write, 8 threads", B, A)
+    assert row[-2:] == ("12 against 0 (p = 0.031)", "6 against 0 (p = 0.031)")
+
+
+def test_jitter_is_compared_by_its_ratio() -> None:
+    own, differences = tables(ROUGH)
+    assert {row[1]: row[3] for row in own.rows} == {A: "0.834 %", B: "2.5 %"}
+    assert differences.rows[0][3] == "+200.0 % [+200.0, +200.0]"
+    assert differences.rows[0][4:] == ("not enough requests", "0 against 0", "0 against 0")
+
+
+def test_a_rhythm_is_named_with_how_many_runs_had_it() -> None:
+    own, _ = tables(ROUGH)
+    assert {row[1]: row[-1] for row in own.rows} == {
+        A: "3.0 in 6 of 6 runs",
+        B: "3.0 in 6 of 6 runs",
+    }
+
+
+def test_a_dip_that_lasts_to_the_end_has_no_recovery() -> None:
+    own, _ = tables((*EVEN[:-2], 500.0, 500.0))
+    assert own.rows[1][7] == "not within the window"
+
+
+def test_where_nobody_listened_there_is_a_dash(made: Run) -> None:
+    own = sections_stability.stability(made.judgement).parts[1]
+    assert isinstance(own, Table)
+    assert {row[6] for row in own.rows} == {"—"}
+
+
+def test_nothing_measured_is_no_section() -> None:
+    nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
+    assert sections_stability.stability(nothing).parts == ()

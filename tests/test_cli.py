@@ -16,7 +16,7 @@ from dbdyno.errors import GateError, ServerError
 from dbdyno.store import Store
 from source import ROOT
 
-COMMANDS = ["compare", "run", "report", "export", "workloads", "servers", "sysbench"]
+COMMANDS = ["compare", "run", "report", "export", "serve", "workloads", "servers", "sysbench"]
 
 
 def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:

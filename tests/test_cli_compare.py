@@ -17,6 +17,7 @@ GOOD = CompareOptions(
     threads="1, 8",
     blocks="3",
     stop="blocks",
+    controls=True,
     tables="4",
     table_size="50000",
     warmup="3",

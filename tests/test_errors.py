@@ -16,6 +16,7 @@ STATUS = {
     "LoadError": 1,
     "CellError": 1,
     "StoreError": 1,
+    "BundleError": 1,
     "Interrupted": 1,
     "GateError": 3,
 }

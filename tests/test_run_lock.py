@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from dbdyno.errors import StoreError
-from dbdyno.run_lock import locked
+from dbdyno.run_lock import is_held, locked
 
 HOLDER = """
 import sys, time
@@ -56,3 +56,12 @@ def test_a_lock_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be opened"):
         take(tmp_path / "file" / "l")
+
+
+def test_asking_whether_a_lock_is_held_does_not_take_it(tmp_path):
+    path = tmp_path / "locks" / "r.lock"
+    assert not is_held(path)
+    with locked(path, "run r"):
+        assert is_held(path)
+    assert not is_held(path)
+    assert take(path)

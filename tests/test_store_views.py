@@ -82,3 +82,14 @@ def test_an_older_dbdynos_views_are_made_anew_and_its_own_are_left_alone(store: 
         make_views(other)
         assert len(other.execute("SELECT * FROM watch_seconds").fetchall()) == 24
         assert other.execute("SELECT two FROM mine").fetchall() == [(2,)]
+
+
+def test_controls_can_be_left_out(tmp_path: Path) -> None:
+    plan = making.plan(controls=True)
+    with Store.open(tmp_path) as store:
+        run = store.create_run(plan, "dbdyno compare a b", {}, 20)
+        for trial in trials_of(plan, run.run_id):
+            store.append(making.measurement().model_copy(update={"trial": trial}))
+        with closing(sqlite3.connect(store.path)) as other:
+            rows = other.execute("SELECT control, count(*) FROM watch_seconds GROUP BY control")
+            assert rows.fetchall() == [("", 120), ("planted", 60), ("same", 60)]

@@ -18,8 +18,11 @@ from source import LAB, ROOT, named
 # the arrows: every row names only rows below it. Same table as in ARCHITECTURE.md.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "bench export report sysbench servers judge store plan_file plan measurement metric "
-    "errors _engine",
+    "cli": "api bench serve evidence export report sysbench servers judge store plan_file plan "
+    "measurement metric errors _engine",
+    "api": "evidence export report judge plan measurement errors",
+    "serve": "evidence report judge store plan measurement metric words errors",
+    "evidence": "report store plan measurement words errors _engine",
     "bench": "servers store plan measurement metric steady errors _engine",
     "export": "report cost measurement metric errors",
     "report": "judge cost plan measurement metric words errors _engine",
@@ -39,15 +42,21 @@ ARROWS: dict[str, str] = {
 }
 # Files at the top of lab/dbdyno that belong to a room of another name.
 FILES_OF_ROOMS = {
+    "cli_bundle": "cli",
     "cli_compare": "cli",
     "cli_durability": "cli",
     "cli_export": "cli",
     "cli_flow": "cli",
+    "cli_gate": "cli",
+    "cli_history": "cli",
     "cli_options": "cli",
     "cli_plan": "cli",
     "cli_plan_words": "cli",
     "measurement_evidence": "measurement",
+    "measurement_control": "measurement",
+    "cli_serve": "cli",
     "measurement_parts": "measurement",
+    "plan_controls": "plan",
     "plan_parts": "plan",
     "cli_servers": "cli",
     "plan_settings": "plan",
@@ -60,8 +69,11 @@ FILES_OF_ROOMS = {
     "plan_file_yaml": "plan_file",
     "measurement_watch": "measurement",
     "progress": "cli",
+    "progress_feed": "cli",
     "progress_log": "cli",
     "store_file": "store",
+    "store_find": "store",
+    "store_ledger": "store",
     "store_schema": "store",
     "store_views": "store",
     "run_lock": "store",

@@ -1,3 +1,24 @@
-"""dbdyno: put a database on the dyno. Real servers, real load, an honest verdict."""
+"""dbdyno: put a database on the dyno. Real servers, real load, an honest verdict.
 
+    import dbdyno
+    run = dbdyno.load("latest")
+
+The names below are looked up when they are first used: the command line, and sysbench's persona
+above all, must not wait for what only a notebook needs.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dbdyno.api import Run, load
+
+__all__ = ["Run", "__version__", "load"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    if name not in ("Run", "load"):
+        raise AttributeError(f"module 'dbdyno' has no attribute {name!r}")
+    from dbdyno import api  # noqa: PLC0415 - see above
+
+    return getattr(api, name)

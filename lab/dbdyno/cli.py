@@ -15,12 +15,16 @@ from dbdyno import (
     __version__,
     _engine,
     bench,
+    cli_bundle,
     cli_compare,
     cli_durability,
     cli_export,
     cli_flow,
+    cli_gate,
+    cli_history,
     cli_plan,
     cli_plan_words,
+    cli_serve,
     cli_servers,
 )
 from dbdyno import cli_options as options
@@ -57,6 +61,7 @@ def compare(
     threads: options.Threads = options.THREADS,
     blocks: options.Blocks = None,
     stop: options.Stop = "blocks",
+    controls: options.Controls = True,
     tables: options.Tables = options.TABLES,
     table_size: options.TableSize = options.TABLE_SIZE,
     warmup: options.Warmup = options.WARMUP,
@@ -82,6 +87,7 @@ def compare(
         threads=threads,
         blocks=blocks,
         stop=stop,
+        controls=controls,
         tables=tables,
         table_size=table_size,
         warmup=warmup,
@@ -136,15 +142,20 @@ def run(
 
 @app.command()
 def report(
-    run_id: options.Run,
+    run_id: options.RunOrBundle,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
 ) -> None:
-    """Judge a stored run again and write its report again."""
+    """Judge a stored run or a bundle again and write its report again."""
     cli_flow.tell(run_id, workspace, output)
 
 
 app.command("export")(cli_export.command)
+app.command("serve")(cli_serve.command)
+app.command("gate")(cli_gate.command)
+app.command("history")(cli_history.command)
+app.command("bundle")(cli_bundle.pack)
+app.command("replay")(cli_bundle.replay)
 app.command("prove-durability")(cli_durability.command)
 
 

@@ -46,6 +46,7 @@ class CompareOptions:
     threads: str
     blocks: str | None
     stop: str
+    controls: bool
     tables: str
     table_size: str
     warmup: str
@@ -78,7 +79,12 @@ def read(
         "dataset": {"tables": options.tables, "rows": options.table_size},
         "load": {"threads": [level.strip() for level in options.threads.split(",")]},
         "trial": {"warmup_s": options.warmup, "window_s": options.window},
-        "design": {**_blocks(options), "stop": options.stop, "margin": options.margin},
+        "design": {
+            **_blocks(options),
+            "stop": options.stop,
+            "controls": options.controls,
+            "margin": options.margin,
+        },
         "distribution": {"name": options.distribution},
         "procedure": {"restart": options.restart, "prepared_statements": options.prepared},
         "seed": options.seed,

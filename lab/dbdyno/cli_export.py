@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
-from dbdyno import cli_flow, export
 from dbdyno import cli_options as options
+from dbdyno import export
 from dbdyno.errors import UsageError
 from dbdyno.export import Format
 from dbdyno.judge import judge
+from dbdyno.judge.controls import apart
 from dbdyno.report.trials import attempts
+from dbdyno.store_find import find, opened
 
 Parquet = Annotated[
     Path | None,
@@ -43,10 +45,12 @@ def command(
             found="neither",
             hint=f"dbdyno export {run_id} --parquet tables",
         )
-    with cli_flow.opened(workspace) as store:
-        run = cli_flow.find(store, run_id)
+    with opened(workspace) as store:
+        run = find(store, run_id)
         measurements = store.measurements(run.run_id)
-    made = attempts(measurements, judge(measurements, run.plan))
+    judgement = judge(measurements, run.plan)
+    compared, controls = apart(measurements)
+    made = attempts([*compared, *controls], judgement)
     for kind, folder in folders.items():
         for path in export.write(folder, made, kind):
             sys.stdout.write(f"{path}\n")

@@ -15,17 +15,15 @@ from typing import Final
 
 from rich.console import Console
 
-from dbdyno import bench, progress, progress_log, report
+from dbdyno import api, bench, evidence, progress, progress_feed, progress_log, report
 from dbdyno.bench import environment
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
-from dbdyno.judge import enough, judge
+from dbdyno.evidence import Evidence, of_stored
+from dbdyno.judge import enough
 from dbdyno.judge.wording import duration
 from dbdyno.plan import Plan
-from dbdyno.report.facts import RunFacts
-from dbdyno.store import FILE_NAME, Store, StoredRun
-
-LATEST = "latest"
-"""Stands for the newest run of a workspace wherever a run is named."""
+from dbdyno.store import Store, StoredRun
+from dbdyno.store_find import find, opened
 
 
 class Output(StrEnum):
@@ -45,10 +43,16 @@ WORDS_FOR: Final = {
 
 def begin(plan: Plan, workspace: Path, command: str, output: Output) -> None:
     """Measures a plan from its first trial on, and tells the result."""
+    begun(plan, workspace, command, output)
+
+
+def begun(plan: Plan, workspace: Path, command: str, output: Output) -> str:
+    """The same, for those who go on with the run: its id."""
     with Store.open(workspace) as store:
         planned = len(bench.trials_of(plan, ""))
         run = store.create_run(plan, command, environment.describe(), planned)
         _measure_and_tell(store, run, workspace, output)
+    return run.run_id
 
 
 def resume(run_id: str, workspace: Path, output: Output, *, retry: bool = False) -> None:
@@ -84,32 +88,9 @@ def resume_plan(plan: Plan, workspace: Path, output: Output, *, retry: bool = Fa
         _measure_and_tell(store, same[0], workspace, output, retry=retry)
 
 
-def tell(run_id: str, workspace: Path, output: Output) -> None:
-    """Judges a stored run again and writes its report again."""
-    with opened(workspace) as store:
-        _tell(store, find(store, run_id), workspace, output)
-
-
-def find(store: Store, run_id: str) -> StoredRun:
-    """The run of that id, or the newest for `latest`; StoreError if there is none."""
-    if run_id != LATEST:
-        return store.run(run_id)
-    runs = store.runs()
-    if not runs:
-        raise StoreError("this workspace holds no run yet", hint="dbdyno compare --help")
-    return runs[0]
-
-
-def opened(workspace: Path) -> Store:
-    """The store of a workspace that is there: a command that only reads makes no folder."""
-    if not (workspace / FILE_NAME).is_file():
-        raise StoreError(
-            "this workspace holds no run yet",
-            wanted=f"a folder with {FILE_NAME}",
-            found=f"none in {workspace}",
-            hint="name the run's folder with --workspace",
-        )
-    return Store.open(workspace)
+def tell(name: str, workspace: Path, output: Output) -> None:
+    """Judges a stored run or a bundle again and writes its report again."""
+    _tell(evidence.load(name, workspace), output)
 
 
 def _measure_and_tell(
@@ -121,13 +102,14 @@ def _measure_and_tell(
         with (
             progress.shown(Console(stderr=True), blocks) as shown,
             progress_log.logged(shown, workspace / run.run_id, blocks) as logged,
+            progress_feed.fed(logged, workspace / run.run_id, blocks) as watched,
         ):
             bench.run(
                 run.plan,
                 store,
                 run,
                 workspace,
-                logged,
+                watched,
                 retry=retry,
                 enough=lambda measurements: enough(measurements, run.plan),
             )
@@ -144,7 +126,7 @@ def _measure_and_tell(
         _tell_what_is_there(store, run, workspace, output)
         _note(f"{_progress_of(store, run)}; to go on: {_resume_command(run, workspace)}")
         raise
-    _tell(store, run, workspace, output)
+    _tell(of_stored(store, run, workspace), output)
     _raise_if_incomplete(store, run, workspace)
 
 
@@ -173,7 +155,7 @@ def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
 
 def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:
     if store.done(run.run_id):
-        _tell(store, run, workspace, output)
+        _tell(of_stored(store, run, workspace), output)
 
 
 def _is_complete(store: Store, run: StoredRun, *, impossible: bool = True) -> bool:
@@ -181,11 +163,7 @@ def _is_complete(store: Store, run: StoredRun, *, impossible: bool = True) -> bo
 
 
 def _trials_owed(store: Store, run: StoredRun) -> int:
-    """Trials that a complete run has: all, or those of the blocks after which it was decided."""
-    if run.plan.design.stop == "blocks" or store.run(run.run_id).finished_at is None:
-        return run.trials_planned
-    begun = store.blocks_begun(run.run_id)
-    return sum(trial.block < begun for trial in bench.trials_of(run.plan, run.run_id))
+    return evidence.trials_owed(store.run(run.run_id), store.blocks_begun(run.run_id))
 
 
 def _progress_of(store: Store, run: StoredRun) -> str:
@@ -196,22 +174,14 @@ def _resume_command(run: StoredRun, workspace: Path) -> str:
     return shlex.join(["dbdyno", "compare", "--resume", run.run_id, "--workspace", str(workspace)])
 
 
-def _tell(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:
+def _tell(kept: Evidence, output: Output) -> None:
     """Judges what is stored of a run, writes the report, prints the result on stdout."""
-    measurements = store.measurements(run.run_id)
-    judgement = judge(measurements, run.plan)
-    facts = RunFacts(
-        run_id=run.run_id,
-        created_at=run.created_at,
-        dbdyno_version=run.dbdyno_version,
-        plan_hash=run.plan.hash(),
-        command=run.command,
-        environment=run.environment,
-        complete=_is_complete(store, run),
-        trials_planned=_trials_owed(store, run),
-    )
-    written = report.write(workspace / run.run_id, run.plan, measurements, judgement, facts)
-    sys.stdout.write(WORDS_FOR[output](run.plan, judgement, facts))
+    run = api.Run(kept)
+    if kept.complete and not kept.digest:
+        with opened(kept.folder.parent) as store:
+            store.note_controls(run.id, run.judgement.controls)
+    written = run.report()
+    sys.stdout.write(WORDS_FOR[output](run.plan, run.judgement, run.facts))
     paths = f"\nreport: {written.html}\n        {written.markdown}\n"
     (sys.stdout if output is Output.PLAIN else sys.stderr).write(paths)
 

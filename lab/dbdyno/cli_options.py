@@ -82,6 +82,13 @@ Stop = Annotated[
         help="Run all blocks, or no more than it takes until every cell is decided.",
     ),
 ]
+Controls = Annotated[
+    bool,
+    typer.Option(
+        help="From five blocks on, run the baseline twice more in each block: as it is, and slowed "
+        "down by 2 %. It shows how far the verdicts can be trusted."
+    ),
+]
 Tables = Annotated[str, typer.Option(metavar="INTEGER", help="Tables of the dataset.")]
 TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows in each table.")]
 Warmup = Annotated[str, typer.Option(metavar="SECONDS", help="Load before the measured window.")]
@@ -136,6 +143,9 @@ Retry = Annotated[
 ]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan file.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
+RunOrBundle = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, `latest`, or a bundle's file.")
+]
 Reference = Annotated[str, typer.Argument(metavar="REF", help="Such as mysql:8.0.15.")]
 Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]
 Workspace = Annotated[

@@ -20,6 +20,7 @@ from dbdyno.judge.sequential import HORIZON_MAX, LEVEL
 from dbdyno.judge.verdict import BLOCKS_MAX
 from dbdyno.judge.wording import duration
 from dbdyno.plan import Plan, cells
+from dbdyno.plan_controls import KINDS, control_cell
 from dbdyno.plan_settings import OptionValue, axes, setting_names
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.servers.settings import normalise
@@ -109,10 +110,7 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
     fit = in_budget(plan, fitted)
     return [
         *_row("cells", f"{len(cells(plan))} = {' × '.join(shape)}"),
-        *_row(
-            "trials",
-            f"{len(trials)} = {blocks} × {_count(len(plan.systems), 'system')} × cells{most}",
-        ),
+        *_row("trials", f"{len(trials)} = {_trials(fitted, blocks)}{most}"),
         *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
         *_row("starts", *_starts(fitted)),
         *_row(
@@ -123,6 +121,14 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
         *_row("disk", f"about {bench.bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
         *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
     ]
+
+
+def _trials(plan: Plan, blocks: str) -> str:
+    compared = f"{blocks} × {_count(len(plan.systems), 'system')} × cells"
+    cell = control_cell(plan)
+    if cell is None:
+        return compared
+    return f"{compared} + {_count(plan.design.blocks * len(KINDS), 'control')} ({cell.title})"
 
 
 def _starts(plan: Plan) -> list[str]:

@@ -9,6 +9,7 @@
     ├── LoadError                     exit 1   the engine could not load or drive a server
     │   └── CellError                          this cell cannot be run there; another may
     ├── StoreError                    exit 1   the workspace cannot be read or written
+    │   └── BundleError                        a bundle is damaged, false, or none at all
     ├── Interrupted                   exit 1   the user stopped it; what was measured is kept
     └── GateError                     exit 3   a gate asked for did not hold
 
@@ -115,6 +116,15 @@ class CellError(LoadError):
 
 class StoreError(DbdynoError):
     """The workspace's store cannot be read or written."""
+
+
+class BundleError(StoreError):
+    """A file is no evidence bundle, or not what it says it is."""
+
+    def __str__(self) -> str:
+        """Without signs that would steer a terminal: what is quoted comes from a stranger."""
+        text = super().__str__()
+        return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
 
 
 class Interrupted(DbdynoError):  # noqa: N818 - an interruption is not a mistake

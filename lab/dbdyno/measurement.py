@@ -43,6 +43,7 @@ EVENT = "event"
 """Name of the histogram of event latency from the intended start."""
 SERVICE = "event_service"
 """Name of the histogram of event latency from the actual start."""
+_CONTROLS: Mapping[str, str] = {"same": "once more", "planted": "slowed down"}
 
 
 class Cell(Noun):
@@ -98,6 +99,11 @@ class Trial(Noun):
     cell: Cell
     seed: int
     control: Literal["", "same", "planted"] = ""
+
+    @property
+    def arm(self) -> str:
+        """The system's label, with what the trial is for where it is a control."""
+        return f"{self.system} ({_CONTROLS[self.control]})" if self.control else self.system
 
     @property
     def key(self) -> str:

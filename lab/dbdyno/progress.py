@@ -26,8 +26,7 @@ EVERY_S: Final = 10.0
 def place(trial: Trial, number: int, total: int, blocks: int) -> str:
     """Which trial of how many, in which block, on what."""
     return (
-        f"trial {number}/{total}, block {trial.block + 1}/{blocks}: "
-        f"{trial.system}, {trial.cell.title}"
+        f"trial {number}/{total}, block {trial.block + 1}/{blocks}: {trial.arm}, {trial.cell.title}"
     )
 
 
@@ -47,14 +46,14 @@ def speed(interval: Mapping[str, Any]) -> str:
 def outcome(trial: Trial, measurement: Measurement) -> str:
     """One finished trial in one line: its numbers, or why there are none."""
     if measurement.failure is not None:
-        return f"{trial.system}, {trial.cell.title}: failed: {measurement.failure}"
+        return f"{trial.arm}, {trial.cell.title}: failed: {measurement.failure}"
     values = []
     for name in ("transactions_per_s", "queries_per_s", "latency_ms_p95"):
         metric = BY_NAME[name]
         value = measurement.value(metric)
         unit = "" if metric.unit == "1/s" else f" {metric.unit}"
         values.append(f"{metric.label} –" if value is None else f"{metric.label} {value:.2f}{unit}")
-    return f"{trial.system}, {trial.cell.title}: {', '.join(values)}"
+    return f"{trial.arm}, {trial.cell.title}: {', '.join(values)}"
 
 
 class PlainProgress:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,9 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from dbdyno import __version__
+from dbdyno import __version__, store_ledger
 from dbdyno.errors import StoreError
 from dbdyno.measurement import Measurement
+from dbdyno.measurement_control import ControlOutcome
 from dbdyno.plan import Plan
 from dbdyno.run_lock import locked
 from dbdyno.store_file import open_file, told
@@ -233,6 +234,16 @@ class Store:
         now = datetime.now().astimezone().isoformat("T", "seconds")
         with self._transaction() as connection:
             connection.execute("UPDATE runs SET finished_at = ? WHERE run_id = ?", (now, run_id))
+
+    def note_controls(self, run_id: str, outcomes: Iterable[ControlOutcome]) -> None:
+        """Adds what a complete run's controls came to to the ledger, unless it is there."""
+        with self._transaction() as connection:
+            store_ledger.note(connection, run_id, outcomes)
+
+    def controls(self, *, except_run: str = "") -> list[ControlOutcome]:
+        """What the controls of all complete runs came to, of one run apart, in their order."""
+        with told(self.path):
+            return store_ledger.noted(self._connection, except_run)
 
     def locked(self, run_id: str) -> AbstractContextManager[None]:
         """Keeps other labs from working on the run; StoreError if one does already."""

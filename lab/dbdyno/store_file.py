@@ -15,6 +15,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from dbdyno.errors import StoreError
+from dbdyno.store_ledger import make_ledger
 from dbdyno.store_schema import APPLICATION_ID, SCHEMA, VERSION
 from dbdyno.store_views import make_views
 
@@ -99,6 +100,7 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
             f" PRAGMA user_version = {VERSION}; COMMIT;"
         )
+    make_ledger(connection)
     make_views(connection)
 
 

@@ -14,7 +14,10 @@ from typing import Final
 from dbdyno.measurement_parts import Interval
 from dbdyno.measurement_watch import WatchSample
 
-KEYS: Final = "m.run_id, m.sequence, m.attempt, m.block, m.system, m.cell, m.failure"
+KEYS: Final = (
+    "m.run_id, m.sequence, m.attempt, m.block, m.system, m.cell, m.failure,"
+    " coalesce(json_extract(m.measurement, '$.trial.control'), '') AS control"
+)
 """Columns with which every view begins; run_id, sequence and attempt name a trial."""
 NOT_COLUMNS: Final = frozenset({"histograms", "errors", "disks", "networks"})
 

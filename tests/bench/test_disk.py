@@ -8,7 +8,7 @@ from tests import making
 
 from dbdyno.bench import disk
 from dbdyno.errors import LoadError
-from dbdyno.plan import DatasetPlan
+from dbdyno.plan import DatasetPlan, DesignPlan
 from dbdyno.plan_systems import SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
 
@@ -36,6 +36,8 @@ def free(monkeypatch):
 
 def test_a_plan_takes_its_data_twice_for_each_system():
     assert disk.bytes_expected(PLAN) == 2 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
+    controlled = PLAN.model_copy(update={"design": DesignPlan(blocks=5)})
+    assert disk.bytes_expected(controlled) == 3 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
 
 
 def test_replicas_need_as_much_as_their_primary_and_endpoints_nothing_here():

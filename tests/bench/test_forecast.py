@@ -75,3 +75,12 @@ def test_a_setting_is_a_start_of_its_own():
     assert Forecast(varied).seconds_left(trials_of(varied, "r")) == pytest.approx(
         12 * START_S + 24 * (75 + TRIAL_S)
     )
+
+
+def test_controls_take_a_dataset_and_two_arms_of_one_trial_in_each_block():
+    without = making.plan(threads=(1, 8), blocks=5, window_s=60, warmup_s=15)
+    controlled = making.plan(threads=(1, 8), blocks=5, window_s=60, warmup_s=15, controls=True)
+    more_s = seconds_expected(controlled) - seconds_expected(without)
+    rows = without.dataset.tables * without.dataset.rows
+    dataset_s = DATASET_S + rows / ROWS_PER_S
+    assert more_s == pytest.approx(dataset_s + 10 * (START_S + 75 + TRIAL_S))

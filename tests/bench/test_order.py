@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import making
 
-from dbdyno.bench.order import arms, cell_order, setting_order, system_order, trials_of
+from dbdyno.bench.order import arm_order, arms, cell_order, setting_order, system_order, trials_of
 from dbdyno.plan import cells
 from dbdyno.plan_settings import SettingsPlan, setting_names
 
@@ -138,3 +138,47 @@ def test_the_systems_order_is_drawn_for_each_setting_by_itself():
     ]
     same = sum(one == other for one, other in zip(*firsts, strict=True))
     assert 150 < same < 250
+
+
+def controlled(**facts):
+    return plan(**{"blocks": 6, "controls": True, **facts})
+
+
+def test_controls_are_two_more_arms_of_the_baseline_in_each_block():
+    trials = trials_of(controlled(), "r")
+    assert len(trials) == len({t.key for t in trials}) == 6 * (2 * 3 + 2)
+    assert [t.sequence for t in trials] == list(range(len(trials)))
+    for block in range(6):
+        of_block = [t for t in trials if t.block == block]
+        controls = [t for t in of_block if t.control]
+        assert {(t.system, t.control) for t in controls} == {(A, "same"), (A, "planted")}
+        assert {t.cell.threads for t in controls} == {8}
+        (baseline,) = (t for t in of_block if (t.system, t.cell.threads, t.control) == (A, 8, ""))
+        assert {t.seed for t in controls} == {baseline.seed}
+        assert sorted({t.position for t in of_block}) == [0, 1, 2, 3]
+
+
+def test_the_cell_of_the_controls_comes_first_on_a_fresh_server_in_every_arm():
+    chosen = controlled()
+    for arm in arms(trials_of(chosen, "r")):
+        assert arm[0].cell.threads == 8
+        assert len(arm) == (1 if arm[0].control else 3)
+    procedure = chosen.procedure.model_copy(update={"restart": "cell"})
+    cut = arms(trials_of(chosen.model_copy(update={"procedure": procedure}), "r"))
+    assert {arm[0].cell.threads for arm in cut if not arm[0].control} == {1, 8, 32}
+
+
+def test_controls_change_nothing_in_the_order_of_the_systems():
+    for block in range(6):
+        both = [label for label, control in arm_order(controlled(), block) if not control]
+        assert both == system_order(plan(blocks=6), block) == system_order(controlled(), block)
+    drawn = {tuple(arm_order(controlled(), 2 * couple)) for couple in range(200)}
+    assert len(drawn) == 24
+    assert arm_order(controlled(), 1) == arm_order(controlled(), 0)[::-1]
+
+
+def test_controls_belong_to_one_setting():
+    chosen = with_settings(blocks=5, controls=True)
+    controls = [t for t in trials_of(chosen, "r") if t.control]
+    assert len(controls) == 10
+    assert {t.cell.setting for t in controls} == {setting_names(chosen.settings)[0]}

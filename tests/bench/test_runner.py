@@ -345,6 +345,30 @@ def test_the_rows_of_all_systems_are_told_apart_by_a_digest(store):
     assert {len(m.dataset) for m in store.measurements(again.run_id)} == {16}
 
 
+def test_controls_run_on_a_second_directory_of_the_baseline_one_of_them_slowed_down(
+    store, tmp_path
+):
+    log = tmp_path / "log"
+    plan, world = small(blocks=5, controls=True, window_s=12), World(log=log)
+    stored = start(store, plan, world)
+    measured = store.measurements(stored.run_id)
+    assert [m.trial for m in measured] == trials_of(plan, stored.run_id)
+    again = f"{A} (control)"
+    assert [what for what, label in world.calls if label == again] == [
+        *("start", "snapshot"),
+        *("restore", "start") * 10,
+        "close",
+    ]
+    assert len({instance.folder for instance in world.instances}) == 3
+    asked = [json.loads(line) for line in log.read_text().splitlines()]
+    specs = [one for one in asked if one["do"] == "run"]
+    planted = [m.trial.control == "planted" for m in measured]
+    assert ["standstill" in spec for spec in specs] == planted
+    assert {str(spec["standstill"]) for spec in specs if "standstill" in spec} == {
+        str({"share": 0.02, "period_s": 6.0})
+    }
+
+
 def after(blocks):
     """Enough is what so many blocks gave; and how often it was asked, and of how many trials."""
     asked = []

@@ -128,3 +128,10 @@ def test_commits_at_server_agreeing_or_not_known(seen):
 def test_commits_are_not_expected_of_a_workload_without_transactions():
     made = making.measurement(workload="oltp_point_select", status={"Com_commit": 5_000})
     assert checks_count.commits_at_server(made, PLAN) is None
+
+
+@pytest.mark.parametrize(("busy", "level_of"), [(0.98, None), (0.97, None), (0.9, Level.VOID)])
+def test_little_law_knows_that_a_planted_trial_stands_still(busy, level_of):
+    made = making.measurement(tps=1000, latency_ms=8 * busy, control="planted")
+    found = checks_count.little_law(made, PLAN)
+    assert (found and found.level) == level_of

@@ -117,9 +117,21 @@ def test_short_window():
 
 def test_control_is_a_system_that_is_there_twice():
     plan = making.plan()
-    (found,) = checks_design.no_control([], plan)
+    (found,) = checks_design.controls_declined([], plan)
     assert found.level is Level.NOTE
+    assert found.evidence == "controls are declined by the plan"
     control = SystemPlan(label="again", reference=A)
     controlled = plan.model_copy(update={"systems": (*plan.systems, control)})
-    assert not list(checks_design.no_control([], controlled))
-    assert not list(checks_design.no_control([], making.plan(systems=(A,))))
+    assert not list(checks_design.controls_declined([], controlled))
+    assert not list(checks_design.controls_declined([], making.plan(systems=(A,))))
+
+
+def test_a_plan_with_controls_needs_no_excuse_and_one_without_says_why():
+    assert not list(checks_design.controls_declined([], making.plan(controls=True)))
+    (few,) = checks_design.controls_declined([], making.plan(controls=True, blocks=4))
+    assert few.evidence == "controls are run in comparisons of 5 blocks or more"
+    elsewhere = SystemPlan(label="theirs", reference="mysql://u@db.example:3306/sbtest")
+    plan = making.plan(controls=True)
+    theirs = plan.model_copy(update={"systems": (elsewhere, *plan.systems)})
+    (found,) = checks_design.controls_declined([], theirs)
+    assert "no second data directory" in found.evidence

@@ -1,21 +1,54 @@
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
-from tests.report.made_run import Run
+from tests import making
+from tests.report.chart_checks import assert_sound
+from tests.report.made_run import Run, run
 
-from dbdyno.report.charts import LOOKS, figures
+from dbdyno.report.charts import figures, named
+from dbdyno.report.looks import LOOKS
+
+ALL = (
+    "verdicts",
+    "ratios",
+    "throughput",
+    "latency",
+    "latency-throughput",
+    "seconds-1",
+    "costs-1",
+    "cpu-1",
+    "disk-1",
+)
 
 
-def test_throughput_latency_and_every_workload_have_a_chart(made: Run) -> None:
+def test_a_run_has_all_charts_and_each_is_sound(made: Run) -> None:
     drawn = figures(made.plan, made.measurements, made.judgement)
-    names = [figure.name for figure in drawn]
-    assert names == ["tps-by-threads", "p95-by-threads", "tps-per-second-1"]
+    assert tuple(figure.name for figure in drawn) == ALL
     for figure in drawn:
         assert figure.spec["config"] == LOOKS
-        assert figure.description.startswith(figure.title)
-        json.dumps(figure.spec, allow_nan=False)
+        assert_sound(figure)
+
+
+def test_every_chart_is_in_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
+    assert [name for name in ALL if f"`{name.replace('-1', '-N')}`" not in page] == []
 
 
 def test_without_measurements_there_is_nothing_to_draw(empty: Run) -> None:
     assert figures(empty.plan, [], empty.judgement) == ()
+
+
+def test_one_system_at_one_level_has_no_comparison_and_no_curve() -> None:
+    alone = run(making.plan(systems=(making.A,)), [making.measurement()])
+    drawn = figures(alone.plan, alone.measurements, alone.judgement)
+    names = [figure.name for figure in drawn]
+    assert names == ["throughput", "latency", "seconds-1", "costs-1", "cpu-1", "disk-1"]
+
+
+def test_charts_are_found_by_the_beginning_of_their_names(made: Run) -> None:
+    drawn = figures(made.plan, made.measurements, made.judgement)
+    found = named(drawn, "latency", "throughput")
+    assert [figure.name for figure in found] == ["latency", "latency-throughput", "throughput"]
+    assert named(drawn, "cpu")[0].name == "cpu-1"
+    assert named(drawn, "nothing") == ()

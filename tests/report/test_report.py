@@ -29,13 +29,13 @@ def test_charts_lie_beside_the_page_that_shows_them(tmp_path: Path) -> None:
     for _ in range(2):  # a report is written again over the old one
         written = write(tmp_path, alone.plan, alone.measurements, alone.judgement, alone.facts)
     pictures = [path for path in written.charts if path.suffix == ".png"]
-    assert len(pictures) == 3
+    assert len(pictures) == 6
     for path in pictures:
         assert path.read_bytes().startswith(b"\x89PNG")
         assert f"(charts/{path.name})" in written.markdown.read_text()
         assert path.with_suffix(".svg").read_text().startswith("<svg")
-    assert len(list((tmp_path / "charts").iterdir())) == 6
-    assert written.html.read_text().count('class="chart"') == 3
+    assert len(list((tmp_path / "charts").iterdir())) == 12
+    assert written.html.read_text().count('class="chart"') == 6
 
 
 def test_a_run_whose_trials_are_all_void_is_reported(tmp_path: Path) -> None:

@@ -6,22 +6,26 @@ from tests.report.made_run import Run, run
 from dbdyno.report.story import tell
 
 HEADINGS = (
-    "Verdicts",
+    "Verdicts at a glance",
     "All cells together",
-    "Numbers",
+    "Verdicts",
+    "Throughput and latency",
     "Charts",
     "Scalability",
+    "Every trial over time",
     "Stability",
     "Outlying runs and noise",
-    "Server CPU",
+    "Numbers",
     "Costs per transaction",
+    "Server CPU",
     "Flushes per commit",
     "Machine",
-    "Findings",
     "How it was measured",
     "Settings that differ",
     "Environment",
     "Order of trials",
+    "Findings",
+    "How far this instrument can be trusted",
     "Limitations",
     "How to repeat it",
 )
@@ -37,7 +41,7 @@ def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> 
     assert headings(made) == HEADINGS
     assert story.title == "made"
     assert "20261121-060000-made" in story.byline
-    assert len(story.figures) == 3
+    assert len(story.figures) == 9
 
 
 def test_an_empty_run_still_tells_what_was_asked_and_that_nothing_is_known(empty: Run) -> None:

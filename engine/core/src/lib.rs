@@ -26,6 +26,7 @@ pub mod run;
 pub mod run_record;
 pub mod schedule;
 pub mod spec;
+pub mod standstill;
 pub mod system;
 pub mod teams;
 pub mod tls;

@@ -93,6 +93,12 @@ impl Recorder {
         self.backlog = 0;
     }
 
+    /// Whether no event is in flight.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.in_flight == 0
+    }
+
     /// An event begins at `sent_ns`.
     #[inline]
     pub fn begun(&mut self, sent_ns: u64) {

@@ -12,8 +12,9 @@ use crate::record::{Interval, Recorder, WindowCpu};
 use crate::run_record::{Fairness, IntervalRecord, MeasuredCpu, Progress, RunRecord};
 use crate::schedule::{Slice, Timetable};
 use crate::spec::{RunSpec, ns};
+use crate::standstill::{Meeting, Standstills};
 use crate::teams::{self, Hiring, Seen, Team};
-use crate::worker::{Control, Legacy, Orders, PATIENCE, Pacing, Revival, Worker};
+use crate::worker::{Control, Legacy, Orders, PATIENCE, Pacing, Revival, Standing, Worker};
 use crate::workload::Workload;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -59,14 +60,15 @@ fn load<R: Reactor>(
     };
     let (finished, arriving) = channel();
     let start = Start::new(threads);
+    let meeting = Meeting::new(threads);
     let (intervals, legacies) = std::thread::scope(|scope| {
         let workers: Vec<_> = teams
             .into_iter()
             .enumerate()
             .map(|(number, team)| {
                 let recorder = (number, finished.clone());
-                let (start, control) = (&start, &control);
-                scope.spawn(move || work::<R>(spec, workload, team, recorder, start, control))
+                let together = (&start, &meeting, &control);
+                scope.spawn(move || work::<R>(spec, workload, team, recorder, together))
             })
             .collect();
         drop(finished);
@@ -154,8 +156,7 @@ fn work<R: Reactor>(
     workload: &dyn Workload,
     hiring: Hiring,
     (number, finished): (usize, std::sync::mpsc::Sender<(usize, Interval)>),
-    start: &Start,
-    control: &Control,
+    (start, meeting, control): (&Start, &Meeting, &Control),
 ) -> Result<Legacy, Failure> {
     let give_up = |failure| {
         control.failed.store(true, Ordering::Relaxed);
@@ -200,7 +201,15 @@ fn work<R: Reactor>(
     let recorder = Recorder::new(timetable, number, finished);
     let pacing = pacing(spec, timetable, &connections, number);
     let worker = Worker::new(reactor, connections, recorder, orders);
-    Ok(worker.paced(pacing).reviving(revival).placed(place).drive())
+    let standing = standing(spec, timetable, meeting);
+    Ok(worker.paced(pacing).reviving(revival).standing(standing).placed(place).drive())
+}
+
+/// When this thread stands still, if the run does.
+fn standing<'a>(spec: &RunSpec, timetable: Timetable, meeting: &'a Meeting) -> Standing<'a> {
+    spec.standstill.map_or_else(Standing::never, |asked| {
+        Standing::new(Standstills::new(&asked, timetable), meeting)
+    })
 }
 
 /// When the connections of thread `number` begin their events.

@@ -8,6 +8,7 @@ pub use crate::ignored::IgnoredErrors;
 use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
 use crate::schedule::Timetable;
+use crate::standstill::StandstillSpec;
 use crate::tls::TlsSpec;
 use crate::workload::{self, Workload, WorkloadSpec};
 use serde::Deserialize;
@@ -101,6 +102,9 @@ pub struct RunSpec {
     /// Least and most time between an event's end and the same connection's next intended start, ms.
     #[serde(default)]
     pub think_time_ms: [f64; 2],
+    /// A slowdown put in on purpose.
+    #[serde(default)]
+    pub standstill: Option<StandstillSpec>,
     /// Events of a connection after which it logs out and connects again; 0 for never.
     #[serde(default)]
     pub reconnect_every: u32,
@@ -201,6 +205,7 @@ impl RunSpec {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
         }
         mistakes.extend(self.tls.mistakes());
+        mistakes.extend(self.standstill.iter().flat_map(StandstillSpec::mistakes));
         mistakes
     }
 

@@ -8,6 +8,7 @@
 mod farewell;
 mod pacing;
 mod revival;
+mod standing;
 
 use crate::connection::Connection;
 use crate::courtesy::Place;
@@ -19,6 +20,7 @@ use crate::schedule::Phase;
 use dbdyno_wire::mysql::scanner::{Outcome, Summary};
 pub use pacing::Pacing;
 pub use revival::Revival;
+pub use standing::Standing;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,6 +38,7 @@ pub struct Worker<'a, R: Reactor> {
     orders: Orders<'a>,
     pacing: Pacing,
     revival: Revival,
+    standing: Standing<'a>,
     /// Connections that may still begin an event or are in one.
     staying: usize,
     now_ns: u64,
@@ -62,6 +65,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             orders,
             pacing,
             revival,
+            standing: Standing::never(),
             staying,
             now_ns,
             next_ns,
@@ -81,6 +85,13 @@ impl<'a, R: Reactor> Worker<'a, R> {
     #[must_use]
     pub fn reviving(self, revival: Revival) -> Self {
         Self { revival, ..self }
+    }
+
+    /// The same worker, which stands still now and then.
+    #[must_use]
+    pub fn standing(self, mut standing: Standing<'a>) -> Self {
+        standing.make_room(self.connections.len());
+        Self { standing, ..self }
     }
 
     /// The same worker at its place among the cores.
@@ -125,6 +136,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.place.look(self.now_ns);
             if self.revival.is_awaited() {
                 self.attend_to_the_lost()?;
+            }
+            if self.standing.is_shut(self.now_ns) {
+                self.stand_still()?;
             }
             if !self.pacing.is_closed() {
                 self.begin_due()?;
@@ -214,6 +228,10 @@ impl<'a, R: Reactor> Worker<'a, R> {
     fn begin_next(&mut self, slot: usize) -> Result<(), Failure> {
         let mut has_sent_nothing = false;
         loop {
+            if self.standing.is_shut(self.now_ns) && !self.is_over() {
+                self.standing.hold(slot);
+                return Ok(());
+            }
             if self.is_over() || !self.orders.control.claim(self.recorder.phase()) {
                 return self.leave(slot);
             }

@@ -110,7 +110,7 @@ class _Arm:
                 "evidence": evidence,
                 "procedure": tuple(self.steps.taken),
                 "until_steady": warmed,
-                "dataset": lab.dataset.get(trial.system, ""),
+                "dataset": lab.dataset.get(self.instance.spec.label, ""),
             }
         )
 
@@ -147,7 +147,7 @@ class _Arm:
         try:
             self.server = start(lab, self.instance, keys, self.steps)
         except ServerError as error:
-            lab.as_loaded.discard(trial.system)
+            lab.as_loaded.discard(self.instance.spec.label)
             if not keys and trial.system not in lab.started:
                 raise
             self.broken = reason(error)

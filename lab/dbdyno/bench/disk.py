@@ -15,6 +15,7 @@ from typing import Final
 from dbdyno import servers
 from dbdyno.errors import LoadError
 from dbdyno.plan import Plan
+from dbdyno.plan_controls import control_cell, control_system
 from dbdyno.servers.base import Instance
 from dbdyno.servers.copying import occupied_bytes
 
@@ -36,9 +37,11 @@ def rows_bytes(plan: Plan) -> int:
 def bytes_expected(plan: Plan) -> int:
     """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
 
-    A replica has all that its primary has; the servers of an endpoint have their own disks.
+    The controls have one of their own, a replica has all that its primary has, and the servers of
+    an endpoint have their own disks.
     """
-    servers = sum(1 + s.topology.replicas for s in plan.systems if not s.is_endpoint)
+    systems = [*plan.systems, *([control_system(plan)] if control_cell(plan) else [])]
+    servers = sum(1 + s.topology.replicas for s in systems if not s.is_endpoint)
     return int(servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan)))
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from dbdyno.bench.order import arms, trials_of
 from dbdyno.measurement import Trial
 from dbdyno.plan import Plan
+from dbdyno.plan_controls import control_cell
 
 START_S: Final = 10.0
 """Restoring a dataset, starting the server on it and stopping it, before any was measured."""
@@ -26,7 +27,8 @@ STEADY_S: Final = 120.0
 def seconds_expected(plan: Plan) -> float:
     """How long the whole plan takes on an ordinary machine; servers to be fetched come on top."""
     rows = plan.dataset.tables * plan.dataset.rows
-    datasets_s = len(plan.systems) * (DATASET_S + rows / ROWS_PER_S)
+    directories = len(plan.systems) + (control_cell(plan) is not None)
+    datasets_s = directories * (DATASET_S + rows / ROWS_PER_S)
     return datasets_s + Forecast(plan).seconds_left(trials_of(plan, ""))
 
 

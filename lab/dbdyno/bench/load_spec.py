@@ -10,6 +10,7 @@ from dbdyno.bench.setting import prepared
 from dbdyno.errors import UsageError
 from dbdyno.measurement import Trial
 from dbdyno.plan import Plan
+from dbdyno.plan_controls import SHARE, standstill_period_s
 from dbdyno.plan_settings import OptionValue
 from dbdyno.servers.base import Endpoint, Server
 
@@ -55,7 +56,15 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         "distribution": plan.distribution.model_dump(mode="json"),
         "ignore_errors": list(IGNORED_ERRORS),
         "percentiles": [50, 95, 99],
+        **_planted(plan, trial),
     }
+
+
+def _planted(plan: Plan, trial: Trial) -> dict[str, Any]:
+    if trial.control != "planted":
+        return {}
+    period_s = standstill_period_s(plan.trial.window_s)
+    return {"standstill": {"share": SHARE, "period_s": period_s}}
 
 
 def prepare_spec(plan: Plan, server: Server) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from dbdyno.bench.setting import wants_dataset_bytes
 from dbdyno.errors import CellError, DbdynoError, Interrupted
 from dbdyno.measurement import Measurement, Trial
 from dbdyno.plan import Plan
+from dbdyno.plan_controls import control_system, directory_of
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.run_lock import locked
 from dbdyno.servers.base import Instance, ServerSpec
@@ -133,24 +134,28 @@ def _run_blocks(lab: Lab, blocks: _Blocks) -> None:
             lab.dataset_bytes = instances[lab.plan.systems[0].label].data_bytes()
         for trials in blocks:
             for arm in arms(trials):
-                run_arm(lab, instances[arm[0].system], arm)
+                run_arm(lab, instances[_directory(arm[0])], arm)
 
 
 @contextmanager
 def _instances(lab: Lab) -> Iterator[dict[str, Instance]]:
-    """The instances of all systems that still have trials; closed at the end, whatever happens.
+    """The instances of all data directories that still have trials; closed whatever happens.
 
     The baseline's too where a setting is a share of its dataset.
     """
-    wanted = {trial.system for trial in lab.left}
+    wanted = {_directory(trial) for trial in lab.left}
     if wanted and wants_dataset_bytes(lab.plan):
         wanted.add(lab.plan.systems[0].label)
     with ExitStack() as stack:
         opened: dict[str, Instance] = {}
-        for system in lab.plan.systems:
+        for system in (*lab.plan.systems, control_system(lab.plan)):
             if system.label in wanted:
                 opened[system.label] = stack.enter_context(_instance(lab, system))
         yield opened
+
+
+def _directory(trial: Trial) -> str:
+    return directory_of(trial.system, trial.control)
 
 
 @contextmanager

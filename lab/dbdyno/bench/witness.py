@@ -52,7 +52,8 @@ def after_trial(lab: Lab, server: Server, trial: Trial, at_rest: Probe | None) -
 def _is_last(lab: Lab, trial: Trial) -> bool:
     """Whether this may be the system's last trial: of the run, or of a block that may end it."""
     may_end = lab.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
-    left = [other for other in lab.left if other.system == trial.system and other != trial]
+    place = (trial.system, trial.control)
+    left = [one for one in lab.left if (one.system, one.control) == place and one != trial]
     return not any(other.block == trial.block or not may_end for other in left)
 
 

@@ -22,7 +22,7 @@ from dbdyno.export.columns import TableDefinition
 from dbdyno.export.tables import KEYS, TABLES
 from dbdyno.report.trials import Attempt
 
-__all__ = ["KEYS", "TABLES", "Format", "frames", "write"]
+__all__ = ["KEYS", "TABLES", "Format", "frame", "frames", "write"]
 
 
 class Format(StrEnum):
@@ -34,13 +34,17 @@ class Format(StrEnum):
 
 def frames(attempts: Sequence[Attempt]) -> Iterator[tuple[str, polars.DataFrame]]:
     """Every table with its name, one after the other; empty tables have their columns too."""
-    keys = [_keys(attempts, place) for place in range(len(attempts))]
     for table in TABLES:
-        parts = [
-            _frame(table, attempt, attempts, key)
-            for attempt, key in zip(attempts, keys, strict=True)
-        ]
-        yield table.name, polars.concat([_empty(table), *parts])
+        yield table.name, frame(table, attempts)
+
+
+def frame(table: TableDefinition, attempts: Sequence[Attempt]) -> polars.DataFrame:
+    """One table of all attempts."""
+    parts = [
+        _frame(table, attempt, attempts, _keys(attempts, place))
+        for place, attempt in enumerate(attempts)
+    ]
+    return polars.concat([_empty(table), *parts])
 
 
 def write(folder: Path, attempts: Sequence[Attempt], kind: Format) -> list[Path]:
@@ -79,7 +83,9 @@ def _keys(attempts: Sequence[Attempt], place: int) -> list[polars.Expr]:
     trial = attempt.measurement.trial
     before = [other for other in attempts[:place] if other.measurement.trial.key == trial.key]
     values = {
-        **trial.model_dump(include={"run_id", "sequence", "block", "position", "system"}),
+        **trial.model_dump(
+            include={"run_id", "sequence", "block", "position", "system", "control"}
+        ),
         **trial.cell.model_dump(include={"workload", "threads", "setting"}),
         "attempt": len(before),
         "state": attempt.state.value,

@@ -14,6 +14,7 @@ KEYS: Final = (
     integer("block", "the block, from 0: systems are compared within one"),
     integer("position", "place of the system within the block, from 0"),
     text("system", "the system's label"),
+    text("control", "`same` or `planted`: not compared (`docs/controls.md`); else empty"),
     text("workload", "the workload's label"),
     integer("threads", "connections of the load"),
     text("setting", "the combination of settings; `default` without an axis"),

@@ -10,16 +10,19 @@ and an imported log is judged by the same rules as a run of our own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.judge import grid, ladder
 from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
 from dbdyno.judge.block_time import block_seconds
+from dbdyno.judge.controls import apart, proved
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.grid import GridSummary
 from dbdyno.judge.holm import adjusted
 from dbdyno.judge.ladder import Crossover, Regression
+from dbdyno.judge.ledger import Ledger, ledger_of, out_of_calibration
 from dbdyno.judge.outliers import BadRestarts, Outlier
 from dbdyno.judge.pairs import Pairs
 from dbdyno.judge.peaks import PeakRatio
@@ -32,16 +35,19 @@ from dbdyno.judge.verdict import Verdict, Word, verdict_of
 from dbdyno.judge.within_run import WithinRun
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
+from dbdyno.measurement_control import ControlOutcome
 from dbdyno.metric import PRIMARY
 from dbdyno.plan import Plan, cells
 
 __all__ = [
     "Audit",
+    "ControlOutcome",
     "Crossover",
     "Estimate",
     "Finding",
     "GridSummary",
     "Judgement",
+    "Ledger",
     "Level",
     "Regression",
     "Sound",
@@ -67,6 +73,8 @@ class Judgement(Noun):
         stability: every sound trial; stability_ratios, stability_counts: systems compared by it.
         outliers, bad_restarts: what lies apart; it stays in all numbers.
         within_runs: noise within windows and between restarts, for planning.
+        controls: what the run's control trials came to, which are in nothing else here.
+        ledger: the same counted over all complete runs of the workspace.
     """
 
     findings: tuple[Finding, ...]
@@ -84,6 +92,8 @@ class Judgement(Noun):
     outliers: tuple[Outlier, ...] = ()
     bad_restarts: tuple[BadRestarts, ...] = ()
     within_runs: tuple[WithinRun, ...] = ()
+    controls: tuple[ControlOutcome, ...] = ()
+    ledger: Ledger = Ledger()
 
     def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
         """That metric of that system in that cell; None without a sound trial."""
@@ -96,19 +106,28 @@ class Judgement(Noun):
         return next((e for e in self.estimates if (e.cell, e.system, e.metric) == wanted), None)
 
 
-def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
+def judge(
+    measurements: Sequence[Measurement], plan: Plan, earlier: Iterable[ControlOutcome] = ()
+) -> Judgement:
     """Audits the measurements, estimates with those that are sound, and puts it into words.
 
     The plan's first system is the baseline. With one system there are values but no verdicts.
+
+    Args:
+        earlier: what the controls of the workspace's other runs came to.
     """
+    measurements, controls = apart(measurements)
+    checked = proved(measurements, controls, plan)
+    ledger = ledger_of([*earlier, *checked.outcomes])
     audited = audit_of(measurements, plan)
+    audited = replace(audited, findings=(*audited.findings, *out_of_calibration(ledger)))
     pairs = Pairs(audited.sound)
     judged = _cells(measurements, plan)
     compared = _compared(audited, judged, plan)
     verdicts = _verdicts(compared, audited, measurements, plan)
     labels = [system.label for system in plan.systems]
     return Judgement(
-        findings=audited.findings,
+        findings=(*audited.findings, *checked.findings),
         values=tuple(system_values(audited.sound, judged, plan.design)),
         estimates=tuple(compared),
         verdicts=verdicts,
@@ -116,6 +135,8 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, plan.design),
         **shape(audited, plan),
+        controls=checked.outcomes,
+        ledger=ledger,
     )
 
 
@@ -126,6 +147,7 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
 
 def _verdicts_alone(measurements: Sequence[Measurement], plan: Plan) -> tuple[Verdict, ...]:
     """The verdicts without the rest of the judgement."""
+    measurements, _ = apart(measurements)
     audited = audit_of(measurements, plan)
     compared = _compared(audited, _cells(measurements, plan), plan)
     return _verdicts(compared, audited, measurements, plan)

@@ -35,6 +35,7 @@ from dbdyno.judge import (
     checks_settings,
     checks_window,
     checks_work,
+    ledger,
 )
 from dbdyno.judge.checks_window import from_second, later_cuts, place_of
 from dbdyno.judge.finding import Finding, Level
@@ -91,7 +92,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_design.incomplete_run,
     checks_design.few_blocks,
     checks_design.short_window,
-    checks_design.no_control,
+    checks_design.controls_declined,
     checks_promises.unequal_durability,
     checks_durable.unseen_flushes,
     checks_promises.unequal_memory,
@@ -108,8 +109,8 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_window.later_cut,
 )
 
-CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS)
-"""Every check, in the order in which a trial meets them."""
+CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS, ledger.out_of_calibration)
+"""Every check, in the order in which a trial meets them; the last one looks at the workspace."""
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
 _TOKEN: Final = object()

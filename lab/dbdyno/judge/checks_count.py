@@ -13,6 +13,7 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.judge.invariant import commits_per_event, statements_per_event
 from dbdyno.measurement import Measurement, Phase
 from dbdyno.plan import Plan
+from dbdyno.plan_controls import SHARE, standstill_period_s
 
 ERROR_SHARE_MAX: Final = 0.001
 """Failed statements of all statements (method.md 1.g, same work)."""
@@ -69,6 +70,8 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     """
     connections = measurement.trial.cell.threads
     tolerance = LITTLE_SHARE_MAX + _edge_s(measurement) / measurement.window_s
+    if measurement.trial.control == "planted":
+        tolerance += SHARE + _waiting_s(measurement) / measurement.window_s
     rate_per_s = measurement.events / measurement.window_s
     latency_s = (measurement.latency_ms_avg or 0.0) / 1e3
     off = rate_per_s * latency_s / connections - 1
@@ -84,6 +87,13 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
         "a negative figure means connections stood idle (generator too slow, or reconnecting), "
         "a positive one that events or time were miscounted",
     )
+
+
+def _waiting_s(measurement: Measurement) -> float:
+    """How long a connection may have waited for the others before the load stood still."""
+    longest_s = max(interval.latency_ns_max for interval in measurement.measured) / 1e9
+    standstills = round(measurement.window_s / standstill_period_s(measurement.window_s))
+    return longest_s * standstills
 
 
 def _edge_s(measurement: Measurement) -> float:

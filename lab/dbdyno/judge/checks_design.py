@@ -9,6 +9,7 @@ from typing import Final
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.plan import Plan, cells
+from dbdyno.plan_controls import WhyNone, why_none
 from dbdyno.words import say
 
 WINDOW_S_MIN: Final = 60.0
@@ -148,21 +149,44 @@ def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
         )
 
 
-def no_control(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: no two systems are the same, so the run does not show its own error (method.md 1.b)."""
-    if lacks_control(plan):
-        yield Finding(
-            check="no-control",
-            level=Level.NOTE,
-            evidence=f"no A/A control: all {len(plan.systems)} systems differ",
-            advice="add the baseline once more under another label; the two should be equivalent",
-        )
+def controls_declined(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: nothing in the run shows how far its verdicts can be trusted (method.md 1.b)."""
+    why = why_none(plan)
+    if why is not None and lacks_control(plan):
+        evidence, advice = _DECLINED[why]
+        yield Finding(check="controls-declined", level=Level.NOTE, evidence=evidence, advice=advice)
 
 
 def lacks_control(plan: Plan) -> bool:
-    """Whether there are several systems and no two of them are the same."""
+    """Whether several systems are compared, no two of them the same, and without controls."""
     kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
-    return len(plan.systems) > 1 and len(kinds) == len(plan.systems)
+    several = len(plan.systems) > 1 and len(kinds) == len(plan.systems)
+    return several and why_none(plan) is not None
+
+
+_DECLINED: Final = {
+    WhyNone.DECLINED: (
+        say("controls are declined by the plan"),
+        say("leave design.controls (--controls) on: they cost two trials a block"),
+    ),
+    WhyNone.FEW_BLOCKS: (
+        say("controls are run in comparisons of {least} blocks or more", least=BLOCKS_FEW),
+        say("ask for {least} blocks or more", least=BLOCKS_FEW),
+    ),
+    WhyNone.ENDPOINT: (
+        say("the baseline is an endpoint, which has no second data directory for controls"),
+        say("name the baseline a second time under another label; the two should be equivalent"),
+    ),
+    WhyNone.OPEN_LOOP: (
+        say("controls need a closed loop: only there a slowdown shows as less throughput"),
+        say("add a load level of a closed loop"),
+    ),
+    WhyNone.DATA_KEPT: (
+        say("controls need restored data: it ages by the trials that run on it"),
+        say("use procedure.fresh_data: start"),
+    ),
+}
+"""What is said for each reason; with one system nothing is compared and nothing is said."""
 
 
 def _load(measurement: Measurement) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from dbdyno.judge.checks_design import BLOCKS_FEW, BLOCKS_MIN
 from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.verdict import BLOCKS_MAX, Verdict, Word
+from dbdyno.measurement_control import ControlOutcome
 from dbdyno.metric import BY_NAME
 from dbdyno.words import listed, say
 
@@ -48,7 +49,7 @@ def change(ratio: float) -> str:
     return _bare(ratio) + ("" if ratio >= MULTIPLE_FROM else " %")
 
 
-def change_with_interval(estimate: Estimate) -> str | None:
+def change_with_interval(estimate: Estimate | ControlOutcome) -> str | None:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; None without a ratio."""
     return interval_text(estimate.ratio, estimate.low, estimate.high)
 

@@ -1,143 +1,206 @@
-"""One metric over the load levels: a line for each system, with the interval of its blocks."""
+"""Metrics over the load levels: a line for each system, with the interval of its blocks.
+
+Throughput has one panel for each ladder; latency has a row of them, one for each percentile, since
+p50 and p99 on one axis would leave a flat line of the first. A scalability fit is drawn as the band
+in which it holds (`fitted_band`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-import altair as alt
-
-from dbdyno.judge import Judgement
-from dbdyno.measurement import Cell
-from dbdyno.metric import PRIMARY, Metric
-from dbdyno.report.parts import Figure
-
-WIDTH: Final = 640
-COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
-ASIDE: Final = 0.07
-ASIDE_ALL_MAX: Final = 0.5
-"""Distance of two systems, and of all of them, in distances of load levels."""
-PARTED: Final = "replace(format(datum.value, ',.6~r'), /,/g, '\u202f')"
-"""Axis labels with the thousands parted as in the tables."""
-NOTE: Final = (
-    "Bars are 95 % intervals of one system over its blocks. The verdict compares within blocks, "
-    "so bars that overlap do not contradict it."
+from dbdyno.judge import Judgement, SystemValue
+from dbdyno.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.report import fitted_band
+from dbdyno.report.ladders import Ladder, level_words
+from dbdyno.report.numbers import number
+from dbdyno.report.panels import (
+    WIDTH,
+    Spec,
+    arranged,
+    aside,
+    colour,
+    from_zero,
+    in_words,
+    panel,
+    places,
+    shape,
+    shown,
+    where,
 )
-HAS_INTERVAL: Final = "datum.low !== null"
+from dbdyno.report.parts import Figure
+from dbdyno.words import Text, say
+
+PERCENTILES: Final = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
+HAS_INTERVAL: Final = "isValid(datum.low) && isValid(datum.high)"
 
 
-def over_threads(
-    name: str,
-    words: str,
-    metric: Metric,
-    cells: Sequence[Cell],
+def throughput(
+    ladders: Sequence[Ladder],
     systems: Sequence[str],
     judgement: Judgement,
 ) -> Figure | None:
-    """The chart of one metric, a panel for each workload and setting; None without values."""
-    levels = sorted({cell.threads for cell in cells})
-    rows = [
-        {
-            "group": _group(value.cell),
-            "threads": value.cell.threads,
-            "place": levels.index(value.cell.threads) + _aside(systems, value.system),
-            "system": value.system,
-            "value": value.value,
-            "low": value.low,
-            "high": value.high,
-        }
-        for value in judgement.values
-        if value.metric == metric.name and value.value is not None
-    ]
-    if not rows:
+    """Transactions per second over load, a panel for each ladder; None without values."""
+    drawn = [(ladder, _rows(ladder, systems, judgement, PRIMARY)) for ladder in ladders]
+    drawn = [(ladder, rows) for ladder, rows in drawn if rows]
+    if not drawn:
         return None
-    unit = "transactions per second" if metric is PRIMARY else f"{words}, {metric.unit}"
-    title = f"{words} over threads"
-    layers = _layers(levels, systems, unit)
-    spec = _panels(layers, list(dict.fromkeys(_group(cell) for cell in cells)), rows)
-    return Figure(name, title, _describe(title, unit, rows), spec, NOTE)
+    unit = say("transactions per second")
+    width, height = (WIDTH, 300) if len(drawn) == 1 else (WIDTH // 2 - 40, 220)
+    fits = {
+        ladder: fitted_band.points(ladder, systems, judgement.scalability) for ladder, _ in drawn
+    }
+    law = fitted_band.layers(systems, unit)
+    panels = [
+        panel(
+            ladder.title,
+            [*rows, *fits[ladder]],
+            [*(law if fits[ladder] else []), *_layers(ladder, systems, unit)],
+            width,
+            height,
+        )
+        for ladder, rows in drawn
+    ]
+    title = say("Throughput over load")
+    told = [row for _, rows in drawn for row in rows]
+    fitted = any(fits.values())
+    note = say("{note} {fit}", note=_note(), fit=_fit_note()) if fitted else _note()
+    return Figure(
+        "throughput", title, _describe(title, unit, told), arranged(panels, columns=2), note
+    )
 
 
-def _layers(
-    levels: Sequence[int], systems: Sequence[str], unit: str
-) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart().encode(x=_places(levels), color=_colour(systems))
-    known = base.transform_filter(HAS_INTERVAL)
-    ends = known.mark_tick(thickness=1.5, size=9, orient="horizontal", opacity=1)
-    return alt.layer(
-        base.mark_line(strokeWidth=1.5, opacity=0.55).encode(y=_height("value", unit)),
-        known.mark_rule(strokeWidth=1.5).encode(y=_height("low", unit), y2="high:Q"),
-        ends.encode(y=_height("low", unit)),
-        ends.encode(y=_height("high", unit)),
-        base.mark_point(size=60, filled=True, opacity=1).encode(
-            y=_height("value", unit), shape=_shape(systems)
+def latency(
+    ladders: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
+) -> Figure | None:
+    """Percentiles of latency over load: a row for each ladder, a panel for each percentile."""
+    metrics = [BY_NAME[name] for name in PERCENTILES]
+    table = {
+        (ladder, metric.name): _rows(ladder, systems, judgement, metric)
+        for ladder in ladders
+        for metric in metrics
+    }
+    metrics = [m for m in metrics if any(table[ladder, m.name] for ladder in ladders)]
+    rows_of = [ladder for ladder in ladders if any(table[ladder, m.name] for m in metrics)]
+    if not rows_of:
+        return None
+    unit = say("milliseconds")
+    width = WIDTH // len(metrics) - 50
+    panels = [
+        panel(
+            say("{ladder}: {metric}", ladder=ladder.title, metric=metric.label)
+            if len(rows_of) > 1
+            else metric.label,
+            table[ladder, metric.name],
+            _layers(ladder, systems, unit),
+            width,
+            200,
+        )
+        for ladder in rows_of
+        for metric in metrics
+    ]
+    title = say("Latency percentiles over load")
+    told = [row for ladder in rows_of for m in metrics for row in table[ladder, m.name]]
+    return Figure(
+        "latency",
+        title,
+        _describe(title, unit, told),
+        arranged(panels, columns=len(metrics)),
+        say("{note} {missing}", note=_note(), missing=_missing_note()),
+    )
+
+
+def _rows(
+    ladder: Ladder, systems: Sequence[str], judgement: Judgement, metric: Metric
+) -> list[Spec]:
+    found = {(v.cell, v.system): v for v in judgement.values if v.metric == metric.name}
+    return [
+        _row(ladder, systems, value, metric)
+        for system in systems
+        for cell in ladder.cells
+        if (value := found.get((cell, system))) is not None and value.value is not None
+    ]
+
+
+def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Metric) -> Spec:
+    place = ladder.place(value.cell) or 0
+    return {
+        "place": round(place + aside(systems, value.system), 3),
+        "level": level_words(value.cell),
+        "system": value.system,
+        "metric": metric.label,
+        "ladder": ladder.title,
+        "value": value.value,
+        "low": value.low,
+        "high": value.high,
+    }
+
+
+def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
+    x, colours = places(ladder), colour(systems)
+    known = [{"filter": f"{HAS_INTERVAL} && {fitted_band.IS_POINT}"}]
+    ends = {"type": "tick", "thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
+    points = [{"filter": fitted_band.IS_POINT}]
+
+    def layer(mark: Spec, transform: list[Spec], **encoding: object) -> Spec:
+        return {
+            "mark": mark,
+            "transform": transform,
+            "encoding": {"x": x, "color": colours, **encoding},
+        }
+
+    high = {"field": "high"}
+    return [
+        layer(
+            {"type": "line", "strokeWidth": 1.5, "opacity": 0.55},
+            points,
+            y=from_zero("value", unit),
         ),
-    )
-
-
-def _panels(
-    layers: alt.LayerChart | alt.FacetChart, groups: Sequence[str], rows: list[dict[str, Any]]
-) -> dict[str, Any]:
-    data = alt.InlineData(values=rows)
-    if len(groups) == 1:
-        whole: dict[str, Any] = layers.properties(width=WIDTH, height=300, data=data).to_dict()
-        return whole
-    panels = layers.properties(width=WIDTH // 2 - 40, height=220).facet(
-        facet=alt.Facet("group:N", sort=list(groups), title=None), columns=2, data=data
-    )
-    parted: dict[str, Any] = (
-        panels.resolve_scale(y="independent").resolve_axis(x="independent").to_dict()
-    )
-    return parted
-
-
-def _aside(systems: Sequence[str], system: str) -> float:
-    """Systems stand side by side, so that intervals do not hide each other."""
-    middle = (len(systems) - 1) / 2
-    return (systems.index(system) - middle) * min(ASIDE, ASIDE_ALL_MAX / len(systems))
-
-
-def _places(levels: Sequence[int]) -> alt.X:
-    """Load levels at equal distances, since they are usually powers of two."""
-    return alt.X(
-        "place:Q",
-        title="threads (connections)",
-        scale=alt.Scale(domain=[-0.4, len(levels) - 0.6], nice=False),
-        axis=alt.Axis(
-            values=list(range(len(levels))),
-            labelExpr=f"{[str(level) for level in levels]}[datum.value]",
-            grid=False,
+        layer({"type": "rule", "strokeWidth": 1.5}, known, y=from_zero("low", unit), y2=high),
+        layer(ends, known, y=from_zero("low", unit)),
+        layer(ends, known, y=from_zero("high", unit)),
+        layer(
+            {"type": "point", "size": 60, "filled": True, "opacity": 1},
+            points,
+            y=from_zero("value", unit),
+            shape=shape(systems),
+            tooltip=shown(
+                *where(),
+                ("value", unit),
+                ("low", say("interval from")),
+                ("high", say("interval to")),
+            ),
         ),
-    )
+    ]
 
 
-def _height(field: str, unit: str) -> alt.Y:
-    return alt.Y(
-        f"{field}:Q",
-        title=unit,
-        scale=alt.Scale(zero=True),
-        axis=alt.Axis(labelExpr=PARTED, tickCount=6),
-    )
-
-
-def _group(cell: Cell) -> str:
-    return cell.workload if cell.setting == "default" else f"{cell.workload}, {cell.setting}"
-
-
-def _colour(systems: Sequence[str]) -> alt.Color:
-    colours = [COLOURS[i % len(COLOURS)] for i in range(len(systems))]
-    return alt.Color("system:N", title=None, scale=alt.Scale(domain=list(systems), range=colours))
-
-
-def _shape(systems: Sequence[str]) -> alt.Shape:
-    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(systems))]
-    return alt.Shape("system:N", title=None, scale=alt.Scale(domain=list(systems), range=shapes))
-
-
-def _describe(title: str, unit: str, rows: Sequence[dict[str, Any]]) -> str:
-    values = "; ".join(
-        f"{row['group']}, {row['threads']} threads, {row['system']}: {row['value']:.4g}"
+def _describe(title: Text, unit: Text, rows: Sequence[Spec]) -> Text:
+    several = len({row["metric"] for row in rows}) > 1
+    points = [
+        say(
+            "{ladder}, {level}, {system}: {metric}{value}",
+            ladder=row["ladder"],
+            level=row["level"],
+            system=row["system"],
+            metric=f"{row['metric']} " if several else "",
+            value=number(row["value"]),
+        )
         for row in rows
+    ]
+    return in_words(title, unit, points)
+
+
+def _note() -> Text:
+    return say(
+        "Bars are 95 % intervals of one system over its blocks. The verdict compares within "
+        "blocks, so bars that overlap do not contradict it."
     )
-    return f"{title}, {unit}; bars are 95 % intervals over blocks. {values}."
+
+
+def _fit_note() -> Text:
+    return say("Dashed lines are the fitted scalability law, shaded bands their 95 % intervals.")
+
+
+def _missing_note() -> Text:
+    return say("A percentile with fewer than 100 requests beyond it is not drawn.")

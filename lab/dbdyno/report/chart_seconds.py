@@ -1,142 +1,145 @@
-"""Throughput second by second of every trial, as small multiples.
+"""Throughput second by second of every trial, with what disturbed it marked.
 
-An average run hides what one run did: a stall, a drift, a warm-up that had not ended. So every
-trial has its own line, those that do not count included, and the warm-up is drawn and shaded.
+A stall, a drift, a warm-up that had not ended: each shows in the line of its own trial. Those that
+do not count are drawn too. Checkpoints stand at the ground, so that a dip can be seen to come with
+one, or without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-import altair as alt
-
-from dbdyno.measurement import Cell, Phase
-from dbdyno.report.chart_levels import PARTED, WIDTH
+from dbdyno.judge import Judgement
+from dbdyno.judge.stability import Stability
+from dbdyno.measurement import Interval, Phase
+from dbdyno.report.checkpoints import BURST, CHECKPOINT, moments
+from dbdyno.report.ladders import Ladder
 from dbdyno.report.parts import Figure
+from dbdyno.report.small_multiples import Line, Mark, Words, multiples
 from dbdyno.report.trials import Attempt, State
+from dbdyno.words import Text, say
 
 INTERVAL_S_MIN: Final = 0.5
 """A shorter piece at the end of a window gives a rate by chance; it is not drawn."""
-NOTE: Final = "A line is a trial; the shaded seconds are the warm-up, which does not count."
-COUNTS: Final = "counts"
-DOES_NOT: Final = "does not count"
-PANEL_WIDTH_MIN: Final = 120
-PANEL_GAP: Final = 30
+COUNTS: Final = say("counts")
+DOES_NOT: Final = say("does not count")
+STALL: Final = say("stall")
+DIP: Final = say("dip")
+MARKS: Final = (
+    (CHECKPOINT, "triangle-up"),
+    (BURST, "diamond"),
+    (STALL, "cross"),
+    (DIP, "circle"),
+)
 
 
 def per_second(
     name: str,
-    workload: str,
-    cells: Sequence[Cell],
+    ladder: Ladder,
     systems: Sequence[str],
     attempts: Iterable[Attempt],
+    judgement: Judgement,
 ) -> Figure | None:
-    """The chart of one workload: a row a cell, a column a system, a line a block; None if empty."""
-    made = [attempt for attempt in attempts if attempt.cell.workload == workload]
-    rows = [row for index, attempt in enumerate(made) for row in _rows(index, attempt)]
-    if not rows:
+    """The chart of one ladder; None if nothing was measured on it."""
+    made = sorted(
+        (a for a in attempts if ladder.place(a.cell) is not None),
+        key=lambda a: ladder.place(a.cell) or 0,
+    )
+    lines = [line for index, attempt in enumerate(made) if (line := _line(index, attempt))]
+    if not lines:
         return None
-    shown = [system for system in systems if any(row["system"] == system for row in rows)]
-    present = [cell for cell in cells if any(attempt.cell == cell for attempt in made)]
-    drawn = [cell for cell in present if any(row["cell"] == cell.key for row in rows)]
-    title = f"Throughput of every trial, second by second: {workload}"
-    description = (
-        f"{title}. One line for each block, a row for each load level, a column for each system; "
-        f"the warm-up is shaded. Trials drawn: {len({row['trial'] for row in rows})}."
+    judged = {one.trial: one for one in judgement.stability}
+    marks = [mark for attempt in made for mark in _marks(attempt, judged)]
+    seen = {mark.what for mark in marks}
+    words = Words(
+        unit=say("TPS"),
+        kinds=(COUNTS, DOES_NOT),
+        of_kinds=say("trial"),
+        marks=tuple(mark for mark in MARKS if mark[0] in seen),
     )
-    return Figure(name, title, description, _spec(drawn, shown, rows), NOTE)
+    warmup_s = max(attempt.measurement.warmup_s for attempt in made)
+    title = say("Throughput of every trial, second by second: {ladder}", ladder=ladder.title)
+    return Figure(
+        name,
+        title,
+        _describe(title, lines, marks),
+        multiples(lines, marks, systems, warmup_s, words),
+        _note(bool(marks)),
+    )
 
 
-def _rows(index: int, attempt: Attempt) -> Iterator[dict[str, Any]]:
-    for interval in attempt.measurement.intervals:
-        length_s = interval.end_s - interval.start_s
-        if interval.phase is Phase.DRAIN or length_s < INTERVAL_S_MIN:
-            continue
-        yield {
-            "cell": attempt.cell.key,
-            "system": attempt.system,
-            "block": attempt.measurement.trial.block + 1,
-            "trial": str(index),
-            "state": COUNTS if attempt.state is State.SOUND else DOES_NOT,
-            "phase": interval.phase.value,
-            "start": round(interval.start_s, 2),
-            "end": round(interval.end_s, 2),
-            "tps": float(f"{interval.events / length_s:.4g}"),
-        }
+def _line(index: int, attempt: Attempt) -> Line | None:
+    points = tuple((one.end_s, _rate(one)) for one in _drawn(attempt))
+    if not points:
+        return None
+    return Line(
+        cell=attempt.cell,
+        system=attempt.system,
+        block=attempt.measurement.trial.block + 1,
+        trial=str(index),
+        kind=COUNTS if attempt.state is State.SOUND else DOES_NOT,
+        points=points,
+    )
 
 
-def _spec(
-    cells: Sequence[Cell], systems: Sequence[str], rows: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    """Rows of panels: one throughput axis within a row, so that its systems can be compared."""
-    panels = [
-        _row(
-            cell,
-            systems,
-            [row for row in rows if row["cell"] == cell.key],
-            first=cell is cells[0],
-            last=cell is cells[-1],
-        )
-        for cell in cells
+def _drawn(attempt: Attempt) -> list[Interval]:
+    return [
+        interval
+        for interval in attempt.measurement.intervals
+        if interval.phase is not Phase.DRAIN and interval.end_s - interval.start_s >= INTERVAL_S_MIN
     ]
-    spec: dict[str, Any] = alt.vconcat(*panels, spacing=12).to_dict()
-    return spec
 
 
-def _row(
-    cell: Cell, systems: Sequence[str], rows: list[dict[str, Any]], *, first: bool, last: bool
-) -> alt.FacetChart:
-    width = max(PANEL_WIDTH_MIN, (WIDTH - PANEL_GAP * (len(systems) - 1)) // len(systems))
-    level = cell.title.removeprefix(f"{cell.workload}, ")
-    panels: alt.FacetChart = (
-        alt.layer(_shade(), _lines(level, last))
-        .properties(width=width, height=120)
-        .facet(
-            column=alt.Column(
-                "system:N", sort=list(systems), title=None, header=alt.Header(labels=first)
-            ),
-            data=alt.InlineData(values=rows),
-            spacing=16,
-        )
+def _rate(interval: Interval) -> float:
+    return interval.events / (interval.end_s - interval.start_s)
+
+
+def _marks(attempt: Attempt, judged: Mapping[str, Stability]) -> Iterator[Mark]:
+    """Stalls and dips on the line, as they were judged; checkpoints at the ground."""
+
+    def mark(at_s: float, what: Text, value: float | None = None) -> Mark:
+        block = attempt.measurement.trial.block + 1
+        return Mark(attempt.cell, attempt.system, block, at_s, what, value)
+
+    drawn = _drawn(attempt)
+    if not drawn:
+        return
+    found = judged.get(attempt.measurement.trial.key)
+    if found is not None and attempt.state is State.SOUND:
+        for one in drawn:
+            if any(one.start_s < stall.until_s <= one.end_s for stall in found.stalls or ()):
+                yield mark(one.end_s, STALL, _rate(one))
+            elif any(dip.start_s < one.end_s <= dip.end_s for dip in found.dips):
+                yield mark(one.end_s, DIP, _rate(one))
+    last_s = drawn[-1].end_s
+    for moment in moments(attempt.measurement.status_seconds):
+        if 0 <= moment.at_s <= last_s:
+            yield mark(moment.at_s, moment.what)
+
+
+def _describe(title: Text, lines: Sequence[Line], marks: Sequence[Mark]) -> Text:
+    counts = [mark.what for mark in marks]
+    return say(
+        "{title}. One line for each block, a row for each load level, a column for each system; "
+        "the warm-up is shaded. Trials drawn: {trials}. Stalls: {stalls}, dips: {dips}, "
+        "checkpoints: {checkpoints}, bursts of flushing: {bursts}.",
+        title=title,
+        trials=len(lines),
+        stalls=counts.count(STALL),
+        dips=counts.count(DIP),
+        checkpoints=counts.count(CHECKPOINT),
+        bursts=counts.count(BURST),
     )
-    return panels
 
 
-def _shade() -> alt.Chart:
-    shade: alt.Chart = (
-        alt.Chart()
-        .transform_filter(f"datum.phase === '{Phase.WARMUP.value}'")
-        .mark_rect(color="#000000", opacity=0.07)
-        .encode(x=alt.X("min(start):Q"), x2="max(end):Q")
+def _note(marked: bool) -> Text:
+    line = say("A line is a trial; the shaded seconds are the warm-up, which does not count.")
+    if not marked:
+        return line
+    return say(
+        "{line} On a line, a stall is a fifth of a second without an answer, a dip a second below "
+        "70 % of the trial's median; checkpoints and bursts of flushing, as the server's counters "
+        "show them, stand at the ground.",
+        line=line,
     )
-    return shade
-
-
-def _lines(level: str, last: bool) -> alt.Chart:
-    seconds = "seconds since the load began" if last else None
-    lines: alt.Chart = (
-        alt.Chart()
-        .mark_line(strokeWidth=1.2, opacity=0.85)
-        .encode(
-            x=alt.X("end:Q", title=seconds, scale=alt.Scale(nice=False, zero=True)),
-            y=alt.Y(
-                "tps:Q",
-                title=["TPS", level],
-                scale=alt.Scale(zero=True),
-                axis=alt.Axis(labelExpr=PARTED, tickCount=4),
-            ),
-            detail="trial:N",
-            color=alt.Color(
-                "block:O",
-                title="block",
-                scale=alt.Scale(scheme=alt.SchemeParams(name="viridis", extent=[0, 0.88])),
-            ),
-            strokeDash=alt.StrokeDash(
-                "state:N",
-                title="trial",
-                scale=alt.Scale(domain=[COUNTS, DOES_NOT], range=[[1, 0], [4, 3]]),
-            ),
-        )
-    )
-    return lines

@@ -1,78 +1,90 @@
-"""The charts of a report: which there are, and the looks they share.
+"""The charts of a report: which there are, by name.
 
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart; systems differ in
-shape too, so that a print in grey still works. Axes begin at zero: a cut axis makes 2 % look like
-half. Specifications carry their data; drawing them is `drawing.py`'s work.
+One specification in Vega-Lite with its data inside serves the interactive page, the SVG and the
+PNG; drawing is `drawing.py`'s work, looks are `looks.py`'s. To add a chart: a `chart_*` file with a
+function that gives a `Figure` or None, one line here, its place in `story`.
+
+    verdicts · ratios            what was concluded
+    throughput · latency · latency-throughput   over load
+    seconds-N · cpu-N · disk-N   every trial over time, a chart for each ladder
+    costs-N                      of one transaction
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final
 
 from dbdyno.judge import Judgement
 from dbdyno.measurement import Measurement
-from dbdyno.metric import BY_NAME, PRIMARY
 from dbdyno.plan import Plan
-from dbdyno.report.chart_levels import over_threads
-from dbdyno.report.chart_seconds import per_second
+from dbdyno.report import (
+    chart_costs,
+    chart_curve,
+    chart_levels,
+    chart_machine,
+    chart_ratios,
+    chart_seconds,
+    chart_verdicts,
+)
+from dbdyno.report.ladders import Ladder, ladders
+from dbdyno.report.looks import LOOKS
 from dbdyno.report.parts import Figure
 from dbdyno.report.trials import attempts, cells_of, systems_of
-
-GREY: Final = "#888888"
-INK: Final = "#222222"
-TEXT: Final = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
-LOOKS: Final[dict[str, Any]] = {
-    "font": "Helvetica, Arial, sans-serif",
-    "background": "white",
-    "padding": 8,
-    "aria": False,
-    "view": {"stroke": None},
-    "axis": {
-        **TEXT,
-        "gridColor": "#e4e4e4",
-        "domainColor": GREY,
-        "tickColor": GREY,
-        "labelColor": INK,
-        "titleColor": INK,
-    },
-    "legend": {
-        **TEXT,
-        "orient": "bottom",
-        "labelLimit": 400,
-        "columns": 6,
-        "columnPadding": 24,
-        "symbolOpacity": 1,
-    },
-    "header": {"labelFontSize": 12, "labelLimit": 400, "labelFontWeight": "bold"},
-}
-"""Vega-Lite configuration of every chart; fonts are the reader's own."""
 
 
 def figures(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
 ) -> tuple[Figure, ...]:
-    """All charts for which there is something to draw, throughput first."""
-    cells = cells_of(plan, measurements)
+    """All charts for which there is something to draw, in the order of the report."""
+    rungs = ladders(cells_of(plan, measurements))
     systems = systems_of(plan, measurements)
     made = [
-        over_threads("tps-by-threads", "Throughput", PRIMARY, cells, systems, judgement),
-        over_threads(
-            "p95-by-threads",
-            "95th percentile latency",
-            BY_NAME["latency_ms_p95"],
-            cells,
-            systems,
-            judgement,
-        ),
+        chart_verdicts.matrix(rungs, judgement.verdicts),
+        chart_ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
+        *_over_load(rungs, systems, judgement),
+        *_of_trials(rungs, systems, measurements, judgement),
     ]
-    every = attempts(measurements, judgement)
-    for number, workload in enumerate(dict.fromkeys(cell.workload for cell in cells), start=1):
-        made.append(per_second(f"tps-per-second-{number}", workload, cells, systems, every))
     return tuple(_with_looks(figure) for figure in made if figure is not None)
 
 
+def named(drawn: Iterable[Figure], *beginnings: str) -> tuple[Figure, ...]:
+    """The charts whose names begin so, in the order of the beginnings."""
+    every = list(drawn)
+    return tuple(
+        figure
+        for beginning in beginnings
+        for figure in every
+        if figure.name == beginning or figure.name.startswith(f"{beginning}-")
+    )
+
+
+def _over_load(
+    rungs: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
+) -> list[Figure | None]:
+    return [
+        chart_levels.throughput(rungs, systems, judgement),
+        chart_levels.latency(rungs, systems, judgement),
+        chart_curve.latency_throughput(rungs, systems, judgement),
+    ]
+
+
+def _of_trials(
+    rungs: Sequence[Ladder],
+    systems: Sequence[str],
+    measurements: Sequence[Measurement],
+    judgement: Judgement,
+) -> list[Figure | None]:
+    every = attempts(measurements, judgement)
+    made: list[Figure | None] = []
+    for number, ladder in enumerate(rungs, start=1):
+        made += [
+            chart_seconds.per_second(f"seconds-{number}", ladder, systems, every, judgement),
+            chart_costs.costs(f"costs-{number}", ladder, systems, every),
+            *chart_machine.timelines(number, ladder, systems, every),
+        ]
+    return made
+
+
 def _with_looks(figure: Figure) -> Figure:
-    spec = {**figure.spec, "config": LOOKS}
-    return replace(figure, spec=spec)
+    return replace(figure, spec={**figure.spec, "config": LOOKS})

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dbdyno.judge import Judgement
+from dbdyno.judge.controls import apart
 from dbdyno.measurement import Measurement
 from dbdyno.metric import TABLE
 from dbdyno.plan import Plan
@@ -27,6 +28,7 @@ def document(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> dict[str, Any]:
     """The report as JSON values."""
+    measurements, controls = apart(measurements)
     systems = systems_of(plan, measurements)
     found = compare(measurements, systems)
     made: dict[str, Any] = {
@@ -34,7 +36,7 @@ def document(
         "run": run.model_dump(mode="json"),
         "plan": plan.model_dump(mode="json"),
         **of_judgement(judgement),
-        "trials": [_trial(attempt) for attempt in attempts(measurements, judgement)],
+        "trials": [_trial(one) for one in attempts([*measurements, *controls], judgement)],
         "settings": {system: effective(measurements, system) for system in systems},
         "settings_differing": [row[0] for row in found.differing],
         "settings_partial": [row[0] for row in found.partial],

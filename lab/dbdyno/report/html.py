@@ -1,33 +1,56 @@
-"""A story as one HTML file that needs nothing else: no script, no font, no address outside.
+"""A story as one HTML file that needs nothing else: no font, no picture, no address outside.
 
-Charts stand in it as SVG. Every text is escaped by the template; only the SVG that the drawing
-room made is taken as it is.
+Charts stand in it twice: as SVG, which serves print and readers without scripts, and as the
+specification it was drawn from, with the program that lets it answer the pointer (`moving.py`).
+Every text is escaped by the template; only what the drawing room made is taken as it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from dbdyno.report import moving
 from dbdyno.report.drawing import Drawing
 from dbdyno.report.parts import Story
+from dbdyno.words import say
 
-TEMPLATES: Final = Path(__file__).parent / "templates"
+SIZE: Final = "\ue000"
+"""Stands for the page's own size until it is known."""
+WORDS: Final = {
+    "skip": say("Skip to the report"),
+    "sections": say("Sections"),
+    "brand": say("dbdyno report"),
+    "all_runs": say("All runs"),
+    "dark": say("Dark colours"),
+    "words": say("This chart in words"),
+    "save": say("Save as"),
+    "one_file": say(
+        "This page is one file of {size}. It asks nothing of any network; charts answer the "
+        "pointer where scripts may run, and stand still in print.",
+        size=SIZE,
+    ),
+    "top": say("To the top"),
+}
+"""What the page itself says; everything else is the story's."""
 
 
-def render(story: Story, drawings: Iterable[Drawing]) -> str:
+def render(
+    story: Story, drawings: Iterable[Drawing], *, lang: str = "en", home: str | None = None
+) -> str:
     """The whole report as a page.
 
     Args:
         drawings: one for each figure of the story.
+        lang: the language of the story, as BCP 47 names it.
+        home: the address of a page above this one; None where the page stands alone.
     """
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(moving.TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_unbroken,
@@ -36,7 +59,21 @@ def render(story: Story, drawings: Iterable[Drawing]) -> str:
     )
     environment.filters["kind"] = lambda part: type(part).__name__
     charts = {drawing.figure.name: Markup(drawing.inline) for drawing in drawings}  # noqa: S704
-    return environment.get_template("report.html.j2").render(story=story, charts=charts)
+    scripts = [moving.program(), moving.page_script()] if charts else [moving.page_script()]
+    page = environment.get_template("report.html.j2").render(
+        story=story,
+        charts=charts,
+        specs={
+            figure.name: moving.as_json(moving.specification(figure)) for figure in story.figures
+        },
+        dark=moving.as_json(moving.DARK),
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own
+        policy=moving.policy(scripts),
+        words=WORDS,
+        lang=lang,
+        home=home,
+    )
+    return page.replace(SIZE, f"{len(page.encode()) / 1e6:.1f} MB")
 
 
 def _unbroken(value: object) -> object:

@@ -81,7 +81,7 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[str]
         )
     if lacks_control(plan):
         yield (
-            "There is no A/A control: no system ran twice under two labels, "
+            "There is no A/A control: no system ran twice, "
             "so the run does not measure how often it would err."
         )
     cells = len(cells_of(plan, measurements))

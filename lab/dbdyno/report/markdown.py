@@ -50,7 +50,7 @@ def _part(part: Part) -> Iterator[str]:
         case Items():
             yield from (f"- {text(item)}" for item in part.items)
         case Table():
-            yield from _folded(part) if part.folded else table(part)
+            yield from folded(part) if part.folded else table(part)
         case Entries():
             for entry in part.entries:
                 yield f"- **{text(entry.mark)}**, {text(entry.heading)}: {text(entry.text)}"
@@ -71,7 +71,8 @@ def table(part: Table) -> Iterator[str]:
         yield _row(row)
 
 
-def _folded(part: Table) -> Iterator[str]:
+def folded(part: Table) -> Iterator[str]:
+    """The same in a box that a reader opens."""
     yield f"<details><summary>{text(part.caption)} ({len(part.rows)} rows)</summary>"
     yield ""
     yield from table(part)

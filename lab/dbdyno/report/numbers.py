@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from dbdyno.judge import Estimate, SystemValue, wording
+from dbdyno.judge import ControlOutcome, Estimate, SystemValue, Verdict, wording
 from dbdyno.judge.typical import Typical
 from dbdyno.judge.wording import THIN
 from dbdyno.metric import Metric
@@ -58,7 +58,7 @@ def change(ratio: float | None) -> str:
     return NONE if ratio is None or not math.isfinite(ratio) else wording.change(ratio)
 
 
-def change_with_interval(estimate: Estimate | None) -> str:
+def change_with_interval(estimate: Estimate | ControlOutcome | None) -> str:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; a dash without a ratio."""
     return (estimate and wording.change_with_interval(estimate)) or NONE
 
@@ -91,6 +91,14 @@ def _with_ends(found: Typical, told: Callable[[float], str]) -> str:
     if found.low is None or found.high is None:
         return told(found.value)
     return f"{told(found.value)} [{told(found.low)}, {told(found.high)}]"
+
+
+def decided(verdict: Verdict) -> str:
+    """A verdict's ratio with the interval that gave the word; a dash without a ratio.
+
+    With several cells it is wider than the cell's own, since they hold together.
+    """
+    return wording.interval_text(verdict.estimate.ratio, verdict.low, verdict.high) or NONE
 
 
 def seconds(value: float) -> str:

@@ -9,7 +9,7 @@ from dbdyno.judge import Finding, Judgement, Level, sentence
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.metric import PRIMARY, TABLE, Metric
 from dbdyno.plan import Plan
-from dbdyno.report.conclusion import meaning
+from dbdyno.report.meaning import meaning
 from dbdyno.report.numbers import NONE, TOO_FEW, change_with_interval, count, metric_value, number
 from dbdyno.report.parts import Column, Entries, Entry, Paragraph, Part, Section, Table
 from dbdyno.report.trials import Attempt, cells_of, sound, systems_of
@@ -69,12 +69,12 @@ def _cell_table(cell: Cell, systems: Sequence[str], judgement: Judgement) -> Tab
         row.append(metric_value(judgement.value(cell, baseline, metric.name), metric))
         for system in others:
             row.append(metric_value(judgement.value(cell, system, metric.name), metric))
-            row.append(_change(judgement, cell, system, metric))
+            row.append(change_of(judgement, cell, system, metric))
         rows.append(tuple(row))
     return Table(cell.title, tuple(columns), tuple(rows))
 
 
-def _change(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> str:
+def change_of(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> str:
     """The ratio with its interval, and on how many blocks it rests if the verdict has others."""
     estimate = judgement.estimate(cell, system, metric.name)
     text = change_with_interval(estimate)

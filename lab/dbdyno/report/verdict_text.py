@@ -31,7 +31,7 @@ def plain(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
     lines = [_head(plan, run), ""]
     for cell in _cells(plan, judgement):
         lines += [*_cell(cell, plan, judgement), ""]
-    lines += [*_doubts(judgement), *_counts(judgement)]
+    lines += [*doubts(judgement), *_counts(judgement)]
     return "\n".join(_printable(line) for line in lines).rstrip() + "\n"
 
 
@@ -50,7 +50,7 @@ def as_json(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
 def as_markdown(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
     """One table of all cells, then the doubts, as GitHub Markdown."""
     lines = [markdown.text(_head(plan, run)), "", *markdown.table(_table(plan, judgement)), ""]
-    lines += [f"- {markdown.text(line)}" for line in (*_doubts(judgement), *_counts(judgement))]
+    lines += [f"- {markdown.text(line)}" for line in (*doubts(judgement), *_counts(judgement))]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -111,7 +111,7 @@ def _counts(judgement: Judgement) -> Iterator[str]:
     yield ", ".join(f"{word.value} {words.count(word)}" for word in Word)
 
 
-def _doubts(judgement: Judgement) -> Iterator[str]:
+def doubts(judgement: Judgement) -> Iterator[str]:
     """What throws doubt on the verdicts; not a failed attempt that a complete one made good."""
     good = {finding.trial for finding in judgement.findings if finding.check == OF_MADE_GOOD}
     for level in (Level.VOID, Level.DOUBTFUL):

@@ -210,11 +210,12 @@ impl<R: Reactor> Worker<'_, R> {
     /// How long nothing needs to be done if no reply comes; None for as long as the reactor likes.
     #[inline]
     pub(super) fn time_to_wait(&self) -> Option<Duration> {
-        if self.pacing.is_closed() {
+        if self.pacing.is_closed() && !self.standing.is_shut(self.now_ns) {
             return None;
         }
         let now_ns = self.orders.clock.now_ns();
-        let next_ns = self.next_ns.min(self.orders.deadline_ns);
+        let wakes_ns = self.standing.wakes_ns(now_ns);
+        let next_ns = self.next_ns.min(self.orders.deadline_ns).min(wakes_ns);
         (now_ns < self.orders.deadline_ns && next_ns < u64::MAX)
             .then(|| Duration::from_nanos(next_ns.saturating_sub(now_ns)))
     }
@@ -257,6 +258,9 @@ impl<R: Reactor> Worker<'_, R> {
     /// Begins what is due on the connections that are free; those leave when nothing is begun any more.
     pub(super) fn begin_due(&mut self) -> Result<(), Failure> {
         while !(self.pacing.is_over || self.is_over() || self.orders.control.is_spent()) {
+            if self.standing.is_shut(self.now_ns) {
+                return Ok(());
+            }
             let Some(start) = self.pacing.take() else { return Ok(()) };
             if !self.orders.control.claim(self.recorder.phase()) {
                 self.leave(start.slot)?;
@@ -264,7 +268,7 @@ impl<R: Reactor> Worker<'_, R> {
             }
             self.recorder.taken_from_backlog();
             let has_request = self.draw_event(start.slot, start.due_ns);
-            if start.was_free {
+            if start.was_free && !self.standing.delayed(start.due_ns) {
                 self.recorder.lag(start.due_ns, self.connections[start.slot].sent_ns);
             }
             let connection = &self.connections[start.slot];

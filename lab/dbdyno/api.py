@@ -1,0 +1,205 @@
+"""A run for notebooks and scripts: `run = dbdyno.load("latest")`.
+
+What a report says is here as values: tables as polars frames, verdicts, charts that Jupyter shows.
+Nothing is computed before it is asked for, and nothing here measures or changes a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import altair
+import polars
+
+from dbdyno import evidence, export, report
+from dbdyno.errors import BundleError, UsageError
+from dbdyno.evidence import Evidence
+from dbdyno.judge import Judgement, judge
+from dbdyno.judge.gate import Gate, gate
+from dbdyno.measurement import Cell, Measurement, Noun
+from dbdyno.plan import Plan
+from dbdyno.report import Written
+from dbdyno.report.facts import RunFacts
+from dbdyno.report.parts import Figure
+from dbdyno.report.replay_text import Side
+from dbdyno.report.trials import attempts
+
+WORKSPACE: Final = "dbdyno-runs"
+NUMBERS: Final = ("ratio", "low", "high", "log_sd", "value", "margin")
+COUNTS: Final = ("blocks", "blocks_needed")
+
+
+def load(run: str | Path = "latest", workspace: str | Path = WORKSPACE) -> Run:
+    """A stored run or a bundle.
+
+    Args:
+        run: a run's id or `latest`, a bundle's file, a run's own folder, or a workspace's folder
+            for its newest run.
+        workspace: the folder in which ids are looked up, and reports of bundles are written.
+
+    Raises:
+        StoreError: there is no such run. BundleError: the file is no sound bundle.
+    """
+    return Run(evidence.load(run, Path(workspace).expanduser()))
+
+
+class Run:
+    """A run with what is said about it.
+
+    Attributes:
+        evidence: the run as stored, with all its measurements.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+
+    @property
+    def id(self) -> str:
+        """The run's name in its workspace."""
+        return self.evidence.run.run_id
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked for."""
+        return self.evidence.plan
+
+    @property
+    def facts(self) -> RunFacts:
+        """When, where and by which command it was run, and whether it is complete."""
+        return self.evidence.facts
+
+    @property
+    def trials(self) -> tuple[Measurement, ...]:
+        """Every attempt as it was stored, those that failed too."""
+        return self.evidence.measurements
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """Findings, values, estimates and verdicts, judged now from what is stored."""
+        with _trusted_no_further(self.evidence):
+            return judge(self.trials, self.plan, self.evidence.earlier)
+
+    @property
+    def side(self) -> Side:
+        """The run as one of two that are compared."""
+        return Side(self.plan, self.trials, self.judgement, self.facts)
+
+    def measurements(self) -> polars.DataFrame:
+        """One row for each attempt; select `state = "sound"` before you compute anything."""
+        return self.table("trials")
+
+    def intervals(self) -> polars.DataFrame:
+        """One row for each second of load of each attempt."""
+        return self.table("intervals")
+
+    def table(self, name: str) -> polars.DataFrame:
+        """Any of the tables that `dbdyno export` writes.
+
+        Raises:
+            UsageError: there is none of that name; lists those there are.
+        """
+        tables = {table.name: table for table in export.TABLES}
+        if name not in tables:
+            raise _unknown("table", name, list(tables))
+        return export.frame(tables[name], attempts(self.trials, self.judgement))
+
+    def verdicts(self) -> polars.DataFrame:
+        """One row for each comparison: word, ratio with its 95 % interval, blocks, reasons."""
+        rows = []
+        for verdict in self.judgement.verdicts:
+            flat = {**_flat(verdict.estimate), **_flat(verdict)}
+            rows.append({**flat, "reasons": [str(reason) for reason in verdict.reasons]})
+        return _frame(rows)
+
+    def estimates(self) -> polars.DataFrame:
+        """One row for each metric of each comparison: the ratio with its 95 % interval."""
+        return _frame([_flat(estimate) for estimate in self.judgement.estimates])
+
+    def values(self) -> polars.DataFrame:
+        """One row for each metric of each system and cell, with the interval over its blocks."""
+        return _frame([_flat(value) for value in self.judgement.values])
+
+    def findings(self) -> polars.DataFrame:
+        """One row for each doubt."""
+        return _frame([_flat(finding) for finding in self.judgement.findings])
+
+    def charts(self) -> list[str]:
+        """The names of the report's charts."""
+        return [figure.name for figure in self._figures]
+
+    def chart(self, name: str) -> altair.TopLevelMixin:
+        """A chart of the report, by its name or by words of its title such as "throughput".
+
+        Raises:
+            UsageError: there is none; lists those there are.
+        """
+        wanted = name.casefold()
+        named = [figure for figure in self._figures if figure.name == name]
+        meant = [figure for figure in self._figures if wanted in figure.title.casefold()]
+        if not (named or meant):
+            raise _unknown("chart", name, self.charts())
+        return altair.Chart.from_dict(dict((named or meant)[0].spec))
+
+    def gate(self, slower_max: float, *, strict: bool = False) -> Gate:
+        """The run held against a limit: how much slower a system may be, 0.03 = 3 %."""
+        return gate(self.judgement.verdicts, slower_max, strict=strict)
+
+    def report(self, folder: str | Path | None = None) -> Written:
+        """Writes the report: into that folder, or where the run has its own."""
+        where = self.evidence.folder if folder is None else Path(folder)
+        judgement = self.judgement
+        with _trusted_no_further(self.evidence):
+            return report.write(where, self.plan, self.trials, judgement, self.facts)
+
+    def __repr__(self) -> str:
+        return f"<dbdyno run {self.id}: {len(self.trials)} measurements>"
+
+    def _repr_markdown_(self) -> str:
+        """What Jupyter shows: the verdicts as a table, then the doubts."""
+        return report.as_markdown(self.plan, self.judgement, self.facts)
+
+    @cached_property
+    def _figures(self) -> tuple[Figure, ...]:
+        return report.tell(self.plan, self.trials, self.judgement, self.facts).figures
+
+
+@contextmanager
+def _trusted_no_further(evidence: Evidence) -> Iterator[None]:
+    """A stranger's numbers can be true to their sums and still be none that a load can show."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        if not evidence.digest:
+            raise
+        raise BundleError(
+            "the bundle holds numbers that nothing can have measured",
+            found=f"{type(error).__name__}: {error}"[:120],
+            hint="ask for it where it was made",
+        ) from error
+
+
+def _flat(noun: Noun) -> dict[str, Any]:
+    """A noun's plain fields, its cell as columns of its own."""
+    row: dict[str, Any] = {}
+    for name, value in noun:
+        if isinstance(value, Cell):
+            row |= value.model_dump()
+        elif isinstance(value, str):
+            row[name] = str.__str__(value)
+        elif isinstance(value, (bool, int, float)) or (value is None and name != "cell"):
+            row[name] = value
+    return row
+
+
+def _frame(rows: list[dict[str, Any]]) -> polars.DataFrame:
+    known = dict.fromkeys(NUMBERS, polars.Float64) | dict.fromkeys(COUNTS, polars.Int64)
+    kinds = {name: kind for name, kind in known.items() if rows and name in rows[0]}
+    return polars.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> UsageError:
+    return UsageError(f"there is no {kind} {name!r} in this run", wanted=", ".join(known) or "none")

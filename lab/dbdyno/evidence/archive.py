@@ -1,0 +1,209 @@
+"""A zip file of text files with their SHA-256 sums, which is read as if an enemy had written it.
+
+A bundle is made to be passed on, so whoever opens one did not make it. Nothing is ever unpacked to
+the disk: files are read into memory one by one, under limits that hold for what comes out, not for
+what the archive says of itself. A name that is not in `SHA256SUMS`, a file that is missing, a
+second one of the same name or a sum that does not agree refuses the whole. The sums have the form
+of `sha256sum`, so that anybody can check an unpacked bundle without dbdyno.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import BundleError
+
+SUMS: Final = "SHA256SUMS"
+NAME: Final = re.compile(r"(?:[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*")
+SUM_LINE: Final = re.compile(rf"([0-9a-f]{{64}})  ({NAME.pattern})")
+METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+WRITTEN_AT: Final = (1980, 1, 1, 0, 0, 0)
+"""One time for all entries, so that the same run gives the same bundle, byte by byte."""
+END: Final = struct.Struct("<4s4H2LH")
+END_SIGNATURE: Final = b"PK\x05\x06"
+BIG_SIGNATURE: Final = b"PK\x06\x07"
+BIG_SIZE: Final = 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is read at most of a bundle, in bytes after unpacking."""
+
+    files: int = 60_000
+    file_bytes: int = 64 * 2**20
+    total_bytes: int = 2 * 2**30
+    directory_bytes: int = 16 * 2**20
+
+
+LIMITS: Final = Limits()
+
+
+def write(path: Path, files: Mapping[str, bytes]) -> str:
+    """Writes the files and their sums into a new zip file; returns the digest of the sums.
+
+    Raises:
+        BundleError: there are more files than a bundle may have, or one is too large.
+    """
+    if len(files) >= LIMITS.files or any(len(f) > LIMITS.file_bytes for f in files.values()):
+        raise BundleError(
+            "the run is too large for a bundle",
+            wanted=f"at most {LIMITS.files:,} files of {LIMITS.file_bytes >> 20} MiB",
+            found=f"{len(files):,} files, {max(map(len, files.values())) >> 20} MiB the largest",
+            hint="export it as tables: dbdyno export RUN --parquet DIR",
+        )
+    sums = "".join(f"{_sha256(files[name])}  {name}\n" for name in sorted(files)).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in [(SUMS, sums), *sorted(files.items())]:
+            entry = zipfile.ZipInfo(name, WRITTEN_AT)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(entry, content)
+    return _sha256(sums)
+
+
+def read(path: Path, limits: Limits = LIMITS) -> tuple[dict[str, bytes], str]:
+    """The files of a bundle, each of which has the sum it should, and the digest of the sums.
+
+    Raises:
+        BundleError: it is no bundle, it breaks a limit, or a name or sum is wrong.
+    """
+    with _told(path):
+        _check_end(path, limits)
+        with zipfile.ZipFile(path) as archive:
+            entries = _entries(archive)
+            left = _Allowance(limits.total_bytes)
+            if SUMS not in entries:
+                raise BundleError(f"{path.name} is no evidence bundle", found=f"no {SUMS} in it")
+            sums = _content(archive, entries.pop(SUMS), limits, left)
+            wanted = _sums(sums)
+            _check_names(set(wanted), set(entries))
+            files = {}
+            for name, entry in entries.items():
+                files[name] = _content(archive, entry, limits, left)
+                if _sha256(files[name]) != wanted[name]:
+                    raise BundleError(
+                        f"{name} in the bundle was changed",
+                        wanted=f"SHA-256 {wanted[name]}",
+                        found=_sha256(files[name]),
+                    )
+            return files, _sha256(sums)
+
+
+@dataclass
+class _Allowance:
+    bytes: int
+
+
+def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The entries by name; each a plain file with a plain name, packed in a known way."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for entry in archive.infolist():
+        name, mode = entry.filename, entry.external_attr >> 16
+        if not NAME.fullmatch(name) or entry.orig_filename != name:
+            raise BundleError("a name in the bundle leads elsewhere", found=repr(name)[:80])
+        if name in found:
+            raise BundleError(f"{name} is twice in the bundle")
+        if entry.flag_bits & 1 or entry.compress_type not in METHODS:
+            raise BundleError(f"{name} in the bundle is encrypted or packed in an unknown way")
+        if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+            raise BundleError(f"{name} in the bundle is no plain file", found=stat.filemode(mode))
+        found[name] = entry
+    return found
+
+
+def _content(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: Limits, left: _Allowance
+) -> bytes:
+    most = min(limits.file_bytes, left.bytes)
+    with archive.open(entry) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise BundleError(
+            f"{entry.filename} in the bundle is larger than a bundle's file may be",
+            wanted=f"{limits.file_bytes:,} bytes at most, {limits.total_bytes:,} in all",
+            found="more",
+        )
+    left.bytes -= len(content)
+    return content
+
+
+def _sums(text: bytes) -> dict[str, str]:
+    lines = [SUM_LINE.fullmatch(line) for line in text.decode("ascii").splitlines()]
+    if not all(lines):
+        raise BundleError(f"{SUMS} of the bundle has lines that are no sums")
+    pairs = [(line[2], line[1]) for line in lines if line]
+    if len(dict(pairs)) != len(pairs):
+        raise BundleError(f"{SUMS} of the bundle names a file twice")
+    return dict(pairs)
+
+
+def _check_names(wanted: set[str], found: set[str]) -> None:
+    if wanted == found:
+        return
+    missing, extra = sorted(wanted - found), sorted(found - wanted)
+    raise BundleError(
+        "the bundle does not hold the files it names",
+        wanted=f"{missing[0]} and {len(missing) - 1} more" if missing else f"what {SUMS} names",
+        found=f"also {extra[0]} ({len(extra)} such)" if extra else "not there",
+    )
+
+
+def _check_end(path: Path, limits: Limits) -> None:
+    """Looks at the archive's last record, before its table of contents is read into memory.
+
+    Only what `write` makes is accepted: one disk, no comment, none of the extension for archives
+    beyond 4 GiB, whose table may be of any length.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - END.size - BIG_SIZE))
+        tail = file.read()
+    if len(tail) < END.size or not tail[-END.size :].startswith(END_SIGNATURE):
+        raise BundleError(
+            f"{path.name} is no evidence bundle",
+            wanted="a zip file made by dbdyno bundle",
+            found="another file, or one that was cut off",
+        )
+    _, _, _, _, files, directory_bytes, _, comment = END.unpack(tail[-END.size :])
+    big = tail.startswith(BIG_SIGNATURE) and len(tail) == END.size + BIG_SIZE
+    if comment or big or files > limits.files or directory_bytes > limits.directory_bytes:
+        raise BundleError(
+            f"{path.name} is larger than a bundle may be",
+            wanted=f"{limits.files:,} files at most",
+            found=f"{files:,} files",
+        )
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Turns all that a broken zip file makes Python raise into a BundleError."""
+    try:
+        yield
+    except OSError as error:
+        raise BundleError(f"{path.name} cannot be read", found=error.strerror) from error
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        NotImplementedError,
+    ) as error:
+        raise BundleError(
+            f"{path.name} is damaged", found=str(error)[:200], hint="get it once more"
+        ) from error
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,102 @@
+"""The run's own test of the instrument: the baseline against itself, and against a known slowdown.
+
+Control trials are no part of the comparison. They are set apart before anything else is done, given
+the name of an arm of their own, and judged by the very code that judges systems: the same audit,
+the same interval, the same words. What comes out is compared with what is known to be true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dbdyno.judge.audit import audit
+from dbdyno.judge.estimate import estimates
+from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.verdict import Verdict, verdict_of
+from dbdyno.measurement import Measurement
+from dbdyno.measurement_control import ControlOutcome
+from dbdyno.metric import PRIMARY
+from dbdyno.plan import Plan
+from dbdyno.plan_controls import KINDS, SHARE, Kind
+
+TRUTH: Final[dict[Kind, float]] = {"same": 1.0, "planted": 1 - SHARE}
+"""The ratio to the baseline's throughput that is known to be."""
+
+
+@dataclass(frozen=True)
+class Proved:
+    """What the controls came to, and the doubts about their own trials."""
+
+    outcomes: tuple[ControlOutcome, ...]
+    findings: tuple[Finding, ...]
+
+
+def apart(
+    measurements: Iterable[Measurement],
+) -> tuple[list[Measurement], list[Measurement]]:
+    """The trials of the comparison, and the control trials under the names of their arms."""
+    compared, controls = [], []
+    for measurement in measurements:
+        if measurement.trial.control:
+            controls.append(named(measurement))
+        else:
+            compared.append(measurement)
+    return compared, controls
+
+
+def named(measurement: Measurement) -> Measurement:
+    """The same trial under the name of its arm, which no system of a plan can have."""
+    trial = measurement.trial
+    own = trial.model_copy(update={"system": trial.arm})
+    return measurement.model_copy(update={"trial": own})
+
+
+def proved(compared: Sequence[Measurement], controls: Sequence[Measurement], plan: Plan) -> Proved:
+    """Judges the control trials against the baseline's trials in their cell.
+
+    Args:
+        compared, controls: what `apart` gave.
+    """
+    outcomes: list[ControlOutcome] = []
+    findings: list[Finding] = []
+    for kind in KINDS:
+        arm = [m for m in controls if m.trial.control == kind]
+        if arm:
+            outcome, found = _outcome(kind, compared, arm, plan)
+            outcomes.append(outcome)
+            findings += found
+    return Proved(tuple(outcomes), tuple(findings))
+
+
+def _outcome(
+    kind: Kind, compared: Sequence[Measurement], arm: Sequence[Measurement], plan: Plan
+) -> tuple[ControlOutcome, list[Finding]]:
+    baseline, cell, label = plan.systems[0].label, arm[0].trial.cell, arm[0].trial.system
+    beside = [m for m in compared if (m.trial.system, m.trial.cell) == (baseline, cell)]
+    pair = (plan.systems[0], plan.systems[0].model_copy(update={"label": label}))
+    audited = audit([*beside, *arm], plan.model_copy(update={"systems": pair}))
+    compared_with = estimates(audited.sound, [cell], baseline, [label], plan.design)
+    estimate = next(one for one in compared_with if one.metric == PRIMARY.name)
+    verdict = verdict_of(estimate, plan.design.margin, design=plan.design)
+    keys = {m.trial.key for m in arm}
+    doubts = [f for f in audited.findings if f.trial in keys and f.level is not Level.NOTE]
+    return _told(kind, verdict), doubts
+
+
+def _told(kind: Kind, verdict: Verdict) -> ControlOutcome:
+    estimate, truth = verdict.estimate, TRUTH[kind]
+    low, high = estimate.low, estimate.high
+    return ControlOutcome(
+        kind=kind,
+        cell=verdict.cell,
+        system=verdict.baseline,
+        ratio=estimate.ratio,
+        low=low,
+        high=high,
+        blocks=estimate.blocks,
+        word=verdict.word.value,
+        truth=truth,
+        held=None if low is None or high is None else low <= truth <= high,
+    )

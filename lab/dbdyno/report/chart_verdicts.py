@@ -1,0 +1,211 @@
+"""All verdicts at one look: a heat map of workload × load, and the same as a table of words.
+
+Colour alone says nothing to many readers, so each field has its sign and its change; the words are
+in the legend and in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dbdyno.judge import Verdict
+from dbdyno.metric import BY_NAME
+from dbdyno.report.ladders import Ladder, level_of
+from dbdyno.report.looks import ON_VERDICT, verdict_scale, verdict_sign, verdict_words
+from dbdyno.report.numbers import NONE, change, decided
+from dbdyno.report.panels import WIDTH, Spec, in_words, shown
+from dbdyno.report.parts import Column, Figure, Table
+from dbdyno.words import Text, say
+
+FIELD_WIDTH: Final = (74, 130)
+"""Least and most; between them the fields share the width."""
+LABELS_WIDTH: Final = 150
+ROOM_FOR_INTERVAL: Final = 118
+VERDICTS_MIN: Final = 2
+"""One verdict is told by its sentence."""
+
+
+def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | None:
+    """A map for each system and kind of loop; None below two verdicts."""
+    if len(verdicts) < VERDICTS_MIN:
+        return None
+    scale = verdict_scale(map(verdict_words, verdicts))
+    panels = [
+        _panel(part, of_system, scale)
+        for part in _kinds(ladders)
+        for of_system in _by_system(verdicts, part)
+    ]
+    title = say("Verdicts by workload and load")
+    points = [
+        say(
+            "{system}, {cell}: {word}",
+            system=verdict.system,
+            cell=verdict.cell.title,
+            word=verdict_words(verdict),
+        )
+        for verdict in verdicts
+    ]
+    spec = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 26}
+    note = say(
+        "Each field is one comparison; the number is the change against the baseline. Undecided is "
+        "not equal: the interval allows both a difference that matters and none."
+    )
+    baseline = say("against {baseline}", baseline=verdicts[0].baseline)
+    return Figure("verdicts", title, in_words(title, baseline, points), spec, note)
+
+
+def table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> list[Table]:
+    """The same for readers of text: a table for each system and kind of loop."""
+    return [
+        _table(part, of_system)
+        for part in _kinds(ladders)
+        for of_system in _by_system(verdicts, part)
+        if len(verdicts) >= VERDICTS_MIN
+    ]
+
+
+def _kinds(ladders: Sequence[Ladder]) -> list[list[Ladder]]:
+    """Closed loops, then open ones, as far as there are any."""
+    kinds = [[ladder for ladder in ladders if ladder.is_open is kind] for kind in (False, True)]
+    return [kind for kind in kinds if kind]
+
+
+def _by_system(verdicts: Sequence[Verdict], ladders: Sequence[Ladder]) -> list[list[Verdict]]:
+    cells = {cell for ladder in ladders for cell in ladder.cells}
+    groups: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.cell in cells:
+            groups.setdefault(verdict.system, []).append(verdict)
+    return list(groups.values())
+
+
+def _levels(ladders: Sequence[Ladder]) -> list[str]:
+    """Every level of these ladders once, rising."""
+    cells = sorted(
+        (cell for ladder in ladders for cell in ladder.cells),
+        key=lambda cell: (cell.rate_per_s or 0.0, cell.threads),
+    )
+    return list(dict.fromkeys(map(level_of, cells)))
+
+
+def _against(verdict: Verdict) -> Text:
+    return say(
+        "{metric} of {system} against {baseline}",
+        metric=BY_NAME[verdict.metric].label,
+        system=verdict.system,
+        baseline=verdict.baseline,
+    )
+
+
+def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) -> Spec:
+    levels = _levels(ladders)
+    titles = [ladder.title for ladder in ladders]
+    named = {cell: ladder.title for ladder in ladders for cell in ladder.cells}
+    least, most = FIELD_WIDTH
+    width = min(most, max(least, (WIDTH - LABELS_WIDTH) // len(levels)))
+    rows = [_row(verdict, named[verdict.cell]) for verdict in verdicts]
+    x = {
+        "field": "level",
+        "type": "ordinal",
+        "sort": levels,
+        "scale": {"domain": levels},
+        "title": ladders[0].load_title,
+        "axis": {"labelAngle": 0, "domain": False, "ticks": False, "grid": False},
+    }
+    y = {
+        "field": "ladder",
+        "type": "ordinal",
+        "sort": titles,
+        "scale": {"domain": titles},
+        "title": None,
+        "axis": {"domain": False, "ticks": False, "grid": False, "labelLimit": 240},
+    }
+    return {
+        "title": _against(verdicts[0]),
+        "data": {"values": rows},
+        "width": {"step": width},
+        "height": {"step": 46},
+        "encoding": {"x": x, "y": y},
+        "layer": _layers(scale, width),
+    }
+
+
+def _row(verdict: Verdict, ladder: Text) -> Spec:
+    sign = verdict_sign(verdict)
+    estimate = verdict.estimate
+    told = decided(verdict)
+    _, _, ends = told.partition(" [")
+    return {
+        "ladder": ladder,
+        "level": level_of(verdict.cell),
+        "word": verdict_words(verdict),
+        "sign": f"{sign} {change(estimate.ratio)}" if estimate.ratio is not None else sign,
+        "interval": f"[{ends}" if ends else "",
+        "told": told,
+    }
+
+
+def _layers(scale: Spec, width: int) -> list[Spec]:
+    fields: Spec = {
+        "mark": {"type": "rect", "stroke": "#ffffff", "strokeWidth": 2, "cornerRadius": 3},
+        "encoding": {
+            "color": {
+                "field": "word",
+                "type": "nominal",
+                "title": None,
+                "scale": scale,
+                "legend": {"symbolType": "square", "symbolSize": 160, "columns": 4},
+            },
+            "tooltip": shown(
+                ("ladder", say("workload")),
+                ("level", say("load")),
+                ("word", say("verdict")),
+                ("told", say("change with interval")),
+            ),
+        },
+    }
+    roomy = width >= ROOM_FOR_INTERVAL
+    layers = [fields, _text("sign", 12, -8 if roomy else 0, "bold")]
+    return [*layers, _text("interval", 11, 9, "normal")] if roomy else layers
+
+
+def _text(field: str, size: int, dy: int, weight: str) -> Spec:
+    return {
+        "mark": {
+            "type": "text",
+            "color": ON_VERDICT,
+            "fontSize": size,
+            "dy": dy,
+            "fontWeight": weight,
+        },
+        "encoding": {"text": {"field": field, "type": "nominal"}},
+    }
+
+
+def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:
+    levels = _levels(ladders)
+    words = {
+        (verdict.cell.workload, verdict.cell.setting, level_of(verdict.cell)): _field(verdict)
+        for verdict in verdicts
+    }
+    rows = tuple(
+        (
+            ladder.title,
+            *(words.get((ladder.workload, ladder.setting, level), NONE) for level in levels),
+        )
+        for ladder in ladders
+    )
+    heads = (
+        say("Workload by {load}", load=ladders[0].load_title),
+        *levels,
+    )
+    return Table(_against(verdicts[0]), tuple(map(Column, heads)), rows)
+
+
+def _field(verdict: Verdict) -> Text:
+    return say(
+        "{word} {change}",
+        word=verdict_words(verdict),
+        change=decided(verdict),
+    )

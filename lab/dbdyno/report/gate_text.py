@@ -1,0 +1,108 @@
+"""A gate's outcome for those who wait for it: a terminal, a program, a pull request.
+
+What decided against comes first, then what is not decided, then what held; doubts about the run
+follow, since a gate that hides them would be half the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from dbdyno.judge import Judgement
+from dbdyno.judge.gate import Gate, Outcome, Passage
+from dbdyno.judge.wording import change_decided
+from dbdyno.report import data, markdown, plain_table, verdict_text
+from dbdyno.report.facts import RunFacts
+from dbdyno.report.numbers import NONE
+from dbdyno.report.parts import Column, Table
+from dbdyno.words import say
+
+MARK: Final = "<!-- dbdyno gate -->"
+"""By this line a job finds its own comment of an earlier commit, to write over it."""
+ORDER: Final = (Outcome.SLOWER, Outcome.VOID, Outcome.UNDECIDED, Outcome.HELD)
+DOUBTS_MAX: Final = 10
+
+
+def plain(gate: Gate, judgement: Judgement, run: RunFacts) -> str:
+    """One line for the whole, one for each comparison, then the doubts."""
+    lines: list[str] = [say("run {run_id}: {outcome}", run_id=run.run_id, outcome=gate.text)]
+    lines += [
+        f"  {_mark(passage)} {passage.verdict.cell.title}: {passage.text}"
+        for passage in ordered(gate)
+    ]
+    lines += doubts(judgement, run)
+    return "".join(f"{plain_table.printable(line)}\n" for line in lines)
+
+
+def as_json(gate: Gate, judgement: Judgement, run: RunFacts) -> str:
+    """The same for programs: numbers unrounded."""
+    findings = [f.model_dump(mode="json") for f in judgement.findings]
+    made: dict[str, Any] = {
+        "run": run.model_dump(mode="json"),
+        "holds": gate.holds,
+        "text": str(gate.text),
+        "gate": gate.model_dump(mode="json"),
+        "findings": findings,
+    }
+    return data.text({name: data.finite(value) for name, value in made.items()})
+
+
+def comment(gate: Gate, judgement: Judgement, run: RunFacts) -> str:
+    """GitHub Markdown for a pull request, with a mark by which it is found again."""
+    lines = [MARK, f"**{markdown.text(gate.text)}**", ""]
+    if gate.passages:
+        lines += [*markdown.table(_table(gate)), ""]
+    lines += [f"- {markdown.text(line)}" for line in doubts(judgement, run)]
+    told = say(
+        "Run {run_id} of {day}, dbdyno {version}, plan {plan}.",
+        run_id=run.run_id,
+        day=run.created_at[:10],
+        version=run.dbdyno_version,
+        plan=run.plan_hash[:12],
+    )
+    return "\n".join([*lines, "", markdown.text(told)]).replace("\n\n\n", "\n\n") + "\n"
+
+
+def ordered(gate: Gate) -> list[Passage]:
+    """The comparisons, the gravest first."""
+    return sorted(gate.passages, key=lambda passage: ORDER.index(passage.outcome))
+
+
+def doubts(judgement: Judgement, run: RunFacts) -> list[str]:
+    """What throws doubt on the gate, a sentence each; a long list is cut and says so."""
+    told = [*_incomplete(run), *verdict_text.doubts(judgement)]
+    if len(told) <= DOUBTS_MAX:
+        return told
+    more = say("and {count} more doubts; see the report", count=len(told) - DOUBTS_MAX)
+    return [*told[:DOUBTS_MAX], more]
+
+
+def _incomplete(run: RunFacts) -> Iterator[str]:
+    if not run.complete:
+        yield say(
+            "the run is incomplete: {planned} trials were planned", planned=run.trials_planned
+        )
+
+
+def _table(gate: Gate) -> Table:
+    rows = tuple(
+        (
+            f"{_mark(passage)} {passage.outcome.value}",
+            passage.verdict.cell.title,
+            passage.verdict.system,
+            passage.verdict.baseline,
+            change_decided(passage.verdict) or NONE,
+            passage.verdict.word.value,
+        )
+        for passage in ordered(gate)
+    )
+    heads = ("Gate", "Cell", "System", "Against")
+    columns = (*map(Column, heads), Column("Change [95 %]", numeric=True), Column("Verdict"))
+    return Table(str(say("Held against the limit")), columns, rows)
+
+
+def _mark(passage: Passage) -> str:
+    if passage.outcome is Outcome.HELD:
+        return "✓"
+    return "?" if passage.holds else "✗"

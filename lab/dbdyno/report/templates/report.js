@@ -1,0 +1,124 @@
+"use strict";
+// Colours by choice, and charts that answer the pointer. The page is whole without it: where this
+// does not run, each chart stays the picture that is printed too.
+(() => {
+  const root = document.documentElement;
+  const KEPT = "dbdyno-colours";
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const byId = (id) => document.getElementById(id);
+  const dark = JSON.parse(byId("dark-colours").textContent);
+  const views = new Map();
+  const isDark = () => (root.dataset.colours || (system.matches ? "dark" : "light")) === "dark";
+
+  const kept = {
+    get() { try { return localStorage.getItem(KEPT); } catch { return null; } },
+    set(value) { try { localStorage.setItem(KEPT, value); } catch { /* the choice holds for now */ } },
+  };
+
+  // The same chart in colours that can be seen on a dark page; data are left as they are.
+  const repainted = (node) => {
+    if (typeof node === "string") return dark[node.toLowerCase()] ?? node;
+    if (Array.isArray(node)) return node.map(repainted);
+    if (node === null || typeof node !== "object") return node;
+    if (node.name && Array.isArray(node.extent)) return { ...node, extent: [0.4, 1] }; // a ramp
+    const painted = ([key, inner]) =>
+      [key, key === "data" || key === "datasets" ? inner : repainted(inner)];
+    return Object.fromEntries(Object.entries(node).map(painted));
+  };
+
+  // What a chart leaves to Vega is black there.
+  const lit = (config) => {
+    const [ink, both] = [dark.black, { labelColor: dark.black, titleColor: dark.black }];
+    const symbols = { symbolBaseFillColor: dark.black, symbolBaseStrokeColor: dark.black };
+    const sections = { axis: both, legend: { ...both, ...symbols }, header: both, text: { color: ink },
+      title: { color: ink, subtitleColor: ink } };
+    const own = ([name, looks]) => [name, { ...looks, ...config[name] }];
+    return { ...config, ...Object.fromEntries(Object.entries(sections).map(own)) };
+  };
+
+  const tip = document.createElement("div");
+  tip.className = "tip";
+  tip.hidden = true;
+  tip.setAttribute("aria-hidden", "true");
+  document.body.append(tip);
+
+  const shown = (value) =>
+    typeof value === "number" ? String(Number(value.toPrecision(5))) : String(value);
+  const isTold = ([name, value]) =>
+    !/^(_|place$)/.test(name) && value !== null && typeof value !== "object";
+  const lines = (value) => typeof value === "object"
+    ? Object.entries(value).filter(isTold).map(([name, inner]) => `${name}: ${shown(inner)}`)
+    : [shown(value)];
+
+  const tooltip = (handler, event, item, value) => {
+    tip.hidden = value === null || value === undefined || value === "";
+    if (tip.hidden) return;
+    tip.replaceChildren(...lines(value).map((text) => {
+      const line = document.createElement("p");
+      line.textContent = text;
+      return line;
+    }));
+    const room = root.clientWidth - tip.offsetWidth - 8;
+    tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, room)) + scrollX}px`;
+    tip.style.top = `${event.clientY + 14 + scrollY}px`;
+  };
+
+  const draw = async (figure) => {
+    const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
+    const wanted = isDark() ? "dark" : "light";
+    const painted = wanted === "dark" ? repainted(spec) : spec;
+    painted.config = { ...(wanted === "dark" ? lit(painted.config ?? {}) : painted.config), aria: false };
+    painted.config.mark = { tooltip: { content: "data" }, ...painted.config.mark };
+    const place = figure.querySelector(".moving");
+    views.get(figure)?.finalize();
+    const { view } = await window.dbdynoEmbed(place, painted, {
+      mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false, tooltip,
+    });
+    place.querySelector("svg").setAttribute("aria-hidden", "true"); // `place` itself is the image
+    views.set(figure, view);
+    figure.dataset.state = wanted;
+    place.hidden = false;
+    figure.querySelector(".saving").hidden = false;
+  };
+
+  const save = async (figure, kind) => {
+    const link = document.createElement("a");
+    link.href = await views.get(figure).toImageURL(kind, 2);
+    link.download = `${figure.dataset.name}.${kind}`;
+    link.click();
+  };
+
+  // A chart is drawn when it comes near; in other colours it is so again.
+  const drawNear = (entries, observer) => {
+    for (const { target } of entries.filter((one) => one.isIntersecting)) {
+      observer.unobserve(target);
+      draw(target).catch(() => { target.dataset.state = "still"; });
+    }
+  };
+  const near = new IntersectionObserver(drawNear, { rootMargin: "300px" });
+
+  const recolour = () => {
+    byId("colours").setAttribute("aria-pressed", String(isDark()));
+    for (const figure of views.keys()) near.observe(figure);
+  };
+
+  const begin = () => {
+    const chosen = kept.get();
+    if (chosen === "dark" || chosen === "light") root.dataset.colours = chosen;
+    byId("colours").hidden = false;
+    byId("colours").addEventListener("click", () => {
+      root.dataset.colours = isDark() ? "light" : "dark";
+      kept.set(root.dataset.colours);
+      recolour();
+    });
+    system.addEventListener("change", recolour);
+    recolour();
+    for (const figure of document.querySelectorAll("figure[data-name]")) {
+      near.observe(figure);
+      for (const button of figure.querySelectorAll("button[data-kind]")) {
+        button.addEventListener("click", () => save(figure, button.dataset.kind));
+      }
+    }
+  };
+  begin();
+})();

@@ -1,0 +1,97 @@
+"""A run that is going on, as a stream of events: what its feed holds, then each line as it comes.
+
+The lab writes the feed, a file (`progress_feed.py`); this end only reads. A watcher that comes late
+is told every trial's end but the seconds of the present one alone. One that was cut off names the
+last place it saw and goes on behind it. A line that is not whole yet is left for the next look.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+FEED: Final = "live.jsonl"
+"""The file's name in the run's folder."""
+LOOK_EVERY_S: Final = 0.25
+HEARTBEAT_S: Final = 10.0
+"""How often a silent stream says something, so that a watcher who left is noticed."""
+LINE_BYTES_MAX: Final = 65_536
+
+
+async def stream(path: Path, is_running: Callable[[], bool], seen: int = 0) -> AsyncIterator[bytes]:
+    """Server-sent events of one run until it is over; their ids are places in the file.
+
+    Args:
+        path: the feed.
+        is_running: whether a lab works on the run at this moment.
+        seen: the place up to which the watcher has been told; 0 for all.
+    """
+    place, events = await anyio.to_thread.run_sync(read, path, seen)
+    for end, event in events if seen else caught_up(events):
+        yield _event(end, event)
+    spoken = time.monotonic()
+    while True:
+        running = await anyio.to_thread.run_sync(is_running)
+        place, events = await anyio.to_thread.run_sync(read, path, place)
+        for end, event in events:
+            yield _event(end, event)
+        if not events and not running:
+            yield _event(place, {"kind": "closed"})
+            return
+        if events:
+            spoken = time.monotonic()
+        elif time.monotonic() - spoken > HEARTBEAT_S:
+            spoken = time.monotonic()
+            yield b": nothing new\n\n"
+        await anyio.sleep(LOOK_EVERY_S)
+
+
+def read(path: Path, start: int) -> tuple[int, list[tuple[int, dict[str, Any]]]]:
+    """The whole events behind `start`, each with the place where it ends, and the last such place.
+
+    A file that is not there yet has none. Lines that are no event are passed over.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            content = file.read()
+    except FileNotFoundError:
+        return start, []
+    whole = content[: content.rfind(b"\n") + 1]
+    events, place = [], start
+    for line in whole.splitlines(keepends=True):
+        place += len(line)
+        event = _parsed(line)
+        if event is not None:
+            events.append((place, event))
+    return start + len(whole), events
+
+
+def caught_up(
+    events: list[tuple[int, dict[str, Any]]],
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The events without the seconds of trials that have ended since."""
+    ends = [number for number, (_, event) in enumerate(events) if event["kind"] == "end"]
+    last = ends[-1] if ends else -1
+    for number, (place, event) in enumerate(events):
+        if event["kind"] not in ("interval", "stage") or number > last:
+            yield place, event
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    if len(line) > LINE_BYTES_MAX:
+        return None
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("kind"), str) else None
+
+
+def _event(place: int, event: dict[str, Any]) -> bytes:
+    return f"id: {place}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n".encode()

@@ -1,0 +1,148 @@
+"""The pages of a workspace: runs, one run's report, one run as it goes on, two systems compared.
+
+Handlers are thin: each asks `runs`, `compared` or `live`, and fills a template that escapes all.
+Those that read the store are plain functions, which the server runs on threads of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from dbdyno.errors import StoreError
+from dbdyno.report import html, moving, tell
+from dbdyno.report.drawing import draw
+from dbdyno.serve import live
+from dbdyno.serve.access import Access
+from dbdyno.serve.compared import Side, compared
+from dbdyno.serve.guard import ENTER, STATIC, Guard
+from dbdyno.serve.page_words import WORDS
+from dbdyno.serve.runs import RUNNING, JudgedRun, Runs
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+OF_A_REPORT: Final = {"Content-Security-Policy": "frame-ancestors 'none'"}
+"""The report brings a policy of its own, which names its scripts by their digests."""
+JAVASCRIPT: Final = "text/javascript; charset=utf-8"
+CSS: Final = "text/css; charset=utf-8"
+
+Handler = Callable[[Request], Response | Awaitable[Response]]
+
+
+def application(runs: Runs, access: Access) -> Guard:
+    """All pages behind the guard, as an ASGI application."""
+    pages = Pages(runs)
+    routes: dict[str, Handler] = {
+        "/": pages.index,
+        "/runs/{run_id}": pages.report,
+        "/runs/{run_id}/live": pages.live,
+        "/runs/{run_id}/events": pages.events,
+        "/compare": pages.compare,
+        ENTER: pages.enter,
+        STATIC + "{name}": pages.static,
+    }
+    app = Starlette(
+        routes=[Route(path, handler, methods=["GET"]) for path, handler in routes.items()],
+        exception_handlers={StoreError: pages.trouble, HTTPException: pages.not_there},
+    )
+    return Guard(app, access)
+
+
+class Pages:
+    """The handlers, over one workspace's runs."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._templates = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def index(self, request: Request) -> Response:
+        """Every run of the workspace, and the form that compares two systems."""
+        return self._page("runs.html.j2", runs=self._runs.listed(), running=RUNNING)
+
+    def report(self, request: Request) -> Response:
+        """One run's report with what is stored of it now."""
+        run = self._runs.judged(request.path_params["run_id"])
+        return HTMLResponse(_report(run), headers=OF_A_REPORT)
+
+    def live(self, request: Request) -> Response:
+        """One run as it goes on; its script listens to `events`."""
+        return self._page("live.html.j2", listed=self._runs.one(request.path_params["run_id"]))
+
+    async def events(self, request: Request) -> Response:
+        """The run's feed as server-sent events."""
+        run_id = request.path_params["run_id"]
+        listed = await run_in_threadpool(self._runs.one, run_id)
+        feed = self._runs.workspace / listed.run.run_id / live.FEED
+        seen = request.headers.get("last-event-id", "0")
+        place = int(seen) if seen.isascii() and seen.isdigit() else 0
+        told = live.stream(feed, lambda: self._runs.is_running(run_id), place)
+        return StreamingResponse(told, media_type="text/event-stream")
+
+    def compare(self, request: Request) -> Response:
+        """Two systems named as RUN/SYSTEM in `a` and `b`."""
+        sides = [self._side(request.query_params.get(name, "")) for name in ("a", "b")]
+        made = compared(*sides)
+        return self._page("compare.html.j2", first=sides[0], second=sides[1], made=made)
+
+    def enter(self, request: Request) -> Response:
+        """The form for the token."""
+        return self._page("enter.html.j2", wrong="wrong" in request.query_params)
+
+    def static(self, request: Request) -> Response:
+        """Style and scripts; the names are those known here, so no path leads elsewhere."""
+        match request.path_params["name"]:
+            case "charts.js":
+                return Response(moving.program(), media_type=JAVASCRIPT)
+            case "live.js":
+                return Response((TEMPLATES / "live.js").read_text(), media_type=JAVASCRIPT)
+            case "page.css":
+                report_css = (moving.TEMPLATES / "report.css").read_text()
+                own = (TEMPLATES / "page.css").read_text()
+                return Response(report_css + own, media_type=CSS)
+        raise HTTPException(HTTPStatus.NOT_FOUND)
+
+    def trouble(self, request: Request, error: Exception) -> Response:
+        """The store's own words: no such run, or a store that cannot be read."""
+        return self._page("trouble.html.j2", HTTPStatus.NOT_FOUND, text=str(error))
+
+    def not_there(self, request: Request, error: Exception) -> Response:
+        """An address that no page has."""
+        status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.NOT_FOUND
+        return self._page("trouble.html.j2", HTTPStatus(status), text=WORDS["no_page"])
+
+    def _side(self, named: str) -> Side:
+        run_id, _, system = named.partition("/")
+        run = self._runs.judged(run_id)
+        if system not in {one.label for one in run.plan.systems}:
+            raise StoreError(
+                f"run {run_id} has no system {system!r}",
+                wanted=", ".join(one.label for one in run.plan.systems),
+                hint="choose both systems from the list of runs",
+            )
+        return Side(run, system)
+
+    def _page(
+        self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object
+    ) -> HTMLResponse:
+        page = self._templates.get_template(name).render(words=WORDS, **values)
+        return HTMLResponse(page, status)
+
+
+def _report(run: JudgedRun) -> str:
+    story = tell(run.plan, run.measurements, run.judgement, run.facts)
+    return html.render(story, [draw(figure) for figure in story.figures], home="/")

@@ -1,0 +1,112 @@
+"use strict";
+// A run as it goes on: events of its feed become the place, a chart of the present cell's seconds,
+// and a row for each trial that has ended. Every text from outside is set as text.
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const words = JSON.parse(byId("words").textContent);
+  const source = new EventSource(document.currentScript.dataset.events);
+  const COLOURS = ["#3b8fd1", "#d9730d", "#2aa17a", "#b8629b", "#a08200", "#7a6ff0"];
+  let trial = null;
+  let group = "";
+  let rows = [];
+
+  const axis = { labelColor: "currentColor", titleColor: "currentColor", gridOpacity: 0.25,
+    domainColor: "currentColor", tickColor: "currentColor", titleFontWeight: "normal" };
+  const panel = (field, title, last) => ({
+    width: 600, height: 140, mark: { type: "line", point: { size: 18 }, strokeWidth: 1.5 },
+    encoding: {
+      x: { field: "at_s", type: "quantitative", title: last ? words.second_axis : null,
+        scale: { zero: true }, axis: { grid: false, tickMinStep: 1 } },
+      y: { field, type: "quantitative", title, scale: { zero: true } },
+      color: { field: "system", type: "nominal", title: null, scale: { range: COLOURS } },
+      tooltip: [{ field: "system" }, { field: "at_s" }, { field, format: ".5~g" }],
+    },
+  });
+  // The chart is made when there is something to draw: a scale over nothing has no ends.
+  let chart = null;
+  const drawn = () => chart ??= window.dbdynoEmbed(byId("chart"), {
+    data: { name: "seconds", values: [{ ...rows[0] }] }, background: null, padding: 4,
+    vconcat: [panel("transactions_per_s", words.tps, false),
+      panel("latency_ms_p95", words.p95, true)],
+    config: { view: { stroke: null }, axis, aria: false, font: "system-ui, sans-serif",
+      legend: { orient: "top", labelColor: "currentColor", labelLimit: 400 } },
+  }, { mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false,
+    tooltip: false }).then(({ view }) => {
+    byId("chart").querySelector("svg").setAttribute("aria-hidden", "true"); // #chart is the image
+    return view;
+  });
+
+  let asked = false;
+  const redraw = () => {
+    if (asked || rows.length === 0) return;
+    asked = true;
+    requestAnimationFrame(async () => {
+      const view = await drawn();
+      asked = false;
+      const seconds = rows.map((row) => ({ ...row })); // Vega marks the rows that it is given
+      await view.data("seconds", seconds).runAsync();
+      byId("chart").dataset.rows = String(seconds.length);
+    });
+  };
+
+  const clock = (seconds) => {
+    const part = (value) => String(value).padStart(2, "0");
+    const minutes = Math.floor(seconds / 60);
+    return `${Math.floor(minutes / 60)}:${part(minutes % 60)}:${part(seconds % 60)} ${words.left}`;
+  };
+  const digits = (value, places) => value === null || value === undefined ? "–"
+    : value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
+
+  const cell = (text, kind) => {
+    const made = document.createElement(kind === "head" ? "th" : "td");
+    if (kind === "head") made.scope = "row";
+    if (kind === "number") made.className = "number";
+    made.textContent = text;
+    return made;
+  };
+
+  const on = {
+    run: () => {},
+    stage: (event) => { byId("stage").textContent = event.text; },
+    begin: (event) => {
+      trial = event;
+      const here = `${event.block} ${event.cell}`;
+      if (here !== group) rows = [];
+      group = here;
+      rows = rows.filter((row) => row.system !== event.system);
+      byId("stage").textContent = `${words.trial} ${event.number}/${event.total}: ` +
+        `${event.system}, ${event.cell} (${words.block} ${event.block})`;
+      redraw();
+    },
+    interval: (event) => {
+      const phase = words[event.phase] ?? event.phase;
+      byId("speed").textContent = `${phase} ${digits(event.at_s, 0)} s: ` +
+        `${words.tps} ${digits(event.transactions_per_s, 1)}, ` +
+        `${words.p95} ${digits(event.latency_ms_p95, 2)}; ${clock(event.left_s)}`;
+      if (trial === null) return;
+      rows.push({ ...event, system: trial.system });
+      redraw();
+    },
+    end: (event) => {
+      const row = document.createElement("tr");
+      const outcome = cell(event.failure ?? "✓");
+      if (event.failure) outcome.dataset.failed = "";
+      row.append(cell(String(event.block), "head"), cell(event.system), cell(event.cell),
+        cell(digits(event.transactions_per_s, 1), "number"),
+        cell(digits(event.latency_ms_p95, 2), "number"), outcome);
+      byId("ended").prepend(row);
+    },
+    over: () => { byId("speed").textContent = ""; },
+    closed: () => {
+      source.close();
+      byId("stage").textContent = words.over;
+      byId("speed").textContent = "";
+    },
+  };
+
+  source.addEventListener("message", (message) => {
+    const event = JSON.parse(message.data);
+    on[event.kind]?.(event);
+  });
+  source.addEventListener("error", () => { byId("speed").textContent = words.cut_off; });
+})();

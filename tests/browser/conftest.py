@@ -1,0 +1,41 @@
+"""Chromium as the system has it, without a window; one for all tests, a fresh page for each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.browser import axe as axe_core
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    assert chromium is not None, "tools/requirements.sh test installs chromium"
+    expect.set_options(timeout=30_000)  # a slow machine is no failure
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page in which an error of a script is an error of the test."""
+    context = browser.new_context(color_scheme="light")
+    made = context.new_page()
+    troubles: list[str] = []
+    made.on("pageerror", lambda error: troubles.append(str(error)))
+    yield made
+    context.close()
+    assert troubles == []
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    cache = os.environ.get("DBDYNO_CACHE", "~/.cache/dbdyno")
+    return axe_core.program(Path(cache).expanduser() / "tests")

@@ -1,0 +1,35 @@
+"""A real run on real servers, watched in a real browser from its first trial to its report."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.test_serve_pages import served
+
+import lab_process
+from dbdyno.serve import live
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+SYSTEMS = ("a=mysql:5.7.22", "b=mysql:5.7.22")
+TINY = ("--tables", "1", "--table-size", "1000", "--warmup", "0", "--window", "3")
+
+
+def test_a_run_is_watched_until_its_report_is_there(page: Page) -> None:
+    with (
+        lab_process.workspace() as folder,
+        lab_process.started(
+            folder, "compare", *SYSTEMS, "--threads", "2", "--blocks", "1", *TINY
+        ) as lab,
+    ):
+        lab_process.until(lambda: list(folder.glob(f"*/{live.FEED}")), "a feed", 60)
+        with served(folder) as site:
+            page.goto(site)
+            page.get_by_role("link", name="Live").click()
+            expect(page.locator("#chart svg")).to_be_visible(timeout=120_000)
+            expect(page.locator("#ended tr")).to_have_count(2, timeout=60_000)
+            assert lab.wait(timeout=60) == 0
+            expect(page.locator("#stage")).to_contain_text("Nothing is being measured")
+            page.get_by_role("link", name="Report").click()
+            assert "a and b" in page.locator("h1").inner_text()
+            page.goto(site)
+            assert "complete" in page.locator("tbody tr").inner_text()

@@ -1,0 +1,175 @@
+"""The local page in a real browser: a run that goes on, the list, two systems, the door."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.browser.axe import violations
+from tests.serve.made_workspace import stored_run
+
+import making
+from dbdyno import progress_feed
+from dbdyno.store import Store
+from source import ROOT
+from test_progress import interval
+
+TOKEN = "0123456789abcdef0123"
+
+
+class Unseen:
+    """A progress that nobody looks at."""
+
+    def stage(self, *told: object) -> None: ...
+    def begin(self, *told: object) -> None: ...
+    def interval(self, *told: object) -> None: ...
+    def end(self, *told: object) -> None: ...
+
+
+@contextmanager
+def served(workspace: Path, *options: str) -> Iterator[str]:
+    """`dbdyno serve` as it is typed; gives the address that it prints."""
+    command = [sys.executable, "-m", "dbdyno", "serve", "--port", "0", *options]
+    process = subprocess.Popen(
+        [*command, "--workspace", str(workspace)],
+        env={"PYTHONPATH": str(ROOT / "lab"), "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+    assert process.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("serve") / "runs"
+    stored_run(folder)
+    stored_run(folder, tps=1100.0)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(workspace: Path) -> Iterator[str]:
+    with served(workspace) as address:
+        yield address
+
+
+def quiet(page: Page, site: str) -> list[str]:
+    """Addresses beside the site's own that the page asks for; filled as it goes on."""
+    strange: list[str] = []
+    page.on(
+        "request",
+        lambda one: None if one.url.startswith((site, "data:")) else strange.append(one.url),
+    )
+    return strange
+
+
+def test_from_the_list_to_a_report_and_back(page: Page, site: str) -> None:
+    strange = quiet(page, site)
+    page.goto(site)
+    assert page.locator("tbody tr").count() == 2
+    page.get_by_role("link", name="Report").first.click()
+    figure = page.locator("figure[data-name]").first
+    figure.scroll_into_view_if_needed()
+    expect(figure).to_have_attribute("data-state", "light")  # charts move under the site's policy
+    page.get_by_role("link", name="All runs").click()
+    assert page.url == site
+    assert strange == []
+
+
+def test_two_systems_of_two_runs_are_shown_without_a_verdict(page: Page, site: str) -> None:
+    page.goto(site)
+    values = page.locator("#a option").evaluate_all("all => all.map(one => one.value)")
+    page.get_by_label("First system").select_option(values[0])
+    page.get_by_label("Second system").select_option(values[3])
+    page.get_by_role("button", name="Show").click()
+    assert "there is no verdict" in page.locator("main").inner_text()
+    assert page.locator("tbody tr").count() >= 2
+
+
+def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) -> None:
+    run_id = stored_run(workspace, trials=0)
+    first, second = (
+        making.measurement(one, tps=t) for one, t in ((making.A, 900), (making.B, 700))
+    )
+    troubled = first.model_copy(update={"failure": "<b>the server died</b>"})
+    with (
+        Store.open(workspace) as store,
+        store.locked(run_id),
+        progress_feed.fed(Unseen(), workspace / run_id, 3) as lab,
+    ):
+        lab.begin(first.trial, 1, 6, 60)
+        for at_s in range(1, 6):
+            lab.interval(first.trial, interval(at_s), 60 - at_s)
+        page.goto(f"{site}runs/{run_id}/live")
+        page.wait_for_selector("#chart[data-rows='5']")
+        lab.end(first.trial, first, 50)
+        lab.begin(second.trial, 2, 6, 50)
+        lab.interval(second.trial, interval(1), 49)
+        page.wait_for_selector("#chart[data-rows='6']")
+        assert page.locator("#chart .mark-line path").count() >= 4, "two systems, two panels"
+        assert "trial 2/6" in page.locator("#stage").inner_text()
+        assert "0:00:49 left" in page.locator("#speed").inner_text()
+        lab.end(troubled.trial, troubled, 40)
+        page.wait_for_selector("#ended tr >> nth=1")
+    expect(page.locator("#stage")).to_contain_text("Nothing is being measured")
+    rows = page.locator("#ended tr").all_inner_texts()
+    assert "<b>the server died</b>" in rows[0]
+    assert "900.0" in rows[1]
+
+
+def test_everybody_can_use_the_pages(
+    browser: Browser, site: str, axe: str, workspace: Path
+) -> None:
+    context = browser.new_context(bypass_csp=True)
+    page = context.new_page()
+    page.goto(site)
+    values = page.locator("#a option").evaluate_all("all => all.map(one => one.value)")
+    run_id = values[-1].partition("/")[0]
+    paths = [
+        "",
+        f"runs/{run_id}/live",
+        f"compare?a={values[-1]}&b={values[-3]}",
+        "nothing",
+        "enter",
+    ]
+    found = {}
+    for path in paths:
+        page.goto(site + path)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            found[path, scheme] = violations(page, axe)
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert page.evaluate("document.documentElement.scrollWidth") == 360, path
+    context.close()
+    assert {where: wrong for where, wrong in found.items() if wrong} == {}
+
+
+def test_beyond_this_machine_there_is_a_door(page: Page, workspace: Path, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    with served(workspace, "--host", "0.0.0.0", "--token-file", str(token)) as address:
+        site = address.replace("0.0.0.0", "127.0.0.1")
+        page.goto(site)
+        assert page.url == f"{site}enter"
+        page.get_by_label("Token").fill("wrong")
+        page.get_by_role("button", name="Enter").click()
+        assert page.get_by_role("alert").inner_text() == "That is not the token."
+        page.get_by_label("Token").fill(TOKEN)
+        page.keyboard.press("Enter")
+        page.wait_for_url(site)
+        assert page.locator("tbody tr").count() >= 2
+        cookies = json.dumps(page.context.cookies())
+        assert TOKEN not in cookies + page.url

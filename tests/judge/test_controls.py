@@ -1,0 +1,107 @@
+"""Control trials are set apart, judged as systems are, and held against what is known."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from tests import making
+from tests.made_controls import outcome
+from tests.making import A
+
+from dbdyno.judge import Level, judge
+from dbdyno.judge.controls import apart
+from dbdyno.measurement import Measurement
+
+PLAN = making.plan(controls=True)
+NOISE = (1.0, 1.004, 0.996, 1.002, 0.998)
+SLOWER = (0.77, 0.76, 0.78, 0.77, 0.765)
+
+
+def control(
+    kind: Literal["same", "planted"], ratios: tuple[float, ...], **same: object
+) -> list[Measurement]:
+    """The baseline once more in each block; where it stands still, latency stays as it is."""
+    latency_ms = 8.0 if kind == "planted" else None
+    return [
+        making.measurement(
+            A,
+            block,
+            tps=1000.0 * ratio,
+            control=kind,
+            latency_ms=latency_ms,
+            sequence=100 + block,
+            **same,  # type: ignore[arg-type]
+        )
+        for block, ratio in enumerate(ratios)
+    ]
+
+
+def whole(same: tuple[float, ...] = NOISE, planted: float = 0.98) -> list[Measurement]:
+    slowed = tuple(planted * noise for noise in NOISE[::-1])
+    return [*making.pairs(SLOWER), *control("same", same), *control("planted", slowed)]
+
+
+def test_a_tie_and_a_slowdown_are_found_as_they_are_known_to_be() -> None:
+    same, planted = judge(whole(), PLAN).controls
+    assert (same.kind, same.word, same.held, same.blocks) == ("same", "equivalent", True, 5)
+    assert (same.system, same.cell.threads, same.truth) == (A, 8, 1.0)
+    assert (planted.kind, planted.word, planted.held) == ("planted", "worse", True)
+    assert planted.ratio == pytest.approx(0.98, abs=0.0005)
+    assert planted.truth == 0.98
+
+
+def test_an_instrument_that_sees_differences_that_are_not_there_is_not_held() -> None:
+    biased = tuple(0.95 * noise for noise in NOISE)
+    same, _ = judge(whole(biased), PLAN).controls
+    assert (same.word, same.held, same.different) == ("worse", False, True)
+    _, blind = judge(whole(planted=1.0), PLAN).controls
+    assert (blind.held, blind.seen_slower) == (False, False)
+
+
+def test_controls_are_in_nothing_else_that_is_said() -> None:
+    without, with_them = judge(making.pairs(SLOWER), PLAN), judge(whole(), PLAN)
+    assert with_them.values == without.values
+    assert with_them.estimates == without.estimates
+    assert with_them.verdicts == without.verdicts
+    assert with_them.findings == without.findings
+    assert without.controls == ()
+
+
+def test_a_void_control_is_left_out_and_said_under_its_own_name() -> None:
+    slow = control("same", NOISE, cpu_share_max=0.9)
+    judged = judge([*making.pairs(SLOWER), *slow[:2], *control("same", NOISE)[2:]], PLAN)
+    (same,) = judged.controls
+    assert same.blocks == 3
+    voided = [f for f in judged.findings if f.check == "client-bound"]
+    assert {f.system for f in voided} == {f"{A} (once more)"}
+    assert {f.level for f in voided} == {Level.VOID}
+    assert judged.verdicts[0].reasons == ()
+    assert voided[0].place == f"{A} (once more), oltp_read_write, 8 threads, block 1"
+
+
+def test_without_a_sound_pair_there_is_no_interval() -> None:
+    failed = control("same", NOISE, failure="the server died")
+    (same,) = judge([*making.pairs(SLOWER), *failed], PLAN).controls
+    assert (same.ratio, same.low, same.held, same.blocks) == (None, None, None, 0)
+
+
+def test_setting_apart_keeps_every_trial() -> None:
+    compared, controls = apart(whole())
+    assert compared == making.pairs(SLOWER)
+    assert {m.trial.system for m in controls} == {f"{A} (once more)", f"{A} (slowed down)"}
+    assert len({m.trial.key for m in (*compared, *controls)}) == len(whole())
+
+
+def test_the_workspaces_other_runs_are_counted_with_this_one() -> None:
+    earlier = [outcome(word="worse"), outcome(), outcome(0.97, 0.99, kind="planted", word="worse")]
+    ledger = judge(whole(), PLAN, earlier).ledger
+    assert (ledger.different.count, ledger.different.total) == (1, 3)
+    assert (ledger.found.count, ledger.found.total) == (2, 2)
+
+
+def test_an_instrument_out_of_calibration_throws_doubt_on_every_verdict() -> None:
+    judged = judge(whole(), PLAN, [outcome(word="worse")] * 3)
+    assert "out-of-calibration" in {finding.check for finding in judged.findings}
+    assert judged.verdicts[0].reasons == ("doubtful: out-of-calibration",)
+    assert judged.controls[0].held  # the run's own controls are judged by themselves

@@ -1,0 +1,63 @@
+"""Asks an ASGI application as a browser would, without a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import anyio
+
+LOCAL = "127.0.0.1:8732"
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
+def ask(
+    app: Any,
+    path: str,
+    *,
+    method: str = "GET",
+    body: bytes = b"",
+    host: str = LOCAL,
+    headers: Mapping[str, str] | None = None,
+) -> Answer:
+    """One request and the whole answer to it."""
+    plain, _, query = path.partition("?")
+    sent: list[dict[str, Any]] = []
+    given = {"host": host, **(headers or {})}
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": plain,
+        "raw_path": plain.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.lower().encode(), text.encode()) for name, text in given.items()],
+        "server": ("127.0.0.1", 8732),
+        "client": ("127.0.0.1", 50000),
+    }
+    parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        if parts:
+            return parts.pop()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def whole() -> None:
+        await app(scope, receive, send)
+
+    anyio.run(whole)
+    text = b"".join(message.get("body", b"") for message in sent[1:]).decode()
+    head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return Answer(sent[0]["status"], head, text)

@@ -1,0 +1,110 @@
+"""The stream of a run: what a late watcher is told, and lines that are not whole or no events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.serve import live
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "LOOK_EVERY_S", 0.005)
+
+
+def line(kind: str, **fields: object) -> str:
+    return json.dumps({"kind": kind, **fields}) + "\n"
+
+
+FIRST = line("begin", n=1) + line("interval", n=1) + line("end", n=1)
+SECOND = line("stage", n=2) + line("begin", n=2) + line("interval", n=2)
+
+
+def told(path: Path, is_running: Callable[[], bool], seen: int = 0) -> list[tuple[int, dict]]:
+    """The whole stream, as a browser takes it apart."""
+
+    async def whole() -> bytes:
+        return b"".join([part async for part in live.stream(path, is_running, seen)])
+
+    parts = anyio.run(whole).decode().split("\n\n")[:-1]
+    events = [part.removeprefix("id: ").split("\ndata: ") for part in parts if part[0] != ":"]
+    return [(int(place), json.loads(text)) for place, text in events]
+
+
+def kinds(events: list[tuple[int, dict[str, Any]]]) -> list[str]:
+    return [f"{event['kind']}{event.get('n', '')}" for _, event in events]
+
+
+def test_a_late_watcher_is_told_ends_but_only_the_present_seconds(tmp_path: Path) -> None:
+    feed = tmp_path / live.FEED
+    feed.write_text(line("run") + FIRST + SECOND)
+    events = told(feed, lambda: False)
+    assert kinds(events) == ["run", "begin1", "end1", "stage2", "begin2", "interval2", "closed"]
+    assert events[-1][0] == feed.stat().st_size
+
+
+def test_a_watcher_that_was_cut_off_goes_on_behind_what_it_saw(tmp_path: Path) -> None:
+    feed = tmp_path / live.FEED
+    feed.write_text(FIRST + SECOND)
+    assert kinds(told(feed, lambda: False, seen=len(FIRST))) == [
+        "stage2",
+        "begin2",
+        "interval2",
+        "closed",
+    ]
+
+
+def test_what_is_written_meanwhile_is_told_until_nobody_runs_it(tmp_path: Path) -> None:
+    feed = tmp_path / live.FEED
+    parts = ["", FIRST[:10], FIRST[10:], SECOND, ""]
+
+    def is_running() -> bool:
+        with feed.open("a") as file:
+            file.write(parts.pop(0))
+        return bool(parts)
+
+    assert kinds(told(feed, is_running)) == [
+        "begin1",
+        "interval1",
+        "end1",
+        "stage2",
+        "begin2",
+        "interval2",
+        "closed",
+    ]
+
+
+def test_a_run_without_a_feed_is_closed(tmp_path: Path) -> None:
+    assert kinds(told(tmp_path / "none", lambda: False)) == ["closed"]
+
+
+def test_a_place_behind_the_end_tells_nothing(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(FIRST)
+    assert kinds(told(tmp_path / "f", lambda: False, seen=10**6)) == ["closed"]
+
+
+@given(st.binary(max_size=400))
+def test_no_file_is_too_strange_to_be_read(content: bytes) -> None:
+    import tempfile
+
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        place, events = live.read(Path(file.name), 0)
+    assert place == content.rfind(b"\n") + 1
+    assert all(isinstance(event["kind"], str) for _, event in events)
+
+
+def test_a_line_without_end_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(line("run") + '{"kind": "beg')
+    place, events = live.read(tmp_path / "f", 0)
+    assert place == len(line("run"))
+    assert kinds(events) == ["run"]

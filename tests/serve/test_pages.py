@@ -1,0 +1,114 @@
+"""The pages: what each shows, and that nothing from a run becomes markup or a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests import making
+from tests.serve.asked import ask
+from tests.serve.made_workspace import runs_of, stored_run
+
+from dbdyno.serve import live
+from dbdyno.serve.access import Access
+from dbdyno.serve.guard import Guard
+from dbdyno.serve.pages import application
+
+HOSTILE = "<script>alert('x')</script>"
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Guard:
+    return application(runs_of(tmp_path), Access())
+
+
+def test_the_list_leads_to_every_run(pages: Guard, tmp_path: Path) -> None:
+    assert "holds no run yet" in ask(pages, "/").text
+    run_id = stored_run(tmp_path, blocks=1)
+    answer = ask(pages, "/")
+    assert answer.status == 200
+    assert f'href="/runs/{run_id}"' in answer.text
+    assert f'value="{run_id}/{making.B}"' in answer.text
+
+
+def test_a_report_brings_its_own_policy_and_a_way_back(pages: Guard, tmp_path: Path) -> None:
+    run_id = stored_run(tmp_path)
+    answer = ask(pages, f"/runs/{run_id}")
+    assert answer.status == 200
+    assert "script-src &#39;sha256-" in answer.text
+    assert '<a href="/">All runs</a>' in answer.text
+    assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
+    assert "worse" in answer.text
+
+
+def test_two_systems_are_compared_with_the_caveat(pages: Guard, tmp_path: Path) -> None:
+    first, second = stored_run(tmp_path), stored_run(tmp_path)
+    answer = ask(pages, f"/compare?a={first}/{making.A}&b={second}/{making.B}")
+    assert answer.status == 200
+    assert "there is no verdict" in answer.text
+    assert "−30" in answer.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/nobody",
+        "/runs/nobody/live",
+        "/runs/nobody/events",
+        "/runs/..%2f..%2fetc/live",
+        "/compare",
+        "/compare?a=x/y&b=x/y",
+        "/static/../pages.py",
+        "/static/base.html.j2",
+        "/nothing",
+    ],
+)
+def test_what_is_not_there_is_said(pages: Guard, tmp_path: Path, path: str) -> None:
+    stored_run(tmp_path, blocks=1)
+    answer = ask(pages, path)
+    assert answer.status == 404
+    assert "<h1>This cannot be shown</h1>" in answer.text
+
+
+def test_a_system_that_a_run_does_not_have_is_said(pages: Guard, tmp_path: Path) -> None:
+    run_id = stored_run(tmp_path, blocks=1)
+    answer = ask(pages, f"/compare?a={run_id}/{HOSTILE}&b={run_id}/{making.A}")
+    assert answer.status == 404
+    assert "has no system" in answer.text
+    assert HOSTILE not in answer.text
+
+
+def test_nothing_from_a_run_becomes_markup(pages: Guard, tmp_path: Path) -> None:
+    run_id = stored_run(tmp_path, title=HOSTILE)
+    for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}/live"):
+        text = ask(pages, path).text
+        assert HOSTILE not in text
+        assert "&lt;script&gt;" in text
+
+
+def test_the_events_of_a_run_are_its_feed(pages: Guard, tmp_path: Path) -> None:
+    run_id = stored_run(tmp_path, blocks=1)
+    folder = tmp_path / run_id
+    folder.mkdir()
+    (folder / live.FEED).write_text('{"kind": "stage", "text": "restoring"}\n')
+    answer = ask(pages, f"/runs/{run_id}/events")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert 'data: {"kind": "stage", "text": "restoring"}' in answer.text
+    assert answer.text.endswith('data: {"kind": "closed"}\n\n')
+    behind = ask(pages, f"/runs/{run_id}/events", headers={"last-event-id": "9999"})
+    assert "restoring" not in behind.text
+    strange = ask(pages, f"/runs/{run_id}/events", headers={"last-event-id": "-1"})
+    assert "restoring" in strange.text
+
+
+def test_nothing_can_be_changed_from_a_page(pages: Guard, tmp_path: Path) -> None:
+    run_id = stored_run(tmp_path, blocks=1)
+    for method in ("POST", "PUT", "DELETE"):
+        assert ask(pages, f"/runs/{run_id}", method=method).status == 405
+
+
+@pytest.mark.parametrize("name", ["live.js", "page.css"])
+def test_style_and_scripts_are_served(pages: Guard, name: str) -> None:
+    answer = ask(pages, f"/static/{name}")
+    assert answer.status == 200
+    assert len(answer.text) > 200

@@ -32,7 +32,6 @@ THREADS: Final = 64
 HERE: Final = "127.0.0.1"
 ANYBODY: Final = Credentials("load", "")
 """The responder lets everybody in."""
-OPEN_LOOP: Final = ("schedule", "rate_per_s")
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,12 @@ def measure(plan: Plan, trial: Trial, command: Sequence[str] = COMMAND) -> float
     is answered once in a process: the generator does not change meanwhile.
     """
     cell = trial.cell.model_copy(update={"threads": THREADS, "rate_per_s": None})
-    closed = trial.model_copy(update={"cell": cell, "seed": 1})
+    closed = trial.model_copy(update={"cell": cell, "seed": 1, "control": ""})
     spec = run_spec(plan, closed, cast(Server, _Nobody(Endpoint(HERE, 0, None), ANYBODY)))
     short = {"warmup_s": WARMUP_S, "window_s": WINDOW_S, "interval_s": SLICE_S, "drain_s": WARMUP_S}
-    asked = {name: value for name, value in {**spec, **short}.items() if name not in OPEN_LOOP}
-    return _reached(json.dumps(asked, sort_keys=True), plan.procedure.pin, tuple(command))
+    return _reached(
+        json.dumps({**spec, **short}, sort_keys=True), plan.procedure.pin, tuple(command)
+    )
 
 
 @cache

@@ -45,6 +45,7 @@ ARROWS: dict[str, str] = {
 FILES_OF_ROOMS = {
     "cli_bundle": "cli",
     "cli_compare": "cli",
+    "cli_durability": "cli",
     "cli_export": "cli",
     "cli_flow": "cli",
     "cli_gate": "cli",
@@ -52,6 +53,7 @@ FILES_OF_ROOMS = {
     "cli_options": "cli",
     "cli_plan": "cli",
     "cli_plan_words": "cli",
+    "measurement_evidence": "measurement",
     "measurement_control": "measurement",
     "cli_serve": "cli",
     "measurement_parts": "measurement",

@@ -17,6 +17,7 @@ from dbdyno import (
     bench,
     cli_bundle,
     cli_compare,
+    cli_durability,
     cli_export,
     cli_flow,
     cli_gate,
@@ -165,6 +166,7 @@ app.command("gate")(cli_gate.command)
 app.command("history")(cli_history.command)
 app.command("bundle")(cli_bundle.pack)
 app.command("replay")(cli_bundle.replay)
+app.command("prove-durability")(cli_durability.command)
 
 
 @app.command()

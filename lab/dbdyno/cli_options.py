@@ -6,12 +6,14 @@ line is told at once, in one way, and defaults have one home, the plan.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from dbdyno.cli_flow import Output
+from dbdyno.errors import UsageError
 from dbdyno.plan import BLOCKS_UNTIL_DECIDED, DatasetPlan, DesignPlan, LoadPlan, TrialPlan
 
 THREADS: Final = ",".join(map(str, LoadPlan().threads))
@@ -38,6 +40,17 @@ def at_home(path: Path) -> Path:
 def at_home_or_none(path: Path | None) -> Path | None:
     """The same for an option that may be left out."""
     return None if path is None else at_home(path)
+
+
+def settings_of(typed: Sequence[str]) -> dict[str, str]:
+    """What was typed as --set KEY=VALUE; UsageError for what is not of that form."""
+    settings: dict[str, str] = {}
+    for text in typed:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--set {text} is not KEY=VALUE")
+        settings[key] = value
+    return settings
 
 
 Systems = Annotated[

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dbdyno._engine import Histogram
+from dbdyno.measurement_evidence import Evidence
 from dbdyno.measurement_parts import Interval, Noun, Phase, Step, WarmUp
 from dbdyno.measurement_watch import ProcessWork, StatusSeries, WatchSample
 from dbdyno.metric import Merge, Metric
@@ -25,6 +26,7 @@ __all__ = [
     "SERVICE",
     "Cell",
     "EngineFacts",
+    "Evidence",
     "Interval",
     "Measurement",
     "Noun",
@@ -168,6 +170,7 @@ class Measurement(Noun):
         procedure: what was done before the trial and after the one before, in order.
         until_steady: the load before `warmup_s` that ran until it was steady; None without one.
         dataset: digest of the rows that were loaded; empty where nobody took it.
+        evidence: what was found out around it, for the checks.
     """
 
     trial: Trial
@@ -184,6 +187,7 @@ class Measurement(Noun):
     procedure: tuple[Step, ...] = ()
     until_steady: WarmUp | None = None
     dataset: str = ""
+    evidence: Evidence = Evidence()
 
     @property
     def measured(self) -> tuple[Interval, ...]:

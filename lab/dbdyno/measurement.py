@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dbdyno._engine import Histogram
+from dbdyno.measurement_evidence import Evidence
 from dbdyno.measurement_parts import Interval, Noun, Phase, Step, WarmUp
 from dbdyno.measurement_watch import ProcessWork, StatusSeries, WatchSample
 from dbdyno.metric import Merge, Metric
@@ -26,6 +27,7 @@ __all__ = [
     "SERVICE",
     "Cell",
     "EngineFacts",
+    "Evidence",
     "Interval",
     "Measurement",
     "Noun",
@@ -97,7 +99,8 @@ class Trial(Noun):
         position: place of this arm (its system with its setting) within the block, from 0.
         system: label of the system.
         control: what it proves where it is no part of the comparison: ``same`` is the baseline once
-            more, ``planted`` the baseline with a slowdown put in on purpose; empty for all others.
+            more, ``planted`` the baseline with a slowdown put in on purpose, ``pilot`` a look for
+            the rates of an open loop; empty for all others.
         cell: what is run.
         seed: seed of the request stream; the same for every system of a block (common draws).
     """
@@ -109,7 +112,7 @@ class Trial(Noun):
     system: str
     cell: Cell
     seed: int
-    control: Literal["", "same", "planted"] = ""
+    control: Literal["", "same", "planted", "pilot"] = ""
 
     @property
     def arm(self) -> Said:
@@ -118,6 +121,8 @@ class Trial(Noun):
             return say("{system} (once more)", system=self.system)
         if self.control == "planted":
             return say("{system} (slowed down)", system=self.system)
+        if self.control == "pilot":
+            return say("{system} (pilot)", system=self.system)
         return name(self.system)
 
     @property
@@ -180,6 +185,7 @@ class Measurement(Noun):
         procedure: what was done before the trial and after the one before, in order.
         until_steady: the load before `warmup_s` that ran until it was steady; None without one.
         dataset: digest of the rows that were loaded; empty where nobody took it.
+        evidence: what was found out around it, for the checks.
     """
 
     trial: Trial
@@ -196,6 +202,7 @@ class Measurement(Noun):
     procedure: tuple[Step, ...] = ()
     until_steady: WarmUp | None = None
     dataset: str = ""
+    evidence: Evidence = Evidence()
 
     @property
     def measured(self) -> tuple[Interval, ...]:

@@ -15,6 +15,8 @@ from typing import Final
 from dbdyno.words import Said, name, say
 
 Settings = Mapping[str, str]
+ON_DISK: Final = say("a commit is on disk")
+BEFORE: Final = say("before it is answered")
 
 UNITS: Final = {"": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3, "tb": 1024**4}
 CACHE_KEYS: Final = ("innodb_buffer_pool_size", "shared_buffers")
@@ -46,6 +48,11 @@ def durability(settings: Settings) -> tuple[Promise, ...]:
     return ()
 
 
+def commit_is_waited_for(settings: Settings) -> bool:
+    """Whether the settings promise that a commit is on the disk before it is answered."""
+    return any(p.what == ON_DISK and p.kept == BEFORE for p in durability(settings))
+
+
 def cache_bytes(settings: Settings) -> int | None:
     """The memory that holds data pages; None for settings of an unknown product."""
     sizes = (_bytes(settings.get(key, "")) for key in CACHE_KEYS)
@@ -56,12 +63,12 @@ def _of_innodb(settings: Settings) -> tuple[Promise, ...]:
     flush = settings[FLUSH]
     redo = {
         "0": say("within a second, and lost if the server dies"),
-        "1": say("before it is answered"),
+        "1": BEFORE,
         "2": say("within a second"),
-        "3": say("before it is answered"),  # MariaDB's: as 1, with more syncs
+        "3": BEFORE,  # MariaDB's: as 1, with more syncs
     }
     commits = Promise(
-        say("a commit is on disk"),
+        ON_DISK,
         redo.get(flush, name(f"flush_log_at_trx_commit {flush}")),
         (FLUSH,),
     )
@@ -95,11 +102,11 @@ def _binlog(settings: Settings) -> Said:
 def _of_postgres(settings: Settings) -> tuple[Promise, ...]:
     synced = settings.get("fsync", "on").upper() not in OFF
     waited = settings["synchronous_commit"].upper() not in OFF
-    kept = say("before it is answered") if waited else say("within a second")
+    kept = BEFORE if waited else say("within a second")
     torn = settings.get("full_page_writes", "on").upper() in OFF
     return (
         Promise(
-            say("a commit is on disk"),
+            ON_DISK,
             kept if synced else say("when the system likes"),
             ("fsync", "synchronous_commit"),
         ),

@@ -80,14 +80,10 @@ class Cell(Noun):
     @property
     def title(self) -> Said:
         """The words of a heading."""
+        named = {"workload": self.workload, "load": self.load, "setting": self.setting}
         if self.setting == "default":
-            return say("{workload}, {load}", workload=self.workload, load=self.load)
-        return say(
-            "{workload}, {load}, {setting}",
-            workload=self.workload,
-            load=self.load,
-            setting=self.setting,
-        )
+            return say("{workload}, {load}", **named)
+        return say("{workload}, {load}, {setting}", **named)
 
 
 class Trial(Noun):

@@ -1,0 +1,68 @@
+"""Whatever the lab says can be said in every language: catalogues held against the source."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import polib
+import pytest
+
+from dbdyno.languages import FOLDER, Language
+from sayings import placeholders, sayings, templates
+
+LANGUAGES = [language for language in Language if language is not Language.EN]
+STAY = {"TPS", "QPS", "p50", "p95", "p99", "p99.9", "{first} {rest}"}
+"""What people say the same way in every language."""
+TWO_WORDS = re.compile(r"[A-Za-z]{3,} [a-z]{2,}")
+CHINESE = "[\u4e00-\u9fff]"
+
+
+def entries(language: Language) -> list[polib.POEntry]:
+    files: list[Path] = sorted((FOLDER / language.value).glob("*.po"))
+    return [entry for file in files for entry in polib.pofile(str(file))]
+
+
+def test_every_template_is_a_literal_that_a_catalogue_can_have():
+    assert [saying.place for saying in sayings() if saying.is_put_together] == []
+
+
+def test_no_english_hides_among_the_values():
+    hidden = [(s.place, text) for s in sayings() for text in s.texts if TWO_WORDS.search(text)]
+    assert hidden == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_catalogue_has_every_template(language):
+    known = {entry.msgid for entry in entries(language)}
+    assert {text: place for text, place in templates().items() if text not in known} == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_catalogue_has_nothing_twice_and_nothing_unused(language):
+    times = Counter(entry.msgid for entry in entries(language))
+    assert [text for text, count in times.items() if count > 1] == []
+    assert times.keys() - templates().keys() == set()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_template_keeps_its_values_and_their_formats(language):
+    for entry in entries(language):
+        assert placeholders(entry.msgstr) == placeholders(entry.msgid), entry.msgid
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_template_is_translated_but_for_what_stays(language):
+    same = {entry.msgid for entry in entries(language) if entry.msgstr in ("", entry.msgid)}
+    assert same == STAY
+
+
+def test_chinese_is_set_as_chinese():
+    """Full-width signs beside Chinese, and a space between it and Latin letters or digits."""
+    narrow = re.compile(f"{CHINESE}[,;:!?()]|[,;:!?()]{CHINESE}")
+    close = re.compile(f"{CHINESE}[A-Za-z0-9]|[A-Za-z0-9]{CHINESE}")
+    for entry in entries(Language.ZH):
+        bare = re.sub(r"\{[^}]*\}", "", entry.msgstr)
+        assert not narrow.search(bare), entry.msgstr
+        assert not close.search(re.sub(r"\{[^}]*\}", "x", entry.msgstr).replace("x", " ")), entry.msgstr

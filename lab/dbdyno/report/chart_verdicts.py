@@ -80,7 +80,7 @@ def _by_system(verdicts: Sequence[Verdict], ladders: Sequence[Ladder]) -> list[l
     return list(groups.values())
 
 
-def _levels(ladders: Sequence[Ladder]) -> list[str]:
+def _levels(ladders: Sequence[Ladder]) -> list[Text]:
     """Every level of these ladders once, rising."""
     cells = sorted(
         (cell for ladder in ladders for cell in ladder.cells),
@@ -196,11 +196,8 @@ def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:
         )
         for ladder in ladders
     )
-    heads = (
-        say("Workload by {load}", load=ladders[0].load_title),
-        *levels,
-    )
-    return Table(_against(verdicts[0]), tuple(map(Column, heads)), rows)
+    heads = (say("Workload by {load}", load=ladders[0].load_title), *levels)
+    return Table(_against(verdicts[0]), tuple(Column(head) for head in heads), rows)
 
 
 def _field(verdict: Verdict) -> Text:

@@ -32,6 +32,7 @@ from dbdyno.report.conclusion import conclusion
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.parts import Story
 from dbdyno.report.trials import attempts, title_of
+from dbdyno.words import say
 
 
 def tell(
@@ -68,8 +69,13 @@ def tell(
     )
     return Story(
         title=title_of(plan),
-        byline=f"Run {run.run_id}, begun {run.created_at}, dbdyno {run.dbdyno_version}, "
-        f"plan {run.plan_hash[:12]}",
+        byline=say(
+            "Run {run_id}, begun {when}, dbdyno {version}, plan {plan}",
+            run_id=run.run_id,
+            when=run.created_at,
+            version=run.dbdyno_version,
+            plan=run.plan_hash[:12],
+        ),
         conclusion=conclusion(plan, judgement, run, made),
         sections=tuple(section for section in sections if section.parts),
     )

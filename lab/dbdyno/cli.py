@@ -54,6 +54,9 @@ def compare(
     systems: options.Systems = None,
     workload: options.Workloads = None,
     threads: options.Threads = options.THREADS,
+    rates: options.Rates = "",
+    connections: options.Connections = options.CONNECTIONS,
+    slo: options.Slo = "",
     blocks: options.Blocks = None,
     stop: options.Stop = "blocks",
     tables: options.Tables = options.TABLES,
@@ -78,7 +81,10 @@ def compare(
     typed = cli_compare.CompareOptions(
         systems=tuple(systems or ()),
         workloads=tuple(workload or ("oltp_read_write",)),
-        threads=threads,
+        threads=threads if not (rates or slo) or "threads" in _typed(context) else "",
+        rates=rates,
+        connections=connections,
+        slo=slo,
         blocks=blocks,
         stop=stop,
         tables=tables,
@@ -96,14 +102,18 @@ def compare(
     return cli_flow.begin(plan, workspace, _command_line(), output)
 
 
-def _refuse_beside_resume(context: typer.Context) -> None:
-    """A resumed run is what it was: an option that would change it is a mistake."""
-    typed = [
+def _typed(context: typer.Context) -> list[str]:
+    """The options and arguments that stand on the command line."""
+    return [
         name
         for name in context.params
-        if name not in options.IN_A_RESUME
-        and getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
     ]
+
+
+def _refuse_beside_resume(context: typer.Context) -> None:
+    """A resumed run is what it was: an option that would change it is a mistake."""
+    typed = [name for name in _typed(context) if name not in options.IN_A_RESUME]
     if typed:
         raise UsageError(
             "a resumed run keeps its plan",

@@ -15,6 +15,7 @@ from dbdyno.cli_flow import Output
 from dbdyno.plan import BLOCKS_UNTIL_DECIDED, DatasetPlan, DesignPlan, LoadPlan, TrialPlan
 
 THREADS: Final = ",".join(map(str, LoadPlan().threads))
+CONNECTIONS: Final = str(LoadPlan().connections)
 BLOCKS: Final = str(DesignPlan().blocks)
 MARGIN: Final = str(DesignPlan().margin)
 TABLES: Final = str(DatasetPlan().tables)
@@ -53,6 +54,24 @@ Workloads = Annotated[
 ]
 Threads = Annotated[
     str, typer.Option(metavar="N,N…", help="Load levels: connections of a closed loop.")
+]
+Rates = Annotated[
+    str,
+    typer.Option(
+        metavar="RATE,RATE…",
+        help="Open loop: events/s, or such as 70% of what the slower system sustains (a pilot "
+        "finds it). Then --threads has no default.",
+    ),
+]
+Connections = Annotated[
+    str, typer.Option(metavar="INTEGER", help="Connections over which an open loop is sent.")
+]
+Slo = Annotated[
+    str,
+    typer.Option(
+        metavar="p99=20ms",
+        help="Find the highest sustained rate of each system that keeps this latency.",
+    ),
 ]
 Blocks = Annotated[
     str | None,

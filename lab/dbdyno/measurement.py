@@ -83,7 +83,8 @@ class Trial(Noun):
         position: place of this arm (its system with its setting) within the block, from 0.
         system: label of the system.
         control: what it proves where it is no part of the comparison: ``same`` is the baseline once
-            more, ``planted`` the baseline with a slowdown put in on purpose; empty for all others.
+            more, ``planted`` the baseline with a slowdown put in on purpose, ``pilot`` a look for
+            the rates of an open loop; empty for all others.
         cell: what is run.
         seed: seed of the request stream; the same for every system of a block (common draws).
     """
@@ -95,7 +96,7 @@ class Trial(Noun):
     system: str
     cell: Cell
     seed: int
-    control: Literal["", "same", "planted"] = ""
+    control: Literal["", "same", "planted", "pilot"] = ""
 
     @property
     def key(self) -> str:

@@ -9,7 +9,7 @@ with the reason, once found out without another start, and the rest goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -27,8 +27,10 @@ from dbdyno.servers.base import Instance, Server
 DIED: Final = "the server died before the trial; its last words: "
 
 
-def run_arm(lab: Lab, instance: Instance, trials: list[Trial]) -> None:
+def run_arm(lab: Lab, instance: Instance, trials: Iterable[Trial]) -> None:
     """Runs these trials, all of one system, setting and block, and stores each as it ends.
+
+    Each is asked for when the one before it is stored.
 
     Raises:
         KeyboardInterrupt: the user stopped it; the trial that was running is stored as failed.

@@ -8,6 +8,8 @@ from typing import Final
 from dbdyno.bench.order import arms, trials_of
 from dbdyno.measurement import Trial
 from dbdyno.plan import Plan
+from dbdyno.plan_pilot import foreseen, piloting, trials_expected
+from dbdyno.plan_settings import setting_names
 
 START_S: Final = 10.0
 """Restoring a dataset, starting the server on it and stopping it, before any was measured."""
@@ -27,7 +29,18 @@ def seconds_expected(plan: Plan) -> float:
     """How long the whole plan takes on an ordinary machine; servers to be fetched come on top."""
     rows = plan.dataset.tables * plan.dataset.rows
     datasets_s = len(plan.systems) * (DATASET_S + rows / ROWS_PER_S)
-    return datasets_s + Forecast(plan).seconds_left(trials_of(plan, ""))
+    whole_s = Forecast(plan).seconds_left(trials_of(foreseen(plan), ""))
+    return datasets_s + _pilot_s(plan) + whole_s
+
+
+def _pilot_s(plan: Plan) -> float:
+    """Each system's server once for each setting, and the pilot's trials."""
+    trials = trials_expected(plan)
+    if trials == 0:
+        return 0.0
+    trial = piloting(plan).trial
+    starts = len(plan.systems) * len(setting_names(plan.settings))
+    return starts * START_S + trials * (trial.warmup_s + trial.window_s + TRIAL_S)
 
 
 class Forecast:

@@ -80,7 +80,7 @@ def _keys(attempts: Sequence[Attempt], place: int) -> list[polars.Expr]:
     before = [other for other in attempts[:place] if other.measurement.trial.key == trial.key]
     values = {
         **trial.model_dump(include={"run_id", "sequence", "block", "position", "system"}),
-        **trial.cell.model_dump(include={"workload", "threads", "setting"}),
+        **trial.cell.model_dump(include={"workload", "threads", "rate_per_s", "setting"}),
         "attempt": len(before),
         "state": attempt.state.value,
     }

@@ -16,6 +16,7 @@ KEYS: Final = (
     text("system", "the system's label"),
     text("workload", "the workload's label"),
     integer("threads", "connections of the load"),
+    number("rate_per_s", "events due in a second of an open loop; none in a closed one"),
     text("setting", "the combination of settings; `default` without an axis"),
     text("state", "`sound`: it counts; `void`, `failed` or `repeated`: it does not"),
 )

@@ -69,6 +69,8 @@ def _trial(attempt: Attempt) -> dict[str, Any]:
     return {
         "trial": measurement.trial.model_dump(mode="json"),
         "key": measurement.trial.key,
+        "arrivals": sum(interval.arrivals for interval in measurement.measured),
+        "backlog": measurement.measured[-1].backlog if measurement.measured else 0,
         "state": attempt.state.value,
         "why": attempt.why,
         "started_at": measurement.started_at,

@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.judge import Judgement
+from dbdyno.judge.cell_metric import latency_of
 from dbdyno.measurement import Measurement
-from dbdyno.metric import BY_NAME, PRIMARY
+from dbdyno.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.plan import Plan
 from dbdyno.plan_settings import OptionValue, axes
 from dbdyno.report import procedure, replicas
@@ -16,7 +17,7 @@ from dbdyno.report.limits import limits
 from dbdyno.report.numbers import NONE, count, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table
 from dbdyno.report.trials import Attempt, systems_of
-from dbdyno.words import say
+from dbdyno.words import Text, say
 
 SYSBENCH_DEFAULT = "special"
 P95 = BY_NAME["latency_ms_p95"]
@@ -55,7 +56,6 @@ def _workloads(plan: Plan) -> Table:
 
 def _asked(plan: Plan) -> list[str]:
     dataset, trial, design = plan.dataset, plan.trial, plan.design
-    levels = ", ".join(str(threads) for threads in sorted(plan.load.threads))
     anew = (
         "for each arm of a block; its load levels run on it in an order drawn per block"
         if plan.procedure.restart == "block"
@@ -66,7 +66,7 @@ def _asked(plan: Plan) -> list[str]:
     return [
         *([f"This is the scale {plan.scale} of its plan file."] if plan.scale else []),
         f"Dataset: {count(dataset.tables, 'table')} of {count(dataset.rows, 'row')} each.",
-        f"Load: closed loop of {levels} connections, without pauses, {prepared} statements.",
+        *(f"Load: {load}, {prepared} statements." for load in _loads(plan)),
         f"Rows are chosen by sysbench's {plan.distribution.name} distribution{_default(plan)}.",
         f"Each trial: {seconds(trial.warmup_s)} warm-up, which is recorded and not counted, "
         f"then a window of {seconds(trial.window_s)}.",
@@ -76,8 +76,31 @@ def _asked(plan: Plan) -> list[str]:
         *_until_decided(plan),
         *_varied(plan),
         f"A freshly started server {data}{anew}.",
-        f"Margin: a difference of {share(design.margin)} in {PRIMARY.label} is what matters.",
+        f"Margin: a difference of {share(design.margin)} in {_compared(plan)} is what matters.",
     ]
+
+
+def _loads(plan: Plan) -> list[Text]:
+    load = plan.load
+    levels = ", ".join(str(threads) for threads in sorted(load.threads))
+    told: list[Text] = [say("closed loop of {levels} connections, without pauses", levels=levels)]
+    rates = ", ".join(load.rates)
+    if load.is_open:
+        over = {"rates": rates, "connections": load.connections}
+        told.append(
+            say("open loop of {rates} events/s over {connections} connections", **over)
+            if rates
+            else say("open loop at rates around the limit, over {connections} connections", **over)
+        )
+    return told if load.threads else told[1:]
+
+
+def _compared(plan: Plan) -> str:
+    """What the verdicts are about."""
+    labels = [PRIMARY.label] if plan.load.threads else []
+    labels += [latency_of(plan).label] if plan.load.rates else []
+    labels += [RATE_AT_LIMIT.label] if plan.load.slo else []
+    return ", ".join(labels)
 
 
 def _until_decided(plan: Plan) -> list[str]:
@@ -131,7 +154,7 @@ def _seen(measurements: Sequence[Measurement]) -> list[str]:
 def _always() -> list[str]:
     return [
         "In a closed loop a connection sends its next request when it has the answer to the last, "
-        "so latencies are those at saturation and cannot be compared at unequal throughput.",
+        "so latency is service time at saturation, and cannot be compared at unequal throughput.",
         "Percentiles are read from merged histograms: counts of all seconds and trials are added, "
         "percentiles are never averaged. One is shown only with 100 requests or more beyond it.",
         "Intervals take the block as the unit: Student's t on the logarithms of the ratios within "

@@ -61,10 +61,14 @@ def _system(label: str, measurements: Sequence[Measurement]) -> str:
 
 
 def _load(plan: Plan) -> str:
-    levels = ", ".join(map(str, sorted(plan.load.threads)))
+    levels = f"{', '.join(map(str, sorted(plan.load.threads)))} connections"
+    if plan.load.is_open:
+        rates = ", ".join(plan.load.rates)
+        opened = f"{rates} events/s" if rates else "rates around a latency limit"
+        levels = f"{levels}; {opened}" if plan.load.threads else opened
     names = ", ".join(workload.label for workload in plan.workloads)
     statements = "prepared" if plan.procedure.prepared_statements else "no prepared"
-    return f"{levels} connections; {names}; {statements} statements"
+    return f"{levels}; {names}; {statements} statements"
 
 
 def _settings(plan: Plan) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dbdyno.judge import Judgement
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
+from dbdyno.plan_pilot import is_pilot
 from dbdyno.report import (
     charts,
     sections_charts,
@@ -20,6 +21,7 @@ from dbdyno.report import (
     sections_method,
     sections_outliers,
     sections_published,
+    sections_rates,
     sections_results,
     sections_scalability,
     sections_settings,
@@ -36,9 +38,11 @@ def tell(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Story:
     """The whole report as values; sections with nothing to say say so or are left out."""
+    measurements = [one for one in measurements if not is_pilot(one)]
     made = attempts(measurements, judgement)
     drawn = charts.figures(plan, measurements, judgement)
     sections = (
+        sections_charts.with_charts(sections_rates.within_limit(judgement), drawn, "limits"),
         sections_charts.matrix(plan, measurements, judgement, drawn),
         sections_grid.grid(judgement),
         sections_results.verdicts(judgement),
@@ -53,6 +57,7 @@ def tell(
         sections_results.server_cpu(plan, made),
         sections_charts.with_charts(sections_costs.machine(plan, made), drawn, "cpu", "disk"),
         sections_method.how_measured(plan, measurements),
+        sections_rates.pilot(plan),
         sections_published.published(plan, measurements, run),
         sections_settings.settings(plan, measurements),
         sections_settings.environment(run),

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge import Finding, Judgement, Level, Word, sentence
+from dbdyno.judge.cell_metric import latency_of
 from dbdyno.judge.verdict import few_blocks
 from dbdyno.judge.wording import THIN
 from dbdyno.measurement import Cell
 from dbdyno.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.plan import Plan, cells
-from dbdyno.report import data, markdown
+from dbdyno.report import data, markdown, rates
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.numbers import change_with_interval, count, metric_value
 from dbdyno.report.parts import Column, Table
@@ -29,6 +30,8 @@ SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 def plain(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
     """Verdicts, numbers, counts and doubts as plain text, ordinary spaces only."""
     lines = [_head(plan, run), ""]
+    if found := rates.sentences(judgement):
+        lines += [*found, ""]
     for cell in _cells(plan, judgement):
         lines += [*_cell(cell, plan, judgement), ""]
     lines += [*_doubts(judgement), *_counts(judgement)]
@@ -49,7 +52,10 @@ def as_json(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
 
 def as_markdown(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
     """One table of all cells, then the doubts, as GitHub Markdown."""
-    lines = [markdown.text(_head(plan, run)), "", *markdown.table(_table(plan, judgement)), ""]
+    lines = [markdown.text(_head(plan, run)), ""]
+    if found := rates.sentences(judgement):
+        lines += [*(f"- {markdown.text(line)}" for line in found), ""]
+    lines += [*markdown.table(_table(plan, judgement)), ""]
     lines += [f"- {markdown.text(line)}" for line in (*_doubts(judgement), *_counts(judgement))]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -69,10 +75,11 @@ def _cell(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[str]:
             yield from (f"    ({reason})" for reason in verdict.reasons if reason not in said)
     labels = [system.label for system in plan.systems]
     width = max(map(len, labels))
-    heads = [f"{metric.label} {metric.unit}" for metric in SHOWN]
+    metrics = SHOWN if cell.rate_per_s is None else (PRIMARY, latency_of(plan))
+    heads = [f"{metric.label} {metric.unit}" for metric in metrics]
     yield "  " + " " * width + "".join(f"  {head:>20}" for head in heads)
     for label in labels:
-        shown = [metric_value(judgement.value(cell, label, m.name), m) for m in SHOWN]
+        shown = [metric_value(judgement.value(cell, label, m.name), m) for m in metrics]
         yield f"  {label:<{width}}" + "".join(f"  {value:>20}" for value in shown)
 
 
@@ -100,11 +107,14 @@ def _word(judgement: Judgement, cell: Cell, system: str) -> str:
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
-    return list(dict.fromkeys([*cells(plan), *(value.cell for value in judgement.values)]))
+    """All cells but those that only help to find a limit: that is told in one sentence."""
+    every = dict.fromkeys([*cells(plan), *(value.cell for value in judgement.values)])
+    return [cell for cell in every if not plan.load.is_rung(cell.rate_per_s)]
 
 
 def _counts(judgement: Judgement) -> Iterator[str]:
-    words = [verdict.word for verdict in judgement.verdicts]
+    searched = [verdict for search in judgement.slo for verdict in search.verdicts]
+    words = [verdict.word for verdict in (*judgement.verdicts, *searched)]
     if not words:
         yield "no comparison was made"
         return

@@ -19,6 +19,8 @@ from dbdyno.report.rates import title as title_of
 from dbdyno.words import Text, say
 
 SUSTAINED: Final = "datum.sustained"
+DECADES: Final = tuple(step * 10**power for power in range(-2, 6) for step in (1, 2, 5))
+"""Where the axis of latency has ticks, in ms, as far as they are in view."""
 
 
 def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | None:
@@ -88,15 +90,15 @@ def _layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
     x: Spec = {
         "type": "quantitative",
         "title": say("events due per second"),
-        "scale": {"zero": False, "nice": True},
+        "scale": {"zero": False, "padding": 12},
         "axis": {"labelExpr": PARTED, "tickCount": 5},
     }
     y: Spec = {
         "field": "latency",
         "type": "quantitative",
         "title": say("{metric} latency, ms", metric=BY_NAME[search.metric].label),
-        "scale": {"type": "log"},
-        "axis": {"labelExpr": PARTED, "tickCount": 5},
+        "scale": {"type": "log", "padding": 12},
+        "axis": {"labelExpr": PARTED, "values": list(DECADES)},
     }
     return [
         *_where_met({**x, "field": "at"}, colour(systems)),
@@ -129,7 +131,7 @@ def _limit(y: Spec) -> list[Spec]:
 def _trials(x: Spec, y: Spec, systems: Sequence[str], latency: Text) -> Spec:
     faint = {"condition": {"test": SUSTAINED, "value": 1}, "value": 0.3}
     return {
-        "mark": {"type": "point", "filled": True, "size": 45},
+        "mark": {"type": "point", "filled": False, "size": 40, "strokeWidth": 1.5},
         "transform": [{"filter": "isValid(datum.rate)"}],
         "encoding": {
             "x": x,

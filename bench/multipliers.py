@@ -24,7 +24,7 @@ from scipy import special
 FIRST_LOOK: Final = 3
 HORIZONS: Final = (*range(3, 31), 35, 40, 50, 60, 80, 100)
 LEVELS: Final = (0.05, 0.025, 0.01, 0.005, 0.0025, 0.001, 0.0005)
-PATHS: Final = 4_000_000
+PATHS: Final = 3_000_000
 CHUNK: Final = 50_000
 SEED: Final = 20261121
 TABLE: Final = Path(__file__).parent.parent / "lab" / "dbdyno" / "judge" / "multiplier_table.py"

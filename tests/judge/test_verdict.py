@@ -128,6 +128,18 @@ def test_blocks_needed_until_decided_are_more_and_those_of_a_cells_share_too():
     assert share > 12
 
 
+def test_a_run_that_may_not_take_the_blocks_it_needs_says_so():
+    tie, short = estimate(1.0, 0.9, 1.1, 12, 0.03), DesignPlan(blocks=12, stop="decided")
+    verdict = verdict_of(tie, 0.02, design=short)
+    assert verdict.blocks_needed is not None
+    assert verdict.blocks_needed > 12
+    assert verdict.reasons == (
+        "this run may take 12 blocks at most; a new one with more of them would decide",
+    )
+    assert verdict_of(tie, 0.02, design=DesignPlan(blocks=30, stop="decided")).reasons == ()
+    assert verdict_of(tie, 0.02).reasons == ()
+
+
 def test_the_word_comes_from_the_interval_that_holds_together():
     alone = estimate(1.02, 1.005, 1.035)
     wider = Adjusted(low=0.995, high=1.046, level=0.00625, cells=8)

@@ -117,6 +117,7 @@ def verdict_of(
         reasons=(
             *_reasons(estimate, word, material, margin, findings),
             *_alone(estimate, word, material, margin, shown),
+            *_beyond_the_run(needed, design),
         ),
         low=shown.low if shown else None,
         high=shown.high if shown else None,
@@ -183,6 +184,18 @@ def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tup
     if BY_NAME[metric].better is Better.HIGHER:
         return word_of(shown.low, shown.high, margin)
     return word_of(1 / shown.high, 1 / shown.low, margin)
+
+
+def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[str]:
+    """That a run which stops when decided may not take as many blocks as it would need."""
+    if design.stop == "blocks" or needed is None or needed <= design.blocks:
+        return []
+    return [
+        say(
+            "this run may take {most} blocks at most; a new one with more of them would decide",
+            most=design.blocks,
+        )
+    ]
 
 
 def _alone(

@@ -45,7 +45,7 @@ def tell(
     measurements, made = compared, attempts(compared, judgement)
     drawn = charts.figures(plan, measurements, judgement)
     sections = (
-        sections_rates.within_limit(judgement),
+        sections_charts.with_charts(sections_rates.within_limit(judgement), drawn, "limits"),
         sections_charts.matrix(plan, measurements, judgement, drawn),
         sections_grid.grid(judgement),
         sections_results.verdicts(judgement),

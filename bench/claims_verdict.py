@@ -13,7 +13,7 @@ import numpy as np
 from bench.claims import Claim, Seen, share_of
 from bench.noise import KINDS, SECOND_SD, Numbers, levels, log_ratios, seconds
 
-from dbdyno.judge.estimate import t_interval
+from dbdyno.judge.sequential import FIXED, interval
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.steady import steady
 
@@ -26,7 +26,7 @@ EQUIVALENT: Final = (Word.EQUIVALENT,)
 
 def words_of(differences: Numbers) -> list[Word]:
     """The word for each experiment: a row of its blocks' log ratios."""
-    found = t_interval(differences)
+    found = interval(differences, FIXED)
     ends = zip(np.exp(found.mean - found.half), np.exp(found.mean + found.half), strict=True)
     return [word_of(low, high, MARGIN)[0] for low, high in ends]
 
@@ -35,7 +35,7 @@ def covered(blocks: int, kind: str, experiments: int, correlation: float = 0.6) 
     """How often the interval holds the true ratio."""
     random = np.random.default_rng([1, blocks, KINDS.index(kind), round(correlation * 10)])
     differences, truth = log_ratios(random, experiments, blocks, kind, correlation=correlation)
-    found = t_interval(differences)
+    found = interval(differences, FIXED)
     return share_of(np.abs(found.mean - truth) <= found.half)
 
 
@@ -55,7 +55,7 @@ def winner_of_a_tie(kind: str, experiments: int) -> Seen:
     random = np.random.default_rng([3, KINDS.index(kind)])
     level, truth = levels(random, experiments, 5, kind, 0.0)
     differences = np.array([_warmed(random, one) for one in level])
-    found = t_interval(differences[..., 1] - differences[..., 0] - truth)
+    found = interval(differences[..., 1] - differences[..., 0] - truth, FIXED)
     return share_of(np.abs(found.mean) > found.half)
 
 

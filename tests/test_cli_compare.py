@@ -59,6 +59,14 @@ def test_every_option_reaches_the_plan() -> None:
     assert plan.procedure.prepared_statements is True
 
 
+def test_rates_and_a_limit_reach_the_plan() -> None:
+    load = plan_of(threads="", rates="50%, 400", slo="p95=0.02s", connections="16").load
+    assert (load.rates, load.threads, load.connections) == (("50%", "400"), (), 16)
+    assert load.slo is not None
+    assert (load.slo.metric, load.slo.limit_ms) == ("p95", 20)
+    assert plan_of(rates="400").load.threads == (1, 8)
+
+
 def test_one_version_is_compared_with_itself_under_two_labels() -> None:
     plan = plan_of(
         systems=("durable=mysql:8.0.15", "fast=mysql:8.0.15"),
@@ -139,6 +147,25 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
         ),
         ({"threads": "8,8"}, ["--threads: each level once, found [8, 8]"]),
         (
+            {"slo": "20ms"},
+            ["--slo: must be a percentile and a time such as p99=20ms, found '20ms'"],
+        ),
+        (
+            {"slo": "p90=20ms"},
+            ["--slo: input should be 'p50', 'p95', 'p99' or 'p999', found 'p90'"],
+        ),
+        (
+            {"connections": "0"},
+            ["--connections: input should be greater than or equal to 1, found '0'"],
+        ),
+        (
+            {"rates": "fast"},
+            [
+                "--rates: must be events a second such as 500, or a share such as 70% of what the"
+                " slower system sustains (200% at most), found 'fast', found 'fast'"
+            ],
+        ),
+        (
             {"stop": "never"},
             ["--stop: input should be 'blocks' or 'decided', found 'never'"],
         ),
@@ -166,3 +193,8 @@ def test_a_run_until_decided_has_more_blocks_unless_they_are_typed() -> None:
     assert (plan.design.stop, plan.design.blocks) == ("decided", 12)
     assert plan_of(stop="decided", blocks="7").design.blocks == 7
     assert plan_of(blocks=None).design.blocks == 5
+
+
+def test_controls_can_be_declined() -> None:
+    assert plan_of().design.controls
+    assert not plan_of(controls=False).design.controls

@@ -98,10 +98,23 @@ def test_the_changelog_tells_what_is_not_released_yet() -> None:
 
 
 def test_every_check_of_the_audit_is_explained() -> None:
-    page = (ROOT / "docs" / "verdicts.md").read_text()
-    explained = re.findall(r"^\| `([a-z-]+)` \| (?:void|doubtful|note) \|", page, re.MULTILINE)
-    checks = {check.__name__.replace("_", "-") for check in audit.CHECKS}
-    assert set(explained) == checks
+    page = (ROOT / "docs" / "findings.md").read_text()
+    row = re.compile(r"^\| `([a-z-]+)` \| ([a-z, ]+) \| [^|]+ \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
+    explained = dict(row.findall(page))
+    checks = {check.__name__.replace("_", "-"): check for check in audit.CHECKS}
+    assert len(row.findall(page)) == len(explained)
+    assert set(explained) == set(checks)
+    for name, check in checks.items():
+        levels = [level for level in LEVELS if re.search(rf"\b{level}\b", check_words(check))]
+        assert explained[name].split(", ") == levels, name
+
+
+LEVELS = ("void", "doubtful", "note")
+
+
+def check_words(check: object) -> str:
+    """The first line of a check's docstring, in small letters: it names its levels."""
+    return (check.__doc__ or "").split("\n")[0].lower()
 
 
 def test_every_common_setting_of_a_server_is_in_the_docs() -> None:
@@ -144,7 +157,8 @@ def test_the_architecture_has_the_arrows_that_are_tested() -> None:
     tested = {room: set(names.split()) for room, names in test_tidy.ARROWS.items()}
     assert shown.pop("_engine") == {"binding → core → wire"}
     assert shown == {room: tested[room] for room in shown}
-    assert tested.keys() - shown.keys() == {"cli", "steady", "words", "errors", "_engine"}
+    leaves = {"open_loop", "steady", "words", "errors", "_engine"}
+    assert tested.keys() - shown.keys() == {"cli", *leaves}
 
 
 def test_the_readme_gives_the_command_that_ci_runs() -> None:

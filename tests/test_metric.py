@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import making
 from dbdyno.measurement import Phase, value_of
-from dbdyno.metric import BY_NAME, PRIMARY, TABLE, Better, Merge, Metric
+from dbdyno.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT, TABLE, Better, Merge, Metric
 
 
 def test_names_are_unique_and_end_in_their_unit() -> None:
-    assert len(BY_NAME) == len(TABLE)
+    assert len(BY_NAME) == len({*TABLE, RATE_AT_LIMIT}) == len(TABLE) + 1
     endings = {"1/s": "_per_s", "ms": "_ms_", "µs": "_us_"}
     assert [m.name for m in TABLE if endings[m.unit] not in m.name] == []
     assert PRIMARY.better is Better.HIGHER

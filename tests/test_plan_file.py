@@ -83,6 +83,9 @@ def test_all_mistakes_at_once_in_order_of_their_lines():
 
 SHORT_WAYS = {
     "load: {threads: 8}": "load: {threads: [8]}",
+    "load: {rates: 50%}": "load: {rates: ['50%']}",
+    "load: {rates: [500, 12.5]}": "load: {rates: ['500', '12.5']}",
+    "load: {slo: p95 = 0.5s}": "load: {slo: {metric: p95, limit_ms: 500}}",
     "trial: {warmup: 500ms, window: 1h}": "trial: {warmup_s: 0.5, window_s: 3600}",
     "trial: {warmup: auto, warmup_cap: 5m}": "trial: {until_steady: true, warmup_cap_s: 300}",
     "trial: {warmup: auto, warmup_s: 3}": "trial: {until_steady: true, warmup_s: 3}",
@@ -116,6 +119,9 @@ def test_a_stored_plan_is_a_plan_file():
     assert read(LEAST) == read(read(LEAST).model_dump_json())
     stored = plan.model_dump_json(indent=1)
     assert plan_file.read_text(stored, "report.json", known_workloads(), check) == plan
+    at_rates = read(LEAST + "load: {rates: [50%, 400], slo: p99=20ms}")
+    assert at_rates.load.threads == ()
+    assert read(at_rates.model_dump_json()) == at_rates
 
 
 def test_values_of_settings_and_options_keep_their_types():
@@ -177,6 +183,20 @@ ONE_MISTAKE = {
     LEAST + "title: !!python/name:os.system x": "line 3: title: the tag ",
     LEAST + "? [1, 2]\n: 3\n": "line 3: plan: a key must be a single word",
     LEAST + "load: {threads: []}": "line 3: load.threads: needs at least one entry, found []",
+    LEAST + "load: {slo: p99}": (
+        "line 3: load.slo: must be a percentile and a time such as p99=20ms, found 'p99'"
+    ),
+    LEAST + "load: {slo: p98=20ms}": (
+        "line 3: load.slo: must be one of 'p50', 'p95', 'p99' or 'p999', found 'p98'; did you mean"
+        " p99?"
+    ),
+    LEAST + "load: {rates: [50%, quick]}": (
+        "line 3: load.rates[1]: must be events a second such as 500, or a share such as 70% of what"
+        " the slower system sustains (200% at most), found 'quick'"
+    ),
+    LEAST + "load: {slo: {limit: 20ms}}": (
+        "line 3: load.slo.limit: is no key of a plan; did you mean limit_ms?"
+    ),
     LEAST + "load: null": "line 3: load: must be keys with values, found None",
     "workloads: [oltp_read_only]\n": "line 1: systems: is missing",
     "- systems": "line 1: plan: must be keys with values, found ['systems']",

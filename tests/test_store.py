@@ -149,3 +149,17 @@ def test_blocks_are_begun_up_to_the_last_of_which_a_trial_is_stored(store):
     assert store.blocks_begun(run.run_id) == 0
     store.append(measurement(run, block=2, failure="it died"))
     assert store.blocks_begun(run.run_id) == 3
+
+
+def test_a_run_of_an_older_dbdyno_gets_no_controls_that_it_was_not_begun_with(store):
+    now = store.create_run(making.plan(controls=True), "dbdyno compare a b", {}, 20)
+    older = making.plan(controls=True).model_dump_json().replace('"controls":true,', "")
+    assert "controls" not in older
+    with sqlite3.connect(store.path) as other:
+        row = "'older', created_at, NULL, plan_hash, ?, command, dbdyno_version, environment, 10"
+        other.execute(f"INSERT INTO runs SELECT {row} FROM runs", (older,))
+    other.close()
+    assert store.run(now.run_id).plan.design.controls
+    assert not store.run("older").plan.design.controls
+    short = making.plan(controls=True, blocks=3)
+    assert store.run(store.create_run(short, "c", {}, 6).run_id).plan.hash() == short.hash()

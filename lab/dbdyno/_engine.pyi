@@ -43,6 +43,16 @@ class Stop:
     def set(self) -> None: ...
     def is_set(self) -> bool: ...
 
+@final
+class Responder:
+    """A server that is none: it answers every statement at once, on a port of 127.0.0.1."""
+
+    def __new__(cls) -> Responder: ...
+    @property
+    def port(self) -> int: ...
+    def serve(self, stop: Stop) -> None:
+        """Serves until `stop` is set; OSError if the system refuses. The GIL is released."""
+
 def run(spec: str, on_interval: Callable[[str], None] | None, stop: Stop) -> str:
     """Drives a load as the JSON `spec` says and returns the record as JSON.
 

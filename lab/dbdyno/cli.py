@@ -17,6 +17,7 @@ from dbdyno import (
     bench,
     cli_bundle,
     cli_compare,
+    cli_durability,
     cli_export,
     cli_flow,
     cli_gate,
@@ -58,6 +59,9 @@ def compare(
     systems: options.Systems = None,
     workload: options.Workloads = None,
     threads: options.Threads = options.THREADS,
+    rates: options.Rates = "",
+    connections: options.Connections = options.CONNECTIONS,
+    slo: options.Slo = "",
     blocks: options.Blocks = None,
     stop: options.Stop = "blocks",
     controls: options.Controls = True,
@@ -83,7 +87,10 @@ def compare(
     typed = cli_compare.CompareOptions(
         systems=tuple(systems or ()),
         workloads=tuple(workload or ("oltp_read_write",)),
-        threads=threads,
+        threads=threads if not (rates or slo) or "threads" in _typed(context) else "",
+        rates=rates,
+        connections=connections,
+        slo=slo,
         blocks=blocks,
         stop=stop,
         controls=controls,
@@ -102,14 +109,18 @@ def compare(
     return cli_flow.begin(plan, workspace, _command_line(), output)
 
 
-def _refuse_beside_resume(context: typer.Context) -> None:
-    """A resumed run is what it was: an option that would change it is a mistake."""
-    typed = [
+def _typed(context: typer.Context) -> list[str]:
+    """The options and arguments that stand on the command line."""
+    return [
         name
         for name in context.params
-        if name not in options.IN_A_RESUME
-        and getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
     ]
+
+
+def _refuse_beside_resume(context: typer.Context) -> None:
+    """A resumed run is what it was: an option that would change it is a mistake."""
+    typed = [name for name in _typed(context) if name not in options.IN_A_RESUME]
     if typed:
         raise UsageError(
             "a resumed run keeps its plan",
@@ -155,6 +166,7 @@ app.command("gate")(cli_gate.command)
 app.command("history")(cli_history.command)
 app.command("bundle")(cli_bundle.pack)
 app.command("replay")(cli_bundle.replay)
+app.command("prove-durability")(cli_durability.command)
 
 
 @app.command()

@@ -16,6 +16,8 @@ from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan import NOT_COMPARED, Plan
+from dbdyno.plan_file_sugar import SLO_WANTED, latency_limit
+from dbdyno.plan_load import LoadPlan
 from dbdyno.plan_systems import label_of
 
 SOURCE: Final = "the command line"
@@ -23,6 +25,9 @@ PLACES: Final[Mapping[tuple[str, ...], str]] = {
     ("dataset", "tables"): "--tables",
     ("dataset", "rows"): "--table-size",
     ("load", "threads"): "--threads",
+    ("load", "rates"): "--rates",
+    ("load", "connections"): "--connections",
+    ("load", "slo"): "--slo",
     ("trial", "warmup_s"): "--warmup",
     ("trial", "window_s"): "--window",
     ("design", "blocks"): "--blocks",
@@ -57,6 +62,9 @@ class CompareOptions:
     restart: str
     prepared: bool
     distribution: str
+    rates: str = ""
+    connections: str = str(LoadPlan().connections)
+    slo: str = ""
 
 
 def read(
@@ -77,7 +85,7 @@ def read(
         "systems": systems,
         "workloads": [{"name": name} for name in options.workloads],
         "dataset": {"tables": options.tables, "rows": options.table_size},
-        "load": {"threads": [level.strip() for level in options.threads.split(",")]},
+        "load": _load(options, mistakes),
         "trial": {"warmup_s": options.warmup, "window_s": options.window},
         "design": {
             **_blocks(options),
@@ -98,6 +106,20 @@ def read(
     if mistakes:
         raise PlanError(SOURCE, mistakes)
     return plan
+
+
+def _load(options: CompareOptions, mistakes: list[PlanMistake]) -> dict[str, Any]:
+    """What stands on the command line; what does not is left to the plan's defaults."""
+    load: dict[str, Any] = {"connections": options.connections}
+    for name, typed in (("threads", options.threads), ("rates", options.rates)):
+        if typed:
+            load[name] = [level.strip() for level in typed.split(",")]
+    if options.slo:
+        load["slo"] = latency_limit(options.slo)
+        if load["slo"] == options.slo:
+            mistakes.append(PlanMistake("--slo", f"{SLO_WANTED}, found {options.slo!r:.60}"))
+            del load["slo"]
+    return load
 
 
 def _blocks(options: CompareOptions) -> dict[str, str]:

@@ -22,6 +22,7 @@ from dbdyno.evidence import Evidence, of_stored
 from dbdyno.judge import enough
 from dbdyno.judge.wording import duration
 from dbdyno.plan import Plan
+from dbdyno.plan_pilot import foreseen, trials_expected
 from dbdyno.store import Store, StoredRun
 from dbdyno.store_find import find, opened
 
@@ -49,7 +50,7 @@ def begin(plan: Plan, workspace: Path, command: str, output: Output) -> None:
 def begun(plan: Plan, workspace: Path, command: str, output: Output) -> str:
     """The same, for those who go on with the run: its id."""
     with Store.open(workspace) as store:
-        planned = len(bench.trials_of(plan, ""))
+        planned = len(bench.trials_of(foreseen(plan), ""))
         run = store.create_run(plan, command, environment.describe(), planned)
         _measure_and_tell(store, run, workspace, output)
     return run.run_id
@@ -111,37 +112,39 @@ def _measure_and_tell(
                 workspace,
                 watched,
                 retry=retry,
-                enough=lambda measurements: enough(measurements, run.plan),
+                enough=lambda measurements: enough(measurements, store.run(run.run_id).plan),
             )
     except (KeyboardInterrupt, Interrupted):
         _tell_what_is_there(store, run, workspace, output)
         raise Interrupted(
             "the run was interrupted",
-            found=f"{_progress_of(store, run)}; nothing stored is measured again",
+            found=f"{_progress_of(store, store.run(run.run_id))}; nothing stored is measured again",
             hint=f"to go on: {_resume_command(run, workspace)}",
         ) from None
     except StoreError:
         raise
     except DbdynoError:
         _tell_what_is_there(store, run, workspace, output)
-        _note(f"{_progress_of(store, run)}; to go on: {_resume_command(run, workspace)}")
+        done = _progress_of(store, store.run(run.run_id))
+        _note(f"{done}; to go on: {_resume_command(run, workspace)}")
         raise
     _tell(of_stored(store, run, workspace), output)
     _raise_if_incomplete(store, run, workspace)
 
 
 def _what_lies_ahead(run: StoredRun) -> str:
-    seconds = duration(bench.seconds_expected(run.plan))
+    pilot = " after a pilot" if trials_expected(run.plan) else ""
+    until, ends = "", ""
     if run.plan.design.stop == "decided":
-        return (
-            f"run {run.run_id}: {run.trials_planned} trials at most, about {seconds} for all of "
-            "them; it ends when every cell is decided"
-        )
-    return f"run {run.run_id}: {run.trials_planned} trials, about {seconds} for all of them"
+        until, ends = " at most", "; it ends when every cell is decided"
+    seconds = duration(bench.seconds_expected(run.plan))
+    trials = f"{evidence.trials_at_most(run)} trials{until}{pilot}"
+    return f"run {run.run_id}: {trials}, about {seconds} for all of them{ends}"
 
 
 def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     """A run whose trials had their turn but failed is told, and is a failure all the same."""
+    run = store.run(run.run_id)
     if _is_complete(store, run):
         return
     done = store.done(run.run_id)
@@ -159,15 +162,24 @@ def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, output: O
 
 
 def _is_complete(store: Store, run: StoredRun, *, impossible: bool = True) -> bool:
-    return len(store.done(run.run_id, impossible=impossible)) == _trials_owed(store, run)
+    if run.plan.load.needs_pilot and not run.plan.load.pilot:
+        return False
+    return len(_done(store, run, impossible=impossible)) == _trials_owed(store, run)
+
+
+def _done(store: Store, run: StoredRun, *, impossible: bool = True) -> set[str]:
+    """Keys of the run's trials that need not run again, those of its pilot left out."""
+    pilots = {pilot.trial.key for pilot in store.pilots(run.run_id)}
+    return store.done(run.run_id, impossible=impossible) - pilots
 
 
 def _trials_owed(store: Store, run: StoredRun) -> int:
-    return evidence.trials_owed(store.run(run.run_id), store.blocks_begun(run.run_id))
+    begun = store.blocks_begun(run.run_id)
+    return evidence.trials_owed(store.run(run.run_id), begun)
 
 
 def _progress_of(store: Store, run: StoredRun) -> str:
-    return f"{len(store.done(run.run_id))} of {_trials_owed(store, run)} trials are stored"
+    return f"{len(_done(store, run))} of {_trials_owed(store, run)} trials are stored"
 
 
 def _resume_command(run: StoredRun, workspace: Path) -> str:

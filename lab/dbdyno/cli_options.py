@@ -6,15 +6,18 @@ line is told at once, in one way, and defaults have one home, the plan.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from dbdyno.cli_flow import Output
+from dbdyno.errors import UsageError
 from dbdyno.plan import BLOCKS_UNTIL_DECIDED, DatasetPlan, DesignPlan, LoadPlan, TrialPlan
 
 THREADS: Final = ",".join(map(str, LoadPlan().threads))
+CONNECTIONS: Final = str(LoadPlan().connections)
 BLOCKS: Final = str(DesignPlan().blocks)
 MARGIN: Final = str(DesignPlan().margin)
 TABLES: Final = str(DatasetPlan().tables)
@@ -39,6 +42,17 @@ def at_home_or_none(path: Path | None) -> Path | None:
     return None if path is None else at_home(path)
 
 
+def settings_of(typed: Sequence[str]) -> dict[str, str]:
+    """What was typed as --set KEY=VALUE; UsageError for what is not of that form."""
+    settings: dict[str, str] = {}
+    for text in typed:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--set {text} is not KEY=VALUE")
+        settings[key] = value
+    return settings
+
+
 Systems = Annotated[
     list[str] | None,
     typer.Argument(
@@ -53,6 +67,24 @@ Workloads = Annotated[
 ]
 Threads = Annotated[
     str, typer.Option(metavar="N,N…", help="Load levels: connections of a closed loop.")
+]
+Rates = Annotated[
+    str,
+    typer.Option(
+        metavar="RATE,RATE…",
+        help="Open loop: events/s, or such as 70% of what the slower system sustains (a pilot "
+        "finds it). Then --threads has no default.",
+    ),
+]
+Connections = Annotated[
+    str, typer.Option(metavar="INTEGER", help="Connections over which an open loop is sent.")
+]
+Slo = Annotated[
+    str,
+    typer.Option(
+        metavar="p99=20ms",
+        help="Find the highest sustained rate of each system that keeps this latency.",
+    ),
 ]
 Blocks = Annotated[
     str | None,

@@ -21,6 +21,8 @@ from dbdyno.judge.verdict import BLOCKS_MAX
 from dbdyno.judge.wording import duration
 from dbdyno.plan import Plan, cells
 from dbdyno.plan_controls import KINDS, control_cell
+from dbdyno.plan_load import share_of
+from dbdyno.plan_pilot import foreseen, piloting, trials_expected
 from dbdyno.plan_settings import OptionValue, axes, setting_names
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.servers.settings import normalise
@@ -40,7 +42,9 @@ def told(plan: Plan) -> str:
     lines += _cannot(plan)
     lines += _overruled(plan)
     lines += _seen(fitted)
-    return "\n".join([*lines, "", "cells", *(f"  {cell.title}" for cell in cells(plan)), ""])
+    named = [f"  {cell.title}" for cell in cells(plan)]
+    later = ["  rates that the pilot finds, for each workload"] * bool(trials_expected(plan))
+    return "\n".join([*lines, "", "cells", *named, *later, ""])
 
 
 def in_budget(plan: Plan, fitted: Plan) -> str | None:
@@ -81,38 +85,65 @@ def _what(plan: Plan) -> list[str]:
         )
         baseline = ", the baseline" if number == 0 else ""
         systems.append(f"{system.label}{named}{behind}{baseline}")
-    levels = ", ".join(str(level) for level in sorted(plan.load.threads))
     dataset = plan.dataset
     rows = [
         *_row("systems", *systems),
         *_row("workloads", *(workload.label for workload in plan.workloads)),
-        *_row("threads", levels),
+        *_loads(plan),
         *_row("dataset", f"{_count(dataset.tables, 'table')} of {dataset.rows:,} rows"),
     ]
     varied = [f"{axis}: {', '.join(values)}" for axis, values in axes(plan.settings).items()]
     return [*rows, *_row("settings", *varied)]
 
 
+def _loads(plan: Plan) -> list[str]:
+    """The levels of a closed loop, the rates of an open one, the limit that is looked for."""
+    load = plan.load
+    levels = ", ".join(str(level) for level in sorted(load.threads))
+    rows = _row("threads", levels) if levels else []
+    over = f"over {_count(load.connections, 'connection')}"
+    if load.rates:
+        shares = ", ".join(rate for rate in load.rates if share_of(rate))
+        rates = ", ".join(rate for rate in load.rates if not share_of(rate))
+        found = [f"{shares} of what the slower system sustains"] if shares else []
+        given = [f"{rates} events/s"] if rates else []
+        rows += _row("rates", f"{'; '.join([*found, *given])}, {over}")
+    if load.slo is not None:
+        limit = f"{load.slo.metric} within {load.slo.limit_ms:g} ms"
+        rows += _row("limit", f"{limit}: the highest sustained rate of each system, {over}")
+    return rows
+
+
+def _pilot(plan: Plan) -> list[str]:
+    """The trials that find the rates, before the first block."""
+    trials, each = trials_expected(plan), piloting(plan).trial
+    if trials == 0:
+        return []
+    times = f"{each.warmup_s:g} s of warm-up and {each.window_s:g} s each"
+    return _row("pilot", f"{_count(trials, 'trial')} to find the rates, {times}; in no number")
+
+
 def _how(plan: Plan, fitted: Plan) -> list[str]:
-    trials = bench.trials_of(fitted, "")
-    trial = plan.trial
+    whole, trial = foreseen(fitted), plan.trial
+    trials = bench.trials_of(whole, "")
     warmup = f"{trial.warmup_s:g} s of warm-up"
     if trial.until_steady:
         warmup = f"load until steady ({trial.warmup_cap_s:g} s at most), {warmup}"
     settings = len(setting_names(plan.settings))
     shape = [
         _count(len(plan.workloads), "workload"),
-        _count(len(plan.load.threads), "level"),
+        _count(len(cells(whole)) // (len(plan.workloads) * settings), "level"),
         *([_count(settings, "setting")] if settings > 1 else []),
     ]
     most = " at most, until every cell is decided" if plan.design.stop == "decided" else ""
     blocks = _count(fitted.design.blocks, "block")
     fit = in_budget(plan, fitted)
     return [
-        *_row("cells", f"{len(cells(plan))} = {' × '.join(shape)}"),
-        *_row("trials", f"{len(trials)} = {_trials(fitted, blocks)}{most}"),
+        *_row("cells", f"{len(cells(whole))} = {' × '.join(shape)}"),
+        *_row("trials", f"{len(trials)} = {_trials(whole, blocks)}{most}"),
+        *_pilot(plan),
         *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
-        *_row("starts", *_starts(fitted)),
+        *_row("starts", *_starts(whole)),
         *_row(
             "time",
             f"about {duration(bench.seconds_expected(fitted))}{' at most' if most else ''}, "

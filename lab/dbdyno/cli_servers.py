@@ -62,7 +62,7 @@ def start(
     if servers.is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
     called = name or label_of(reference).replace(":", "-")
-    server = kept.start(workspace, called, reference, _settings(settings or []), _note)
+    server = kept.start(workspace, called, reference, options.settings_of(settings or []), _note)
     _print_columns([_row(server)])
     _note(f"to log in: dbdyno servers shell {called}; to end it: dbdyno servers stop {called}")
 
@@ -102,16 +102,6 @@ def open_shell(
     made = shell.shell(server.state, password, arguments)
     sys.stdout.flush()
     os.execve(made.command[0], made.command, made.environment)  # noqa: S606 - becomes the client
-
-
-def _settings(typed: Sequence[str]) -> dict[str, str]:
-    settings: dict[str, str] = {}
-    for text in typed:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--set {text} is not KEY=VALUE")
-        settings[key] = value
-    return settings
 
 
 def _row(server: KeptServer) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dbdyno._engine import Histogram
+from dbdyno.measurement_evidence import Evidence
 from dbdyno.measurement_parts import Interval, Noun, Phase, Step, WarmUp
 from dbdyno.measurement_watch import ProcessWork, StatusSeries, WatchSample
 from dbdyno.metric import Merge, Metric
@@ -25,6 +26,7 @@ __all__ = [
     "SERVICE",
     "Cell",
     "EngineFacts",
+    "Evidence",
     "Interval",
     "Measurement",
     "Noun",
@@ -41,7 +43,11 @@ EVENT = "event"
 """Name of the histogram of event latency from the intended start."""
 SERVICE = "event_service"
 """Name of the histogram of event latency from the actual start."""
-_CONTROLS: Mapping[str, str] = {"same": "once more", "planted": "slowed down"}
+_CONTROLS: Mapping[str, str] = {
+    "same": "once more",
+    "planted": "slowed down",
+    "pilot": "pilot",
+}
 
 
 class Cell(Noun):
@@ -84,7 +90,8 @@ class Trial(Noun):
         position: place of this arm (its system with its setting) within the block, from 0.
         system: label of the system.
         control: what it proves where it is no part of the comparison: ``same`` is the baseline once
-            more, ``planted`` the baseline with a slowdown put in on purpose; empty for all others.
+            more, ``planted`` the baseline with a slowdown put in on purpose, ``pilot`` a look for
+            the rates of an open loop; empty for all others.
         cell: what is run.
         seed: seed of the request stream; the same for every system of a block (common draws).
     """
@@ -96,7 +103,7 @@ class Trial(Noun):
     system: str
     cell: Cell
     seed: int
-    control: Literal["", "same", "planted"] = ""
+    control: Literal["", "same", "planted", "pilot"] = ""
 
     @property
     def arm(self) -> str:
@@ -163,6 +170,7 @@ class Measurement(Noun):
         procedure: what was done before the trial and after the one before, in order.
         until_steady: the load before `warmup_s` that ran until it was steady; None without one.
         dataset: digest of the rows that were loaded; empty where nobody took it.
+        evidence: what was found out around it, for the checks.
     """
 
     trial: Trial
@@ -179,6 +187,7 @@ class Measurement(Noun):
     procedure: tuple[Step, ...] = ()
     until_steady: WarmUp | None = None
     dataset: str = ""
+    evidence: Evidence = Evidence()
 
     @property
     def measured(self) -> tuple[Interval, ...]:

@@ -47,6 +47,10 @@ class WatchSample(Noun):
         length_s: how long the sample's second really was.
         host_cpu_user: nice included; host_cpu_system: both kinds of interrupts included.
         host_cpu_irq, host_cpu_softirq: the interrupts' part of host_cpu_system.
+        cpu_mhz: mean of the cores' clocks; None where the kernel does not tell it.
+        throttled_per_s: periods in which a CPU quota held back server or generator (cgroups).
+        thermal_events_per_s: times that a core was slowed down because it was hot.
+        swap_pages_per_s: pages moved to or from swap, of the whole host.
         pressure_*: share of the second in which some, or all, tasks stood still for want of it.
         memory_*, swap_used_bytes: of the host, at the second's end.
         disk_*: sums over whole disks, each counted once; disks, networks: by device.
@@ -63,6 +67,10 @@ class WatchSample(Noun):
     host_cpu_iowait: float
     host_cpu_steal: float
     host_cpu_idle: float
+    cpu_mhz: float | None = None
+    throttled_per_s: float | None = None
+    thermal_events_per_s: float | None = None
+    swap_pages_per_s: float | None = None
     pressure_cpu_some: float | None = None
     pressure_io_some: float | None = None
     pressure_io_full: float | None = None

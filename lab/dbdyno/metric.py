@@ -81,6 +81,15 @@ TABLE: Final[tuple[Metric, ...]] = (
     ),
 )
 
-BY_NAME: Final[dict[str, Metric]] = {metric.name: metric for metric in TABLE}
+RATE_AT_LIMIT: Final = Metric(
+    "rate_at_limit_per_s",
+    "rate within the limit",
+    "1/s",
+    Better.HIGHER,
+    Merge.TOTAL_OVER_TOTAL,
+)
+"""The highest sustained rate that keeps a latency limit. It takes several trials to see it, so no
+measurement has it and it stands in no table of measurements."""
+BY_NAME: Final[dict[str, Metric]] = {metric.name: metric for metric in (*TABLE, RATE_AT_LIMIT)}
 PRIMARY: Final = BY_NAME["transactions_per_s"]
-"""The metric a verdict is about unless a plan names another."""
+"""The metric a closed loop's verdict is about."""

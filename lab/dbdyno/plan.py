@@ -11,13 +11,29 @@ import hashlib
 import json
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from dbdyno import _engine
 from dbdyno.measurement import Cell, Noun
+from dbdyno.plan_load import LoadPlan
 from dbdyno.plan_parts import DistributionPlan, NetworkPlan, PublishedPlan
 from dbdyno.plan_settings import OptionValue, SettingsPlan, setting_names
 from dbdyno.plan_systems import SystemPlan
+
+__all__ = [
+    "NOT_COMPARED",
+    "DatasetPlan",
+    "DesignPlan",
+    "LoadPlan",
+    "NetworkPlan",
+    "OptionValue",
+    "Plan",
+    "ProcedurePlan",
+    "TrialPlan",
+    "WorkloadPlan",
+    "cells",
+    "known_workloads",
+]
 
 _FILLS_ITS_OWN = (
     "fills tables of its own, one for each connection, and a plan has one dataset for all; run it"
@@ -65,26 +81,6 @@ class DatasetPlan(Noun):
     layout: Literal["standard", "legacy", "legacy_one"] = "standard"
     tables: Annotated[int, Field(ge=1, le=100_000)] = 4
     rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
-
-
-class LoadPlan(Noun):
-    """The load levels.
-
-    Attributes:
-        threads: connections of a closed loop, each level once.
-    """
-
-    threads: Annotated[tuple[Annotated[int, Field(ge=1, le=100_000)], ...], Field(min_length=1)] = (
-        1,
-        8,
-    )
-
-    @field_validator("threads")
-    @classmethod
-    def _no_level_twice(cls, threads: tuple[int, ...]) -> tuple[int, ...]:
-        if len(set(threads)) != len(threads):
-            raise ValueError(f"each level once, found {list(threads)}")
-        return threads
 
 
 class TrialPlan(Noun):
@@ -216,8 +212,11 @@ class Plan(Noun):
         return self
 
     def hash(self) -> str:
-        """SHA-256 of the plan's canonical JSON: two runs with one hash asked for the same thing."""
-        told = self.model_dump(mode="json", exclude_defaults=True)  # a new key keeps old hashes
+        """SHA-256 of the plan's canonical JSON: two runs with one hash asked for the same thing.
+
+        What a pilot found was not asked for, and a new key that is not used keeps old hashes.
+        """
+        told = self.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
         canonical = json.dumps(told, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -236,10 +235,26 @@ def known_workloads() -> list[str]:
 
 
 def cells(plan: Plan) -> list[Cell]:
-    """Every cell of the plan: settings and workloads in their order, load levels rising."""
+    """Every cell of the plan: settings and workloads in their order, load levels rising.
+
+    Levels of a closed loop come first, then rates; those that a pilot has to find are there once
+    it has found them.
+    """
     return [
-        Cell(workload=workload.label, threads=threads, setting=setting)
+        cell
         for setting in setting_names(plan.settings)
         for workload in plan.workloads
-        for threads in sorted(plan.load.threads)
+        for cell in _levels(plan.load, workload.label, setting)
     ]
+
+
+def _levels(load: LoadPlan, workload: str, setting: str) -> list[Cell]:
+    closed = [
+        Cell(workload=workload, threads=threads, setting=setting)
+        for threads in sorted(load.threads)
+    ]
+    rates = [
+        Cell(workload=workload, threads=load.connections, setting=setting, rate_per_s=rate)
+        for rate in load.rates_of(workload, setting)
+    ]
+    return closed + rates

@@ -78,3 +78,16 @@ def standstill_period_s(window_s: float) -> float:
 def _ladder(plan: Plan) -> list[Cell]:
     closed = [cell for cell in cells(plan) if cell.rate_per_s is None]
     return [c for c in closed if (c.workload, c.setting) == (closed[0].workload, closed[0].setting)]
+
+
+def as_begun(text: str) -> Plan:
+    """The plan of a stored run; one that an older dbdyno began knew no controls, and gets none.
+
+    Args:
+        text: the plan's JSON as it was stored.
+    """
+    plan = Plan.model_validate_json(text)
+    if '"controls":' in text or control_cell(plan) is None:
+        return plan
+    design = plan.design.model_copy(update={"controls": False})
+    return plan.model_copy(update={"design": design})

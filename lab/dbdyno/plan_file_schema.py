@@ -22,6 +22,11 @@ _TEXT: Final[Schema] = {"type": "string"}
 _NUMBER: Final = r"^\s*[0-9]{1,9}(\.[0-9]+)?\s*"
 _TIME: Final[Schema] = {"type": "string", "pattern": _NUMBER + r"(ms|s|m|min|h)\s*$"}
 _PERCENT: Final[Schema] = {"type": "string", "pattern": _NUMBER + r"%\s*$"}
+_POSITIVE: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
+_SLO: Final[Schema] = {
+    "type": "string",
+    "pattern": r"^\s*p(50|95|99|999)\s*=\s*[0-9]{1,9}(\.[0-9]+)?\s*(ms|s|m|min|h)\s*$",
+}
 _WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
 
 
@@ -68,7 +73,11 @@ def _widen_lists(whole: Schema, parts: Schema) -> None:
     _widen(whole, "workloads", _TEXT)
     names = parts["DistributionPlan"]["properties"]["name"]["enum"]
     _widen(whole, "distribution", {"enum": list(names)})
-    _widen(parts["LoadPlan"]["properties"], "threads", _WHOLE)
+    load = parts["LoadPlan"]["properties"]
+    _widen(load, "threads", _WHOLE)
+    _widen(load["rates"], "items", _POSITIVE)
+    _widen(load, "rates", _TEXT, _POSITIVE)
+    load["slo"]["anyOf"].append(_SLO)
 
 
 def _widen_times(parts: Schema) -> None:

@@ -33,6 +33,7 @@ AUTO: Final = "auto"
 SWITCHES: Final = ("thread_pool", "prepared_statements", "binlog")
 """Axes whose values are on and off; YAML's true and false are taken for them."""
 
+SLO_WANTED: Final = "must be a percentile and a time such as p99=20ms"
 LISTS: Final = ("durability", "buffer_pool", "redo_log", *SWITCHES)
 """Axes that are lists of words; a single value is a list of one, and a number is a word."""
 
@@ -55,6 +56,15 @@ def ratio(value: object) -> object:
     return float(match[1]) / 100 if match else value
 
 
+def latency_limit(value: object) -> object:
+    """``{metric: p99, limit_ms: 20}`` of ``p99=20ms``; anything else comes back as it is."""
+    metric, equals, limit = value.partition("=") if isinstance(value, str) else ("", "", "")
+    time_ms = duration_ms(limit)
+    if not equals or not isinstance(time_ms, float):
+        return value
+    return {"metric": metric.strip(), "limit_ms": time_ms}
+
+
 def spell_out(document: Document) -> None:
     """Rewrites the document's short ways in place; lines go with their values."""
     plan = document.value
@@ -67,8 +77,8 @@ def spell_out(document: Document) -> None:
     if isinstance(plan.get("distribution"), str):
         plan["distribution"] = {"name": plan["distribution"]}
     load, design, trial = plan.get("load"), plan.get("design"), plan.get("trial")
-    if isinstance(load, dict) and _is_integer(load.get("threads")):
-        load["threads"] = [load["threads"]]
+    if isinstance(load, dict):
+        _load(document, load)
     if isinstance(design, dict) and "margin" in design:
         design["margin"] = ratio(design["margin"])
     if isinstance(trial, dict):
@@ -80,6 +90,29 @@ def spell_out(document: Document) -> None:
             for key in (short, long):
                 if key in part:
                     _take_time(document, path, part, key, long)
+
+
+def _load(document: Document, load: dict[str, Any]) -> None:
+    if _is_integer(load.get("threads")):
+        load["threads"] = [load["threads"]]
+    if "rates" in load:
+        rates = load["rates"]
+        if not isinstance(rates, list):
+            rates = [rates]
+            _move_line(document, ("load", "rates"), ("load", "rates", 0))
+        load["rates"] = [_rate(rate) for rate in rates]
+    if isinstance(load.get("slo"), str):
+        typed, load["slo"] = load["slo"], latency_limit(load["slo"])
+        if load["slo"] == typed:
+            del load["slo"]
+            message = f"{SLO_WANTED}, found {typed!r:.60}"
+            line = document.line(("load", "slo"))
+            document.mistakes.append(PlanMistake("load.slo", message, line))
+
+
+def _rate(value: object) -> object:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value
 
 
 def _system(entry: object) -> object:

@@ -25,9 +25,10 @@ EVERY_S: Final = 10.0
 
 def place(trial: Trial, number: int, total: int, blocks: int) -> str:
     """Which trial of how many, in which block, on what."""
-    return (
-        f"trial {number}/{total}, block {trial.block + 1}/{blocks}: {trial.arm}, {trial.cell.title}"
-    )
+    where = f"trial {number}/{total}, block {trial.block + 1}/{blocks}: {trial.arm}"
+    if trial.control == "pilot":
+        where = f"pilot: {trial.system}"
+    return f"{where}, {trial.cell.title}"
 
 
 def speed(interval: Mapping[str, Any]) -> str:
@@ -110,7 +111,8 @@ class LiveProgress:
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """Leaves the trial's outcome above the lines that are redrawn."""
-        done = Text(f"block {trial.block + 1}: {outcome(trial, measurement)}")
+        where = "pilot" if trial.control == "pilot" else f"block {trial.block + 1}"
+        done = Text(f"{where}: {outcome(trial, measurement)}")
         done.stylize("red" if measurement.failure is not None else "")
         self._live.console.print(done)
         self._draw(f"{duration(seconds_left)} left")

@@ -24,6 +24,8 @@ from dbdyno.errors import StoreError
 from dbdyno.measurement import Measurement
 from dbdyno.measurement_control import ControlOutcome
 from dbdyno.plan import Plan
+from dbdyno.plan_controls import as_begun
+from dbdyno.plan_pilot import NO_BLOCK, resolved
 from dbdyno.run_lock import locked
 from dbdyno.store_file import open_file, told
 
@@ -37,8 +39,9 @@ class StoredRun:
     Attributes:
         created_at, finished_at: ISO 8601 with offset; finished_at is None until every trial of the
             plan had its turn, or the blocks so far decided.
+        plan: with the rates that its pilot found, once it has found them.
         command: the command line that began it.
-        trials_planned: how many trials the plan makes at most.
+        trials_planned: how many trials the plan makes at most; foreseen where a pilot decides it.
     """
 
     run_id: str
@@ -143,7 +146,23 @@ class Store:
                 "SELECT run_id, created_at, finished_at, plan, command, dbdyno_version,"
                 " environment, trials_planned FROM runs ORDER BY rowid DESC"
             ).fetchall()
-            return [_run(row) for row in rows]
+            return [self._run(row) for row in rows]
+
+    def _run(self, row: tuple[Any, ...]) -> StoredRun:
+        run_id, created_at, finished_at, asked, command, version, environment, planned = row
+        plan = as_begun(asked)
+        if plan.load.needs_pilot:
+            plan = resolved(plan, self.pilots(run_id))
+        return StoredRun(
+            run_id=run_id,
+            created_at=created_at,
+            finished_at=finished_at,
+            plan=plan,
+            command=command,
+            dbdyno_version=version,
+            environment=json.loads(environment),
+            trials_planned=planned,
+        )
 
     def append(self, measurement: Measurement) -> None:
         """Stores what one trial saw, in one transaction that is on the disk on return.
@@ -193,17 +212,24 @@ class Store:
 
     def measurements(self, run_id: str) -> list[Measurement]:
         """All measurements of a run in the order stored, failed attempts and histograms too."""
+        return self._measurements("run_id = ?", run_id)
+
+    def pilots(self, run_id: str) -> list[Measurement]:
+        """Those of the run's pilot, in the order stored."""
+        return self._measurements("run_id = ? AND block = ?", run_id, NO_BLOCK)
+
+    def _measurements(self, wanted: str, *values: str | int) -> list[Measurement]:
         blobs: dict[int, dict[int, dict[str, bytes]]] = {}
         with told(self.path):
             stored = self._connection.execute(
                 "SELECT measurement_id, interval, name, hdr_v2 FROM histograms WHERE measurement_id"
-                " IN (SELECT id FROM measurements WHERE run_id = ?)",
-                (run_id,),
+                f" IN (SELECT id FROM measurements WHERE {wanted})",
+                values,
             )
             for identity, interval, name, blob in stored:
                 blobs.setdefault(identity, {}).setdefault(interval, {})[name] = blob
             rows = self._connection.execute(
-                "SELECT id, measurement FROM measurements WHERE run_id = ? ORDER BY id", (run_id,)
+                f"SELECT id, measurement FROM measurements WHERE {wanted} ORDER BY id", values
             ).fetchall()
             return [_measurement(text, blobs.get(identity, {})) for identity, text in rows]
 
@@ -269,17 +295,3 @@ def _measurement(text: str, blobs: Mapping[int, dict[str, bytes]]) -> Measuremen
         for index, interval in enumerate(bare.intervals)
     )
     return bare.model_copy(update={"intervals": intervals})
-
-
-def _run(row: tuple[Any, ...]) -> StoredRun:
-    run_id, created_at, finished_at, plan, command, version, environment, trials_planned = row
-    return StoredRun(
-        run_id=run_id,
-        created_at=created_at,
-        finished_at=finished_at,
-        plan=Plan.model_validate_json(plan),
-        command=command,
-        dbdyno_version=version,
-        environment=json.loads(environment),
-        trials_planned=trials_planned,
-    )

@@ -70,6 +70,8 @@ LISTS: Final = (
     "{first} {rest}",
     "{first} and {rest}",
     "{first} then {rest}",
+    "{first} / {rest}",
+    "{first}{rest}",
 )
 """How a list is put together, by its sign."""
 PARTED: Final = "\u202f"

@@ -6,11 +6,14 @@ Run as a program with options as JSON in its one argument:
   kill_server   path: at the first measured interval, if the path is not there, it is made and the
                 server is killed (its pid stands in the endpoint's port)
   fail_above    {"connections": n, "error": what to answer a run of more connections with}
+  queue_ms      a run at a rate: latency of an event of a server that nobody else uses; it does 100
+                events a second and no more
   die           true: the child kills itself after two intervals
   deaf          true: "stop" is not heard
   log           path: each request is appended to it, without its password
 """
 
+import base64
 import json
 import os
 import signal
@@ -20,6 +23,7 @@ from pathlib import Path
 
 OPTIONS = {"tick_s": 0.01, "fail": {}, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
 EVENT = "event"
+CAPACITY = 100
 
 
 def tell(kind, value):
@@ -48,6 +52,30 @@ def interval(phase, second, blob):
     }
 
 
+def at_rate(one, rate):
+    """What falls due at a rate: served while the server can, slower the nearer to its end."""
+    from dbdyno._engine import Histogram  # takes a while, and most fakes have no rate
+
+    seconds = int(one["start_s"]) + 1
+    served = min(rate, CAPACITY)
+    latency_ns = int(OPTIONS["queue_ms"] * 1e6 / max(1 - rate / CAPACITY, 0.001))
+    events = round(served * seconds) - round(served * (seconds - 1))
+    histogram = Histogram()
+    for _ in range(events):
+        histogram.record(latency_ns)
+    return {
+        **one,
+        "events": events,
+        "reads": 14 * events,
+        "writes": 4 * events,
+        "others": 2 * events,
+        "arrivals": round(rate * seconds) - round(rate * (seconds - 1)),
+        "backlog": round((rate - served) * seconds),
+        "latency_ns_sum": events * latency_ns,
+        "histograms": {EVENT: base64.b64encode(histogram.encode()).decode()},
+    }
+
+
 def told(one):
     return {
         "at_s": one["end_s"],
@@ -73,6 +101,8 @@ def run(spec, stop):
         if stop.wait(OPTIONS["tick_s"]):
             break
         one = interval("warmup" if second < warmup else "measured", second, blob)
+        if spec.get("rate_per_s"):
+            one = at_rate(one, spec["rate_per_s"])
         intervals.append(one)
         tell("interval", told(one))
         if OPTIONS.get("die") and second == 1:

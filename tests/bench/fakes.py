@@ -171,7 +171,11 @@ class World:
         self.calls = []
         self.instances = []
         self.broken = broken
-        self.makers = Makers(open_instance=self.open, command=command(**options))
+        self.makers = Makers(
+            open_instance=self.open,
+            command=command(**options),
+            ceiling=lambda plan, trial: 10_000.0,
+        )
 
     def open(self, spec, folder, report):
         instance = FakeInstance(spec, folder, self.calls, self.broken)

@@ -43,3 +43,12 @@ def test_a_budget_too_short_for_one_block_says_what_one_takes():
         fitted(with_design(budget_s=60))
     assert caught.value.found == "1.0 min"
     assert f"{seconds_expected(with_design(blocks=1)) / 60:.1f} min" in str(caught.value)
+
+
+def test_with_fewer_than_five_blocks_the_controls_go_too():
+    controlled = making.plan(threads=(1, 8), blocks=10, window_s=60, warmup_s=15, controls=True)
+    for blocks in (4, 5, 9):
+        design = controlled.design.model_copy(update={"blocks": blocks})
+        budget_s = seconds_expected(controlled.model_copy(update={"design": design}))
+        assert blocks_that_fit(controlled, budget_s) == blocks
+        assert blocks_that_fit(controlled, budget_s - 1) == blocks - 1

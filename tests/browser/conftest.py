@@ -1,4 +1,8 @@
-"""Chromium as the system has it, without a window; one for all tests, a fresh page for each."""
+"""Chromium as the system has it, without a window; one for each file, a fresh page for each test.
+
+Its driver keeps an event loop in this thread while it lives, beside which no other may run: so it
+ends with the file, and what comes after may have a loop of its own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.browser import axe as axe_core
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     assert chromium is not None, "tools/requirements.sh test installs chromium"

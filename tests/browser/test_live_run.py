@@ -26,7 +26,7 @@ def test_a_run_is_watched_until_its_report_is_there(page: Page) -> None:
             page.goto(site)
             page.get_by_role("link", name="Live").click()
             expect(page.locator("#chart svg")).to_be_visible(timeout=120_000)
-            expect(page.locator("#ended tr")).to_have_count(2, timeout=60_000)
+            expect(page.locator("#ended tr")).to_have_count(2, timeout=120_000)
             assert lab.wait(timeout=60) == 0
             expect(page.locator("#stage")).to_contain_text("Nothing is being measured")
             page.get_by_role("link", name="Report").click()

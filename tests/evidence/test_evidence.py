@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests import making
 from tests.stored_run import store_made
 
-from dbdyno import evidence
+from dbdyno import bench, evidence
 from dbdyno.errors import BundleError, StoreError
 from dbdyno.evidence import bundle
-from dbdyno.store import Store
+from dbdyno.measurement import Cell
+from dbdyno.plan import DesignPlan, LoadPlan
+from dbdyno.plan_load import PilotFound
+from dbdyno.plan_pilot import foreseen
+from dbdyno.store import Store, StoredRun
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +58,50 @@ def test_a_run_that_was_decided_early_is_complete(tmp_path: Path) -> None:
         store.finish(run.run_id)
     kept = evidence.load("latest", tmp_path)
     assert (kept.complete, kept.facts.trials_planned) == (True, 6)
+
+
+FOUND = PilotFound(
+    workload="oltp_read_write",
+    setting="default",
+    sustained_per_s={making.A: 1000.0, making.B: 900.0},
+    rates_per_s=(450.0, 720.0),
+)
+SHARES = LoadPlan.model_validate({"rates": ["50%", "80%"]})
+
+
+@pytest.mark.parametrize(
+    ("load", "blocks"),
+    [
+        (LoadPlan(threads=(1, 8)), 3),
+        (LoadPlan(threads=(1, 8)), 6),  # with controls
+        (SHARES, 3),
+        (SHARES.model_copy(update={"pilot": (FOUND,)}), 6),
+        (LoadPlan.model_validate({"rates": ["100"], "threads": [4]}), 6),
+    ],
+)
+def test_a_run_has_the_trials_that_the_bench_makes(load: LoadPlan, blocks: int) -> None:
+    plan = making.plan(blocks=blocks).model_copy(update={"load": load})
+    made = len(bench.trials_of(foreseen(plan), ""))
+    run = StoredRun("run-1", "", "", plan, "", "0.1.0", {}, made)
+    assert evidence.trials_at_most(run) == made
+    decided = plan.design.model_copy(update={"stop": "decided"})
+    early = replace(run, plan=plan.model_copy(update={"design": decided}))
+    assert evidence.trials_owed(early, 3) == made // blocks * 3
+
+
+def test_a_run_whose_pilot_has_not_ended_is_not_complete(tmp_path: Path) -> None:
+    plan = making.plan().model_copy(update={"load": SHARES})
+    for load, complete in ((SHARES, False), (SHARES.model_copy(update={"pilot": (FOUND,)}), True)):
+        asked = plan.model_copy(update={"load": load, "design": DesignPlan(blocks=1)})
+        run = StoredRun("run-1", "2026", None, asked, "", "0.1.0", {}, 4)
+        cells = [Cell(workload="oltp_read_write", threads=64, rate_per_s=r) for r in (450, 720)]
+        made = [
+            one.model_copy(update={"trial": one.trial.model_copy(update={"cell": cell})})
+            for one in making.pairs((0.9,))
+            for cell in cells
+        ]
+        bundle.write(tmp_path / "b.zip", run, made)
+        assert evidence.load(tmp_path / "b.zip", tmp_path).complete is complete
 
 
 def test_what_is_not_there_is_told(workspace: Path, tmp_path: Path) -> None:

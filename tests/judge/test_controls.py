@@ -9,7 +9,7 @@ from tests import making
 from tests.made_controls import outcome
 from tests.making import A
 
-from dbdyno.judge import Level, judge
+from dbdyno.judge import Level, enough, judge
 from dbdyno.judge.controls import apart
 from dbdyno.measurement import Measurement
 
@@ -105,3 +105,19 @@ def test_an_instrument_out_of_calibration_throws_doubt_on_every_verdict() -> Non
     assert "out-of-calibration" in {finding.check for finding in judged.findings}
     assert judged.verdicts[0].reasons == ("doubtful: out-of-calibration",)
     assert judged.controls[0].held  # the run's own controls are judged by themselves
+
+
+def test_a_run_ends_by_the_comparison_whatever_the_controls_say() -> None:
+    design = PLAN.design.model_copy(update={"stop": "decided", "blocks": 12})
+    plan = PLAN.model_copy(update={"design": design})
+    unclear = control("same", (0.8, 1.2, 1.0, 1.4, 0.7))
+    assert enough([*making.pairs(SLOWER), *unclear], plan)
+    assert not enough([*making.pairs((0.8, 1.2, 1.0, 1.4, 0.7)), *control("same", NOISE)], plan)
+
+
+def test_controls_have_the_interval_of_the_runs_design() -> None:
+    design = PLAN.design.model_copy(update={"stop": "decided", "blocks": 12})
+    repeated, _ = judge(whole(), PLAN.model_copy(update={"design": design})).controls
+    fixed, _ = judge(whole(), PLAN).controls
+    assert repeated.ratio == fixed.ratio
+    assert repeated.high > 1 + 1.5 * (fixed.high - 1)

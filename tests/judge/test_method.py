@@ -17,7 +17,8 @@ from bench.noise import KINDS, levels, log_ratios, restarts, seconds
 from numpy.typing import ArrayLike
 
 from bench import claims_verdict
-from dbdyno.judge.estimate import Interval
+from dbdyno.judge.sequential import FIXED, Interval, interval
+from dbdyno.plan import DesignPlan
 from source import ROOT
 
 SHARE = 0.05
@@ -37,21 +38,19 @@ def test_the_page_has_a_row_for_each_claim_and_no_other() -> None:
     assert all(row[4].startswith(("kept", "**missed**")) for row in rows)
 
 
-def widened(factor: float) -> Callable[[ArrayLike], Interval]:
-    right = claims_verdict.t_interval
-
-    def interval(samples: ArrayLike) -> Interval:
-        found = right(samples)
+def widened(factor: float) -> Callable[[ArrayLike, DesignPlan], Interval]:
+    def wrong(samples: ArrayLike, design: DesignPlan) -> Interval:
+        found = interval(samples, design)
         return Interval(found.mean, found.sd, factor * found.half)
 
-    return interval
+    return wrong
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.4])
 def test_an_interval_that_is_too_narrow_or_too_wide_is_caught(
     factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims_verdict, "t_interval", widened(factor))
+    monkeypatch.setattr(claims_verdict, "interval", widened(factor))
     coverage = [claim for claim in CLAIMS if claim.words.startswith("95 % interval of 5 blocks")]
     assert len(coverage) == len(KINDS)
     assert not any(claim.holds(claim.seen(4 * SHARE)) for claim in coverage)
@@ -61,7 +60,7 @@ def test_seconds_instead_of_blocks_would_be_wrong_about_ties() -> None:
     # why the block is the unit: two runs of 60 s each, taken as 60 pairs, name a winner in a tie
     random = np.random.default_rng(7)
     both = restarts(random, (2000, 2), "normal", 0)[..., None] + seconds(random, (2000, 2, 60))
-    found = claims_verdict.t_interval(both[:, 1] - both[:, 0])
+    found = interval(both[:, 1] - both[:, 0], FIXED)
     assert (np.abs(found.mean) > found.half).mean() > 0.4
 
 

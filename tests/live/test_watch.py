@@ -21,6 +21,7 @@ from dbdyno import __main__, bench
 from dbdyno.bench.process_reading import family, read_process
 from dbdyno.cost import COSTS, per_event, source_of
 from dbdyno.export import TABLES
+from dbdyno.judge import checks_durable, checks_work
 from dbdyno.measurement import Measurement
 from dbdyno.plan import LoadPlan
 from dbdyno.plan_systems import SystemPlan
@@ -30,6 +31,7 @@ from dbdyno.store import Store
 
 pytestmark = pytest.mark.live
 WINDOW_S = 3
+PLAN = small_plan(WINDOW_S)
 SYSTEMS = ("mysql:8.0.15", "mariadb:11.4.5")
 
 
@@ -97,6 +99,29 @@ def test_seconds_have_machine_server_and_devices(measured: list[Measurement]) ->
         traffic = max(s.networks["lo"].sent_bytes_per_s for s in samples)
         assert traffic > 1000
         assert all(s.length_s < 5 for s in samples)
+
+
+def test_evidence_is_collected_around_the_trials(measured: list[Measurement]) -> None:
+    for one in measured:
+        evidence = one.evidence
+        assert evidence.probe is not None
+        assert evidence.probe.sync_ms is not None
+        assert (evidence.ceiling_per_s or 0) > 10
+        assert len(evidence.query_plans) == 8
+        assert evidence.query_plans["point_selects"] == "const PRIMARY"
+        assert set(evidence.rows_after.values()) == {1000}
+        assert evidence.dataset_after != one.dataset
+        assert [f.check for f in checks_work.rows_not_kept([one], PLAN)] == []
+    ways = [one.evidence.query_plans for one in measured]
+    assert ways[0] == ways[1]
+
+
+def test_commits_waited_for_their_flushes(measured: list[Measurement]) -> None:
+    by_system = {one.trial.system: one for one in measured}
+    mysql, mariadb = (by_system[name] for name in SYSTEMS)
+    assert checks_durable.log_syncs(mariadb) is None  # it does not count them
+    assert (checks_durable.log_syncs(mysql) or 0) > 0
+    assert checks_durable.commits_unflushed(mysql, PLAN) is None
 
 
 def test_the_servers_counters_are_read_each_second_at_a_known_cost(

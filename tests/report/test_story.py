@@ -18,6 +18,7 @@ HEADINGS = (
     "Numbers",
     "Costs per transaction",
     "Server CPU",
+    "Flushes per commit",
     "Machine",
     "How it was measured",
     "Settings that differ",

@@ -33,7 +33,7 @@ impl Stop {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    fn is_set(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
 }

@@ -4,11 +4,13 @@
     trial    one measurement        bracket  the server's counters at the window's two edges
     dataset  loaded once            watch    host and processes each second, read by host
     order    who comes when         forecast how long it takes
-    budget   blocks that fit into a time
+    budget   blocks that fit into a time    pilot    finds an open loop's rates
     procedure  steps before a trial    setting  what a cell's setting means here
     settling   a server comes to rest  warm_up  load until it is steady
     disk       is there room           void     a trial that cannot be run
     dataset_digest  are the rows the same
+    witness    evidence around trials: probe, ceiling, query_plans
+    held_back  quotas, heat, clock, swap   durability  what a kill -9 leaves
     worker   the engine's child     engine_process  its parent's side
     load_spec, record, load_error   what the engine is asked, what it saw, what it refuses
     lab      what all steps share   environment     the machine in words

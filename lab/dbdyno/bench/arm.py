@@ -9,11 +9,11 @@ with the reason, once found out without another start, and the rest goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dbdyno.bench import disk
+from dbdyno.bench import disk, witness
 from dbdyno.bench.lab import Lab
 from dbdyno.bench.procedure import Steps, before_trial, catch_up, lay_out, start
 from dbdyno.bench.setting import start_keys
@@ -21,14 +21,17 @@ from dbdyno.bench.trial import INTERRUPTED, OnInterval, run_trial
 from dbdyno.bench.void import never_begun, reason
 from dbdyno.bench.warm_up import run_until_steady
 from dbdyno.errors import CellError, ServerError, UsageError
-from dbdyno.measurement import Measurement, Trial, WarmUp
+from dbdyno.measurement import Evidence, Measurement, Trial, WarmUp
+from dbdyno.measurement_evidence import Probe
 from dbdyno.servers.base import Instance, Server
 
 DIED: Final = "the server died before the trial; its last words: "
 
 
-def run_arm(lab: Lab, instance: Instance, trials: list[Trial]) -> None:
+def run_arm(lab: Lab, instance: Instance, trials: Iterable[Trial]) -> None:
     """Runs these trials, all of one system, setting and block, and stores each as it ends.
+
+    Each is asked for when the one before it is stored.
 
     Raises:
         KeyboardInterrupt: the user stopped it; the trial that was running is stored as failed.
@@ -56,12 +59,14 @@ class _Arm:
 
     Attributes:
         broken: why the arm's server does not start; its other trials need not try.
+        probe: the machine's speed before the server was started.
     """
 
     lab: Lab
     instance: Instance
     server: Server | None = None
     broken: str | None = None
+    probe: Probe | None = None
     steps: Steps = field(default_factory=Steps)
 
     def measure(self, trial: Trial) -> Measurement:
@@ -97,10 +102,14 @@ class _Arm:
             self._give_up()
             return self._void(trial, DIED + (server.last_words() or "none"), impossible=False)
         measured = run_trial(lab.plan, trial, server, self._teller(trial), lab.makers.command)
+        evidence = Evidence(probe=self.probe)
         if measured.failure:
             self._give_up()
+        else:
+            evidence = witness.after_trial(lab, server, trial, self.probe)
         return measured.model_copy(
             update={
+                "evidence": evidence,
                 "procedure": tuple(self.steps.taken),
                 "until_steady": warmed,
                 "dataset": lab.dataset.get(self.instance.spec.label, ""),
@@ -135,6 +144,7 @@ class _Arm:
         if self.broken is not None:
             return None
         keys = start_keys(lab.plan, trial.system, setting, lambda: lab.dataset_bytes)
+        self.probe = witness.before_arm(lab, self.instance)
         lay_out(lab, self.instance, self.steps)
         try:
             self.server = start(lab, self.instance, keys, self.steps)

@@ -9,6 +9,8 @@ from dbdyno.bench.order import arms, trials_of
 from dbdyno.measurement import Trial
 from dbdyno.plan import Plan
 from dbdyno.plan_controls import control_cell
+from dbdyno.plan_pilot import foreseen, piloting, trials_expected
+from dbdyno.plan_settings import setting_names
 
 START_S: Final = 10.0
 """Restoring a dataset, starting the server on it and stopping it, before any was measured."""
@@ -29,11 +31,26 @@ def seconds_expected(plan: Plan) -> float:
     rows = plan.dataset.tables * plan.dataset.rows
     directories = len(plan.systems) + (control_cell(plan) is not None)
     datasets_s = directories * (DATASET_S + rows / ROWS_PER_S)
-    return datasets_s + Forecast(plan).seconds_left(trials_of(plan, ""))
+    whole_s = Forecast(plan).seconds_left(trials_of(foreseen(plan), ""))
+    return datasets_s + pilot_s(plan) + whole_s
+
+
+def pilot_s(plan: Plan, done: int = 0) -> float:
+    """What the pilot takes after so many of its trials; each server is started once a setting."""
+    whole, trial = trials_expected(plan), piloting(plan).trial
+    if whole == 0:
+        return 0.0
+    starts = len(plan.systems) * len(setting_names(plan.settings))
+    each_s = starts * START_S / whole + trial.warmup_s + trial.window_s + TRIAL_S
+    return max(0, whole - done) * each_s
 
 
 class Forecast:
-    """Learns what starts cost here, and what comes between a start and a trial's load."""
+    """Learns what starts cost here, and what comes between a start and a trial's load.
+
+    Attributes:
+        later_s: what comes after the trials it is asked about.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
@@ -42,6 +59,7 @@ class Forecast:
         self._starts_s = 0.0
         self._before_s = _before_trial_s(plan)
         self._prepared = 0
+        self.later_s = 0.0
 
     def started(self, seconds: float) -> None:
         """A start was begun, and what comes before it took that long."""
@@ -68,7 +86,7 @@ class Forecast:
         start_s = self._starts_s / self._starts if self._starts else START_S
         waiting = max(0, starts - running)
         each_s = self._before_s + self._trial_s
-        return max(0.0, len(trials) * each_s + waiting * start_s - into_s)
+        return max(0.0, len(trials) * each_s + waiting * start_s - into_s) + self.later_s
 
 
 def _before_trial_s(plan: Plan) -> float:

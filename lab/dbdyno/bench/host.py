@@ -14,7 +14,7 @@ from typing import Final
 
 import psutil
 
-from dbdyno.bench import proc_files
+from dbdyno.bench import held_back, proc_files
 from dbdyno.bench.proc_files import DiskCounters, NetworkCounters
 from dbdyno.bench.process_reading import ProcessReading, read_process, text_of
 
@@ -35,6 +35,7 @@ class Reading:
         pressure_s: seconds of standstill so far by resource and kind, such as ``io_some``.
         memory_bytes: rows of /proc/meminfo by their names there.
         watch_cpu_s: CPU seconds of the thread that reads.
+        throttled, thermal_events, swap_pages: counts so far; cpu_mhz: now (`held_back`).
     """
 
     at_s: float
@@ -54,6 +55,10 @@ class Reading:
     server_switches_per_s: float | None = None
     generator_switches_per_s: float | None = None
     watch_cpu_s: float = 0.0
+    cpu_mhz: float | None = None
+    throttled: int | None = None
+    thermal_events: int | None = None
+    swap_pages: int | None = None
 
 
 def read(server_pid: int, generator_pid: int) -> Reading:
@@ -74,8 +79,18 @@ def read(server_pid: int, generator_pid: int) -> Reading:
         memory_bytes=_memory(),
         disks=_disks(),
         networks=_networks(server_pid),
+        cpu_mhz=held_back.cpu_mhz(),
+        throttled=held_back.throttled((server_pid, generator_pid)),
+        thermal_events=held_back.thermal_events(),
+        swap_pages=held_back.swap_pages(),
         watch_cpu_s=time.thread_time(),
     )
+
+
+def flushes() -> float | None:
+    """Cache flushes of all disks since the machine began; None where none of them tells it."""
+    known = [disk.flushes for disk in _disks().values() if disk.flushes is not None]
+    return float(sum(known)) if known else None
 
 
 def _pressure() -> dict[str, float]:

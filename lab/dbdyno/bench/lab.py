@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbdyno import servers
+from dbdyno.bench import ceiling
 from dbdyno.bench.engine_process import COMMAND
 from dbdyno.bench.forecast import Forecast
 from dbdyno.bench.progress import Progress
@@ -19,14 +20,16 @@ from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store import Store
 
 OpenInstance = Callable[[ServerSpec, Path, Callable[[str], None]], Instance]
+Ceiling = Callable[[Plan, Trial], float | None]
 
 
 @dataclass(frozen=True)
 class Makers:
-    """What makes instances, and the command of the engine's child."""
+    """What makes instances, the command of the engine's child, and what tells its ceiling."""
 
     open_instance: OpenInstance = field(default_factory=lambda: servers.instance)
     command: tuple[str, ...] = COMMAND
+    ceiling: Ceiling = ceiling.measure
 
 
 @dataclass
@@ -42,6 +45,8 @@ class Lab:
         dataset: digest of each system's rows, by label.
         dataset_bytes: bytes of the baseline's loaded tables; None where nobody asked yet.
         folders: where the disks are watched.
+        ceilings: events/s of each workload that the generator reaches on a server that is none.
+        query_plans: of each system that has run a trial, by label.
     """
 
     plan: Plan
@@ -58,6 +63,8 @@ class Lab:
     dataset: dict[str, str] = field(default_factory=dict)
     dataset_bytes: int | None = None
     folders: list[Path] = field(default_factory=list)
+    ceilings: dict[str, float | None] = field(default_factory=dict)
+    query_plans: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def refusal(self, trial: Trial) -> str | None:
         """Why the trial cannot be run, if that was found out before; None otherwise."""

@@ -20,6 +20,8 @@ INTERVAL_S: Final = 1.0
 PREPARE_THREADS: Final = 4
 IGNORED_ERRORS: Final = (1213, 1020, 1205)
 """Deadlock, changed row, lock wait timeout: the event is begun again, as sysbench does."""
+ARRIVAL: Final = "poisson"
+"""Independent users: they come in bursts, as queues have to bear it."""
 STANDARD: Final = "standard"
 """What a plan calls the engine's own layout, which is not asked for by name."""
 ONE_TABLE: Final = "legacy_one"
@@ -42,6 +44,7 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         "drain_s": DRAIN_S,
         "seed": trial.seed,
         "seeding": "streams",
+        **_schedule(trial),
         "reactor": "auto",
         "prepared": prepared(plan, trial.cell),
         "workload": {
@@ -58,6 +61,15 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         "percentiles": [50, 95, 99],
         **_planted(plan, trial),
     }
+
+
+def _schedule(trial: Trial) -> dict[str, Any]:
+    """When events are due: at random moments of the trial's rate, drawn from its seed.
+
+    One seed and one rate give every system of a block the same moments.
+    """
+    rate_per_s = trial.cell.rate_per_s
+    return {} if rate_per_s is None else {"rate_per_s": rate_per_s, "arrival": ARRIVAL}
 
 
 def _planted(plan: Plan, trial: Trial) -> dict[str, Any]:

@@ -123,6 +123,29 @@ def named_numbers(text: str) -> dict[str, int]:
     }
 
 
+def cgroups(text: str) -> dict[str, str]:
+    """Of /proc/PID/cgroup: the path in each hierarchy by controller; the unified one is ``""``."""
+    found = {}
+    for line in text.splitlines():
+        number, _, rest = line.partition(":")
+        controllers, colon, path = rest.partition(":")
+        if not number.isdecimal() or not colon or not path.startswith("/"):
+            continue
+        for controller in controllers.split(","):
+            found[controller] = path
+    return found
+
+
+def megahertz(text: str) -> list[float]:
+    """Of /proc/cpuinfo: the clock of each core, in MHz."""
+    found = []
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "cpu MHz" and value.strip().replace(".", "", 1).isdecimal():
+            found.append(float(value))
+    return found
+
+
 def process_stat(text: str) -> ProcessStat | None:
     """Of /proc/PID/stat; None for a text that is none. The program's name may hold anything."""
     numbers = text.rpartition(")")[2].split()

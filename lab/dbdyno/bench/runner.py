@@ -20,12 +20,14 @@ from dbdyno.bench.lab import Lab, Makers
 from dbdyno.bench.load_spec import dataset_hash
 from dbdyno.bench.loadable import refuse_unspoken, refuse_unspoken_instance
 from dbdyno.bench.order import arms, trials_of
+from dbdyno.bench.pilot import run_pilot
 from dbdyno.bench.progress import Progress
 from dbdyno.bench.setting import wants_dataset_bytes
 from dbdyno.errors import CellError, DbdynoError, Interrupted
 from dbdyno.measurement import Measurement, Trial
 from dbdyno.plan import Plan
 from dbdyno.plan_controls import control_system, directory_of
+from dbdyno.plan_pilot import foreseen, resolved
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.run_lock import locked
 from dbdyno.servers.base import Instance, ServerSpec
@@ -45,7 +47,7 @@ def run(
     retry: bool = False,
     enough: Enough = lambda measurements: False,
 ) -> None:
-    """Runs the plan's trials that the store does not have yet.
+    """Runs the plan's trials that the store does not have yet, after its pilot if it needs one.
 
     A trial that fails (its server died, say) is stored with its reason and the run goes on; it is
     tried again when the run is resumed. One that cannot be run is stored so as well, and is tried
@@ -69,23 +71,23 @@ def run(
     try:
         with store.locked(run.run_id):
             done = store.done(run.run_id, impossible=not retry)
-            trials = trials_of(plan, run.run_id)
+            plan = resolved(plan, store.pilots(run.run_id))
+            trials = trials_of(foreseen(plan), run.run_id)
             left = [trial for trial in trials if trial.key not in done]
             lab = Lab(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
-            blocks = _Blocks(lab, trials, enough)
-            if blocks.decided():
+            if _Blocks(lab, run.run_id, enough).decided():
                 lab.left.clear()
-            _run_blocks(lab, blocks)
+            _run_blocks(lab, run.run_id, enough)
             store.finish(run.run_id)
             _raise_if_nothing_ran(lab, run.run_id)
     except KeyboardInterrupt:
-        stored = len(store.done(run.run_id))
+        planned = {trial.key for trial in trials_of(foreseen(plan), run.run_id)}
         raise Interrupted(
             f"run {run.run_id} was interrupted by the user",
-            wanted=f"{len(trials_of(plan, run.run_id))} trials",
-            found=f"{stored} of them are stored",
+            wanted=f"{len(planned)} trials",
+            found=f"{len(planned & store.done(run.run_id))} of them are stored",
             hint=f"to go on: dbdyno compare --resume {run.run_id}",
         ) from None
 
@@ -93,9 +95,9 @@ def run(
 class _Blocks:
     """The blocks that are left, one after the other, until no further one is wanted."""
 
-    def __init__(self, lab: Lab, planned: Sequence[Trial], enough: Enough) -> None:
-        self._lab, self._enough = lab, enough
-        self._run_id = planned[0].run_id
+    def __init__(self, lab: Lab, run_id: str, enough: Enough) -> None:
+        self._lab, self._enough, self._run_id = lab, enough, run_id
+        planned = trials_of(foreseen(lab.plan), run_id)
         self._whole = Counter(trial.block for trial in planned)
 
     def __iter__(self) -> Iterator[list[Trial]]:
@@ -121,7 +123,7 @@ class _Blocks:
         return True
 
 
-def _run_blocks(lab: Lab, blocks: _Blocks) -> None:
+def _run_blocks(lab: Lab, run_id: str, enough: Enough) -> None:
     with _instances(lab) as instances:
         for instance in instances.values():
             refuse_unspoken_instance(instance)
@@ -132,9 +134,19 @@ def _run_blocks(lab: Lab, blocks: _Blocks) -> None:
             lab.dataset[label] = dataset_digest.kept(instance.folder)
         if lab.left and wants_dataset_bytes(lab.plan):
             lab.dataset_bytes = instances[lab.plan.systems[0].label].data_bytes()
-        for trials in blocks:
+        if lab.left:
+            _take_rates(lab, run_pilot(lab, run_id, instances), run_id)
+        for trials in _Blocks(lab, run_id, enough):
             for arm in arms(trials):
                 run_arm(lab, instances[_directory(arm[0])], arm)
+
+
+def _take_rates(lab: Lab, plan: Plan, run_id: str) -> None:
+    """What is left, now that the pilot has found the rates; none of those were measured before."""
+    if plan is lab.plan:
+        return
+    trials = trials_of(plan, run_id)
+    lab.plan, lab.left, lab.total = plan, trials, len(trials)
 
 
 @contextmanager

@@ -40,6 +40,10 @@ def sample(before: Reading, after: Reading, origin_s: float) -> WatchSample:
         host_cpu_iowait=rate(before.cpu_iowait_s, after.cpu_iowait_s),
         host_cpu_steal=rate(before.cpu_steal_s, after.cpu_steal_s),
         host_cpu_idle=rate(before.cpu_idle_s, after.cpu_idle_s),
+        cpu_mhz=after.cpu_mhz,
+        throttled_per_s=known_rate(before.throttled, after.throttled),
+        thermal_events_per_s=known_rate(before.thermal_events, after.thermal_events),
+        swap_pages_per_s=known_rate(before.swap_pages, after.swap_pages),
         **{
             f"pressure_{kind}": known_rate(before.pressure_s.get(kind), after.pressure_s.get(kind))
             for kind in PRESSURES

@@ -204,8 +204,10 @@ def _plan(value: object, wanted: str) -> Plan:
     """The plan, if it is the one whose hash the run has, and of a size that can be handled."""
     plan = Plan.model_validate(value)
     settings = math.prod(map(len, axes(plan.settings).values()))
+    load = plan.load
+    levels = len(load.threads) + len(load.rates) + sum(len(p.rates_per_s) for p in load.pilot)
     arms = len(plan.systems) * plan.design.blocks * settings
-    if arms * len(plan.workloads) * len(plan.load.threads) > TRIALS_MAX:
+    if arms * len(plan.workloads) * max(1, levels) > TRIALS_MAX:
         raise BundleError("the bundle's plan makes more trials than any run could hold")
     if plan.hash() != wanted:
         raise BundleError(

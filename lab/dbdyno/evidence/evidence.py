@@ -13,7 +13,9 @@ from typing import Final
 from dbdyno.evidence import bundle
 from dbdyno.measurement import Measurement
 from dbdyno.measurement_control import ControlOutcome
-from dbdyno.plan import Plan
+from dbdyno.plan import Plan, cells
+from dbdyno.plan_controls import KINDS, control_cell
+from dbdyno.plan_pilot import foreseen, is_pilot
 from dbdyno.report.facts import RunFacts
 from dbdyno.store import FILE_NAME, Store, StoredRun
 from dbdyno.store_find import LATEST, find, opened
@@ -48,8 +50,10 @@ class Evidence:
     @property
     def complete(self) -> bool:
         """Whether every planned trial has a measurement without failure, or cannot have one."""
-        done = {m.trial.key for m in self.measurements if m.failure is None or m.impossible}
-        return len(done) == self.trials_planned
+        if self.plan.load.needs_pilot and not self.plan.load.pilot:
+            return False
+        ended = (m for m in self.measurements if m.failure is None or m.impossible)
+        return len({m.trial.key for m in ended if not is_pilot(m)}) == self.trials_planned
 
     @property
     def trials_planned(self) -> int:
@@ -63,11 +67,21 @@ class Evidence:
         return facts_of(self.run, complete=self.complete, trials_planned=self.trials_planned)
 
 
+def trials_at_most(run: StoredRun) -> int:
+    """Trials that a run has if none is saved; with a pilot it is known once that has ended."""
+    plan = foreseen(run.plan)
+    if not plan.load.needs_pilot:
+        return run.trials_planned
+    controls = len(KINDS) if control_cell(plan) else 0
+    return plan.design.blocks * (len(plan.systems) * len(cells(plan)) + controls)
+
+
 def trials_owed(run: StoredRun, blocks_begun: int) -> int:
     """Trials that a complete run has: all, or those of the blocks after which it was decided."""
+    most = trials_at_most(run)
     if run.plan.design.stop == "blocks" or run.finished_at is None:
-        return run.trials_planned
-    return run.trials_planned // run.plan.design.blocks * blocks_begun
+        return most
+    return most // run.plan.design.blocks * blocks_begun
 
 
 def facts_of(run: StoredRun, *, complete: bool, trials_planned: int) -> RunFacts:

@@ -86,7 +86,7 @@ def _keys(attempts: Sequence[Attempt], place: int) -> list[polars.Expr]:
         **trial.model_dump(
             include={"run_id", "sequence", "block", "position", "system", "control"}
         ),
-        **trial.cell.model_dump(include={"workload", "threads", "setting"}),
+        **trial.cell.model_dump(include={"workload", "threads", "rate_per_s", "setting"}),
         "attempt": len(before),
         "state": attempt.state.value,
     }

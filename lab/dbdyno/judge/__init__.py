@@ -16,6 +16,7 @@ from dbdyno.judge import grid, ladder
 from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
 from dbdyno.judge.block_time import block_seconds
+from dbdyno.judge.cell_metric import metric_of
 from dbdyno.judge.controls import apart, proved
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
@@ -26,6 +27,7 @@ from dbdyno.judge.ledger import Ledger, ledger_of, out_of_calibration
 from dbdyno.judge.outliers import BadRestarts, Outlier
 from dbdyno.judge.pairs import Pairs
 from dbdyno.judge.peaks import PeakRatio
+from dbdyno.judge.rate_limit import RateSearch, rate_searches
 from dbdyno.judge.scalability import Scalability
 from dbdyno.judge.shape import shape
 from dbdyno.judge.stability import Stability
@@ -36,7 +38,6 @@ from dbdyno.judge.within_run import WithinRun
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
 from dbdyno.measurement_control import ControlOutcome
-from dbdyno.metric import PRIMARY
 from dbdyno.plan import Plan, cells
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Judgement",
     "Ledger",
     "Level",
+    "RateSearch",
     "Regression",
     "Sound",
     "SystemValue",
@@ -66,7 +68,9 @@ class Judgement(Noun):
     Attributes:
         values: every metric of every system and cell that has a sound trial.
         estimates: every metric of every system against the first one of the plan.
-        verdicts: about `metric.PRIMARY`, one for each cell and each system but the first.
+        verdicts: about the metric of each cell, one for each system but the first; none for rates
+            that are there only to find where a latency limit is met.
+        slo: the highest sustained rate within the plan's latency limit.
         summaries: all cells of a system together, one for each system but the first.
         crossovers, regressions: what happens along the load levels of each workload.
         scalability: every ladder of a closed loop; peaks: those of two systems, where both peak.
@@ -81,6 +85,7 @@ class Judgement(Noun):
     values: tuple[SystemValue, ...]
     estimates: tuple[Estimate, ...]
     verdicts: tuple[Verdict, ...]
+    slo: tuple[RateSearch, ...] = ()
     summaries: tuple[GridSummary, ...] = ()
     crossovers: tuple[Crossover, ...] = ()
     regressions: tuple[Regression, ...] = ()
@@ -131,6 +136,7 @@ def judge(
         values=tuple(system_values(audited.sound, judged, plan.design)),
         estimates=tuple(compared),
         verdicts=verdicts,
+        slo=_searches(audited, plan),
         summaries=grid.summaries(pairs, verdicts, plan.design),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, plan.design),
@@ -142,15 +148,16 @@ def judge(
 
 def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
     """Whether a run that stops when decided may end: every cell that can be decided is."""
-    return decided(measurements, plan, _verdicts_alone)
+    return decided(apart(measurements)[0], plan, _verdicts_alone)
 
 
 def _verdicts_alone(measurements: Sequence[Measurement], plan: Plan) -> tuple[Verdict, ...]:
-    """The verdicts without the rest of the judgement."""
+    """The verdicts on cells and on rates within a limit, without the rest of the judgement."""
     measurements, _ = apart(measurements)
     audited = audit_of(measurements, plan)
     compared = _compared(audited, _cells(measurements, plan), plan)
-    return _verdicts(compared, audited, measurements, plan)
+    searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
+    return (*_verdicts(compared, audited, measurements, plan), *searched)
 
 
 def _compared(audited: Audit, judged: Sequence[Cell], plan: Plan) -> list[Estimate]:
@@ -158,11 +165,16 @@ def _compared(audited: Audit, judged: Sequence[Cell], plan: Plan) -> list[Estima
     return estimates(audited.sound, judged, baseline, systems, plan.design)
 
 
+def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
+    counted = {one.trial.key for one in audited.sound}
+    return rate_searches(audited.sound, plan, lambda one: _concerning(one, audited, counted))
+
+
 def _verdicts(
     compared: Sequence[Estimate], audited: Audit, measurements: Sequence[Measurement], plan: Plan
 ) -> tuple[Verdict, ...]:
     """One for each cell and system; those of one system hold together."""
-    primary = [estimate for estimate in compared if estimate.metric == PRIMARY.name]
+    primary = [estimate for estimate in compared if _has_verdict(estimate, plan)]
     counted = {one.trial.key for one in audited.sound}
     block_s = block_seconds(measurements)
     made: dict[int, Verdict] = {}
@@ -178,6 +190,12 @@ def _verdicts(
                 block_s=block_s,
             )
     return tuple(made[id(estimate)] for estimate in primary)
+
+
+def _has_verdict(estimate: Estimate, plan: Plan) -> bool:
+    """Whether the estimate is what its cell is about, and the cell was asked for."""
+    cell = estimate.cell
+    return estimate.metric == metric_of(plan, cell).name and not plan.load.is_rung(cell.rate_per_s)
 
 
 def _cells(measurements: Iterable[Measurement], plan: Plan) -> list[Cell]:

@@ -67,7 +67,11 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     one event across each edge, and so is off by edge / window at most, edge being the longest
     event that can have straddled one; what holds for each holds for their mean. With equal
     latencies this is N·R / window connections of N; after a stall at an edge it is more.
+
+    At a rate connections may well be idle, and latency counts from before they are used.
     """
+    if measurement.trial.cell.rate_per_s is not None:
+        return None
     connections = measurement.trial.cell.threads
     tolerance = LITTLE_SHARE_MAX + _edge_s(measurement) / measurement.window_s
     if measurement.trial.control == "planted":

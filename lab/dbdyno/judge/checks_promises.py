@@ -21,7 +21,7 @@ MIB: Final = 1024**2
 
 
 def unequal_durability(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: after a crash less would be left of one system than of the baseline."""
+    """Doubtful or a note: a crash would leave less of one system than of the baseline."""
     baseline = plan.systems[0].label
     for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
         wanted = _promises(measurements, setting, baseline)
@@ -47,7 +47,7 @@ def unequal_durability(measurements: Sequence[Measurement], plan: Plan) -> Itera
 
 
 def unequal_memory(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: the caches of two systems differ by more than servers round their sizes."""
+    """Doubtful or a note: caches of two systems differ by more than servers round their sizes."""
     baseline = plan.systems[0].label
     for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
         wanted = _cache(measurements, setting, baseline)

@@ -15,6 +15,8 @@ from dbdyno.plan import Plan
 EQUAL_SETTINGS: Final = {
     "innodb_flush_method": "files",
     "performance_schema": "instrumentation",
+    "query_cache_type": "cache of results",
+    "thread_handling": "connections",
 }
 """Settings that decide how much work a statement is, and what kind of difference they make;
 durability and memory are promises (`checks_promises`)."""
@@ -27,7 +29,7 @@ Values = Mapping[str, set[str]]
 
 
 def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful: a system has other files or other instruments than the first one of the plan.
+    """Doubtful or a note: a system has other files or instruments than the first of the plan.
 
     A difference which the plan itself asks for is a note: it is what the experiment is about.
     """

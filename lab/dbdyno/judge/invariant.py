@@ -6,6 +6,7 @@ write_only 6, point_select 1) and follow the workload's options.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
 
 from dbdyno.measurement import Measurement
@@ -35,6 +36,46 @@ SINGLE: Final = (
     "select_random_ranges",
 )
 """Workloads of one statement an event, whatever their options."""
+
+
+LOADED_ONLY_READ: Final = (
+    "oltp_read_only",
+    "oltp_point_select",
+    "select_random_points",
+    "select_random_ranges",
+)
+UPDATES: Final = ("oltp_update_index", "oltp_update_non_index")
+
+
+class Left(Enum):
+    """What the workloads of a plan leave of the loaded rows."""
+
+    ALL_ROWS = "the very rows that were loaded"
+    AS_MANY = "as many rows as were loaded"
+    UNKNOWN = "other rows"
+
+
+def leaves(plan: Plan) -> Left:
+    """What must be left of each table when every event of all workloads was whole or undone."""
+    left = Left.ALL_ROWS
+    for workload in plan.workloads:
+        options = {key.replace("-", "_"): value for key, value in workload.options.items()}
+        whole = not _is_on(options.get("skip_trx", False))
+        if workload.name in UPDATES or (workload.name in COUNTED and whole):
+            left = left if workload.name in LOADED_ONLY_READ else Left.AS_MANY
+        elif workload.name not in LOADED_ONLY_READ:
+            return Left.UNKNOWN
+    return left
+
+
+def always_writes(measurement: Measurement, plan: Plan) -> bool:
+    """Whether every event of the workload changes a row, and so must reach the log."""
+    name, options = _workload(measurement, plan)
+    if name in ("oltp_insert", *UPDATES):
+        return True
+    if name not in ("oltp_read_write", "oltp_write_only"):
+        return False
+    return any(_count(options, kind) > 0 for kind in WRITES)
 
 
 def statements_per_event(measurement: Measurement, plan: Plan) -> int | None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 Settings = Mapping[str, str]
+ON_DISK: Final = "a commit is on disk"
+BEFORE: Final = "before it is answered"
 
 UNITS: Final = {"": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3, "tb": 1024**4}
 CACHE_KEYS: Final = ("innodb_buffer_pool_size", "shared_buffers")
@@ -43,6 +45,11 @@ def durability(settings: Settings) -> tuple[Promise, ...]:
     return ()
 
 
+def commit_is_waited_for(settings: Settings) -> bool:
+    """Whether the settings promise that a commit is on the disk before it is answered."""
+    return any(p.what == ON_DISK and p.kept == BEFORE for p in durability(settings))
+
+
 def cache_bytes(settings: Settings) -> int | None:
     """The memory that holds data pages; None for settings of an unknown product."""
     sizes = (_bytes(settings.get(key, "")) for key in CACHE_KEYS)
@@ -53,12 +60,12 @@ def _of_innodb(settings: Settings) -> tuple[Promise, ...]:
     flush = settings["innodb_flush_log_at_trx_commit"]
     redo = {
         "0": "within a second, and lost if the server dies",
-        "1": "before it is answered",
+        "1": BEFORE,
         "2": "within a second",
-        "3": "before it is answered",  # MariaDB's: as 1, with more syncs
+        "3": BEFORE,  # MariaDB's: as 1, with more syncs
     }
     commits = Promise(
-        "a commit is on disk",
+        ON_DISK,
         redo.get(flush, f"flush_log_at_trx_commit {flush}"),
         ("innodb_flush_log_at_trx_commit",),
     )
@@ -89,11 +96,11 @@ def _binlog(settings: Settings) -> str:
 def _of_postgres(settings: Settings) -> tuple[Promise, ...]:
     synced = settings.get("fsync", "on").upper() not in OFF
     waited = settings["synchronous_commit"].upper() not in OFF
-    kept = "before it is answered" if waited else "within a second"
+    kept = BEFORE if waited else "within a second"
     torn = settings.get("full_page_writes", "on").upper() in OFF
     return (
         Promise(
-            "a commit is on disk",
+            ON_DISK,
             kept if synced else "when the system likes",
             ("fsync", "synchronous_commit"),
         ),

@@ -158,7 +158,7 @@ def _panel(
         "sort": names,
         "scale": {"domain": names},
         "title": None,
-        "axis": {"labelLimit": 260, "domain": False, "ticks": False, "grid": False},
+        "axis": {"labelLimit": 420, "domain": False, "ticks": False, "grid": False},
     }
     rows = [_row(line, view) for line in lines]
     return {

@@ -14,6 +14,7 @@ from dbdyno.judge import Judgement, Level, Verdict, Word, sentence
 from dbdyno.judge.grid import GridSummary
 from dbdyno.metric import BY_NAME
 from dbdyno.plan import Plan
+from dbdyno.report import rates
 from dbdyno.report.decision import decision
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.meaning import meaning
@@ -73,15 +74,14 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
                 system=plan.systems[0].label,
             )
         ]
-    verdicts = judgement.verdicts
-    if len(verdicts) == 1:
+    verdicts, limits = judgement.verdicts, rates.sentences(judgement)
+    if limits and not verdicts:
+        return limits
+    if len(verdicts) == 1 and not limits:
         told = say("{cell}: {told}.", cell=verdicts[0].cell.title, told=sentence(verdicts[0]))
         return [told, meaning(verdicts[0])]
-    return [
-        line
-        for system in plan.systems[1:]
-        for line in tally(verdicts, system.label, judgement.summaries)
-    ]
+    tallied = (tally(verdicts, one.label, judgement.summaries) for one in plan.systems[1:])
+    return [*limits, *(line for lines in tallied for line in lines)]
 
 
 def tally(

@@ -71,6 +71,8 @@ def _trial(attempt: Attempt) -> dict[str, Any]:
     return {
         "trial": measurement.trial.model_dump(mode="json"),
         "key": measurement.trial.key,
+        "arrivals": sum(interval.arrivals for interval in measurement.measured),
+        "backlog": measurement.measured[-1].backlog if measurement.measured else 0,
         "state": attempt.state.value,
         "why": attempt.why,
         "started_at": measurement.started_at,
@@ -85,6 +87,7 @@ def _trial(attempt: Attempt) -> dict[str, Any]:
         "procedure": [step.model_dump(mode="json") for step in measurement.procedure],
         "until_steady": measurement.until_steady and measurement.until_steady.model_dump(),
         "dataset": measurement.dataset,
+        "evidence": measurement.evidence.model_dump(mode="json"),
         "engine": measurement.engine.model_dump(mode="json"),
         "values": {metric.name: measurement.value(metric) for metric in TABLE},
     }

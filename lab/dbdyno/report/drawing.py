@@ -31,10 +31,11 @@ class Drawing:
         """The SVG to be put into a page: named, scalable, its ids unlike any other chart's."""
         name = self.figure.name
         svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", self.svg)
-        box = re.search(r'viewBox="[^"]*"', svg)
+        box = re.search(r'viewBox="\S+ \S+ (\S+) \S+"', svg)
+        size = f'width="{box[1]}" {box[0]}' if box else ""
         opening = (
             f'<svg class="chart" role="img" aria-labelledby="{name}-title {name}-desc" '
-            f"{box.group() if box else ''}>"
+            f"{size}>"
             f'<title id="{name}-title">{escape(self.figure.title)}</title>'
             f'<desc id="{name}-desc">{escape(self.figure.description)}</desc>'
         )

@@ -29,14 +29,27 @@ def limits(
     yield from _of_record(plan, measurements, judgement, run)
     yield from _of_design(plan, measurements)
     yield from _of_place(plan, measurements)
-    yield say(
-        "A closed loop hides stalls: requests that would have arrived during one are never sent. "
-        "Latency at a given arrival rate needs an open loop, which this run did not use."
-    )
+    yield from _of_loops(plan)
     yield say(
         "Generated rows and queries are not your application; a difference here need not be the "
         "difference there."
     )
+
+
+def _of_loops(plan: Plan) -> Iterator[Text]:
+    if plan.load.threads:
+        yield say(
+            "A closed loop hides stalls: requests that would have arrived during one are never "
+            "sent. Its latencies are service times at saturation."
+        )
+    if plan.load.is_open:
+        yield say(
+            "Random arrivals over {connections} connections are independent users; real ones may"
+            " come in larger bursts, or wait for each other.",
+            connections=plan.load.connections,
+        )
+    else:
+        yield say("Latency at a given arrival rate needs an open loop, which this run did not use.")
 
 
 def _of_record(

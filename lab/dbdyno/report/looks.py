@@ -36,6 +36,8 @@ LOOKS: Final[dict[str, Any]] = {
         "anchor": "start",
         "frame": "group",
         "offset": 10,
+        "subtitleFontSize": 12,
+        "subtitleColor": INK,
     },
     "axis": {
         **TEXT,

@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.judge import Judgement
+from dbdyno.judge.cell_metric import latency_of
 from dbdyno.measurement import Measurement
-from dbdyno.metric import BY_NAME, PRIMARY
+from dbdyno.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.plan import Plan
 from dbdyno.plan_settings import OptionValue, axes
 from dbdyno.report import procedure, replicas
@@ -76,7 +77,7 @@ def _asked(plan: Plan) -> list[Text]:
             tables=count(dataset.tables, "table"),
             rows=count(dataset.rows, "row"),
         ),
-        _load(plan),
+        *(_load(plan, load) for load in _loads(plan)),
         _distribution(plan),
         say(
             "Each trial: {warmup} warm-up, which is recorded and not counted, then a window of "
@@ -97,22 +98,38 @@ def _asked(plan: Plan) -> list[Text]:
         say(
             "Margin: a difference of {margin} in {metric} is what matters.",
             margin=share(design.margin),
-            metric=PRIMARY.label,
+            metric=_compared(plan),
         ),
     ]
 
 
-def _load(plan: Plan) -> Text:
-    levels = listed(str(threads) for threads in sorted(plan.load.threads))
+def _load(plan: Plan, load: Text) -> Text:
     if plan.procedure.prepared_statements:
-        return say(
-            "Load: closed loop of {levels} connections, without pauses, prepared statements.",
-            levels=levels,
+        return say("Load: {load}, prepared statements.", load=load)
+    return say("Load: {load}, plain statements.", load=load)
+
+
+def _loads(plan: Plan) -> list[Text]:
+    load = plan.load
+    levels = listed(str(threads) for threads in sorted(load.threads))
+    told: list[Text] = [say("closed loop of {levels} connections, without pauses", levels=levels)]
+    rates = listed(load.rates)
+    if load.is_open:
+        over = {"rates": rates, "connections": load.connections}
+        told.append(
+            say("open loop of {rates} events/s over {connections} connections", **over)
+            if rates
+            else say("open loop at rates around the limit, over {connections} connections", **over)
         )
-    return say(
-        "Load: closed loop of {levels} connections, without pauses, plain statements.",
-        levels=levels,
-    )
+    return told if load.threads else told[1:]
+
+
+def _compared(plan: Plan) -> Text:
+    """What the verdicts are about."""
+    labels = [PRIMARY.label] if plan.load.threads else []
+    labels += [latency_of(plan).label] if plan.load.rates else []
+    labels += [RATE_AT_LIMIT.label] if plan.load.slo else []
+    return listed(labels)
 
 
 def _servers(plan: Plan) -> Text:
@@ -205,7 +222,7 @@ def _always() -> list[Text]:
     return [
         say(
             "In a closed loop a connection sends its next request when it has the answer to the "
-            "last, so latencies are those at saturation and cannot be compared at unequal "
+            "last, so latency is service time at saturation, and cannot be compared at unequal "
             "throughput."
         ),
         say(
@@ -280,6 +297,12 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
         say(
             "The plan, every trial's numbers and this judgement are in {file} beside this page.",
             file="report.json",
+        ),
+        say(
+            "All that this page rests on goes into one file with `dbdyno bundle {run_id}`; whoever "
+            "has that file judges it again with `dbdyno report FILE`, and runs the experiment "
+            "again and compares the two with `dbdyno replay FILE`.",
+            run_id=run.run_id,
         ),
     )
     wanted = Paragraph(say("Run the same experiment again, on this machine or on another:"))

@@ -91,13 +91,29 @@ def _system(label: str, measurements: Sequence[Measurement]) -> Text:
 
 
 def _load(plan: Plan) -> Text:
-    values = {
-        "levels": listed(map(str, sorted(plan.load.threads))),
-        "workloads": listed(workload.label for workload in plan.workloads),
-    }
-    if plan.procedure.prepared_statements:
-        return say("{levels} connections; {workloads}; prepared statements", **values)
-    return say("{levels} connections; {workloads}; no prepared statements", **values)
+    levels = [
+        *(_connections(plan) if plan.load.threads else []),
+        *(_rates(plan) if plan.load.is_open else []),
+    ]
+    names = listed(workload.label for workload in plan.workloads)
+    statements = (
+        say("prepared statements")
+        if plan.procedure.prepared_statements
+        else say("no prepared statements")
+    )
+    return listed([*levels, names, statements], "; ")
+
+
+def _connections(plan: Plan) -> list[Text]:
+    levels = listed(map(str, sorted(plan.load.threads)))
+    return [say("{levels} connections", levels=levels)]
+
+
+def _rates(plan: Plan) -> list[Text]:
+    rates = listed(plan.load.rates)
+    if rates:
+        return [say("{rates} events/s", rates=rates)]
+    return [say("rates around a latency limit")]
 
 
 def _settings(plan: Plan) -> Text:

@@ -18,10 +18,12 @@ from dbdyno.report import (
     sections_charts,
     sections_controls,
     sections_costs,
+    sections_flushes,
     sections_grid,
     sections_method,
     sections_outliers,
     sections_published,
+    sections_rates,
     sections_results,
     sections_scalability,
     sections_settings,
@@ -44,6 +46,7 @@ def tell(
     measurements, made = compared, attempts(compared, judgement)
     drawn = charts.figures(plan, measurements, judgement)
     sections = (
+        sections_charts.with_charts(sections_rates.within_limit(judgement), drawn, "limits"),
         sections_charts.matrix(plan, measurements, judgement, drawn),
         sections_grid.grid(judgement),
         sections_results.verdicts(judgement),
@@ -56,8 +59,10 @@ def tell(
         sections_results.numbers(plan, measurements, judgement),
         sections_charts.with_charts(sections_costs.costs(plan, made), drawn, "costs"),
         sections_results.server_cpu(plan, made),
+        sections_flushes.flushes(plan, made),
         sections_charts.with_charts(sections_costs.machine(plan, made), drawn, "cpu", "disk"),
         sections_method.how_measured(plan, measurements),
+        sections_rates.pilot(plan),
         sections_published.published(plan, measurements, run),
         sections_settings.settings(plan, measurements),
         sections_settings.environment(run),

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge import Finding, Judgement, Level, Word, sentence
+from dbdyno.judge.cell_metric import latency_of
 from dbdyno.judge.verdict import few_blocks
 from dbdyno.languages import Language
 from dbdyno.measurement import Cell
 from dbdyno.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.plan import Plan, cells
-from dbdyno.report import data, markdown, plain_table
+from dbdyno.report import data, markdown, plain_table, rates
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.looks import weight_of, word_of
 from dbdyno.report.numbers import change_with_interval, metric_value
@@ -32,6 +33,8 @@ SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 def plain(plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN) -> str:
     """Verdicts, numbers, counts and doubts as plain text, ordinary spaces only."""
     lines: list[Text] = [_head(plan, run), name("")]
+    if found := rates.sentences(judgement):
+        lines += [*found, name("")]
     for cell in _cells(plan, judgement):
         lines += [*_cell(cell, plan, judgement), *_values(cell, plan, judgement), name("")]
     lines += [*doubts(judgement), *_counts(judgement)]
@@ -51,7 +54,10 @@ def as_markdown(
 ) -> str:
     """One table of all cells, then the doubts, as GitHub Markdown."""
     table = translated(_table(plan, judgement), language)
-    lines = [markdown.text(line(_head(plan, run), language)), "", *markdown.table(table), ""]
+    lines = [markdown.text(line(_head(plan, run), language)), ""]
+    if found := rates.sentences(judgement):
+        lines += [*(f"- {markdown.text(line(text, language))}" for text in found), ""]
+    lines += [*markdown.table(table), ""]
     below = (*doubts(judgement), *_counts(judgement))
     lines += [f"- {markdown.text(line(text, language))}" for text in below]
     return "\n".join(lines).rstrip() + "\n"
@@ -89,12 +95,16 @@ def _values(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[Text]:
     """The systems' numbers, one below the other."""
     labels = [system.label for system in plan.systems]
     width = max(map(len, labels))
-    heads = [f"{metric.label} {metric.unit}" for metric in SHOWN]
-    yield name("  " + " " * width + "".join(f"  {head:>20}" for head in heads))
+    metrics = SHOWN if cell.rate_per_s is None else (PRIMARY, latency_of(plan))
+    heads = (
+        say("  {head:>20}", head=say("{metric} {unit}", metric=m.label, unit=m.unit))
+        for m in metrics
+    )
+    yield say("  {space}{heads}", space=" " * width, heads=listed(heads, ""))
     for label in labels:
-        shown = [metric_value(judgement.value(cell, label, m.name), m) for m in SHOWN]
-        first, second = (say("  {value:>20}", value=value) for value in shown)
-        yield say("  {label}{first}{second}", label=f"{label:<{width}}", first=first, second=second)
+        shown = (metric_value(judgement.value(cell, label, m.name), m) for m in metrics)
+        values = listed((say("  {value:>20}", value=value) for value in shown), "")
+        yield say("  {label}{values}", label=f"{label:<{width}}", values=values)
 
 
 def _table(plan: Plan, judgement: Judgement) -> Table:
@@ -122,11 +132,14 @@ def _word(judgement: Judgement, cell: Cell, system: str) -> Text:
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
-    return list(dict.fromkeys([*cells(plan), *(value.cell for value in judgement.values)]))
+    """All cells but those that only help to find a limit: that is told in one sentence."""
+    every = dict.fromkeys([*cells(plan), *(value.cell for value in judgement.values)])
+    return [cell for cell in every if not plan.load.is_rung(cell.rate_per_s)]
 
 
 def _counts(judgement: Judgement) -> Iterator[Text]:
-    words = [verdict.word for verdict in judgement.verdicts]
+    searched = [verdict for search in judgement.slo for verdict in search.verdicts]
+    words = [verdict.word for verdict in (*judgement.verdicts, *searched)]
     if not words:
         yield say("no comparison was made")
         return

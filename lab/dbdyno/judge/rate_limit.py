@@ -1,0 +1,248 @@
+"""Throughput at an equal latency limit: the highest sustained rate of each system that keeps it.
+
+Every system is measured at the same rates. In each block they give one number a system, the rate at
+which its latency meets the limit (`open_loop.rate_at_limit`); of its logarithm the block is the
+unit, as everywhere, and two systems are compared within blocks. A block in which the limit lies
+outside the rates has no such number. Leaving it out would be choosing blocks by their result, so
+one such block takes the verdict away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from dbdyno.judge.audit import Sound
+from dbdyno.judge.cell_metric import latency_of
+from dbdyno.judge.estimate import Estimate, estimate_of
+from dbdyno.judge.finding import Finding
+from dbdyno.judge.holm import Adjusted, adjusted
+from dbdyno.judge.verdict import Verdict, Word, verdict_of
+from dbdyno.measurement import Cell, Noun
+from dbdyno.metric import RATE_AT_LIMIT, Metric
+from dbdyno.open_loop import Point, Side, rate_at_limit
+from dbdyno.plan import Plan, cells
+from dbdyno.plan_pilot import is_sustained
+from dbdyno.plan_settings import setting_names
+from dbdyno.words import Text, listed, say
+
+FindingsOf = Callable[[Estimate], Sequence[Finding]]
+
+
+class RatePoint(Noun):
+    """What one trial at a rate saw; latency is None where it had too few requests for it."""
+
+    rate_per_s: float
+    latency_ms: float | None
+    sustained: bool
+
+
+class BlockLimit(Noun):
+    """Where one system met the limit in one block.
+
+    Attributes:
+        side: between two of the rates, or above or below all of them.
+        rate_per_s: the rate there; for above and below the last one that was tried.
+        points: what it rests on, rates rising.
+    """
+
+    block: int
+    side: Side
+    rate_per_s: float | None
+    points: tuple[RatePoint, ...]
+
+
+class RateLimit(Noun):
+    """The highest sustained rate of one system that keeps the limit.
+
+    Attributes:
+        rate_per_s: geometric mean over the blocks in which it lay between two rates; None if none.
+        low, high: its 95 % interval; None below 3 such blocks.
+        blocks: how many those are.
+        by_block: every block, those outside the rates too.
+    """
+
+    system: str
+    rate_per_s: float | None
+    low: float | None
+    high: float | None
+    blocks: int
+    by_block: tuple[BlockLimit, ...]
+
+    def count(self, side: Side) -> int:
+        """In how many blocks the limit lay there."""
+        return sum(block.side is side for block in self.by_block)
+
+
+class RateSearch(Noun):
+    """One workload and setting: what each system sustains within the limit, and who more.
+
+    Attributes:
+        connections: over which the rates were sent.
+        metric: name of the latency that was limited.
+        limits: by system, the baseline first.
+        verdicts: about `metric.RATE_AT_LIMIT`, one for each system but the first.
+    """
+
+    workload: str
+    setting: str
+    connections: int
+    metric: str
+    limit_ms: float
+    limits: tuple[RateLimit, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+def rate_searches(
+    sound: Iterable[Sound], plan: Plan, findings_of: FindingsOf
+) -> tuple[RateSearch, ...]:
+    """One for each workload and setting of a plan with a latency limit that has sound trials.
+
+    Args:
+        findings_of: those that concern the cell and systems of an estimate.
+    """
+    by_place: dict[tuple[str, str], list[Sound]] = {}
+    for one in sound:
+        if plan.load.slo is not None and one.trial.cell.rate_per_s is not None:
+            by_place.setdefault(_place(one.trial.cell), []).append(one)
+    found = [
+        _search(plan, workload.label, setting, by_place[workload.label, setting])
+        for setting in setting_names(plan.settings)
+        for workload in plan.workloads
+        if (workload.label, setting) in by_place
+    ]
+    verdicts = [_verdicts(plan, found, of, findings_of) for of in range(1, len(plan.systems))]
+    return tuple(
+        search.model_copy(update={"verdicts": tuple(of_system[place] for of_system in verdicts)})
+        for place, search in enumerate(found)
+    )
+
+
+def _search(plan: Plan, workload: str, setting: str, sound: Sequence[Sound]) -> RateSearch:
+    slo, metric = plan.load.slo, latency_of(plan)
+    limit_ms = slo.limit_ms if slo is not None else math.inf
+    cell = Cell(workload=workload, threads=plan.load.connections, setting=setting)
+    return RateSearch(
+        workload=workload,
+        setting=setting,
+        connections=plan.load.connections,
+        metric=metric.name,
+        limit_ms=limit_ms,
+        limits=tuple(_limit(plan, cell, s.label, sound, metric, limit_ms) for s in plan.systems),
+        verdicts=(),
+    )
+
+
+def _limit(
+    plan: Plan, cell: Cell, system: str, sound: Sequence[Sound], metric: Metric, limit_ms: float
+) -> RateLimit:
+    blocks: dict[int, list[Point]] = {}
+    for one in sound:
+        if one.trial.system == system:
+            rate = one.trial.cell.rate_per_s or 0.0
+            point = Point(rate, one.value(metric), is_sustained(one.measurement))
+            blocks.setdefault(one.trial.block, []).append(point)
+    by_block = tuple(_of_block(block, blocks[block], limit_ms) for block in sorted(blocks))
+    logs = list(_logs(by_block).values())
+    typical = estimate_of(logs, cell, RATE_AT_LIMIT, system, system, plan.design)
+    return RateLimit(
+        system=system,
+        rate_per_s=typical.ratio,
+        low=typical.low,
+        high=typical.high,
+        blocks=len(logs),
+        by_block=by_block,
+    )
+
+
+def _of_block(block: int, points: Sequence[Point], limit_ms: float) -> BlockLimit:
+    met = rate_at_limit(points, limit_ms)
+    return BlockLimit(
+        block=block,
+        side=met.side,
+        rate_per_s=met.rate_per_s,
+        points=tuple(RatePoint(**point._asdict()) for point in sorted(points)),
+    )
+
+
+def _logs(blocks: Iterable[BlockLimit]) -> dict[int, float]:
+    """ln of the rate at the limit in every block in which it lay between two rates."""
+    return {
+        b.block: math.log(b.rate_per_s) for b in blocks if b.side is Side.BETWEEN and b.rate_per_s
+    }
+
+
+def _verdicts(
+    plan: Plan, searches: Sequence[RateSearch], of: int, findings_of: FindingsOf
+) -> list[Verdict]:
+    """One system's verdict in every search; they hold together, as those on cells do (`holm`)."""
+    made = [_estimate(plan, search, of) for search in searches]
+    return [
+        _verdict(plan, search, of, estimate, held, findings_of)
+        for search, estimate, held in zip(searches, made, adjusted(made, plan.design), strict=True)
+    ]
+
+
+def _estimate(plan: Plan, search: RateSearch, of: int) -> Estimate:
+    baseline, system = search.limits[0], search.limits[of]
+    below, above = _logs(baseline.by_block), _logs(system.by_block)
+    logs = [above[block] - below[block] for block in sorted(below.keys() & above.keys())]
+    cell = Cell(workload=search.workload, threads=search.connections, setting=search.setting)
+    label = baseline.system
+    return estimate_of(logs, cell, RATE_AT_LIMIT, label, system.system, plan.design)
+
+
+def _verdict(
+    plan: Plan,
+    search: RateSearch,
+    of: int,
+    estimate: Estimate,
+    held: Adjusted | None,
+    findings_of: FindingsOf,
+) -> Verdict:
+    rungs = [one for one in cells(plan) if one.rate_per_s and _place(one) == _place(estimate.cell)]
+    found = [
+        finding
+        for rung in rungs
+        for finding in findings_of(estimate.model_copy(update={"cell": rung}))
+    ]
+    made = verdict_of(
+        estimate,
+        plan.design.margin,
+        list(dict.fromkeys(found)),
+        adjusted=held,
+        design=plan.design,
+    )
+    if reasons := [*_outside(search.limits[0]), *_outside(search.limits[of])]:
+        told = {"word": Word.NO_VERDICT, "material": False, "blocks_needed": None}
+        return made.model_copy(update={**told, "reasons": (*reasons, *made.reasons)})
+    return made
+
+
+def _outside(limit: RateLimit) -> Iterator[Text]:
+    """Why blocks have no number, one clause for a system; nothing if all have one."""
+    words = {
+        Side.ABOVE: say("above all rates"),
+        Side.BELOW: say("below all rates"),
+        Side.UNKNOWN: say("unknown for want of requests"),
+    }
+    seen = [
+        say(
+            "{where} in {count} of {blocks} blocks",
+            where=told,
+            count=count,
+            blocks=len(limit.by_block),
+        )
+        for side, told in words.items()
+        if (count := limit.count(side))
+    ]
+    if seen:
+        yield say(
+            "the limit of {system} lies {places}; other rates can be given with --rates",
+            system=limit.system,
+            places=listed(seen),
+        )
+
+
+def _place(cell: Cell) -> tuple[str, str]:
+    return cell.workload, cell.setting

@@ -1,0 +1,150 @@
+"""The highest rate within a limit: known queues, blocks outside the rates, intervals that cover."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests import making
+from tests.made_rates import at_rate
+
+from dbdyno.judge import Word, judge
+from dbdyno.judge.estimate import t_interval
+from dbdyno.judge.rate_limit import RateSearch
+from dbdyno.measurement import Measurement
+from dbdyno.open_loop import Point, Side, rate_at_limit
+from dbdyno.plan import LoadPlan, Plan
+from dbdyno.plan_load import PilotFound, SloPlan
+
+LIMIT_MS = 20.0
+SERVICE_MS = 4.0
+RATES = tuple(round(880 * 1.06**place) for place in range(8))
+FOUND = PilotFound(
+    workload="oltp_read_write",
+    setting="default",
+    sustained_per_s={making.A: 1250.0, making.B: 1250.0},
+    limits_per_s={making.A: 1000.0, making.B: 1000.0},
+    rates_per_s=RATES,
+)
+
+
+def plan_of(blocks: int = 5) -> Plan:
+    load = LoadPlan(slo=SloPlan(metric="p50", limit_ms=LIMIT_MS), pilot=(FOUND,))
+    return making.plan(blocks=blocks).model_copy(update={"load": load})
+
+
+def trial(system: str, block: int, rate: float, limit: float) -> Measurement:
+    """A queue whose latency is LIMIT_MS at `limit` and grows without end a quarter above it."""
+    capacity = limit / (1 - SERVICE_MS / LIMIT_MS)
+    latency_ms = SERVICE_MS / max(1 - rate / capacity, 0.01)
+    return at_rate(
+        system, block, rate, latency_ms, sustained=rate < capacity, window_s=4, connections=64
+    )
+
+
+def run(limits: dict[str, list[float]]) -> list[Measurement]:
+    return [
+        trial(system, block, rate, limit)
+        for system, of_blocks in limits.items()
+        for block, limit in enumerate(of_blocks)
+        for rate in RATES
+    ]
+
+
+def search(limits: dict[str, list[float]]) -> RateSearch:
+    blocks = len(limits[making.A])
+    (found,) = judge(run(limits), plan_of(blocks)).slo
+    return found
+
+
+def test_known_limits_are_found_and_compared_within_blocks() -> None:
+    drift = (1.0, 0.97, 1.05, 1.02, 0.99)
+    found = search({making.A: [1000 * d for d in drift], making.B: [1100 * d for d in drift]})
+    a, b = found.limits
+    assert (found.metric, found.limit_ms, found.connections) == ("latency_ms_p50", 20.0, 64)
+    typical = math.exp(sum(map(math.log, drift)) / 5)
+    assert a.rate_per_s == pytest.approx(1000 * typical, rel=0.01)
+    assert b.rate_per_s == pytest.approx(1100 * typical, rel=0.01)
+    assert a.low is not None
+    assert a.high is not None
+    assert a.low < 1000 < a.high
+    (verdict,) = found.verdicts
+    assert verdict.word is Word.BETTER
+    assert verdict.estimate.ratio == pytest.approx(1.1, rel=0.01)
+    assert verdict.metric == "rate_at_limit_per_s"
+    assert [block.side for block in a.by_block] == [Side.BETWEEN] * 5
+    assert [point.rate_per_s for point in a.by_block[0].points] == list(RATES)
+
+
+def test_equal_systems_are_equivalent() -> None:
+    nearly = [1001.0, 1000.0, 999.0, 1002.0, 1000.0]
+    found = search({making.A: nearly, making.B: nearly[::-1]})
+    assert [verdict.word for verdict in found.verdicts] == [Word.EQUIVALENT]
+
+
+def test_a_block_outside_the_rates_takes_the_verdict_away_and_says_why() -> None:
+    found = search({making.A: [1000.0] * 5, making.B: [1100, 1100, 5000, 1100, 1100]})
+    (verdict,) = found.verdicts
+    assert verdict.word is Word.NO_VERDICT
+    assert verdict.reasons[0] == (
+        f"the limit of {making.B} lies above all rates in 1 of 5 blocks; other rates can be given"
+        " with --rates"
+    )
+    assert found.limits[1].blocks == 4
+    assert found.limits[1].count(Side.ABOVE) == 1
+    below = search({making.A: [1000.0] * 3, making.B: [100.0] * 3})
+    assert "below all rates in 3 of 3" in below.verdicts[0].reasons[0]
+    assert below.limits[1].rate_per_s is None
+
+
+def test_rungs_have_values_but_no_verdicts_and_asked_rates_have_both() -> None:
+    measured = run({making.A: [1000.0] * 3, making.B: [1000.0] * 3})
+    rungs = judge(measured, plan_of(3))
+    assert rungs.verdicts == ()
+    assert {value.cell.rate_per_s for value in rungs.values} == set(RATES)
+    given = LoadPlan(slo=SloPlan(metric="p50", limit_ms=20), rates=tuple(map(str, RATES)))
+    asked = judge(measured, plan_of(3).model_copy(update={"load": given}))
+    assert len(asked.verdicts) == len(RATES)
+    assert asked.slo[0].limits == rungs.slo[0].limits
+
+
+def test_percentiles_with_too_few_requests_give_no_number() -> None:
+    load = LoadPlan(slo=SloPlan(metric="p99", limit_ms=20), pilot=(FOUND,))
+    plan = plan_of(3).model_copy(update={"load": load})
+    (found,) = judge(run({making.A: [1000.0] * 3, making.B: [1000.0] * 3}), plan).slo
+    assert "unknown for want of requests in 3 of 3" in found.verdicts[0].reasons[0]
+
+
+def test_plans_without_a_limit_search_nothing() -> None:
+    plan = making.plan().model_copy(update={"load": LoadPlan(rates=("1000",))})
+    assert judge([at_rate()], plan).slo == ()
+
+
+def test_one_system_has_a_limit_and_no_verdict() -> None:
+    plan = plan_of(3)
+    alone = plan.model_copy(update={"systems": plan.systems[:1]})
+    (found,) = judge(run({making.A: [1000.0] * 3}), alone).slo
+    assert (len(found.limits), found.verdicts) == (1, ())
+
+
+def test_the_interval_covers_the_ratio_as_often_as_it_says() -> None:
+    """Limits of 200 runs of five blocks vary by 1.5 % from start to start; the truth is 1.05."""
+    chance, covered = np.random.default_rng(11), 0
+    rates = np.array(RATES, float)
+
+    def met(limit: float) -> float:
+        points = [
+            Point(rate, SERVICE_MS / max(1 - 0.8 * rate / limit, 0.01), rate < limit / 0.8)
+            for rate in rates
+        ]
+        found = rate_at_limit(points, LIMIT_MS).rate_per_s
+        assert found is not None
+        return math.log(found)
+
+    for _ in range(200):
+        noise = chance.normal(0, 0.015, (2, 5))
+        logs = [met(1050 * math.exp(b)) - met(1000 * math.exp(a)) for a, b in noise.T]
+        found = t_interval(logs)
+        covered += abs(float(found.mean) - math.log(1.05)) <= float(found.half)
+    assert 180 <= covered <= 199

@@ -1,0 +1,128 @@
+"""Rates and limits against a server of known speed, and a run from its pilot to its report."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.built import example
+
+from dbdyno import _engine
+from dbdyno.bench.record import intervals_of
+from dbdyno.measurement import Phase, merge_histograms
+from dbdyno.open_loop import Point, Side, growth, rate_at_limit
+from lab_process import finished, workspace
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+CONNECTIONS = 8
+SERVICE_MS = 10.0
+QUANTILE = 0.9
+LIMIT_MS = 20.0
+
+
+@contextmanager
+def reference() -> Iterator[dict[str, Any]]:
+    """A server whose sessions take SERVICE_MS for each statement; it ends with the block."""
+    command = [example("reference_server"), "--service-ms", str(SERVICE_MS)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())
+
+
+def measured(login: Mapping[str, Any], rate: float, window_s: float) -> Point:
+    """One run at a rate, read as the judge reads it; at rate 0, a closed loop, its median."""
+    spec = {
+        **login,
+        "connections": CONNECTIONS,
+        "warmup_s": 0.5,
+        "window_s": window_s,
+        "interval_s": 0.25,
+        "seed": 3,
+        "rate_per_s": rate,
+        "workload": {"name": "oltp_point_select", "options": {"tables": 1, "table_size": 100}},
+    }
+    record = json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+    window = [one for one in intervals_of(record) if one.phase is Phase.MEASURED]
+    latency = merge_histograms(one.histograms["event"] for one in window)
+    if rate == 0:
+        return Point(0.0, latency.quantile(0.5) / 1e6, sustained=True)
+    grown = growth([one.end_s for one in window], [one.backlog for one in window], rate)
+    assert grown is not None
+    return Point(rate, latency.quantile(QUANTILE) / 1e6, grown.sustained)
+
+
+def true_latency_ms(rate: float, service_s: float) -> float:
+    """First come, first served by as many servers as there are connections: who comes as the n-th
+    begins when the one CONNECTIONS places before has ended."""
+    chance, now_s = random.Random(1), 0.0
+    ends, latencies = [0.0] * CONNECTIONS, []
+    for place in range(30_000):
+        now_s += chance.expovariate(rate)
+        ends.append(max(now_s, ends[place]) + service_s)
+        latencies.append(ends[-1] - now_s)
+    return sorted(latencies)[int(QUANTILE * len(latencies))] * 1e3
+
+
+def true_rate(service_s: float) -> float:
+    """The rate at which that latency is LIMIT_MS, by halving."""
+    low, high = 0.0, CONNECTIONS / service_s
+    for _ in range(9):
+        middle = (low + high) / 2
+        broke = true_latency_ms(middle, service_s) > LIMIT_MS
+        low, high = (low, middle) if broke else (middle, high)
+    return low
+
+
+def test_the_rate_within_a_limit_is_that_of_a_server_of_known_speed() -> None:
+    with reference() as login:
+        service_ms = measured(login, 0, window_s=1).latency_ms
+        assert service_ms == pytest.approx(SERVICE_MS, rel=0.15)
+        truth = true_rate((service_ms or SERVICE_MS) / 1e3)  # a sleeping thread wakes a bit late
+        points = [measured(login, truth * off, window_s=2) for off in (0.88, 0.96, 1.04, 1.12, 2)]
+    assert points[0].sustained
+    assert not points[-1].sustained
+    met = rate_at_limit(points, LIMIT_MS)
+    assert met.side is Side.BETWEEN
+    assert met.rate_per_s == pytest.approx(truth, rel=0.12)
+
+
+PLAN = """
+systems: [mysql:8.0.15]
+workloads: oltp_point_select
+dataset: {tables: 1, rows: 1000}
+load: {rates: [50%, 70%], slo: p50=5ms, connections: 8}
+trial: {warmup_s: 0.3, window_s: 1}
+design: {blocks: 1}
+"""
+
+
+def test_a_run_with_a_limit_goes_from_its_pilot_to_its_report() -> None:
+    with workspace() as folder:
+        asked = folder.parent / "plan.yaml"
+        asked.write_text(PLAN)
+        ended = finished(folder, "run", str(asked), "--output", "json")
+        assert ended.returncode == 0, ended.stderr
+        assert "pilot: mysql:8.0.15" in ended.stderr
+        (page,) = folder.glob("*/report.md")
+        document = json.loads(Path(page).with_suffix(".json").read_text())
+        assert "## How the rates were chosen" in page.read_text()
+    (found,) = document["plan"]["load"]["pilot"]
+    slower = min(found["sustained_per_s"].values())
+    assert found["rates_per_s"] == [float(f"{share * slower:.3g}") for share in (0.5, 0.7)]
+    (search,) = document["slo"]
+    (limit,) = search["limits"]
+    (block,) = limit["by_block"]
+    assert [point["rate_per_s"] for point in block["points"]] == found["rates_per_s"]
+    at_rates = [one for one in document["trials"] if one["trial"]["block"] == 0]
+    assert len(at_rates) == 2
+    for one in at_rates:
+        due = one["trial"]["cell"]["rate_per_s"] * one["window_s"]
+        assert abs(one["arrivals"] - due) < 5 * due**0.5, "a Poisson count"

@@ -1,0 +1,97 @@
+"""Traps on real machinery: a server that swallows its syncs, a quota that holds a process back.
+
+What is set up is wrong on purpose, and the audit must say so from what was stored (method.md 3.4).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.live.test_bench import Silent
+from tests.live.test_bench import plan as small_plan
+
+import making
+from dbdyno import bench
+from dbdyno.bench import held_back
+from dbdyno.bench.watch import Watch
+from dbdyno.judge import checks_held_back
+from dbdyno.judge.audit import audit
+from dbdyno.judge.finding import Level
+from dbdyno.plan_systems import SystemPlan
+from dbdyno.store import Store
+
+pytestmark = pytest.mark.live
+REFERENCE = "mysql:5.7.22"
+SWALLOWED = {"innodb_flush_method": "nosync"}
+QUOTA_US, PERIOD_US = 5_000, 50_000
+CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
+
+
+def test_a_server_that_swallows_its_syncs_reaches_no_verdict() -> None:
+    honest = SystemPlan(label="honest", reference=REFERENCE)
+    trap = SystemPlan(label="trap", reference=REFERENCE, settings=SWALLOWED)
+    plan = small_plan(3).model_copy(update={"systems": (honest, trap)})
+    with tempfile.TemporaryDirectory(prefix="dbdyno-trap-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with Store.open(folder) as store:
+            run = store.create_run(plan, "dbdyno compare", {}, 2)
+            bench.run(plan, store, run, folder, Silent())
+            measured = store.measurements(run.run_id)
+    audited = audit(measured, plan)
+    void = {(f.check, f.system) for f in audited.findings if f.level is Level.VOID}
+    assert ("commits-unflushed", "trap") in void
+    assert ("commits-unflushed", "honest") not in void
+    assert "trap" not in {one.trial.system for one in audited.sound}
+
+
+@contextmanager
+def busy_under_quota() -> Iterator[tuple[int, bool]]:
+    """A process that wants a whole core; whether a quota of a tenth could be set for it."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    group = CPU_GROUPS / f"dbdyno-trap-{os.getpid()}"
+    try:
+        yield process.pid, _held(group, process.pid)
+    finally:
+        process.kill()
+        process.wait()
+        if group.is_dir():
+            group.rmdir()
+
+
+def _held(group: Path, pid: int) -> bool:
+    try:
+        group.mkdir()
+        (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+        (group / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
+        (group / "cgroup.procs").write_text(str(pid))
+    except OSError:  # other control groups, or no right to them
+        return False
+    return True
+
+
+def test_a_quota_that_was_used_up_is_told_and_none_is_not() -> None:
+    with busy_under_quota() as (pid, held), Watch(pid, os.getpid(), period_s=0.3) as watch:
+        began_s, before = time.monotonic(), held_back.throttled((pid,))
+        time.sleep(1.2)
+        after = held_back.throttled((pid,))
+    samples = tuple(s.model_copy(update={"at_s": 2 + s.at_s}) for s in watch.samples(began_s))
+    seen = making.changed(making.measurement(), watch=samples)
+    finding = checks_held_back.throttled(seen, making.plan())
+    if held:
+        assert before is not None
+        assert after is not None
+        assert after - before > 3
+        assert finding is not None
+        assert finding.level is Level.DOUBTFUL
+    else:
+        assert (after or 0) == (before or 0)
+        assert finding is None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.measurement import Measurement
+from dbdyno.words import Said, name, say
 
 Total = Callable[[Measurement], float | None]
 PAGE_KB_POSTGRES: Final = 8.192
@@ -28,7 +29,7 @@ class Source:
         total: the sum within one measured window, in the cost's unit; None where it is unknown.
     """
 
-    name: str
+    name: Said
     total: Total
 
 
@@ -45,8 +46,8 @@ class Cost:
     """
 
     name: str
-    label: str
-    unit: str
+    label: Said
+    unit: Said
     decimals: int
     sources: tuple[Source, ...]
 
@@ -76,10 +77,10 @@ def _counted(*names: str, scale: float = 1.0, label: str = "") -> Source:
             return None
         return sum(status[name] for name in names) * scale
 
-    return Source(label or " + ".join(names), total)
+    return Source(name(label or " + ".join(names)), total)
 
 
-def _either(label: str, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> Source:
+def _either(label: Said, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> Source:
     """InnoDB's counters; a new MariaDB lacks them, and its own say the same."""
     first, second = _counted(*innodb).total, _counted(*mariadb).total
 
@@ -144,35 +145,39 @@ MARIADB_CHANGES: Final = ("Handler_write", "Handler_update", "Handler_delete")
 POSTGRES_CHANGES: Final = tuple(
     f"database.tup_{what}" for what in ("inserted", "updated", "deleted")
 )
-PROCESS: Final = "the kernel, for the server's process"
+PROCESS: Final = say("the kernel, for the server's process")
 
 COSTS: Final[tuple[Cost, ...]] = (
-    Cost("server_cpu_us", "server CPU", "µs", 1, (Source(PROCESS, _cpu_us),)),
+    Cost("server_cpu_us", say("server CPU"), name("µs"), 1, (Source(PROCESS, _cpu_us),)),
     Cost(
         "rows_read",
-        "rows read",
-        "rows",
+        say("rows read"),
+        say("rows"),
         2,
         (
-            _either("Innodb_rows_read or Rows_read", ("Innodb_rows_read",), ("Rows_read",)),
+            _either(
+                say("{first} or {second}", first="Innodb_rows_read", second="Rows_read"),
+                ("Innodb_rows_read",),
+                ("Rows_read",),
+            ),
             _counted(*HANDLER_READS, label="Handler_read_*"),
             _counted("database.tup_fetched"),
         ),
     ),
     Cost(
         "rows_changed",
-        "rows changed",
-        "rows",
+        say("rows changed"),
+        say("rows"),
         2,
         (
-            _either("rows inserted, updated, deleted", INNODB_CHANGES, MARIADB_CHANGES),
+            _either(say("rows inserted, updated, deleted"), INNODB_CHANGES, MARIADB_CHANGES),
             _counted(*POSTGRES_CHANGES, label="database.tup_inserted, _updated, _deleted"),
         ),
     ),
     Cost(
         "read_kb",
-        "read by the server",
-        "KB",
+        say("read by the server"),
+        name("KB"),
         2,
         (
             _counted("Innodb_data_read", scale=1e-3),
@@ -181,47 +186,62 @@ COSTS: Final[tuple[Cost, ...]] = (
     ),
     Cost(
         "written_kb",
-        "written by the server",
-        "KB",
+        say("written by the server"),
+        name("KB"),
         2,
-        (Source("Innodb_data_written with the log", _innodb_written_kb),),
+        (Source(say("{counter} with the log", counter="Innodb_data_written"), _innodb_written_kb),),
     ),
     Cost(
         "log_kb",
-        "of it log",
-        "KB",
+        say("of it log"),
+        name("KB"),
         2,
         (_counted("Innodb_os_log_written", scale=1e-3), _counted("wal.wal_bytes", scale=1e-3)),
     ),
     Cost(
         "storage_read_kb",
-        "read from storage",
-        "KB",
+        say("read from storage"),
+        name("KB"),
         2,
         (Source(PROCESS, _process("read_bytes", 1e-3)),),
     ),
     Cost(
         "storage_written_kb",
-        "sent to storage",
-        "KB",
+        say("sent to storage"),
+        name("KB"),
         2,
         (Source(PROCESS, _process("written_bytes", 1e-3)),),
     ),
     Cost(
         "syncs",
-        "syncs of data and log files",
-        "syncs",
+        say("syncs of data and log files"),
+        say("syncs"),
         3,
-        (_counted("Innodb_data_fsyncs"), Source("wal.wal_sync + io.*.fsyncs", _postgres_syncs)),
+        (
+            _counted("Innodb_data_fsyncs"),
+            Source(name("wal.wal_sync + io.*.fsyncs"), _postgres_syncs),
+        ),
     ),
     Cost(
         "disk_flushes",
-        "flushes of the machine's disks",
-        "flushes",
+        say("flushes of the machine's disks"),
+        say("flushes"),
         3,
-        (Source("the kernel, for all disks", _flushes),),
+        (Source(say("the kernel, for all disks"), _flushes),),
     ),
-    Cost("switches", "context switches", "switches", 2, (Source(PROCESS, _process("switches")),)),
-    Cost("replies_kb", "sent to the client", "KB", 2, (Source("the load's engine", _replies_kb),)),
+    Cost(
+        "switches",
+        say("context switches"),
+        say("switches"),
+        2,
+        (Source(PROCESS, _process("switches")),),
+    ),
+    Cost(
+        "replies_kb",
+        say("sent to the client"),
+        name("KB"),
+        2,
+        (Source(say("the load's engine"), _replies_kb),),
+    ),
 )
 """In the order of a report; `docs/costs.md` says what each means and what it leaves out."""

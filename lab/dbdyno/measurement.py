@@ -20,6 +20,7 @@ from dbdyno.measurement_evidence import Evidence
 from dbdyno.measurement_parts import Interval, Noun, Phase, Step, WarmUp
 from dbdyno.measurement_watch import ProcessWork, StatusSeries, WatchSample
 from dbdyno.metric import Merge, Metric
+from dbdyno.words import Said, name, say
 
 __all__ = [
     "EVENT",
@@ -43,11 +44,6 @@ EVENT = "event"
 """Name of the histogram of event latency from the intended start."""
 SERVICE = "event_service"
 """Name of the histogram of event latency from the actual start."""
-_CONTROLS: Mapping[str, str] = {
-    "same": "once more",
-    "planted": "slowed down",
-    "pilot": "pilot",
-}
 
 
 class Cell(Noun):
@@ -73,12 +69,25 @@ class Cell(Noun):
         return f"{self.workload}/threads={self.threads}{rate}/{self.setting}"
 
     @property
-    def title(self) -> str:
+    def load(self) -> Said:
+        """The load level in words."""
+        one = self.threads == 1
+        threads = say("1 thread") if one else say("{count} threads", count=self.threads)
+        if self.rate_per_s is None:
+            return threads
+        return say("{rate:g}/s over {threads}", rate=self.rate_per_s, threads=threads)
+
+    @property
+    def title(self) -> Said:
         """The words of a heading."""
-        setting = "" if self.setting == "default" else f", {self.setting}"
-        rate = "" if self.rate_per_s is None else f"{self.rate_per_s:g}/s over "
-        threads = f"{self.threads} thread{'s' if self.threads != 1 else ''}"
-        return f"{self.workload}, {rate}{threads}{setting}"
+        if self.setting == "default":
+            return say("{workload}, {load}", workload=self.workload, load=self.load)
+        return say(
+            "{workload}, {load}, {setting}",
+            workload=self.workload,
+            load=self.load,
+            setting=self.setting,
+        )
 
 
 class Trial(Noun):
@@ -106,9 +115,15 @@ class Trial(Noun):
     control: Literal["", "same", "planted", "pilot"] = ""
 
     @property
-    def arm(self) -> str:
+    def arm(self) -> Said:
         """The system's label, with what the trial is for where it is a control."""
-        return f"{self.system} ({_CONTROLS[self.control]})" if self.control else self.system
+        if self.control == "same":
+            return say("{system} (once more)", system=self.system)
+        if self.control == "planted":
+            return say("{system} (slowed down)", system=self.system)
+        if self.control == "pilot":
+            return say("{system} (pilot)", system=self.system)
+        return name(self.system)
 
     @property
     def key(self) -> str:

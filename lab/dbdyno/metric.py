@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from dbdyno.words import Said, say
+
 
 class Better(StrEnum):
     """Which direction is good for the user."""
@@ -43,7 +45,7 @@ class Metric:
     """
 
     name: str
-    label: str
+    label: Said
     unit: str
     better: Better
     merge: Merge
@@ -58,22 +60,22 @@ class Metric:
         return round(self.requests_above_minimum / (1 - self.quantile))
 
 
-def _percentile(name: str, label: str, quantile: float) -> Metric:
+def _percentile(name: str, label: Said, quantile: float) -> Metric:
     return Metric(name, label, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=quantile)
 
 
 TABLE: Final[tuple[Metric, ...]] = (
-    Metric("transactions_per_s", "TPS", "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
-    Metric("queries_per_s", "QPS", "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
-    Metric("latency_ms_avg", "avg", "ms", Better.LOWER, Merge.TOTAL_OVER_TOTAL),
-    _percentile("latency_ms_p50", "p50", 0.50),
-    _percentile("latency_ms_p95", "p95", 0.95),
-    _percentile("latency_ms_p99", "p99", 0.99),
-    _percentile("latency_ms_p999", "p99.9", 0.999),
-    Metric("latency_ms_max", "max", "ms", Better.LOWER, Merge.MAXIMUM),
+    Metric("transactions_per_s", say("TPS"), "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
+    Metric("queries_per_s", say("QPS"), "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
+    Metric("latency_ms_avg", say("avg"), "ms", Better.LOWER, Merge.TOTAL_OVER_TOTAL),
+    _percentile("latency_ms_p50", say("p50"), 0.50),
+    _percentile("latency_ms_p95", say("p95"), 0.95),
+    _percentile("latency_ms_p99", say("p99"), 0.99),
+    _percentile("latency_ms_p999", say("p99.9"), 0.999),
+    Metric("latency_ms_max", say("max"), "ms", Better.LOWER, Merge.MAXIMUM),
     Metric(
         "server_cpu_us_per_query",
-        "server CPU per query",
+        say("server CPU per query"),
         "µs",
         Better.LOWER,
         Merge.TOTAL_OVER_TOTAL,
@@ -83,7 +85,7 @@ TABLE: Final[tuple[Metric, ...]] = (
 
 RATE_AT_LIMIT: Final = Metric(
     "rate_at_limit_per_s",
-    "rate within the limit",
+    say("rate within the limit"),
     "1/s",
     Better.HIGHER,
     Merge.TOTAL_OVER_TOTAL,

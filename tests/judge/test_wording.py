@@ -86,10 +86,11 @@ def test_a_sentence_can_be_told_in_another_language():
     verdict = decided(0.769, 0.75, 0.788)
     catalogue = {
         "{system} is worse than {baseline}: {numbers}": "{system} 差于 {baseline}：{numbers}",
-        "{blocks} blocks": "{blocks} 个区组",
+        "{count} blocks": "{count} 个区组",
+        "{before}, {after}": "{before}，{after}",
     }
     assert told(sentence(verdict), catalogue) == (
-        f"{B} 差于 {A}：TPS −23.1 % [−25.0, −21.2], 8 个区组"
+        f"{B} 差于 {A}：TPS −23.1 % [−25.0, −21.2]，8 个区组"
     )
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from typing import Final
 
 from scipy import stats
 
@@ -24,6 +25,7 @@ from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.judge.estimate import CONFIDENCE, Estimate
 from dbdyno.judge.verdict import Verdict, Word, word_of
 from dbdyno.measurement import Cell, Noun
+from dbdyno.words import Said, say
 
 
 class Agreeing(StrEnum):
@@ -33,6 +35,19 @@ class Agreeing(StrEnum):
     DIFFER = "differ"
     NOT_SHOWN = "not shown to differ"
     MISSING = "not in both"
+
+    @property
+    def said(self) -> Said:
+        """The words for people."""
+        return _WORDS[self]
+
+
+_WORDS: Final = {
+    Agreeing.AGREE: say("agree"),
+    Agreeing.DIFFER: say("differ"),
+    Agreeing.NOT_SHOWN: say("not shown to differ"),
+    Agreeing.MISSING: say("not in both"),
+}
 
 
 class Agreement(Noun):

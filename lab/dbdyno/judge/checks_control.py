@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
+from dbdyno.words import count, say
 
 
 def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
@@ -23,10 +24,15 @@ def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iter
         yield Finding(
             check="uncontrolled-server",
             level=Level.DOUBTFUL,
-            evidence=f"{system.label} is an endpoint: in {len(blocks)} block"
-            f"{'' if len(blocks) == 1 else 's'} its servers were not restarted and its rows not "
-            "restored; its processes, disks and other clients were not seen",
-            advice="restart and reload it between runs yourself, keep others off it, or measure a "
-            "system that dbdyno can start",
+            evidence=say(
+                "{system} is an endpoint: in {blocks} its servers were not restarted and its rows "
+                "not restored; its processes, disks and other clients were not seen",
+                system=system.label,
+                blocks=count(len(blocks), "block"),
+            ),
+            advice=say(
+                "restart and reload it between runs yourself, keep others off it, or measure a "
+                "system that dbdyno can start"
+            ),
             system=system.label,
         )

@@ -14,6 +14,7 @@ from dbdyno.judge.invariant import commits_per_event, statements_per_event
 from dbdyno.measurement import Measurement, Phase
 from dbdyno.plan import Plan
 from dbdyno.plan_controls import SHARE, standstill_period_s
+from dbdyno.words import listed, say
 
 ERROR_SHARE_MAX: Final = 0.001
 """Failed statements of all statements (method.md 1.g, same work)."""
@@ -35,8 +36,12 @@ def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "no-events",
         Level.VOID,
-        f"{measurement.events} events in a window of {measurement.window_s:.1f} s",
-        "look at the trial's errors and the server's log; a slow system needs a longer window",
+        say(
+            "{events} events in a window of {window_s:.1f} s",
+            events=measurement.events,
+            window_s=measurement.window_s,
+        ),
+        say("look at the trial's errors and the server's log; a slow system needs a longer window"),
     )
 
 
@@ -47,14 +52,20 @@ def errors(measurement: Measurement, plan: Plan) -> Finding | None:
     if failed == 0:
         return None
     share = failed / (failed + measurement.queries)
-    codes = ", ".join(f"{code}: {count}" for code, count in sorted(by_code.items()))
+    codes = listed(f"{code}: {count}" for code, count in sorted(by_code.items()))
     return on_trial(
         measurement,
         "errors",
         Level.VOID if share > ERROR_SHARE_MAX else Level.NOTE,
-        f"{failed} of {failed + measurement.queries} statements failed, {share:.3%} "
-        f"(limit {ERROR_SHARE_MAX:.1%}); by code {codes}",
-        "remove the cause, or compare at a load level where it does not happen",
+        say(
+            "{failed} of {all} statements failed, {share:.3%} (limit {limit:.1%}); by code {codes}",
+            failed=failed,
+            all=failed + measurement.queries,
+            share=share,
+            limit=ERROR_SHARE_MAX,
+            codes=codes,
+        ),
+        say("remove the cause, or compare at a load level where it does not happen"),
     )
 
 
@@ -85,11 +96,20 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "little-law",
         Level.VOID,
-        f"{rate_per_s:.1f} events/s × {latency_s * 1e3:.3f} ms = {rate_per_s * latency_s:.2f} "
-        f"connections busy, the load had {connections}: off by {off:+.1%} "
-        f"(tolerance {tolerance:.1%})",
-        "a negative figure means connections stood idle (generator too slow, or reconnecting), "
-        "a positive one that events or time were miscounted",
+        say(
+            "{rate:.1f} events/s × {latency_ms:.3f} ms = {busy:.2f} connections busy, the load had "
+            "{connections}: off by {off:+.1%} (tolerance {tolerance:.1%})",
+            rate=rate_per_s,
+            latency_ms=latency_s * 1e3,
+            busy=rate_per_s * latency_s,
+            connections=connections,
+            off=off,
+            tolerance=tolerance,
+        ),
+        say(
+            "a negative figure means connections stood idle (generator too slow, or reconnecting), "
+            "a positive one that events or time were miscounted"
+        ),
     )
 
 
@@ -138,10 +158,17 @@ def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "statements-of-event",
         Level.VOID,
-        f"{measurement.queries} statements in {measurement.events} events are "
-        f"{measurement.queries / measurement.events:.3f} an event, the workload has {per_event}: "
-        f"off by {off:+d} (tolerance {tolerance:.0f})",
-        "compare the workload's options with the plan's; both systems must do the same work",
+        say(
+            "{statements} statements in {events} events are {found:.3f} an event, the workload has "
+            "{per_event}: off by {off:+d} (tolerance {tolerance:.0f})",
+            statements=measurement.queries,
+            events=measurement.events,
+            found=measurement.queries / measurement.events,
+            per_event=per_event,
+            off=off,
+            tolerance=tolerance,
+        ),
+        say("compare the workload's options with the plan's; both systems must do the same work"),
     )
 
 
@@ -166,7 +193,18 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "commits-at-server",
         Level.DOUBTFUL,
-        f"the server's Com_commit rose by {seen:.0f}, the load counted {count}: off by {off:+.0f}, "
-        f"{off / count:+.1%} (tolerance {tolerance:.0f})",
-        "something else used the server, or the load did not reach it; give it a server of its own",
+        say(
+            "the server's {counter} rose by {seen:.0f}, the load counted {count}: off by "
+            "{off:+.0f}, {share:+.1%} (tolerance {tolerance:.0f})",
+            counter="Com_commit",
+            seen=seen,
+            count=count,
+            off=off,
+            share=off / count,
+            tolerance=tolerance,
+        ),
+        say(
+            "something else used the server, or the load did not reach it; give it a server of its "
+            "own"
+        ),
     )

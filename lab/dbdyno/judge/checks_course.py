@@ -12,6 +12,7 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.judge.seconds import whole_seconds
 from dbdyno.measurement import Interval, Measurement
 from dbdyno.plan import Plan
+from dbdyno.words import Said, listed, say
 
 UPTIME_SHORT_S: Final = 2.0
 """The counter has whole seconds, at both readings."""
@@ -37,8 +38,12 @@ def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "trial-failed",
         Level.VOID,
-        f"after {measurement.window_s:.1f} s of the window: {measurement.failure}",
-        "look at the server's log; a resumed run repeats the trial and keeps this attempt",
+        say(
+            "after {window_s:.1f} s of the window: {failure}",
+            window_s=measurement.window_s,
+            failure=measurement.failure,
+        ),
+        say("look at the server's log; a resumed run repeats the trial and keeps this attempt"),
     )
 
 
@@ -58,11 +63,17 @@ def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "server-restarted",
         Level.VOID if uptime_s < least_s else Level.DOUBTFUL,
-        f"the server's uptime grew by {uptime_s:.0f} s over a window of "
-        f"{measurement.window_s:.1f} s ({least_s:.0f} to {most_s:.0f} s expected)",
-        "look for a crash or a restart in the server's log"
+        say(
+            "the server's uptime grew by {uptime_s:.0f} s over a window of {window_s:.1f} s "
+            "({least_s:.0f} to {most_s:.0f} s expected)",
+            uptime_s=uptime_s,
+            window_s=measurement.window_s,
+            least_s=least_s,
+            most_s=most_s,
+        ),
+        say("look for a crash or a restart in the server's log")
         if uptime_s < least_s
-        else "the counters were read late; is the machine overloaded?",
+        else say("the counters were read late; is the machine overloaded?"),
     )
 
 
@@ -87,24 +98,36 @@ def stall(measurement: Measurement, plan: Plan) -> Finding | None:
     if not silent and not empty:
         return None
     if silent:
-        longest_s = max(i.silence_ns_max for i in silent) / 1e9
-        evidence = f"no statement was answered for up to {longest_s:.2f} s while events ran, "
+        seen = say(
+            "no statement was answered for up to {longest_s:.2f} s while events ran",
+            longest_s=max(i.silence_ns_max for i in silent) / 1e9,
+        )
     else:
-        evidence = f"no event in {len(empty)} of {len(measurement.measured)} measured seconds, "
+        seen = say(
+            "no event in {empty} of {all} measured seconds",
+            empty=len(empty),
+            all=len(measurement.measured),
+        )
     return on_trial(
         measurement,
         "stall",
         Level.DOUBTFUL,
-        f"{evidence}at {rate_per_s:.1f} events/s on average; seconds since the load began: "
-        f"{_seconds(silent or empty)}",
-        "compare with the server's log (checkpoint, flush); a stall that belongs to the system "
-        "needs windows that hold several of them",
+        say(
+            "{seen}, at {rate:.1f} events/s on average; seconds since the load began: {seconds}",
+            seen=seen,
+            rate=rate_per_s,
+            seconds=_seconds(silent or empty),
+        ),
+        say(
+            "compare with the server's log (checkpoint, flush); a stall that belongs to the system "
+            "needs windows that hold several of them"
+        ),
     )
 
 
-def _seconds(intervals: list[Interval]) -> str:
-    named = ", ".join(f"{interval.start_s:.0f}" for interval in intervals[:10])
-    return named + (", …" if len(intervals) > 10 else "")
+def _seconds(intervals: list[Interval]) -> Said:
+    named = [f"{interval.start_s:.0f}" for interval in intervals[:10]]
+    return listed([*named, *("…" for _ in intervals[10:11])])
 
 
 def drift(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -131,8 +154,16 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "drift",
         Level.DOUBTFUL,
-        f"events/s changed by {change:+.1%} over the window (line through {batches} means of "
-        f"{batch_s} s, p = {fit.pvalue:.4f}; limit {DRIFT_SHARE_MAX:.0%}), second half against "
-        f"first {halves:+.1%}",
-        "warm up for longer; if it falls, look for growing data or a filling log",
+        say(
+            "events/s changed by {change:+.1%} over the window (line through {batches} means of "
+            "{batch_s} s, p = {chance:.4f}; limit {limit:.0%}), second half against first "
+            "{halves:+.1%}",
+            change=change,
+            batches=batches,
+            batch_s=batch_s,
+            chance=fit.pvalue,
+            limit=DRIFT_SHARE_MAX,
+            halves=halves,
+        ),
+        say("warm up for longer; if it falls, look for growing data or a filling log"),
     )

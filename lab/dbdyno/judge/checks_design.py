@@ -10,7 +10,7 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.plan import Plan, cells
 from dbdyno.plan_controls import WhyNone, why_none
-from dbdyno.words import say
+from dbdyno.words import Said, count, listed, name, say
 
 WINDOW_S_MIN: Final = 60.0
 """Method.md 1.a.6: below a minute the noise within a trial shows beside that of restarts."""
@@ -38,14 +38,21 @@ def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
         loads = {measurement.trial.system: _load(measurement) for measurement in group}
         if len(set(loads.values())) == 1:
             continue
-        seen = "; ".join(f"{system}: {load}" for system, load in loads.items())
+        seen = listed(
+            (say("{system}: {load}", system=system, load=load) for system, load in loads.items()),
+            "; ",
+        )
         for measurement in group:
             yield on_trial(
                 measurement,
                 "unequal-load",
                 Level.VOID,
-                f"systems of block {measurement.trial.block + 1} got different requests: {seen}",
-                "run the block again with one plan and one version of dbdyno",
+                say(
+                    "systems of block {block} got different requests: {seen}",
+                    block=measurement.trial.block + 1,
+                    seen=seen,
+                ),
+                say("run the block again with one plan and one version of dbdyno"),
             )
 
 
@@ -63,11 +70,16 @@ def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
             tries[-1],
             "repeated-trial",
             Level.DOUBTFUL if complete > 1 else Level.NOTE,
-            f"{complete} complete attempt{_s(complete)} and {failed} failed; "
-            "the first complete one counts",
-            "keep the first: choosing among complete attempts would bias the result"
+            say(
+                "{complete} and {failed} failed; the first complete one counts",
+                complete=count(complete, "complete attempt"),
+                failed=failed,
+            ),
+            say("keep the first: choosing among complete attempts would bias the result")
             if complete > 1
-            else "look why the attempt failed; only a trial without a complete attempt is lost",
+            else say(
+                "look why the attempt failed; only a trial without a complete attempt is lost"
+            ),
         )
 
 
@@ -86,15 +98,21 @@ def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
     missing = [place for place in planned if place not in done]
     if not missing:
         return
-    named = "; ".join(
-        f"block {block + 1}, {label}, {cell.title}" for block, label, cell in missing[:NAMED_MAX]
-    )
+    named = [
+        say("block {block}, {system}, {cell}", block=block + 1, system=label, cell=cell.title)
+        for block, label, cell in missing[:NAMED_MAX]
+    ]
+    more = (name("…") for _ in missing[NAMED_MAX : NAMED_MAX + 1])
     yield Finding(
         check="incomplete-run",
         level=Level.DOUBTFUL,
-        evidence=f"{len(missing)} of {len(planned)} planned trials are missing: {named}"
-        + ("; …" if len(missing) > NAMED_MAX else ""),
-        advice="resume the run; stopping where the numbers please makes intervals too narrow",
+        evidence=say(
+            "{missing} of {planned} planned trials are missing: {named}",
+            missing=len(missing),
+            planned=len(planned),
+            named=listed([*named, *more], "; "),
+        ),
+        advice=say("resume the run; stopping where the numbers please makes intervals too narrow"),
     )
 
 
@@ -129,9 +147,13 @@ def few_blocks(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Find
         yield Finding(
             check="few-blocks",
             level=Level.NOTE,
-            evidence=f"few blocks: {len(blocks)} "
-            f"({BLOCKS_FEW} or more are good, {BLOCKS_MIN} the least for a verdict)",
-            advice=f"plan more blocks: design.blocks of {BLOCKS_FEW} or more",
+            evidence=say(
+                "few blocks: {blocks} ({good} or more are good, {least} the least for a verdict)",
+                blocks=len(blocks),
+                good=BLOCKS_FEW,
+                least=BLOCKS_MIN,
+            ),
+            advice=say("plan more blocks: design.blocks of {good} or more", good=BLOCKS_FEW),
         )
 
 
@@ -143,9 +165,17 @@ def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
         yield Finding(
             check="short-window",
             level=Level.NOTE,
-            evidence=f"short window: {len(short)} of {len(windows)} trials measured less than "
-            f"{WINDOW_S_MIN:.0f} s, the shortest {min(short):.1f} s",
-            advice="use trial.window_s of 60 or more; checkpoints and flushes do not fit in less",
+            evidence=say(
+                "short window: {short} of {all} trials measured less than {least:.0f} s, the "
+                "shortest {shortest:.1f} s",
+                short=len(short),
+                all=len(windows),
+                least=WINDOW_S_MIN,
+                shortest=min(short),
+            ),
+            advice=say(
+                "use trial.window_s of 60 or more; checkpoints and flushes do not fit in less"
+            ),
         )
 
 
@@ -189,16 +219,17 @@ _DECLINED: Final = {
 """What is said for each reason; with one system nothing is compared and nothing is said."""
 
 
-def _load(measurement: Measurement) -> str:
+def _load(measurement: Measurement) -> Said:
     engine = measurement.engine
-    prepared = "prepared" if engine.prepared_statements else "plain"
-    return f"seed {measurement.trial.seed}, {engine.distribution}, {prepared} statements"
+    prepared = engine.prepared_statements
+    return say(
+        "seed {seed}, {distribution}, {statements}",
+        seed=measurement.trial.seed,
+        distribution=engine.distribution,
+        statements=say("prepared statements") if prepared else say("plain statements"),
+    )
 
 
 def _place(measurement: Measurement) -> tuple[int, str, Cell]:
     trial = measurement.trial
     return trial.block, trial.system, trial.cell
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"

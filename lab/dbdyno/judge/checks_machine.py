@@ -9,6 +9,7 @@ from dbdyno.measurement import Measurement
 from dbdyno.measurement_watch import WatchSample
 from dbdyno.plan import Plan
 from dbdyno.replication import REPLICAS_CPU_S
+from dbdyno.words import say
 
 GENERATOR_CPU_MAX: Final = 0.70
 STEAL_SHARE_NOTE: Final = 0.005
@@ -30,9 +31,14 @@ def client_bound(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "client-bound",
         Level.VOID,
-        f"the busiest generator thread used {share:.0%} of a core "
-        f"(limit {GENERATOR_CPU_MAX:.0%}, threads in all: {measurement.engine.threads})",
-        "give the generator more threads or cores of its own, or lower the load",
+        say(
+            "the busiest generator thread used {share:.0%} of a core (limit {limit:.0%}, threads "
+            "in all: {threads})",
+            share=share,
+            limit=GENERATOR_CPU_MAX,
+            threads=measurement.engine.threads,
+        ),
+        say("give the generator more threads or cores of its own, or lower the load"),
     )
 
 
@@ -49,8 +55,12 @@ def steal(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "steal",
         Level.DOUBTFUL if share > STEAL_SHARE_DOUBTFUL else Level.NOTE,
-        f"{share:.2%} of the host's CPU was stolen in the window (limit {STEAL_SHARE_NOTE:.1%})",
-        "use a machine that is not shared, or repeat at a quieter time",
+        say(
+            "{share:.2%} of the host's CPU was stolen in the window (limit {limit:.1%})",
+            share=share,
+            limit=STEAL_SHARE_NOTE,
+        ),
+        say("use a machine that is not shared, or repeat at a quieter time"),
     )
 
 
@@ -71,9 +81,15 @@ def other_processes(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "other-processes",
         Level.DOUBTFUL if share > OTHER_SHARE_DOUBTFUL else Level.NOTE,
-        f"processes besides server and generator used {share:.1%} of the host's CPU "
-        f"({share * cores:.2f} of {cores:.1f} cores; limit {OTHER_SHARE_NOTE:.0%})",
-        "stop what else runs on this machine",
+        say(
+            "processes besides server and generator used {share:.1%} of the host's CPU "
+            "({used:.2f} of {cores:.1f} cores; limit {limit:.0%})",
+            share=share,
+            used=share * cores,
+            cores=cores,
+            limit=OTHER_SHARE_NOTE,
+        ),
+        say("stop what else runs on this machine"),
     )
 
 
@@ -91,10 +107,17 @@ def shared_machine(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "shared-machine",
         Level.NOTE,
-        f"generator and server share the machine: {idle:.1%} of the host's CPU was idle "
-        f"(limit {IDLE_SHARE_MIN:.0%}), the generator used {generator:.1%}",
-        "the ratio of two systems still stands, the absolute rate is this machine's; pin the "
-        "generator to cores of its own or load from another host",
+        say(
+            "generator and server share the machine: {idle:.1%} of the host's CPU was idle "
+            "(limit {limit:.0%}), the generator used {generator:.1%}",
+            idle=idle,
+            limit=IDLE_SHARE_MIN,
+            generator=generator,
+        ),
+        say(
+            "the ratio of two systems still stands, the absolute rate is this machine's; pin the "
+            "generator to cores of its own or load from another host"
+        ),
     )
 
 

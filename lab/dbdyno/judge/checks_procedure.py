@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.measurement import Measurement
+from dbdyno.measurement import Measurement, Step
 from dbdyno.plan import Plan
+from dbdyno.words import Said, listed, name, say
 
 
 def cell_cannot_run(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -17,8 +18,10 @@ def cell_cannot_run(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "cell-cannot-run",
         Level.VOID,
-        measurement.failure or "it could not be run",
-        "change the setting, the load or the system; --resume tries it again only with --retry",
+        name(measurement.failure) if measurement.failure else say("it could not be run"),
+        say(
+            "change the setting, the load or the system; --resume tries it again only with --retry"
+        ),
     )
 
 
@@ -27,14 +30,19 @@ def step_undone(measurement: Measurement, plan: Plan) -> Finding | None:
     undone = [step for step in measurement.procedure if not step.done]
     if not undone:
         return None
-    told = "; ".join(f"{step.name}: {step.detail or 'no reason given'}" for step in undone)
+    told = listed((_told(step) for step in undone), "; ")
     return on_trial(
         measurement,
         "step-undone",
         Level.DOUBTFUL,
-        f"the trial began without what the plan asks for: {told}",
-        "give the lab the right to it or the step more time, or leave it out of the plan",
+        say("the trial began without what the plan asks for: {steps}", steps=told),
+        say("give the lab the right to it or the step more time, or leave it out of the plan"),
     )
+
+
+def _told(step: Step) -> Said:
+    why = name(step.detail) if step.detail else say("no reason given")
+    return say("{step}: {why}", step=step.name, why=why)
 
 
 def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -46,8 +54,12 @@ def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "no-steady-state",
         Level.DOUBTFUL,
-        f"after {warmed.seconds:.0f} s of warm-up the load was not steady: {warmed.why}",
-        "raise trial.warmup_cap; if it keeps falling, look for growing data or a filling log",
+        say(
+            "after {seconds:.0f} s of warm-up the load was not steady: {why}",
+            seconds=warmed.seconds,
+            why=warmed.why,
+        ),
+        say("raise trial.warmup_cap; if it keeps falling, look for growing data or a filling log"),
     )
 
 
@@ -68,8 +80,13 @@ def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator
         yield Finding(
             check="unequal-dataset",
             level=Level.VOID,
-            evidence=f"digest of the rows of {system}: {', '.join(sorted(found))}; "
-            f"of {baseline}: {', '.join(sorted(wanted))}",
-            advice="remove the systems' folders in the workspace, and begin a new run",
+            evidence=say(
+                "digest of the rows of {system}: {found}; of {baseline}: {wanted}",
+                system=system,
+                found=listed(sorted(found)),
+                baseline=baseline,
+                wanted=listed(sorted(wanted)),
+            ),
+            advice=say("remove the systems' folders in the workspace, and begin a new run"),
             system=system,
         )

@@ -14,6 +14,7 @@ from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.promises import CACHE_KEYS, Promise, cache_bytes, durability
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
+from dbdyno.words import Said, listed, say
 
 MEMORY_TOLERANCE: Final = 0.01
 """Servers round their cache up to whole chunks."""
@@ -37,9 +38,17 @@ def unequal_durability(measurements: Sequence[Measurement], plan: Plan) -> Itera
                     yield Finding(
                         check="unequal-durability",
                         level=level,
-                        evidence="; ".join(
-                            f"{what}: {_told(baseline, wanted[what])}, {_told(system, found[what])}"
-                            for what in whats
+                        evidence=listed(
+                            (
+                                say(
+                                    "{what}: {baseline}, {system}",
+                                    what=what,
+                                    baseline=_told(baseline, wanted[what]),
+                                    system=_told(system, found[what]),
+                                )
+                                for what in whats
+                            ),
+                            "; ",
                         ),
                         advice=_advice(level),
                         system=system,
@@ -62,17 +71,22 @@ def unequal_memory(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
             yield Finding(
                 check="unequal-memory",
                 level=level,
-                evidence=f"cache of data pages: {baseline} {wanted / MIB:.0f} MiB,"
-                f" {system} {found / MIB:.0f} MiB",
+                evidence=say(
+                    "cache of data pages: {baseline} {wanted:.0f} MiB, {system} {found:.0f} MiB",
+                    baseline=baseline,
+                    wanted=wanted / MIB,
+                    system=system,
+                    found=found / MIB,
+                ),
                 advice=_advice(level),
                 system=system,
             )
 
 
-def _advice(level: Level) -> str:
+def _advice(level: Level) -> Said:
     if level is Level.NOTE:
-        return "the plan asks for it; say so beside the numbers"
-    return "set them equal in the plan, or the systems do not do the same work"
+        return say("the plan asks for it; say so beside the numbers")
+    return say("set them equal in the plan, or the systems do not do the same work")
 
 
 def _settings_of(
@@ -115,8 +129,9 @@ def _given(plan: Plan, label: str, keys: set[str]) -> bool:
     return bool(keys & {*given, *(name.removeprefix("skip_") for name in given)})
 
 
-def _told(system: str, promises: set[Promise]) -> str:
-    return f"{system} {' / '.join(sorted(promise.kept for promise in promises))}"
+def _told(system: str, promises: set[Promise]) -> Said:
+    kept = sorted(promise.kept for promise in promises)
+    return say("{system} {kept}", system=system, kept=listed(kept, " / "))
 
 
 def _cache(measurements: Sequence[Measurement], setting: str, system: str) -> int | None:

@@ -13,6 +13,7 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.plan_systems import TopologyPlan
+from dbdyno.words import Said, say
 
 BEHIND_S_MAX: Final = 1.0
 """Replicas that are that much of the window's commits behind do not keep up with the load."""
@@ -24,13 +25,19 @@ def replicas_missing(measurement: Measurement, plan: Plan) -> Finding | None:
     running = measurement.server.replication.get(replication.REPLICAS_RUNNING)
     if topology.replicas in (0, running):
         return None
-    seen = "no reading of replication" if running is None else f"{running:.0f} running"
+    unread = running is None
+    seen = say("no reading of replication") if unread else say("{count:.0f} running", count=running)
     return on_trial(
         measurement,
         "replicas-missing",
         Level.VOID,
-        f"{seen}, the plan has {topology.replicas} {_kind(topology)} replicas",
-        "look into the replicas' error logs; the trial did less work than it was meant to",
+        say(
+            "{seen}, the plan has {replicas} {kind} replicas",
+            seen=seen,
+            replicas=topology.replicas,
+            kind=_kind(topology),
+        ),
+        say("look into the replicas' error logs; the trial did less work than it was meant to"),
     )
 
 
@@ -45,15 +52,23 @@ def commits_not_waited(measurement: Measurement, plan: Plan) -> Finding | None:
     if not alone and not ended and on:
         return None
     waited = seen.get(replication.COMMITS_ACKNOWLEDGED, 0)
-    state = "was on" if on else "was off at an edge of the window"
+    state = say("was on") if on else say("was off at an edge of the window")
     return on_trial(
         measurement,
         "commits-not-waited",
         Level.VOID,
-        f"{alone:.0f} commits did not wait for a replica and {waited:.0f} did; the primary ended "
-        f"waiting {ended:.0f} times, semi-synchronous replication {state}",
-        "find out why the replica was slow or gone; a longer topology.timeout_s makes commits wait "
-        "rather than go on alone",
+        say(
+            "{alone:.0f} commits did not wait for a replica and {waited:.0f} did; the primary "
+            "ended waiting {ended:.0f} times, semi-synchronous replication {state}",
+            alone=alone,
+            waited=waited,
+            ended=ended,
+            state=state,
+        ),
+        say(
+            "find out why the replica was slow or gone; a longer topology.timeout_s makes commits "
+            "wait rather than go on alone"
+        ),
     )
 
 
@@ -69,8 +84,11 @@ def commits_unproven(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "commits-unproven",
         Level.VOID,
-        f"{wrote} writing statements, and no commit that a replica acknowledged",
-        "see whether the load's tables are among what is replicated",
+        say(
+            "{wrote} writing statements, and no commit that a replica acknowledged",
+            wrote=wrote,
+        ),
+        say("see whether the load's tables are among what is replicated"),
     )
 
 
@@ -87,8 +105,12 @@ def wrong_wait_point(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "wrong-wait-point",
         Level.VOID,
-        f"commits waited at {found}, the plan says {topology.wait_point}",
-        "let no setting of the system change the wait point",
+        say(
+            "commits waited at {found}, the plan says {wanted}",
+            found=found,
+            wanted=topology.wait_point,
+        ),
+        say("let no setting of the system change the wait point"),
     )
 
 
@@ -104,9 +126,16 @@ def replica_lags(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "replica-lags",
         Level.DOUBTFUL,
-        f"the slowest replica was {behind:.0f} transactions behind at the end of the window, "
-        f"{behind / rate:.1f} s of the load (limit {BEHIND_S_MAX:.0f} s)",
-        "let the replica apply in parallel, or lower the load: this rate is the primary's alone",
+        say(
+            "the slowest replica was {behind:.0f} transactions behind at the end of the window, "
+            "{seconds:.1f} s of the load (limit {limit:.0f} s)",
+            behind=behind,
+            seconds=behind / rate,
+            limit=BEHIND_S_MAX,
+        ),
+        say(
+            "let the replica apply in parallel, or lower the load: this rate is the primary's alone"
+        ),
     )
 
 
@@ -118,7 +147,9 @@ def _semisync(topology: TopologyPlan) -> bool:
     return topology.replicas > 0 and topology.replication == "semisync"
 
 
-def _kind(topology: TopologyPlan) -> str:
-    return {"async": "asynchronous", "semisync": "semi-synchronous", "group": "group"}[
-        topology.replication
-    ]
+def _kind(topology: TopologyPlan) -> Said:
+    return {
+        "async": say("asynchronous"),
+        "semisync": say("semi-synchronous"),
+        "group": say("group"),
+    }[topology.replication]

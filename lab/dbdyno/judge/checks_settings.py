@@ -11,12 +11,13 @@ from typing import Final
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
+from dbdyno.words import Said, listed, say
 
 EQUAL_SETTINGS: Final = {
-    "innodb_flush_method": "files",
-    "performance_schema": "instrumentation",
-    "query_cache_type": "cache of results",
-    "thread_handling": "connections",
+    "innodb_flush_method": say("files"),
+    "performance_schema": say("instrumentation"),
+    "query_cache_type": say("cache of results"),
+    "thread_handling": say("connections"),
 }
 """Settings that decide how much work a statement is, and what kind of difference they make;
 durability and memory are promises (`checks_promises`)."""
@@ -44,45 +45,52 @@ def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterato
             by_accident = _differences({baseline: wanted, system: found}, set(unequal) - asked)
             on_purpose = _differences({baseline: wanted, system: found}, set(unequal) & asked)
             if by_accident:
-                advice = "set them equal in the plan, or the systems do not do the same work"
+                advice = say("set them equal in the plan, or the systems do not do the same work")
                 yield _finding(Level.DOUBTFUL, system, by_accident, advice)
             if on_purpose:
-                advice = "the plan asks for it; say so beside the numbers"
+                advice = say("the plan asks for it; say so beside the numbers")
                 yield _finding(Level.NOTE, system, on_purpose, advice)
 
 
 def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: a system's version or the engine's was not the same in all trials."""
-    versions: dict[str, set[str]] = {}
+    versions: dict[Said, set[str]] = {}
     for measurement in measurements:
         if measurement.failure is None:
             trial, server = measurement.trial, measurement.server
-            versions.setdefault(f"{trial.system} ({trial.cell.setting})", set()).add(server.version)
-            versions.setdefault("the engine", set()).add(measurement.engine.version)
+            arm = say("{system} ({setting})", system=trial.system, setting=trial.cell.setting)
+            versions.setdefault(arm, set()).add(server.version)
+            versions.setdefault(say("the engine"), set()).add(measurement.engine.version)
     for what, found in versions.items():
         if len(found) > 1:
             yield Finding(
                 check="changed-versions",
                 level=Level.DOUBTFUL,
-                evidence=f"{what} had {len(found)} versions within the run: "
-                + ", ".join(sorted(found)),
-                advice="begin a new run; a run that is resumed must find the same programs",
+                evidence=say(
+                    "{what} had {count} versions within the run: {versions}",
+                    what=what,
+                    count=len(found),
+                    versions=listed(sorted(found)),
+                ),
+                advice=say("begin a new run; a run that is resumed must find the same programs"),
             )
 
 
-def _finding(level: Level, system: str, evidence: str, advice: str) -> Finding:
+def _finding(level: Level, system: str, evidence: Said, advice: Said) -> Finding:
     return Finding(
         check="unequal-settings", level=level, evidence=evidence, advice=advice, system=system
     )
 
 
-def _differences(values: Mapping[str, Values], keys: set[str]) -> str:
+def _differences(values: Mapping[str, Values], keys: set[str]) -> Said:
     """One clause a setting, in the order of the table, with what each system had."""
     clauses = []
     for key in (key for key in EQUAL_SETTINGS if key in keys):
-        parts = [f"{label} {'/'.join(sorted(had[key]))}" for label, had in values.items()]
-        clauses.append(f"{key} ({EQUAL_SETTINGS[key]}): {', '.join(parts)}")
-    return "; ".join(clauses)
+        parts = listed(f"{label} {'/'.join(sorted(had[key]))}" for label, had in values.items())
+        clauses.append(
+            say("{key} ({what}): {parts}", key=key, what=EQUAL_SETTINGS[key], parts=parts)
+        )
+    return listed(clauses, "; ")
 
 
 def _effective(measurements: Sequence[Measurement], system: str) -> Values:

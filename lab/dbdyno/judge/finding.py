@@ -7,9 +7,10 @@ A check never raises and never drops a trial: it says what it saw and what would
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from dbdyno.measurement import Cell, Measurement, Noun
-from dbdyno.words import Text
+from dbdyno.words import Said, Text, listed, say
 
 
 class Level(StrEnum):
@@ -18,6 +19,18 @@ class Level(StrEnum):
     NOTE = "note"  # worth knowing, changes nothing
     DOUBTFUL = "doubtful"  # the numbers may be off; shown beside every verdict they touch
     VOID = "void"  # the trial's numbers cannot be used
+
+    @property
+    def said(self) -> Said:
+        """The word for people."""
+        return _LEVELS[self]
+
+
+_LEVELS: Final = {
+    Level.NOTE: say("note"),
+    Level.DOUBTFUL: say("doubtful"),
+    Level.VOID: say("void"),
+}
 
 
 class Finding(Noun):
@@ -40,11 +53,15 @@ class Finding(Noun):
     trial: str | None = None
 
     @property
-    def place(self) -> str:
+    def place(self) -> Said:
         """Where it was made, for people: system, cell, and the block counted from 1."""
-        block = f"block {int(self.trial.split('/', 1)[0]) + 1}" if self.trial else None
-        places = (self.system, self.cell.title if self.cell else None, block)
-        return ", ".join(place for place in places if place)
+        block = int(self.trial.split("/", 1)[0]) + 1 if self.trial else None
+        places = (
+            self.system,
+            self.cell.title if self.cell else None,
+            say("block {block}", block=block) if block else None,
+        )
+        return listed(place for place in places if place)
 
     def concerns(self, cell: Cell, *systems: str) -> bool:
         """Whether this touches that cell of one of those systems."""
@@ -52,7 +69,7 @@ class Finding(Noun):
 
 
 def on_trial(
-    measurement: Measurement, check: str, level: Level, evidence: str, advice: str
+    measurement: Measurement, check: str, level: Level, evidence: Said, advice: Said
 ) -> Finding:
     """A finding about one trial."""
     trial = measurement.trial

@@ -22,7 +22,7 @@ from dbdyno.judge.verdict import Verdict
 from dbdyno.judge.wording import change_decided
 from dbdyno.measurement import Noun
 from dbdyno.metric import BY_NAME, Better
-from dbdyno.words import Text, say
+from dbdyno.words import Said, Text, count, name, phrase, say
 
 
 class Outcome(StrEnum):
@@ -32,6 +32,19 @@ class Outcome(StrEnum):
     HELD = "held"
     UNDECIDED = "undecided"
     VOID = "void"
+
+    @property
+    def said(self) -> Said:
+        """The word for people."""
+        return _OUTCOMES[self]
+
+
+_OUTCOMES: Final = {
+    Outcome.SLOWER: say("slower"),
+    Outcome.HELD: say("held"),
+    Outcome.UNDECIDED: say("undecided"),
+    Outcome.VOID: say("void"),
+}
 
 
 class Passage(Noun):
@@ -75,19 +88,26 @@ class Gate(Noun):
         return sum(passage.outcome is outcome for passage in self.passages)
 
     @property
-    def text(self) -> str:
+    def text(self) -> Said:
         """The whole in one sentence."""
         allowed = _percent(self.slower_max)
         if not self.passages:
             return say("gate does not hold: the run compares nothing")
         if not self.decided:
             return say("gate does not hold: nothing is decided about a limit of {a}", a=allowed)
-        template = {
-            True: "gate holds at {a} slower: {held} held, {undecided} undecided, {void} void",
-            False: "gate does not hold at {a} slower: {slower} slower, {held} held, "
+        counts = {outcome.value: self.count(outcome) for outcome in Outcome}
+        if self.holds:
+            return say(
+                "gate holds at {a} slower: {held} held, {undecided} undecided, {void} void",
+                a=allowed,
+                **counts,
+            )
+        return say(
+            "gate does not hold at {a} slower: {slower} slower, {held} held, "
             "{undecided} undecided, {void} void",
-        }[self.holds]
-        return say(template, a=allowed, **{o.value: self.count(o) for o in Outcome})
+            a=allowed,
+            **counts,
+        )
 
 
 def gate(verdicts: tuple[Verdict, ...], slower_max: float, *, strict: bool = False) -> Gate:
@@ -126,15 +146,19 @@ def _outcome(verdict: Verdict, slower_max: float) -> Outcome:
 
 
 TEXTS: Final = {
-    Outcome.SLOWER: "{system} is slower than {baseline} by more than {allowed}: {numbers}",
-    Outcome.HELD: "{system} is not slower than {baseline} by more than {allowed}: {numbers}",
-    Outcome.UNDECIDED: "whether {system} is slower than {baseline} by more than {allowed} is "
-    "undecided: {numbers}; more blocks narrow the interval",
-    Outcome.VOID: "nothing can be said about {system} and {baseline}: {numbers}",
+    Outcome.SLOWER: phrase("{system} is slower than {baseline} by more than {allowed}: {numbers}"),
+    Outcome.HELD: phrase(
+        "{system} is not slower than {baseline} by more than {allowed}: {numbers}"
+    ),
+    Outcome.UNDECIDED: phrase(
+        "whether {system} is slower than {baseline} by more than {allowed} is undecided: "
+        "{numbers}; more blocks narrow the interval"
+    ),
+    Outcome.VOID: phrase("nothing can be said about {system} and {baseline}: {numbers}"),
 }
 
 
-def _text(verdict: Verdict, outcome: Outcome, slower_max: float) -> Text:
+def _text(verdict: Verdict, outcome: Outcome, slower_max: float) -> Said:
     return say(
         TEXTS[outcome],
         system=verdict.system,
@@ -144,14 +168,16 @@ def _text(verdict: Verdict, outcome: Outcome, slower_max: float) -> Text:
     )
 
 
-def _numbers(verdict: Verdict) -> Text:
+def _numbers(verdict: Verdict) -> Said:
     blocks = verdict.estimate.blocks
     told = change_decided(verdict)
     if told is None:
-        return say("{blocks} sound blocks", blocks=blocks)
+        return count(blocks, "sound block")
     metric = BY_NAME[verdict.metric].label
-    return say("{metric} {change}, {blocks} blocks", metric=metric, change=told, blocks=blocks)
+    return say(
+        "{metric} {change}, {blocks}", metric=metric, change=told, blocks=count(blocks, "block")
+    )
 
 
-def _percent(share: float) -> str:
-    return f"{share * 100:g} %"
+def _percent(share: float) -> Said:
+    return name(f"{share * 100:g} %")

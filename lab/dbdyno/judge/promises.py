@@ -12,12 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dbdyno.words import Said, name, say
+
 Settings = Mapping[str, str]
-ON_DISK: Final = "a commit is on disk"
-BEFORE: Final = "before it is answered"
+ON_DISK: Final = say("a commit is on disk")
+BEFORE: Final = say("before it is answered")
 
 UNITS: Final = {"": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3, "tb": 1024**4}
 CACHE_KEYS: Final = ("innodb_buffer_pool_size", "shared_buffers")
+FLUSH: Final = "innodb_flush_log_at_trx_commit"
 OFF: Final = frozenset({"OFF", "0", "FALSE", "NO"})
 
 
@@ -31,14 +34,14 @@ class Promise:
         keys: the settings that decide it.
     """
 
-    what: str
-    kept: str
+    what: Said
+    kept: Said
     keys: tuple[str, ...]
 
 
 def durability(settings: Settings) -> tuple[Promise, ...]:
     """What a crash leaves of commits and pages; empty for settings of an unknown product."""
-    if "innodb_flush_log_at_trx_commit" in settings:
+    if FLUSH in settings:
         return _of_innodb(settings)
     if "synchronous_commit" in settings:
         return _of_postgres(settings)
@@ -57,55 +60,62 @@ def cache_bytes(settings: Settings) -> int | None:
 
 
 def _of_innodb(settings: Settings) -> tuple[Promise, ...]:
-    flush = settings["innodb_flush_log_at_trx_commit"]
+    flush = settings[FLUSH]
     redo = {
-        "0": "within a second, and lost if the server dies",
+        "0": say("within a second, and lost if the server dies"),
         "1": BEFORE,
-        "2": "within a second",
+        "2": say("within a second"),
         "3": BEFORE,  # MariaDB's: as 1, with more syncs
     }
     commits = Promise(
         ON_DISK,
-        redo.get(flush, f"flush_log_at_trx_commit {flush}"),
-        ("innodb_flush_log_at_trx_commit",),
+        redo.get(flush, name(f"flush_log_at_trx_commit {flush}")),
+        (FLUSH,),
     )
     return (
         commits,
-        Promise("the binary log", _binlog(settings), ("log_bin", "sync_binlog")),
-        Promise("torn pages", _torn_pages(settings), ("innodb_doublewrite",)),
+        Promise(say("the binary log"), _binlog(settings), ("log_bin", "sync_binlog")),
+        Promise(say("torn pages"), _torn_pages(settings), ("innodb_doublewrite",)),
     )
 
 
-def _torn_pages(settings: Settings) -> str:
+def _torn_pages(settings: Settings) -> Said:
     written_twice = settings.get("innodb_doublewrite", "ON").upper()
     if written_twice in OFF or written_twice == "DETECT_ONLY":
-        return "stay torn"
+        return say("stay torn")
     if written_twice in {"ON", "1", "TRUE", "DETECT_AND_RECOVER"}:
-        return "are mended"
-    return f"are written twice in the way {written_twice}"
+        return say("are mended")
+    return say("are written twice in the way {way}", way=written_twice)
 
 
-def _binlog(settings: Settings) -> str:
+def _binlog(settings: Settings) -> Said:
     if settings.get("log_bin", "OFF").upper() in OFF:
-        return "is not written"
+        return say("is not written")
     sync = settings.get("sync_binlog", "1")
-    words = {"0": "is synced when the system likes", "1": "is synced at each commit"}
-    return words.get(sync, f"is synced at every {sync} commits")
+    words = {
+        "0": say("is synced when the system likes"),
+        "1": say("is synced at each commit"),
+    }
+    return words.get(sync, say("is synced at every {count} commits", count=sync))
 
 
 def _of_postgres(settings: Settings) -> tuple[Promise, ...]:
     synced = settings.get("fsync", "on").upper() not in OFF
     waited = settings["synchronous_commit"].upper() not in OFF
-    kept = BEFORE if waited else "within a second"
+    kept = BEFORE if waited else say("within a second")
     torn = settings.get("full_page_writes", "on").upper() in OFF
     return (
         Promise(
             ON_DISK,
-            kept if synced else "when the system likes",
+            kept if synced else say("when the system likes"),
             ("fsync", "synchronous_commit"),
         ),
-        Promise("the binary log", "is not written", ()),
-        Promise("torn pages", "stay torn" if torn else "are mended", ("full_page_writes",)),
+        Promise(say("the binary log"), say("is not written"), ()),
+        Promise(
+            say("torn pages"),
+            say("stay torn") if torn else say("are mended"),
+            ("full_page_writes",),
+        ),
     )
 
 

@@ -20,7 +20,7 @@ from dbdyno.judge.typical import typical
 from dbdyno.judge.usl import Laws, Numbers
 from dbdyno.judge.wording import change
 from dbdyno.plan import DesignPlan
-from dbdyno.words import Text, listed, say
+from dbdyno.words import Said, listed, name, say
 
 LEVELS_MIN: Final = 5
 """Three are needed for the numbers; the others say whether the law holds."""
@@ -47,7 +47,7 @@ class Refused(NamedTuple):
     """A reason and its evidence."""
 
     refusal: Refusal
-    why: Text
+    why: Said
 
 
 def of_ladder(
@@ -153,7 +153,7 @@ def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused |
     worst = int(np.abs(by_level - 1).argmax())
     seen = {"off": change(float(by_level[worst])), "level": _threads(levels[worst])}
     if abs(by_level[worst] - 1) > OFF_MAX:
-        most = change(1 + OFF_MAX).removeprefix("+")
+        most = name(change(1 + OFF_MAX).removeprefix("+"))
         why = say("the law does not fit: {off} at {level}, over {most}", **seen, most=most)
         return Refused(Refusal.LACK_OF_FIT, why)
     chance = lack_of_fit(off)
@@ -167,5 +167,5 @@ def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused |
     return None
 
 
-def _threads(count: int) -> Text:
+def _threads(count: int) -> Said:
     return say("1 thread") if count == 1 else say("{count} threads", count=count)

@@ -28,7 +28,7 @@ from dbdyno.judge.sequential import FIXED, LEVEL, quantile
 from dbdyno.measurement import Cell, Noun
 from dbdyno.metric import BY_NAME, Better
 from dbdyno.plan import DesignPlan
-from dbdyno.words import Text, say
+from dbdyno.words import Said, Text, count, listed, say
 
 BLOCKS_MAX: Final = 1000
 """A plan has no more blocks; a need beyond that is none that can be met."""
@@ -43,6 +43,21 @@ class Word(StrEnum):
     UNDECIDED = "undecided"
     VOID = "void"
     NO_VERDICT = "no verdict"  # below three sound blocks: numbers only
+
+    @property
+    def said(self) -> Said:
+        """The word for people."""
+        return _WORDS[self]
+
+
+_WORDS: Final = {
+    Word.BETTER: say("better"),
+    Word.WORSE: say("worse"),
+    Word.EQUIVALENT: say("equivalent"),
+    Word.UNDECIDED: say("undecided"),
+    Word.VOID: say("void"),
+    Word.NO_VERDICT: say("no verdict"),
+}
 
 
 class Verdict(Noun):
@@ -166,9 +181,9 @@ def blocks_needed(
     return next((n for n in later if decides(n)), None)
 
 
-def few_blocks(blocks: int) -> str:
+def few_blocks(blocks: int) -> Said:
     """The reason that stands where a sentence has "(few)"."""
-    return f"few blocks: {blocks} ({BLOCKS_FEW} or more are good)"
+    return say("few blocks: {blocks} ({good} or more are good)", blocks=blocks, good=BLOCKS_FEW)
 
 
 def _own(estimate: Estimate) -> Adjusted | None:
@@ -186,7 +201,7 @@ def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tup
     return word_of(1 / shown.high, 1 / shown.low, margin)
 
 
-def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[str]:
+def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Said]:
     """That a run which stops when decided may not take as many blocks as it would need."""
     if design.stop == "blocks" or needed is None or needed <= design.blocks:
         return []
@@ -200,20 +215,20 @@ def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[str]:
 
 def _alone(
     estimate: Estimate, word: Word, material: bool, margin: float, shown: Adjusted | None
-) -> list[str]:
+) -> list[Said]:
     """What the cell would be called if it were the only one, where that is another word."""
     if shown is None or shown.cells == 1:
         return []
     alone = _word(estimate.metric, _own(estimate), margin, lost=False)
     if alone == (word, material):
         return []
-    beyond = say(" beyond the margin") if alone[1] else ""
+    word_alone, beyond = alone
+    told = say("{word} beyond the margin", word=word_alone.said) if beyond else word_alone.said
     return [
         say(
-            "by itself its 95 % interval would say {word}{beyond}; among {cells} cells that could "
-            "be chance",
-            word=say(alone[0].value),
-            beyond=beyond,
+            "by itself its 95 % interval would say {word}; among {cells} cells that could be "
+            "chance",
+            word=told,
             cells=shown.cells,
         )
     ]
@@ -221,33 +236,36 @@ def _alone(
 
 def _reasons(
     estimate: Estimate, word: Word, material: bool, margin: float, findings: Sequence[Finding]
-) -> list[str]:
+) -> list[Said]:
     reasons = []
     blocks = estimate.blocks
     if blocks < BLOCKS_MIN:
-        reasons.append(f"{_count(blocks, 'sound block')}; {BLOCKS_MIN} are the least for a verdict")
+        sound = count(blocks, "sound block")
+        reasons.append(
+            say("{sound}; {least} are the least for a verdict", sound=sound, least=BLOCKS_MIN)
+        )
     elif blocks < BLOCKS_FEW:
         reasons.append(few_blocks(blocks))
     if word in (Word.BETTER, Word.WORSE) and not material:
-        reasons.append(f"whether by more than the margin of {margin * 100:g} % is undecided")
+        within = say(
+            "whether by more than the margin of {margin:g} % is undecided", margin=margin * 100
+        )
+        reasons.append(within)
     void = [finding for finding in findings if finding.level is Level.VOID]
     if void:
         trials = len({finding.trial or finding.evidence for finding in void})
-        reasons.append(f"{_count(trials, 'void trial')} left out: {_checks(void)}")
+        lost = count(trials, "void trial")
+        reasons.append(say("{lost} left out: {checks}", lost=lost, checks=_checks(void)))
     doubtful = [finding for finding in findings if finding.level is Level.DOUBTFUL]
     if doubtful:
-        reasons.append(f"doubtful: {_checks(doubtful)}")
+        reasons.append(say("doubtful: {checks}", checks=_checks(doubtful)))
     return reasons
 
 
-def _checks(findings: Sequence[Finding]) -> str:
+def _checks(findings: Sequence[Finding]) -> Said:
     """The checks' names, each once, with how often it fired if more than once."""
     names = [finding.check for finding in findings]
-    return ", ".join(
-        name if names.count(name) == 1 else f"{name} ({names.count(name)}×)"
-        for name in dict.fromkeys(names)
+    return listed(
+        check if names.count(check) == 1 else f"{check} ({names.count(check)}×)"
+        for check in dict.fromkeys(names)
     )
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -13,48 +13,51 @@ from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.verdict import BLOCKS_MAX, Verdict, Word
 from dbdyno.measurement_control import ControlOutcome
 from dbdyno.metric import BY_NAME
-from dbdyno.words import listed, say
+from dbdyno.words import PARTED, Said, count, name, phrase, say
 
-THIN: Final = "\u202f"
-"""Narrow no-break space between groups of three digits; no locale takes it for a point."""
+THIN: Final = PARTED
 MULTIPLE_FROM: Final = 10.0
 """From that ratio on, a multiple (×12.3) says more than a percentage."""
 
 
-def sentence(verdict: Verdict) -> str:
+def sentence(verdict: Verdict) -> Said:
     """The verdict in plain words with its numbers.
 
     >>> "B is worse than A: TPS −23.1 % [−25.0, −21.2], 3 blocks (few)"
     """
-    words = {
-        Word.BETTER: "{system} is better than {baseline}: {numbers}",
-        Word.WORSE: "{system} is worse than {baseline}: {numbers}",
-        Word.EQUIVALENT: "{system} and {baseline} are equivalent within {margin:g} %: {numbers}",
-        Word.UNDECIDED: "{system} against {baseline} is undecided: {numbers}; {needed}",
-        Word.VOID: "{system} against {baseline} is void: {numbers}",
-        Word.NO_VERDICT: "{system} against {baseline} has no verdict: {numbers}",
-    }
     return say(
-        words[verdict.word],
+        SENTENCES[verdict.word],
         system=verdict.system,
         baseline=verdict.baseline,
         margin=verdict.margin * 100,
-        numbers=listed(_numbers(verdict)),
+        numbers=_clauses(_numbers(verdict)),
         needed=_needed(verdict),
     )
 
 
-def change(ratio: float) -> str:
+SENTENCES: Final = {
+    Word.BETTER: phrase("{system} is better than {baseline}: {numbers}"),
+    Word.WORSE: phrase("{system} is worse than {baseline}: {numbers}"),
+    Word.EQUIVALENT: phrase(
+        "{system} and {baseline} are equivalent within {margin:g} %: {numbers}"
+    ),
+    Word.UNDECIDED: phrase("{system} against {baseline} is undecided: {numbers}; {needed}"),
+    Word.VOID: phrase("{system} against {baseline} is void: {numbers}"),
+    Word.NO_VERDICT: phrase("{system} against {baseline} has no verdict: {numbers}"),
+}
+
+
+def change(ratio: float) -> Said:
     """A ratio as a change: 0.769 → "−23.1 %", 12.3 → "×12.3"."""
-    return _bare(ratio) + ("" if ratio >= MULTIPLE_FROM else " %")
+    return name(_bare(ratio) + ("" if ratio >= MULTIPLE_FROM else " %"))
 
 
-def change_with_interval(estimate: Estimate | ControlOutcome) -> str | None:
+def change_with_interval(estimate: Estimate | ControlOutcome) -> Said | None:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; None without a ratio."""
     return interval_text(estimate.ratio, estimate.low, estimate.high)
 
 
-def change_decided(verdict: Verdict) -> str | None:
+def change_decided(verdict: Verdict) -> Said | None:
     """The ratio with the interval that gave the word, which may be wider than the cell's own."""
     told = interval_text(verdict.estimate.ratio, verdict.low, verdict.high)
     if told is None or verdict.cells == 1:
@@ -62,26 +65,28 @@ def change_decided(verdict: Verdict) -> str | None:
     return say("{change} adjusted for {cells} cells", change=told, cells=verdict.cells)
 
 
-def interval_text(ratio: float | None, low: float | None, high: float | None) -> str | None:
+def interval_text(ratio: float | None, low: float | None, high: float | None) -> Said | None:
     """A ratio and the ends of its interval as the changes they mean."""
     if ratio is None:
         return None
     if low is None or high is None:
         return change(ratio)
-    return f"{change(ratio)} [{_bare(low)}, {_bare(high)}]"
+    return name(f"{change(ratio)} [{_bare(low)}, {_bare(high)}]")
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float) -> Said:
     """Seconds as a person says them: `45 s`, `3 min 05 s`, `2 h 10 min`."""
     whole = max(0, round(seconds))
     minutes, rest = divmod(whole, 60)
     hours, minutes_of_hour = divmod(minutes, 60)
     if hours:
-        return f"{hours} h {minutes_of_hour:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+        return say("{hours} h {minutes:02} min", hours=hours, minutes=minutes_of_hour)
+    if minutes:
+        return say("{minutes} min {seconds:02} s", minutes=minutes, seconds=rest)
+    return say("{seconds} s", seconds=rest)
 
 
-def _numbers(verdict: Verdict) -> Iterator[str]:
+def _numbers(verdict: Verdict) -> Iterator[Said]:
     estimate = verdict.estimate
     told = change_decided(verdict)
     if told is not None and verdict.word is not Word.VOID:
@@ -89,12 +94,20 @@ def _numbers(verdict: Verdict) -> Iterator[str]:
     if estimate.blocks < BLOCKS_MIN:
         yield from verdict.reasons
     elif estimate.blocks < BLOCKS_FEW:
-        yield say("{blocks} blocks (few)", blocks=estimate.blocks)
+        yield say("{blocks} (few)", blocks=count(estimate.blocks, "block"))
     else:
-        yield say("{blocks} blocks", blocks=estimate.blocks)
+        yield count(estimate.blocks, "block")
 
 
-def _needed(verdict: Verdict) -> str:
+def _clauses(parts: Iterator[Said]) -> Said:
+    """The parts with commas between them, as clauses have and lists of names need not."""
+    whole = next(parts)
+    for part in parts:
+        whole = say("{before}, {after}", before=whole, after=part)
+    return whole
+
+
+def _needed(verdict: Verdict) -> Said:
     """How many blocks would decide, and how long those that are missing take."""
     needed = verdict.blocks_needed
     if needed is None:

@@ -50,8 +50,10 @@ def plain(gate: Gate, judgement: Judgement, run: RunFacts, language: Language = 
     return "".join(f"{plain_table.printable(line(text, language))}\n" for text in lines)
 
 
-def as_json(gate: Gate, judgement: Judgement, run: RunFacts) -> str:
-    """The same for programs: numbers unrounded."""
+def as_json(
+    gate: Gate, judgement: Judgement, run: RunFacts, language: Language = Language.EN
+) -> str:
+    """The same for programs: numbers unrounded, English in every language."""
     findings = [f.model_dump(mode="json") for f in judgement.findings]
     made: dict[str, Any] = {
         "run": run.model_dump(mode="json"),

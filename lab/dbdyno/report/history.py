@@ -117,8 +117,8 @@ def as_markdown(listed: Sequence[Entry], language: Language = Language.EN) -> st
     return "\n".join(lines).rstrip() + "\n" if lines else ""
 
 
-def as_json(listed: Sequence[Entry]) -> str:
-    """The same for programs, numbers unrounded."""
+def as_json(listed: Sequence[Entry], language: Language = Language.EN) -> str:
+    """The same for programs, numbers unrounded, English in every language."""
     made: dict[str, Any] = {
         "format": FORMAT,
         "verdicts": [entry.model_dump(mode="json") for entry in listed],

@@ -142,12 +142,12 @@ def as_markdown(replay: Replay, language: Language = Language.EN) -> str:
     for made in _tables(replay):
         table = translated(made, language)
         folded = len(table.rows) > DIFFERENCES_OPEN_MAX and table.folded
-        lines += [*(markdown.folded(table) if folded else markdown.table(table)), ""]
+        lines += [*(markdown.folded(table, language) if folded else markdown.table(table)), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def as_json(replay: Replay) -> str:
-    """The same for programs, numbers unrounded."""
+def as_json(replay: Replay, language: Language = Language.EN) -> str:
+    """The same for programs, numbers unrounded, English in every language."""
     made: dict[str, Any] = {
         "format": FORMAT,
         "first": replay.first.facts.model_dump(mode="json"),

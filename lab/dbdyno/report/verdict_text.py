@@ -42,8 +42,13 @@ def plain(plan: Plan, judgement: Judgement, run: RunFacts, language: Language = 
     return "\n".join(told).rstrip() + "\n"
 
 
-def as_json(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
-    """Run, plan and the whole judgement as JSON text; numbers as the judge gave them."""
+def as_json(
+    plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN
+) -> str:
+    """Run, plan and the whole judgement as JSON text; numbers as the judge gave them.
+
+    Its words are English in every language, as programs read them.
+    """
     head = {"run": run.model_dump(mode="json"), "plan": plan.model_dump(mode="json")}
     whole = {**head, **data.of_judgement(judgement)}
     return data.text({name: data.finite(value) for name, value in whole.items()})

@@ -20,6 +20,7 @@ from dbdyno.errors import BundleError, UsageError
 from dbdyno.evidence import Evidence
 from dbdyno.judge import Judgement, judge
 from dbdyno.judge.gate import Gate, gate
+from dbdyno.languages import Language
 from dbdyno.measurement import Cell, Measurement, Noun
 from dbdyno.plan import Plan
 from dbdyno.report import Written
@@ -148,12 +149,18 @@ class Run:
         """The run held against a limit: how much slower a system may be, 0.03 = 3 %."""
         return gate(self.judgement.verdicts, slower_max, strict=strict)
 
-    def report(self, folder: str | Path | None = None) -> Written:
-        """Writes the report: into that folder, or where the run has its own."""
+    def report(self, folder: str | Path | None = None, language: str = "en") -> Written:
+        """Writes the report: into that folder, or where the run has its own.
+
+        Args:
+            language: `en` or `zh`.
+        """
         where = self.evidence.folder if folder is None else Path(folder)
         judgement = self.judgement
         with _trusted_no_further(self.evidence):
-            return report.write(where, self.plan, self.trials, judgement, self.facts)
+            return report.write(
+                where, self.plan, self.trials, judgement, self.facts, Language(language)
+            )
 
     def __repr__(self) -> str:
         return f"<dbdyno run {self.id}: {len(self.trials)} measurements>"

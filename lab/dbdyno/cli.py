@@ -32,6 +32,7 @@ from dbdyno import sysbench as persona
 from dbdyno.bench import loadable
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
+from dbdyno.languages import Language
 from dbdyno.plan import known_workloads
 
 app = typer.Typer(
@@ -79,11 +80,12 @@ def compare(
     retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
 ) -> None:
     """Measure systems side by side, a verdict on each cell."""
     if resume is not None:
         _refuse_beside_resume(context)
-        return cli_flow.resume(resume, workspace, output, retry=retry)
+        return cli_flow.resume(resume, workspace, output, retry=retry, language=lang)
     typed = cli_compare.CompareOptions(
         systems=tuple(systems or ()),
         workloads=tuple(workload or ("oltp_read_write",)),
@@ -106,7 +108,7 @@ def compare(
         distribution=distribution,
     )
     plan = cli_compare.read(typed, known_workloads(), loadable.check)
-    return cli_flow.begin(plan, workspace, _command_line(), output)
+    return cli_flow.begin(plan, workspace, _command_line(), output, lang)
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -139,6 +141,7 @@ def run(
     retry: options.Retry = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
 ) -> None:
     """Run a plan file."""
     asked = cli_plan.read(plan, scale, budget)
@@ -146,8 +149,8 @@ def run(
     if fit := cli_plan_words.in_budget(asked, fitted):
         sys.stderr.write(f"{fit}\n")
     if resume:
-        return cli_flow.resume_plan(fitted, workspace, output, retry=retry)
-    return cli_flow.begin(fitted, workspace, _command_line(), output)
+        return cli_flow.resume_plan(fitted, workspace, output, retry=retry, language=lang)
+    return cli_flow.begin(fitted, workspace, _command_line(), output, lang)
 
 
 @app.command()
@@ -155,9 +158,10 @@ def report(
     run_id: options.RunOrBundle,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
 ) -> None:
     """Judge a stored run or a bundle again and write its report again."""
-    cli_flow.tell(run_id, workspace, output)
+    cli_flow.tell(run_id, workspace, output, lang)
 
 
 app.command("export")(cli_export.command)

@@ -15,6 +15,7 @@ from dbdyno import cli_options as options
 from dbdyno.cli_flow import Output
 from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.evidence import bundle, foreign
+from dbdyno.languages import Language
 from dbdyno.plan import Plan
 from dbdyno.report import replay_text
 from dbdyno.report.plain_table import printable
@@ -68,6 +69,7 @@ def replay(
     trust: Trust = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
 ) -> None:
     """Run a bundle's experiment again and compare the two."""
     first = api.load(name, workspace)
@@ -76,7 +78,7 @@ def replay(
         again = _run_again(first, name, workspace)
     second = api.load(again, workspace)
     compared = replay_text.replay(first.side, second.side)
-    sys.stdout.write(WORDS_FOR[output](compared))
+    sys.stdout.write(WORDS_FOR[output](compared, lang))
 
 
 def _run_again(first: api.Run, name: str, workspace: Path) -> str:

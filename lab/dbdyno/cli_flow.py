@@ -11,7 +11,7 @@ import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console
 
@@ -21,10 +21,12 @@ from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, Usage
 from dbdyno.evidence import Evidence, of_stored
 from dbdyno.judge import enough
 from dbdyno.judge.wording import duration
+from dbdyno.languages import Language, catalogue
 from dbdyno.plan import Plan
 from dbdyno.plan_pilot import foreseen, trials_expected
 from dbdyno.store import Store, StoredRun
 from dbdyno.store_find import find, opened
+from dbdyno.words import say, told
 
 
 class Output(StrEnum):
@@ -35,6 +37,13 @@ class Output(StrEnum):
     MARKDOWN = "markdown"
 
 
+class Telling(NamedTuple):
+    """How a result is told."""
+
+    output: Output
+    language: Language
+
+
 WORDS_FOR: Final = {
     Output.PLAIN: report.plain,
     Output.JSON: report.as_json,
@@ -42,31 +51,58 @@ WORDS_FOR: Final = {
 }
 
 
-def begin(plan: Plan, workspace: Path, command: str, output: Output) -> None:
+def begin(
+    plan: Plan,
+    workspace: Path,
+    command: str,
+    output: Output,
+    language: Language = Language.EN,
+) -> None:
     """Measures a plan from its first trial on, and tells the result."""
-    begun(plan, workspace, command, output)
+    begun(plan, workspace, command, output, language)
 
 
-def begun(plan: Plan, workspace: Path, command: str, output: Output) -> str:
+def begun(
+    plan: Plan,
+    workspace: Path,
+    command: str,
+    output: Output,
+    language: Language = Language.EN,
+) -> str:
     """The same, for those who go on with the run: its id."""
     with Store.open(workspace) as store:
         planned = len(bench.trials_of(foreseen(plan), ""))
         run = store.create_run(plan, command, environment.describe(), planned)
-        _measure_and_tell(store, run, workspace, output)
+        _measure_and_tell(store, run, workspace, Telling(output, language))
     return run.run_id
 
 
-def resume(run_id: str, workspace: Path, output: Output, *, retry: bool = False) -> None:
+def resume(
+    run_id: str,
+    workspace: Path,
+    output: Output,
+    *,
+    retry: bool = False,
+    language: Language = Language.EN,
+) -> None:
     """Measures what a run still lacks, and tells the result.
 
     Args:
         retry: cells that could not be run are tried again.
     """
     with opened(workspace) as store:
-        _measure_and_tell(store, find(store, run_id), workspace, output, retry=retry)
+        telling = Telling(output, language)
+        _measure_and_tell(store, find(store, run_id), workspace, telling, retry=retry)
 
 
-def resume_plan(plan: Plan, workspace: Path, output: Output, *, retry: bool = False) -> None:
+def resume_plan(
+    plan: Plan,
+    workspace: Path,
+    output: Output,
+    *,
+    retry: bool = False,
+    language: Language = Language.EN,
+) -> None:
     """Goes on with the newest unfinished run of the very same plan.
 
     Args:
@@ -86,16 +122,16 @@ def resume_plan(plan: Plan, workspace: Path, output: Output, *, retry: bool = Fa
                 found=f"{len(runs)} runs in {workspace}, none of them so",
                 hint="leave --resume out to begin anew",
             )
-        _measure_and_tell(store, same[0], workspace, output, retry=retry)
+        _measure_and_tell(store, same[0], workspace, Telling(output, language), retry=retry)
 
 
-def tell(name: str, workspace: Path, output: Output) -> None:
+def tell(name: str, workspace: Path, output: Output, language: Language = Language.EN) -> None:
     """Judges a stored run or a bundle again and writes its report again."""
-    _tell(evidence.load(name, workspace), output)
+    _tell(evidence.load(name, workspace), Telling(output, language))
 
 
 def _measure_and_tell(
-    store: Store, run: StoredRun, workspace: Path, output: Output, *, retry: bool = False
+    store: Store, run: StoredRun, workspace: Path, telling: Telling, *, retry: bool = False
 ) -> None:
     _note(_what_lies_ahead(run))
     try:
@@ -115,7 +151,7 @@ def _measure_and_tell(
                 enough=lambda measurements: enough(measurements, store.run(run.run_id).plan),
             )
     except (KeyboardInterrupt, Interrupted):
-        _tell_what_is_there(store, run, workspace, output)
+        _tell_what_is_there(store, run, workspace, telling)
         raise Interrupted(
             "the run was interrupted",
             found=f"{_progress_of(store, store.run(run.run_id))}; nothing stored is measured again",
@@ -124,11 +160,11 @@ def _measure_and_tell(
     except StoreError:
         raise
     except DbdynoError:
-        _tell_what_is_there(store, run, workspace, output)
+        _tell_what_is_there(store, run, workspace, telling)
         done = _progress_of(store, store.run(run.run_id))
         _note(f"{done}; to go on: {_resume_command(run, workspace)}")
         raise
-    _tell(of_stored(store, run, workspace), output)
+    _tell(of_stored(store, run, workspace), telling)
     _raise_if_incomplete(store, run, workspace)
 
 
@@ -156,9 +192,9 @@ def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     )
 
 
-def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, output: Output) -> None:
+def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, telling: Telling) -> None:
     if store.done(run.run_id):
-        _tell(of_stored(store, run, workspace), output)
+        _tell(of_stored(store, run, workspace), telling)
 
 
 def _is_complete(store: Store, run: StoredRun, *, impossible: bool = True) -> bool:
@@ -186,15 +222,16 @@ def _resume_command(run: StoredRun, workspace: Path) -> str:
     return shlex.join(["dbdyno", "compare", "--resume", run.run_id, "--workspace", str(workspace)])
 
 
-def _tell(kept: Evidence, output: Output) -> None:
+def _tell(kept: Evidence, telling: Telling) -> None:
     """Judges what is stored of a run, writes the report, prints the result on stdout."""
-    run = api.Run(kept)
+    run, (output, language) = api.Run(kept), telling
     if kept.complete and not kept.digest:
         with opened(kept.folder.parent) as store:
             store.note_controls(run.id, run.judgement.controls)
-    written = run.report()
-    sys.stdout.write(WORDS_FOR[output](run.plan, run.judgement, run.facts))
-    paths = f"\nreport: {written.html}\n        {written.markdown}\n"
+    written = run.report(language=language)
+    sys.stdout.write(WORDS_FOR[output](run.plan, run.judgement, run.facts, language))
+    page = told(say("report: {path}", path=written.html), catalogue(language))
+    paths = f"\n{page}\n        {written.markdown}\n"
     (sys.stdout if output is Output.PLAIN else sys.stderr).write(paths)
 
 

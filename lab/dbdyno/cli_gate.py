@@ -17,6 +17,7 @@ from dbdyno import cli_options as options
 from dbdyno.cli_flow import Output
 from dbdyno.errors import GateError, StoreError, UsageError
 from dbdyno.judge.gate import Outcome
+from dbdyno.languages import Language
 from dbdyno.plan_file_sugar import ratio
 from dbdyno.report import gate_text
 from dbdyno.report.gate_junit import junit
@@ -61,17 +62,19 @@ def command(
     comment: Comment = None,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
 ) -> None:
     """Fail if a run proves a system slower than allowed: exit status 3."""
     asked = None if fail_if_slower is None else share(fail_if_slower)
     told = api.load(run, workspace)
     slower_max = told.plan.design.margin if asked is None else asked
     held = told.gate(slower_max, strict=strict)
-    sys.stdout.write(WORDS_FOR[output](held, told.judgement, told.facts))
+    sys.stdout.write(WORDS_FOR[output](held, told.judgement, told.facts, lang))
     if junit_file is not None:
         _write(junit_file, junit(held, told.facts))
     if comment is not None:
-        _write(comment, gate_text.comment(held, told.judgement, told.facts).encode())
+        text = gate_text.comment(held, told.judgement, told.facts, lang)
+        _write(comment, text.encode())
     if not held.holds:
         slower = [p.text for p in held.passages if p.outcome is Outcome.SLOWER]
         raise GateError(

@@ -14,6 +14,7 @@ from dbdyno import cli_options as options
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
 from dbdyno.evidence import of_stored
+from dbdyno.languages import Language
 from dbdyno.report import history
 from dbdyno.report.history import Told
 from dbdyno.store import Store, StoredRun
@@ -41,12 +42,13 @@ def command(
     last: Last = RUNS,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
 ) -> None:
     """List the verdicts on a label over time."""
     with opened(workspace) as store:
         runs = _compared(store.runs(), label)
         told = list(_told(store, runs[:last], workspace))
-    sys.stdout.write(WORDS_FOR[output](history.entries(told, label)))
+    sys.stdout.write(WORDS_FOR[output](history.entries(told, label), lang))
     if len(runs) > last:
         sys.stderr.write(f"{last} of {len(runs)} runs; for more: --last {len(runs)}\n")
 

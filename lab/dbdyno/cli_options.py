@@ -14,6 +14,7 @@ import typer
 
 from dbdyno.cli_flow import Output
 from dbdyno.errors import UsageError
+from dbdyno.languages import Language
 from dbdyno.plan import BLOCKS_UNTIL_DECIDED, DatasetPlan, DesignPlan, LoadPlan, TrialPlan
 
 THREADS: Final = ",".join(map(str, LoadPlan().threads))
@@ -25,7 +26,7 @@ TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
 WORKSPACE: Final = Path("dbdyno-runs")
-IN_A_RESUME: Final = frozenset({"resume", "retry", "workspace", "output"})
+IN_A_RESUME: Final = frozenset({"resume", "retry", "workspace", "output", "lang"})
 """Options of `compare` that mean something to a run whose plan is stored."""
 
 
@@ -177,4 +178,8 @@ Workspace = Annotated[
 ]
 OutputAs = Annotated[
     Output, typer.Option(metavar="plain|json|markdown", help="What goes to stdout.")
+]
+Lang = Annotated[
+    Language,
+    typer.Option(metavar="en|zh", help="Language of the report and of stdout; JSON is English."),
 ]

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from dbdyno import cli_options as options
+from dbdyno.languages import Language
 from dbdyno.store_find import opened
 
 PORT: Final = 8732
@@ -35,6 +36,7 @@ def command(
     host: Host = None,
     token_file: TokenFile = None,
     workspace: options.Workspace = options.WORKSPACE,
+    lang: options.Lang = Language.EN,
 ) -> None:
     """Show runs, reports and a run that goes on in a browser."""
     from dbdyno import serve  # noqa: PLC0415 - a web server is not loaded by other commands
@@ -48,6 +50,7 @@ def command(
             access,
             listening,
             begun=lambda: _say(serve.address(listening)),
+            language=lang,
         )
     except KeyboardInterrupt:
         sys.stderr.write("the page is closed\n")

@@ -62,7 +62,17 @@ Text = Annotated[Said, _Kept]
 """The type of a field of a noun that holds sentences."""
 NAME: Final = "{name}"
 """The template of what is no sentence; the same in every language."""
-LISTS: Final = ("{first}, {rest}", "{first}; {rest}", "{first} {rest}")
+CLAUSE: Final = "{clause}."
+"""A clause that stands as a sentence."""
+LISTS: Final = (
+    "{first}, {rest}",
+    "{first}; {rest}",
+    "{first} {rest}",
+    "{first} and {rest}",
+    "{first} then {rest}",
+    "{first} / {rest}",
+    "{first}{rest}",
+)
 """How a list is put together, by its sign."""
 PARTED: Final = "\u202f"
 """Narrow no-break space between groups of three digits; no locale takes it for a point."""
@@ -103,11 +113,17 @@ def count(number: int, what: str) -> Said:
     return Said(f"{{count}} {what}s", {"count": parted}, one)
 
 
+def capital(clause: str) -> Said:
+    """A clause as a sentence of its own: "Few blocks: 3."."""
+    whole = Said(CLAUSE, {"clause": clause})
+    return Said(CLAUSE, whole.values, whole[:1].upper() + whole[1:])
+
+
 def listed(parts: Iterable[str], sign: str = ", ") -> Said:
     """The parts one after the other with `sign` between them; each can be told in its language.
 
     Args:
-        sign: a comma, a semicolon or nothing, and a space.
+        sign: what stands between; `LISTS` has all there are.
     """
     whole: Said | None = None
     for part in parts:
@@ -121,7 +137,7 @@ def told(text: str, catalogue: Mapping[str, str]) -> str:
 
     What is not in the catalogue stays English; a text that was not said stays as it is.
     """
-    if not isinstance(text, Said):
+    if not catalogue or not isinstance(text, Said):
         return text
     values = {
         name: told(value, catalogue) if isinstance(value, str) else value

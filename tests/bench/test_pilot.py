@@ -74,7 +74,11 @@ def test_a_latency_limit_is_found_and_measured_around(store, tmp_path):
 
 def test_shares_become_rates_and_every_server_is_started_once_for_the_pilot(store):
     world = World(queue_ms=SERVICE_MS, tick_s=0.002)
-    ended = go(store, begun(store, asked(SHARES)), world)
+    progress = Progress()
+    ended = go(store, begun(store, asked(SHARES)), world, progress)
+    assert progress.left[0] == max(progress.left)
+    assert progress.left[0] > 4 * 3, "the blocks after the pilot are counted"
+    assert progress.left[-1] == 0.0
     assert ended.plan.load.pilot[0].rates_per_s == (50.0, 80.0)
     starts = [label for what, label in world.calls if what == "start"]
     assert len(starts) == 2 + 2 + 2, "datasets, pilot, one block"

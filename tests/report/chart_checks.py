@@ -23,6 +23,11 @@ def panels(figure: Figure) -> list[dict[str, Any]]:
     return list(spec.get("concat") or spec.get("vconcat") or [spec])
 
 
+def titles(figure: Figure) -> list[str]:
+    """What stands above each panel."""
+    return [one["text"] for panel in panels(figure) if isinstance(one := panel["title"], dict)]
+
+
 def assert_sound(figure: Figure) -> None:
     """Valid by the schema of Vega-Lite, JSON, and described in sentences."""
     json.dumps(figure.spec, allow_nan=False)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests import making
-from tests.report.chart_checks import assert_sound, panels
+from tests.report.chart_checks import assert_sound, panels, titles
 from tests.report.made_run import Run
 
 from dbdyno.plan import cells
@@ -20,9 +20,9 @@ def chart(made: Run) -> Figure | None:
 def test_each_cost_has_a_panel_with_a_bar_for_each_system_and_load(made: Run) -> None:
     figure = chart(made)
     assert figure is not None
-    titles = [panel["title"] for panel in panels(figure)]
-    assert titles[:3] == ["server CPU", "rows read", "rows changed"]
-    assert "read by the server" not in titles, "nothing was read"
+    named = titles(figure)
+    assert named[:3] == ["server CPU", "rows read", "rows changed"]
+    assert "read by the server" not in named, "nothing was read"
     cpu = panels(figure)[0]["data"]["values"]
     assert [(row["load"], row["system"], round(row["value"])) for row in cpu] == [
         (load, system, 800) for load in ("1", "8") for system in (making.A, making.B)

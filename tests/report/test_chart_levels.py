@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from tests import making
-from tests.report.chart_checks import assert_sound, panels, rows
+from tests.report.chart_checks import assert_sound, rows, titles
 from tests.report.made_run import Run, run
 
 from dbdyno.metric import PRIMARY
@@ -41,7 +41,7 @@ def test_workloads_get_panels_of_their_own() -> None:
     plan = making.plan(workloads=("oltp_read_write", "oltp_point_select"))
     both = [making.measurement(workload=workload.label) for workload in plan.workloads]
     figure = chart(run(plan, both))
-    assert [panel["title"] for panel in panels(figure)] == ["oltp_read_write", "oltp_point_select"]
+    assert titles(figure) == ["oltp_read_write", "oltp_point_select"]
     assert_sound(figure)
 
 
@@ -72,8 +72,7 @@ def test_percentiles_have_a_panel_each_and_a_row_for_each_ladder() -> None:
     figure = latency(ladders(cells(plan)), SYSTEMS, run(plan, both).judgement)
     assert figure is not None
     assert figure.spec["columns"] == 3
-    titles = [panel["title"] for panel in panels(figure)]
-    assert titles[:4] == [
+    assert titles(figure)[:4] == [
         "oltp_read_write: p50",
         "oltp_read_write: p95",
         "oltp_read_write: p99",
@@ -87,6 +86,6 @@ def test_a_percentile_without_enough_requests_has_no_panel() -> None:
     few = run(plan, [making.measurement(tps=300)])
     figure = latency(ladders(cells(plan)), SYSTEMS, few.judgement)
     assert figure is not None
-    assert [panel["title"] for panel in panels(figure)] == ["p50", "p95"]
+    assert titles(figure) == ["p50", "p95"]
     none = run(plan, [making.measurement(histograms=False, tps=1)])
     assert latency(ladders(cells(plan)), SYSTEMS, none.judgement) is None

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from tests import making
-from tests.report.chart_checks import assert_sound, panels, rows
+from tests.report.chart_checks import assert_sound, panels, rows, titles
 from tests.report.made_run import Run, run
 
 from dbdyno.plan import cells
 from dbdyno.report.chart_verdicts import matrix, table
 from dbdyno.report.ladders import ladders
+from dbdyno.report.trials import cells_of
 
 
 def test_a_field_has_sign_change_and_word(made: Run) -> None:
@@ -44,11 +45,29 @@ def test_every_system_has_a_map_and_many_levels_leave_room_for_the_sign_only() -
     ]
     figure = matrix(ladders(cells(plan)), run(plan, trials).judgement.verdicts)
     assert figure is not None
-    assert [panel["title"] for panel in panels(figure)] == [
+    assert titles(figure) == [
         "TPS of b against a",
         "TPS of c against a",
     ]
     assert len(panels(figure)[0]["layer"]) == 2
+    assert_sound(figure)
+
+
+def test_every_setting_has_a_map_of_its_own() -> None:
+    plan = making.plan(blocks=3)
+    trials = [
+        *making.pairs((0.7, 0.71, 0.72), setting="default", histograms=False),
+        *making.pairs((1.0, 1.0, 1.0), setting="durability 0/2", histograms=False),
+    ]
+    made = run(plan, trials)
+    rungs = ladders(cells_of(plan, trials))
+    figure = matrix(rungs, made.judgement.verdicts)
+    assert figure is not None
+    assert [panel["title"].get("subtitle") for panel in panels(figure)] == [None, "durability 0/2"]
+    assert [words.caption for words in table(rungs, made.judgement.verdicts)] == [
+        "TPS of mysql:8.0.15 against mysql:5.7.22",
+        "TPS of mysql:8.0.15 against mysql:5.7.22, durability 0/2",
+    ]
     assert_sound(figure)
 
 

@@ -115,9 +115,7 @@ def test_a_percentile_without_enough_requests_says_so() -> None:
     assert numbers.metric_value(system_value(cpu.name, 39.96), cpu) == "40.0"
 
 
-def test_counts_sizes_shares_and_durations() -> None:
-    assert numbers.count(1, "block") == "1 block"
-    assert numbers.count(1200, "block") == "1\u202f200 blocks"
+def test_sizes_shares_and_durations() -> None:
     assert numbers.mebibytes(256 * 2**20) == "256 MiB"
     assert numbers.mebibytes(20 * 2**30) == "20.0 GiB"
     assert numbers.share(0.02) == "2 %"

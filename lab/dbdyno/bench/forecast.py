@@ -32,21 +32,25 @@ def seconds_expected(plan: Plan) -> float:
     directories = len(plan.systems) + (control_cell(plan) is not None)
     datasets_s = directories * (DATASET_S + rows / ROWS_PER_S)
     whole_s = Forecast(plan).seconds_left(trials_of(foreseen(plan), ""))
-    return datasets_s + _pilot_s(plan) + whole_s
+    return datasets_s + pilot_s(plan) + whole_s
 
 
-def _pilot_s(plan: Plan) -> float:
-    """Each system's server once for each setting, and the pilot's trials."""
-    trials = trials_expected(plan)
-    if trials == 0:
+def pilot_s(plan: Plan, done: int = 0) -> float:
+    """What the pilot takes after so many of its trials; each server is started once a setting."""
+    whole, trial = trials_expected(plan), piloting(plan).trial
+    if whole == 0:
         return 0.0
-    trial = piloting(plan).trial
     starts = len(plan.systems) * len(setting_names(plan.settings))
-    return starts * START_S + trials * (trial.warmup_s + trial.window_s + TRIAL_S)
+    each_s = starts * START_S / whole + trial.warmup_s + trial.window_s + TRIAL_S
+    return max(0, whole - done) * each_s
 
 
 class Forecast:
-    """Learns what starts cost here, and what comes between a start and a trial's load."""
+    """Learns what starts cost here, and what comes between a start and a trial's load.
+
+    Attributes:
+        later_s: what comes after the trials it is asked about.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
@@ -55,6 +59,7 @@ class Forecast:
         self._starts_s = 0.0
         self._before_s = _before_trial_s(plan)
         self._prepared = 0
+        self.later_s = 0.0
 
     def started(self, seconds: float) -> None:
         """A start was begun, and what comes before it took that long."""
@@ -81,7 +86,7 @@ class Forecast:
         start_s = self._starts_s / self._starts if self._starts else START_S
         waiting = max(0, starts - running)
         each_s = self._before_s + self._trial_s
-        return max(0.0, len(trials) * each_s + waiting * start_s - into_s)
+        return max(0.0, len(trials) * each_s + waiting * start_s - into_s) + self.later_s
 
 
 def _before_trial_s(plan: Plan) -> float:

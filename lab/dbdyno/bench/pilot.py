@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from dbdyno.bench.arm import run_arm
-from dbdyno.bench.forecast import Forecast
+from dbdyno.bench.forecast import Forecast, pilot_s
 from dbdyno.bench.lab import Lab
 from dbdyno.errors import LoadError
 from dbdyno.measurement import Trial
@@ -32,22 +32,28 @@ def run_pilot(lab: Lab, run_id: str, instances: Mapping[str, Instance]) -> Plan:
         return plan
     short = piloting(lab.plan)
     pilot = replace(lab, plan=short, left=[], forecast=Forecast(short))
+    rest_s = lab.forecast.seconds_left(lab.left)
     for setting in setting_names(plan.settings):
         for system in plan.systems:
-            trials = _trials(pilot, run_id, system.label, setting)
+            trials = _trials(pilot, run_id, system.label, setting, rest_s)
             if next_trial(plan, run_id, lab.store.pilots(run_id), system.label, setting):
                 run_arm(pilot, instances[system.label], trials)
     return resolved(lab.plan, lab.store.pilots(run_id))
 
 
-def _trials(lab: Lab, run_id: str, system: str, setting: str) -> Iterator[Trial]:
-    """Each trial once that before it is stored, since what it saw decides."""
+def _trials(lab: Lab, run_id: str, system: str, setting: str, rest_s: float) -> Iterator[Trial]:
+    """Each trial once that before it is stored, since what it saw decides.
+
+    Args:
+        rest_s: what the run takes after its pilot.
+    """
     while True:
         pilots = lab.store.pilots(run_id)
         trial = next_trial(lab.plan, run_id, pilots, system, setting)
         if trial is None:
             return
         lab.left.append(trial)
+        lab.forecast.later_s = rest_s + pilot_s(lab.plan, len(pilots) + 1)
         yield trial
         (*_, last) = lab.store.pilots(run_id)
         if last.failure is not None and not last.impossible:

@@ -17,15 +17,17 @@ from pathlib import Path
 
 from dbdyno.errors import StoreError
 from dbdyno.judge import Judgement
+from dbdyno.languages import Language
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report import data, html, markdown
 from dbdyno.report.drawing import Drawing, draw
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.story import tell
+from dbdyno.report.translation import translated
 from dbdyno.report.verdict_text import as_json, as_markdown, plain
 
-__all__ = ["RunFacts", "Written", "as_json", "as_markdown", "plain", "tell", "write"]
+__all__ = ["RunFacts", "Written", "as_json", "as_markdown", "plain", "tell", "translated", "write"]
 
 
 @dataclass(frozen=True)
@@ -48,24 +50,30 @@ def write(
     measurements: Sequence[Measurement],
     judgement: Judgement,
     run: RunFacts,
+    language: Language = Language.EN,
 ) -> Written:
     """Writes report.html, report.md, report.json and charts/ into the folder.
 
     Each file appears whole or not at all; the pages come last, so that a page never names a chart
     that is not there.
 
+    Args:
+        language: of the pages and charts; report.json has the same words in every language.
+
     Raises:
         StoreError: the folder cannot be written.
     """
-    story = tell(plan, measurements, judgement, run)
+    story = translated(tell(plan, measurements, judgement, run), language)
     drawings = [draw(figure) for figure in story.figures]
     document = data.text(data.document(plan, measurements, judgement, run))
     try:
         return Written(
             charts=tuple(path for drawing in drawings for path in _charts(folder, drawing)),
             json=_whole(folder / "report.json", document.encode()),
-            markdown=_whole(folder / "report.md", markdown.render(story).encode()),
-            html=_whole(folder / "report.html", html.render(story, drawings).encode()),
+            markdown=_whole(folder / "report.md", markdown.render(story, language).encode()),
+            html=_whole(
+                folder / "report.html", html.render(story, drawings, language=language).encode()
+            ),
         )
     except OSError as error:
         raise StoreError(

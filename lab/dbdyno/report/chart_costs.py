@@ -27,6 +27,7 @@ from dbdyno.report.panels import (
 )
 from dbdyno.report.parts import Figure
 from dbdyno.report.trials import Attempt, sound
+from dbdyno.words import name as label
 from dbdyno.words import say
 
 COLUMNS: Final = 3
@@ -44,7 +45,7 @@ def costs(
         return None
     panels = [
         panel(
-            cost.label,
+            label(cost.label),
             rows,
             _layers(ladder, systems, cost),
             (WIDTH - 60) // COLUMNS - 40,
@@ -107,6 +108,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
         "scale": {"paddingInner": 0.25},
         "axis": {"labelAngle": 0, "grid": False, "titleFontSize": 11},
     }
+    unit = label(cost.unit)
     side: Spec = {"field": "system", "type": "nominal", "sort": list(systems)}
     side |= {"scale": {"domain": list(systems)}}
     same = {"x": x, "xOffset": side}
@@ -115,11 +117,11 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
             "mark": {"type": "bar"},
             "encoding": {
                 **same,
-                "y": from_zero("value", cost.unit, ticks=4),
+                "y": from_zero("value", unit, ticks=4),
                 "color": colour(systems),
                 "tooltip": shown(
                     *where(),
-                    ("value", cost.unit),
+                    ("value", unit),
                     ("low", say("lowest trial")),
                     ("high", say("highest trial")),
                 ),
@@ -130,7 +132,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
             "transform": [{"filter": "datum.high > datum.low"}],
             "encoding": {
                 **same,
-                "y": from_zero("low", cost.unit, ticks=4),
+                "y": from_zero("low", unit, ticks=4),
                 "y2": {"field": "high"},
             },
         },

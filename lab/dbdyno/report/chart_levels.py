@@ -30,7 +30,7 @@ from dbdyno.report.panels import (
     where,
 )
 from dbdyno.report.parts import Figure
-from dbdyno.words import Text, say
+from dbdyno.words import Text, name, say
 
 PERCENTILES: Final = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
 HAS_INTERVAL: Final = "isValid(datum.low) && isValid(datum.high)"
@@ -91,7 +91,7 @@ def latency(
         panel(
             say("{ladder}: {metric}", ladder=ladder.title, metric=metric.label)
             if len(rows_of) > 1
-            else metric.label,
+            else name(metric.label),
             table[ladder, metric.name],
             _layers(ladder, systems, unit),
             width,
@@ -183,7 +183,7 @@ def _describe(title: Text, unit: Text, rows: Sequence[Spec]) -> Text:
             ladder=row["ladder"],
             level=row["level"],
             system=row["system"],
-            metric=f"{row['metric']} " if several else "",
+            metric=say("{metric} ", metric=row["metric"]) if several else name(""),
             value=number(row["value"]),
         )
         for row in rows

@@ -15,7 +15,7 @@ from dbdyno.report.ladders import Ladder
 from dbdyno.report.parts import Figure
 from dbdyno.report.small_multiples import Line, Words, multiples
 from dbdyno.report.trials import Attempt
-from dbdyno.words import Text, say
+from dbdyno.words import Text, phrase, say
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def _others(sample: WatchSample) -> float:
 TIMELINES: Final = (
     Timeline(
         "cpu",
-        "CPU in every trial: {ladder}",
+        phrase("CPU in every trial: {ladder}"),
         say("cores"),
         (say("server"), lambda sample: sample.server_cpu),
         (say("all other processes"), _others),
@@ -55,7 +55,7 @@ TIMELINES: Final = (
     ),
     Timeline(
         "disk",
-        "Disk in every trial: {ladder}",
+        phrase("Disk in every trial: {ladder}"),
         say("MB/s"),
         (say("written"), lambda sample: sample.disk_written_bytes_per_s / 1e6),
         (say("read"), lambda sample: sample.disk_read_bytes_per_s / 1e6),

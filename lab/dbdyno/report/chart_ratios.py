@@ -12,14 +12,13 @@ from typing import Final
 
 from dbdyno.judge import Verdict
 from dbdyno.judge.grid import GridSummary
-from dbdyno.judge.wording import interval_text
 from dbdyno.metric import BY_NAME
 from dbdyno.report.looks import INK, SHADE, verdict_scale, verdict_words, words_of
-from dbdyno.report.numbers import NONE, decided
+from dbdyno.report.numbers import decided, interval
 from dbdyno.report.panels import Spec, in_words, shown
 from dbdyno.report.parts import Figure
 from dbdyno.report.ratio_scale import View, view_of
-from dbdyno.words import Text, say
+from dbdyno.words import Text, name, say
 
 PLOT_WIDTH: Final = 330
 STEP: Final = 24
@@ -97,7 +96,7 @@ def of_verdict(verdict: Verdict) -> Ratio | None:
     if estimate.ratio is None or estimate.ratio <= 0:
         return None
     return Ratio(
-        name=verdict.cell.title,
+        name=name(verdict.cell.title),
         word=verdict_words(verdict),
         ratio=estimate.ratio,
         low=verdict.low,
@@ -111,7 +110,6 @@ def of_summary(summary: GridSummary) -> Ratio | None:
     """The line of all cells of a system together; None without a ratio."""
     if summary.ratio is None or summary.ratio <= 0:
         return None
-    told = interval_text(summary.ratio, summary.low, summary.high)
     return Ratio(
         name=say("all {cells} cells, geometric mean", cells=summary.cells),
         word=words_of(summary.word, material=summary.material),
@@ -119,7 +117,7 @@ def of_summary(summary: GridSummary) -> Ratio | None:
         low=summary.low,
         high=summary.high,
         inner=None,
-        words=told or NONE,
+        words=interval(summary.ratio, summary.low, summary.high),
         overall=True,
     )
 
@@ -160,7 +158,7 @@ def _panel(
         "sort": names,
         "scale": {"domain": names},
         "title": None,
-        "axis": {"labelLimit": 260, "domain": False, "ticks": False, "grid": False},
+        "axis": {"labelLimit": 420, "domain": False, "ticks": False, "grid": False},
     }
     rows = [_row(line, view) for line in lines]
     return {

@@ -11,12 +11,13 @@ from typing import Final
 
 from dbdyno.judge import Verdict
 from dbdyno.metric import BY_NAME
+from dbdyno.plan_settings import DEFAULT
 from dbdyno.report.ladders import Ladder, level_of
 from dbdyno.report.looks import ON_VERDICT, verdict_scale, verdict_sign, verdict_words
 from dbdyno.report.numbers import NONE, change, decided
 from dbdyno.report.panels import WIDTH, Spec, in_words, shown
 from dbdyno.report.parts import Column, Figure, Table
-from dbdyno.words import Text, say
+from dbdyno.words import Text, name, say
 
 FIELD_WIDTH: Final = (74, 130)
 """Least and most; between them the fields share the width."""
@@ -27,13 +28,13 @@ VERDICTS_MIN: Final = 2
 
 
 def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | None:
-    """A map for each system and kind of loop; None below two verdicts."""
+    """A map for each setting and system; None below two verdicts."""
     if len(verdicts) < VERDICTS_MIN:
         return None
     scale = verdict_scale(map(verdict_words, verdicts))
     panels = [
         _panel(part, of_system, scale)
-        for part in _kinds(ladders)
+        for part in _parts(ladders)
         for of_system in _by_system(verdicts, part)
     ]
     title = say("Verdicts by workload and load")
@@ -56,19 +57,21 @@ def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | N
 
 
 def table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> list[Table]:
-    """The same for readers of text: a table for each system and kind of loop."""
+    """The same for readers of text: a table for each setting and system."""
     return [
         _table(part, of_system)
-        for part in _kinds(ladders)
+        for part in _parts(ladders)
         for of_system in _by_system(verdicts, part)
         if len(verdicts) >= VERDICTS_MIN
     ]
 
 
-def _kinds(ladders: Sequence[Ladder]) -> list[list[Ladder]]:
-    """Closed loops, then open ones, as far as there are any."""
-    kinds = [[ladder for ladder in ladders if ladder.is_open is kind] for kind in (False, True)]
-    return [kind for kind in kinds if kind]
+def _parts(ladders: Sequence[Ladder]) -> list[list[Ladder]]:
+    """Closed loops, then open ones, those of each setting by themselves."""
+    parts: dict[tuple[bool, str], list[Ladder]] = {}
+    for ladder in sorted(ladders, key=lambda ladder: ladder.is_open):
+        parts.setdefault((ladder.is_open, ladder.setting), []).append(ladder)
+    return list(parts.values())
 
 
 def _by_system(verdicts: Sequence[Verdict], ladders: Sequence[Ladder]) -> list[list[Verdict]]:
@@ -80,7 +83,7 @@ def _by_system(verdicts: Sequence[Verdict], ladders: Sequence[Ladder]) -> list[l
     return list(groups.values())
 
 
-def _levels(ladders: Sequence[Ladder]) -> list[str]:
+def _levels(ladders: Sequence[Ladder]) -> list[Text]:
     """Every level of these ladders once, rising."""
     cells = sorted(
         (cell for ladder in ladders for cell in ladder.cells),
@@ -100,11 +103,10 @@ def _against(verdict: Verdict) -> Text:
 
 def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) -> Spec:
     levels = _levels(ladders)
-    titles = [ladder.title for ladder in ladders]
-    named = {cell: ladder.title for ladder in ladders for cell in ladder.cells}
+    workloads = [ladder.workload for ladder in ladders]
     least, most = FIELD_WIDTH
     width = min(most, max(least, (WIDTH - LABELS_WIDTH) // len(levels)))
-    rows = [_row(verdict, named[verdict.cell]) for verdict in verdicts]
+    rows = [_row(verdict) for verdict in verdicts]
     x = {
         "field": "level",
         "type": "ordinal",
@@ -114,15 +116,15 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
         "axis": {"labelAngle": 0, "domain": False, "ticks": False, "grid": False},
     }
     y = {
-        "field": "ladder",
+        "field": "workload",
         "type": "ordinal",
-        "sort": titles,
-        "scale": {"domain": titles},
+        "sort": workloads,
+        "scale": {"domain": workloads},
         "title": None,
         "axis": {"domain": False, "ticks": False, "grid": False, "labelLimit": 240},
     }
     return {
-        "title": _against(verdicts[0]),
+        "title": {"text": _against(verdicts[0]), **_setting(ladders[0])},
         "data": {"values": rows},
         "width": {"step": width},
         "height": {"step": 46},
@@ -131,13 +133,17 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
     }
 
 
-def _row(verdict: Verdict, ladder: Text) -> Spec:
+def _setting(ladder: Ladder) -> Spec:
+    return {} if ladder.setting == DEFAULT else {"subtitle": ladder.setting}
+
+
+def _row(verdict: Verdict) -> Spec:
     sign = verdict_sign(verdict)
     estimate = verdict.estimate
     told = decided(verdict)
     _, _, ends = told.partition(" [")
     return {
-        "ladder": ladder,
+        "workload": verdict.cell.workload,
         "level": level_of(verdict.cell),
         "word": verdict_words(verdict),
         "sign": f"{sign} {change(estimate.ratio)}" if estimate.ratio is not None else sign,
@@ -158,16 +164,22 @@ def _layers(scale: Spec, width: int) -> list[Spec]:
                 "legend": {"symbolType": "square", "symbolSize": 160, "columns": 4},
             },
             "tooltip": shown(
-                ("ladder", say("workload")),
+                ("workload", say("workload")),
                 ("level", say("load")),
                 ("word", say("verdict")),
                 ("told", say("change with interval")),
             ),
         },
     }
-    roomy = width >= ROOM_FOR_INTERVAL
-    layers = [fields, _text("sign", 12, -8 if roomy else 0, "bold")]
-    return [*layers, _text("interval", 11, 9, "normal")] if roomy else layers
+    if width < ROOM_FOR_INTERVAL:
+        return [fields, _text("sign", 12, 0, "bold")]
+    two, one = "datum.interval !== ''", "datum.interval === ''"
+    return [
+        fields,
+        {**_text("sign", 12, -8, "bold"), "transform": [{"filter": two}]},
+        {**_text("interval", 11, 9, "normal"), "transform": [{"filter": two}]},
+        {**_text("sign", 12, 0, "bold"), "transform": [{"filter": one}]},
+    ]
 
 
 def _text(field: str, size: int, dy: int, weight: str) -> Spec:
@@ -191,16 +203,16 @@ def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:
     }
     rows = tuple(
         (
-            ladder.title,
+            name(ladder.workload),
             *(words.get((ladder.workload, ladder.setting, level), NONE) for level in levels),
         )
         for ladder in ladders
     )
-    heads = (
-        say("Workload by {load}", load=ladders[0].load_title),
-        *levels,
-    )
-    return Table(_against(verdicts[0]), tuple(map(Column, heads)), rows)
+    heads = (say("Workload by {load}", load=ladders[0].load_title), *levels)
+    caption = _against(verdicts[0])
+    if ladders[0].setting != DEFAULT:
+        caption = say("{what}, {setting}", what=caption, setting=ladders[0].setting)
+    return Table(caption, tuple(Column(head) for head in heads), rows)
 
 
 def _field(verdict: Verdict) -> Text:

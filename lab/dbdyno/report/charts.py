@@ -4,6 +4,7 @@ One specification in Vega-Lite with its data inside serves the interactive page,
 PNG; drawing is `drawing.py`'s work, looks are `looks.py`'s. To add a chart: a `chart_*` file with a
 function that gives a `Figure` or None, one line here, its place in `story`.
 
+    limits                       rates within a latency limit
     verdicts · ratios            what was concluded
     throughput · latency · latency-throughput   over load
     seconds-N · cpu-N · disk-N   every trial over time, a chart for each ladder
@@ -22,6 +23,7 @@ from dbdyno.report import (
     chart_costs,
     chart_curve,
     chart_levels,
+    chart_limits,
     chart_machine,
     chart_ratios,
     chart_seconds,
@@ -40,6 +42,7 @@ def figures(
     rungs = ladders(cells_of(plan, measurements))
     systems = systems_of(plan, measurements)
     made = [
+        chart_limits.limits(judgement.slo, systems),
         chart_verdicts.matrix(rungs, judgement.verdicts),
         chart_ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
         *_over_load(rungs, systems, judgement),
@@ -62,10 +65,11 @@ def named(drawn: Iterable[Figure], *beginnings: str) -> tuple[Figure, ...]:
 def _over_load(
     rungs: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
 ) -> list[Figure | None]:
+    closed = [ladder for ladder in rungs if not ladder.is_open]  # else throughput is the rate
     return [
-        chart_levels.throughput(rungs, systems, judgement),
+        chart_levels.throughput(closed, systems, judgement),
         chart_levels.latency(rungs, systems, judgement),
-        chart_curve.latency_throughput(rungs, systems, judgement),
+        chart_curve.latency_throughput(closed, systems, judgement),
     ]
 
 

@@ -12,36 +12,35 @@ from typing import Final
 
 from dbdyno.judge import Judgement, Level, Verdict, Word, sentence
 from dbdyno.judge.grid import GridSummary
-from dbdyno.judge.wording import interval_text
 from dbdyno.metric import BY_NAME
 from dbdyno.plan import Plan
 from dbdyno.report import rates
 from dbdyno.report.decision import decision
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.meaning import meaning
-from dbdyno.report.numbers import change, decided, share
+from dbdyno.report.numbers import change, decided, interval, share
 from dbdyno.report.trials import Attempt, State
-from dbdyno.words import Text, listed, say
+from dbdyno.words import Text, count, listed, name, phrase, say
 
 __all__ = ["conclusion", "meaning", "tally"]
 NAMED_MAX: Final = 4
 """More cells of one word are counted, not named."""
 DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
 COUNTED: Final[Mapping[Word, str]] = {
-    Word.BETTER: "better in {count}",
-    Word.WORSE: "worse in {count}",
-    Word.EQUIVALENT: "equivalent in {count}",
-    Word.UNDECIDED: "undecided in {count}",
-    Word.VOID: "void in {count}",
-    Word.NO_VERDICT: "no verdict in {count}",
+    Word.BETTER: phrase("better in {count}"),
+    Word.WORSE: phrase("worse in {count}"),
+    Word.EQUIVALENT: phrase("equivalent in {count}"),
+    Word.UNDECIDED: phrase("undecided in {count}"),
+    Word.VOID: phrase("void in {count}"),
+    Word.NO_VERDICT: phrase("no verdict in {count}"),
 }
 NAMED: Final[Mapping[Word, str]] = {
-    Word.BETTER: "Better: {cells}.",
-    Word.WORSE: "Worse: {cells}.",
-    Word.EQUIVALENT: "Equivalent: {cells}.",
-    Word.UNDECIDED: "Undecided, which is not equal: {cells}.",
-    Word.VOID: "Void: {cells}.",
-    Word.NO_VERDICT: "No verdict: {cells}.",
+    Word.BETTER: phrase("Better: {cells}."),
+    Word.WORSE: phrase("Worse: {cells}."),
+    Word.EQUIVALENT: phrase("Equivalent: {cells}."),
+    Word.UNDECIDED: phrase("Undecided, which is not equal: {cells}."),
+    Word.VOID: phrase("Void: {cells}."),
+    Word.NO_VERDICT: phrase("No verdict: {cells}."),
 }
 
 
@@ -52,12 +51,13 @@ def conclusion(
     parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
     doubts = [finding for finding in judgement.findings if finding.level is Level.DOUBTFUL]
     if doubts and attempts:
-        checks = ", ".join(dict.fromkeys(finding.check for finding in doubts))
-        one = "1 doubtful finding ({checks}) must be weighed with these numbers; see Findings."
-        many = (
-            "{count} doubtful findings ({checks}) must be weighed with these numbers; see Findings."
+        parts.append(
+            say(
+                "{findings} ({checks}) must be weighed with these numbers; see Findings.",
+                findings=count(len(doubts), "doubtful finding"),
+                checks=listed(dict.fromkeys(finding.check for finding in doubts)),
+            )
         )
-        parts.append(say(one if len(doubts) == 1 else many, count=len(doubts), checks=checks))
     return tuple(parts)
 
 
@@ -122,15 +122,14 @@ def _together(verdicts: Sequence[Verdict]) -> list[Text]:
 
 def _overall(summary: GridSummary) -> Text:
     """All cells as one number; empty where there is none, or one cell only."""
-    told = interval_text(summary.ratio, summary.low, summary.high)
-    if told is None or summary.cells < 2:
-        return ""
+    if summary.ratio is None or summary.cells < 2:
+        return name("")
     return say(
         "Over all {cells} cells taken together, {metric} differs by {change} (geometric mean; "
         "workloads weigh alike, and so do the cells of one).",
         cells=summary.cells,
         metric=BY_NAME[summary.metric].label,
-        change=told,
+        change=interval(summary.ratio, summary.low, summary.high),
     )
 
 
@@ -172,7 +171,7 @@ def _material(verdicts: Sequence[Verdict]) -> Text:
     """In how many of the cells the whole interval lies beyond the margin."""
     material, margin = sum(verdict.material for verdict in verdicts), share(verdicts[0].margin)
     if material == 0:
-        return ""
+        return name("")
     if material == len(verdicts):
         return say(" (beyond the margin of {margin})", margin=margin)
     return say(
@@ -198,9 +197,9 @@ def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
         *([say("{count} failed", count=failed)] if failed else []),
     ]
     if lost:
-        one, many = "Not counted of 1 attempt: {lost}.", "Not counted of {all} attempts: {lost}."
-        yield say(one if len(states) == 1 else many, all=len(states), lost=listed(lost))
+        made = count(len(states), "attempt")
+        yield say("Not counted of {attempts}: {lost}.", attempts=made, lost=listed(lost))
 
 
-def _cells(count: int) -> Text:
-    return say("1 cell") if count == 1 else say("{count} cells", count=count)
+def _cells(number: int) -> Text:
+    return count(number, "cell")

@@ -6,37 +6,54 @@ follow, since a gate that hides them would be half the truth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dbdyno.judge import Judgement
 from dbdyno.judge.gate import Gate, Outcome, Passage
 from dbdyno.judge.wording import change_decided
+from dbdyno.languages import Language
 from dbdyno.report import data, markdown, plain_table, verdict_text
 from dbdyno.report.facts import RunFacts
+from dbdyno.report.looks import word_of
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Column, Table
-from dbdyno.words import say
+from dbdyno.report.translation import line, translated
+from dbdyno.words import Text, name, say
 
 MARK: Final = "<!-- dbdyno gate -->"
 """By this line a job finds its own comment of an earlier commit, to write over it."""
 ORDER: Final = (Outcome.SLOWER, Outcome.VOID, Outcome.UNDECIDED, Outcome.HELD)
+OUTCOMES: Final[Mapping[Outcome, Text]] = {
+    Outcome.SLOWER: say("slower"),
+    Outcome.VOID: say("void"),
+    Outcome.UNDECIDED: say("undecided"),
+    Outcome.HELD: say("held"),
+}
+"""What a table calls them."""
 DOUBTS_MAX: Final = 10
 
 
-def plain(gate: Gate, judgement: Judgement, run: RunFacts) -> str:
+def plain(gate: Gate, judgement: Judgement, run: RunFacts, language: Language = Language.EN) -> str:
     """One line for the whole, one for each comparison, then the doubts."""
-    lines: list[str] = [say("run {run_id}: {outcome}", run_id=run.run_id, outcome=gate.text)]
+    lines = [say("run {run_id}: {outcome}", run_id=run.run_id, outcome=gate.text)]
     lines += [
-        f"  {_mark(passage)} {passage.verdict.cell.title}: {passage.text}"
+        say(
+            "  {mark} {cell}: {text}",
+            mark=_mark(passage),
+            cell=passage.verdict.cell.title,
+            text=passage.text,
+        )
         for passage in ordered(gate)
     ]
     lines += doubts(judgement, run)
-    return "".join(f"{plain_table.printable(line)}\n" for line in lines)
+    return "".join(f"{plain_table.printable(line(text, language))}\n" for text in lines)
 
 
-def as_json(gate: Gate, judgement: Judgement, run: RunFacts) -> str:
-    """The same for programs: numbers unrounded."""
+def as_json(
+    gate: Gate, judgement: Judgement, run: RunFacts, language: Language = Language.EN
+) -> str:
+    """The same for programs: numbers unrounded, English in every language."""
     findings = [f.model_dump(mode="json") for f in judgement.findings]
     made: dict[str, Any] = {
         "run": run.model_dump(mode="json"),
@@ -48,12 +65,14 @@ def as_json(gate: Gate, judgement: Judgement, run: RunFacts) -> str:
     return data.text({name: data.finite(value) for name, value in made.items()})
 
 
-def comment(gate: Gate, judgement: Judgement, run: RunFacts) -> str:
+def comment(
+    gate: Gate, judgement: Judgement, run: RunFacts, language: Language = Language.EN
+) -> str:
     """GitHub Markdown for a pull request, with a mark by which it is found again."""
-    lines = [MARK, f"**{markdown.text(gate.text)}**", ""]
+    lines = [MARK, f"**{markdown.text(line(gate.text, language))}**", ""]
     if gate.passages:
-        lines += [*markdown.table(_table(gate)), ""]
-    lines += [f"- {markdown.text(line)}" for line in doubts(judgement, run)]
+        lines += [*markdown.table(translated(_table(gate), language)), ""]
+    lines += [f"- {markdown.text(line(text, language))}" for text in doubts(judgement, run)]
     told = say(
         "Run {run_id} of {day}, dbdyno {version}, plan {plan}.",
         run_id=run.run_id,
@@ -61,7 +80,10 @@ def comment(gate: Gate, judgement: Judgement, run: RunFacts) -> str:
         version=run.dbdyno_version,
         plan=run.plan_hash[:12],
     )
-    return "\n".join([*lines, "", markdown.text(told)]).replace("\n\n\n", "\n\n") + "\n"
+    return (
+        "\n".join([*lines, "", markdown.text(line(told, language))]).replace("\n\n\n", "\n\n")
+        + "\n"
+    )
 
 
 def ordered(gate: Gate) -> list[Passage]:
@@ -69,7 +91,7 @@ def ordered(gate: Gate) -> list[Passage]:
     return sorted(gate.passages, key=lambda passage: ORDER.index(passage.outcome))
 
 
-def doubts(judgement: Judgement, run: RunFacts) -> list[str]:
+def doubts(judgement: Judgement, run: RunFacts) -> list[Text]:
     """What throws doubt on the gate, a sentence each; a long list is cut and says so."""
     told = [*_incomplete(run), *verdict_text.doubts(judgement)]
     if len(told) <= DOUBTS_MAX:
@@ -78,7 +100,7 @@ def doubts(judgement: Judgement, run: RunFacts) -> list[str]:
     return [*told[:DOUBTS_MAX], more]
 
 
-def _incomplete(run: RunFacts) -> Iterator[str]:
+def _incomplete(run: RunFacts) -> Iterator[Text]:
     if not run.complete:
         yield say(
             "the run is incomplete: {planned} trials were planned", planned=run.trials_planned
@@ -88,18 +110,24 @@ def _incomplete(run: RunFacts) -> Iterator[str]:
 def _table(gate: Gate) -> Table:
     rows = tuple(
         (
-            f"{_mark(passage)} {passage.outcome.value}",
-            passage.verdict.cell.title,
-            passage.verdict.system,
-            passage.verdict.baseline,
-            change_decided(passage.verdict) or NONE,
-            passage.verdict.word.value,
+            say("{mark} {outcome}", mark=_mark(passage), outcome=OUTCOMES[passage.outcome]),
+            name(passage.verdict.cell.title),
+            name(passage.verdict.system),
+            name(passage.verdict.baseline),
+            name(change_decided(passage.verdict) or NONE),
+            word_of(passage.verdict.word),
         )
         for passage in ordered(gate)
     )
-    heads = ("Gate", "Cell", "System", "Against")
-    columns = (*map(Column, heads), Column("Change [95 %]", numeric=True), Column("Verdict"))
-    return Table(str(say("Held against the limit")), columns, rows)
+    columns = (
+        Column(say("Gate")),
+        Column(say("Cell")),
+        Column(say("System")),
+        Column(say("Against")),
+        Column(say("Change [95 %]"), numeric=True),
+        Column(say("Verdict")),
+    )
+    return Table(say("Held against the limit"), columns, rows)
 
 
 def _mark(passage: Passage) -> str:

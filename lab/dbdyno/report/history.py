@@ -14,13 +14,16 @@ from typing import Any, Final
 from dbdyno.judge import Verdict
 from dbdyno.judge.agreement import Agreement, agreements
 from dbdyno.judge.wording import change_decided
+from dbdyno.languages import Language
 from dbdyno.measurement import Cell, Noun
 from dbdyno.plan import DesignPlan, Plan
 from dbdyno.report import data, markdown, plain_table
+from dbdyno.report.looks import word_of
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.replay_text import difference
-from dbdyno.words import say
+from dbdyno.report.translation import translated
+from dbdyno.words import Text, name, say
 
 FORMAT: Final = 1
 
@@ -96,24 +99,26 @@ def _of_run(run: Told, before: Told | None, label: str | None) -> list[Entry]:
     ]
 
 
-def plain(listed: Sequence[Entry]) -> str:
+def plain(listed: Sequence[Entry], language: Language = Language.EN) -> str:
     """A table for each comparison, as text."""
     lines: list[str] = []
-    for table in tables(listed):
+    for made in tables(listed):
+        table = translated(made, language)
         lines += [plain_table.printable(table.caption), *plain_table.lines(table), ""]
     return "\n".join(lines).rstrip() + "\n" if lines else ""
 
 
-def as_markdown(listed: Sequence[Entry]) -> str:
+def as_markdown(listed: Sequence[Entry], language: Language = Language.EN) -> str:
     """The same as GitHub Markdown."""
     lines: list[str] = []
-    for table in tables(listed):
+    for made in tables(listed):
+        table = translated(made, language)
         lines += [*markdown.table(table), ""]
     return "\n".join(lines).rstrip() + "\n" if lines else ""
 
 
-def as_json(listed: Sequence[Entry]) -> str:
-    """The same for programs, numbers unrounded."""
+def as_json(listed: Sequence[Entry], language: Language = Language.EN) -> str:
+    """The same for programs, numbers unrounded, English in every language."""
     made: dict[str, Any] = {
         "format": FORMAT,
         "verdicts": [entry.model_dump(mode="json") for entry in listed],
@@ -135,25 +140,25 @@ def tables(listed: Sequence[Entry]) -> Iterator[Table]:
 
 
 COLUMNS: Final = (
-    Column("When"),
-    Column("Run"),
-    Column("Version"),
-    Column("Verdict"),
-    Column("Change [95 %]", numeric=True),
-    Column("Blocks", numeric=True),
-    Column("Since the run before"),
+    Column(say("When")),
+    Column(say("Run")),
+    Column(say("Version")),
+    Column(say("Verdict")),
+    Column(say("Change [95 %]"), numeric=True),
+    Column(say("Blocks"), numeric=True),
+    Column(say("Since the run before")),
 )
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(entry: Entry) -> tuple[Text, ...]:
     verdict = entry.verdict
-    state = "" if entry.complete else " (incomplete)"
+    run = name(entry.run_id)
     return (
-        entry.created_at[:16].replace("T", " "),
-        f"{entry.run_id}{state}",
-        entry.version or NONE,
-        verdict.word.value,
-        change_decided(verdict) or NONE,
-        str(verdict.estimate.blocks),
+        name(entry.created_at[:16].replace("T", " ")),
+        run if entry.complete else say("{run} (incomplete)", run=run),
+        name(entry.version or NONE),
+        word_of(verdict.word),
+        name(change_decided(verdict) or NONE),
+        name(str(verdict.estimate.blocks)),
         difference(entry.since) if entry.since else NONE,
     )

@@ -14,9 +14,11 @@ from typing import Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from dbdyno.report import moving
+from dbdyno.languages import Language
+from dbdyno.report import markdown, moving
 from dbdyno.report.drawing import Drawing
 from dbdyno.report.parts import Story
+from dbdyno.report.translation import line
 from dbdyno.words import say
 
 SIZE: Final = "\ue000"
@@ -40,13 +42,17 @@ WORDS: Final = {
 
 
 def render(
-    story: Story, drawings: Iterable[Drawing], *, lang: str = "en", home: str | None = None
+    story: Story,
+    drawings: Iterable[Drawing],
+    *,
+    language: Language = Language.EN,
+    home: str | None = None,
 ) -> str:
     """The whole report as a page.
 
     Args:
         drawings: one for each figure of the story.
-        lang: the language of the story, as BCP 47 names it.
+        language: that of the story, for the page's own words.
         home: the address of a page above this one; None where the page stands alone.
     """
     environment = Environment(
@@ -58,6 +64,7 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters["kind"] = lambda part: type(part).__name__
+    environment.filters["with_rows"] = lambda table: markdown.with_rows(table, language)
     charts = {drawing.figure.name: Markup(drawing.inline) for drawing in drawings}  # noqa: S704
     scripts = [moving.program(), moving.page_script()] if charts else [moving.page_script()]
     page = environment.get_template("report.html.j2").render(
@@ -69,8 +76,8 @@ def render(
         dark=moving.as_json(moving.DARK),
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own
         policy=moving.policy(scripts),
-        words=WORDS,
-        lang=lang,
+        words={key: line(text, language) for key, text in WORDS.items()},
+        lang=language.tag,
         home=home,
     )
     return page.replace(SIZE, f"{len(page.encode()) / 1e6:.1f} MB")

@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from dbdyno.judge.wording import THIN
 from dbdyno.measurement import Cell
 from dbdyno.plan_settings import DEFAULT
-from dbdyno.words import Text, name, say
+from dbdyno.words import PARTED, Text, name, say
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Ladder:
         return say("events due per second") if self.is_open else say("threads (connections)")
 
     @property
-    def levels(self) -> list[str]:
+    def levels(self) -> list[Text]:
         """The levels as they stand on an axis, one for each cell."""
         return [level_of(cell) for cell in self.cells]
 
@@ -75,9 +74,9 @@ def ladders(cells: Iterable[Cell]) -> list[Ladder]:
     ]
 
 
-def level_of(cell: Cell) -> str:
+def level_of(cell: Cell) -> Text:
     """The load as it stands on an axis: connections, or events due per second."""
-    return str(cell.threads) if cell.rate_per_s is None else _rate(cell.rate_per_s)
+    return name(str(cell.threads) if cell.rate_per_s is None else _rate(cell.rate_per_s))
 
 
 def level_words(cell: Cell) -> Text:
@@ -91,7 +90,7 @@ def level_words(cell: Cell) -> Text:
 
 
 def _rate(rate_per_s: float) -> str:
-    return f"{rate_per_s:,.6g}".replace(",", THIN)
+    return f"{rate_per_s:,.6g}".replace(",", PARTED)
 
 
 def _load(cell: Cell) -> tuple[float, int]:

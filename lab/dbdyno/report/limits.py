@@ -14,9 +14,9 @@ from dbdyno.judge.checks_design import BLOCKS_FEW, WINDOW_S_MIN, lacks_control
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import count, mebibytes, number
+from dbdyno.report.numbers import mebibytes, number, seconds
 from dbdyno.report.trials import State, attempts, cells_of
-from dbdyno.words import say
+from dbdyno.words import Text, count, name, say
 
 BYTES_PER_ROW: Final = 250
 """A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes (method.md 1.h)."""
@@ -24,21 +24,21 @@ BYTES_PER_ROW: Final = 250
 
 def limits(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
-) -> Iterator[str]:
+) -> Iterator[Text]:
     """The limits that hold for this run, the gravest first."""
     yield from _of_record(plan, measurements, judgement, run)
     yield from _of_design(plan, measurements)
     yield from _of_place(plan, measurements)
     yield from _of_loops(plan)
-    yield (
+    yield say(
         "Generated rows and queries are not your application; a difference here need not be the "
         "difference there."
     )
 
 
-def _of_loops(plan: Plan) -> Iterator[str]:
+def _of_loops(plan: Plan) -> Iterator[Text]:
     if plan.load.threads:
-        yield (
+        yield say(
             "A closed loop hides stalls: requests that would have arrived during one are never "
             "sent. Its latencies are service times at saturation."
         )
@@ -49,33 +49,37 @@ def _of_loops(plan: Plan) -> Iterator[str]:
             connections=plan.load.connections,
         )
     else:
-        yield "Latency at a given arrival rate needs an open loop, which this run did not use."
+        yield say("Latency at a given arrival rate needs an open loop, which this run did not use.")
 
 
 def _of_record(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
-) -> Iterator[str]:
+) -> Iterator[Text]:
     made = attempts(measurements, judgement)
     if not run.complete:
-        yield (
-            f"The run is incomplete ({count(len(made), 'attempt')}, {run.trials_planned} trials "
-            f"planned).{_cost_of_stopping(plan)}"
+        yield say(
+            "The run is incomplete ({attempts}, {planned} trials planned).{further}",
+            attempts=count(len(made), "attempt"),
+            planned=run.trials_planned,
+            further=_cost_of_stopping(plan),
         )
     tried = {attempt.measurement.trial.key for attempt in made}
     sound = {a.measurement.trial.key for a in made if a.state is State.SOUND}
     if tried - sound:
-        yield (
-            f"{count(len(tried - sound), 'trial')} of {len(tried)} gave no usable measurement. "
-            "If what spoiled them depends on the system, what is left is a selection."
+        yield say(
+            "{trials} of {all} gave no usable measurement. If what spoiled them depends on the "
+            "system, what is left is a selection.",
+            trials=count(len(tried - sound), "trial"),
+            all=len(tried),
         )
     if any(finding.level is Level.DOUBTFUL for finding in judgement.findings):
-        yield "Some trials that count are doubtful; see Findings."
+        yield say("Some trials that count are doubtful; see Findings.")
 
 
-def _cost_of_stopping(plan: Plan) -> str:
+def _cost_of_stopping(plan: Plan) -> Text:
     """Intervals of a run until decided allow for any end."""
-    narrow = " Stopping when the numbers please makes intervals too narrow."
-    return narrow if plan.design.stop == "blocks" else ""
+    narrow = say(" Stopping when the numbers please makes intervals too narrow.")
+    return narrow if plan.design.stop == "blocks" else name("")
 
 
 def _blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
@@ -85,15 +89,16 @@ def _blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
     return len({measurement.trial.block for measurement in measurements})
 
 
-def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[str]:
+def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
     blocks = _blocks_run(plan, measurements)
     if blocks < BLOCKS_FEW:
-        yield (
-            f"{count(blocks, 'block')} only: intervals are wide, "
-            "and differences of a few percent cannot be settled."
+        yield say(
+            "{blocks} only: intervals are wide, and differences of a few percent cannot be "
+            "settled.",
+            blocks=count(blocks, "block"),
         )
     if lacks_control(plan):
-        yield (
+        yield say(
             "There is no A/A control: no system ran twice, "
             "so the run does not measure how often it would err."
         )
@@ -107,48 +112,55 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[str]
             cells=cells,
         )
     if plan.procedure.restart == "block" and cells > 1:
-        yield (
+        yield say(
             "Cells of one block ran on one server start, so what befell that start befell all of "
             "them; the cells are not independent evidence."
         )
     if plan.trial.window_s < WINDOW_S_MIN:
-        yield (
-            f"Windows of {plan.trial.window_s:g} s are too short to hold several checkpoints; "
-            "a cost that comes in waves may be missed."
+        yield say(
+            "Windows of {window} are too short to hold several checkpoints; a cost that comes in "
+            "waves may be missed.",
+            window=seconds(plan.trial.window_s),
         )
-    yield (
-        f"{count(blocks, 'start')} of each system say little about rare bad starts: even if none "
-        f"was seen, a share of up to {_rule_of_three(blocks)} % is not excluded."
+    yield say(
+        "{starts} of each system say little about rare bad starts: even if none was seen, a share "
+        "of up to {share} % is not excluded.",
+        starts=count(blocks, "start"),
+        share=_rule_of_three(blocks),
     )
 
 
-def _rule_of_three(starts: int) -> str:
+def _rule_of_three(starts: int) -> Text:
     """The share that none seen in so many starts does not exclude at 95 %: 1 − 0.05^(1/n)."""
     return number((1 - 0.05 ** (1 / starts)) * 100, 0)
 
 
-def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[str]:
+def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
     if any(measurement.server.pid is not None for measurement in measurements):
-        yield (
+        yield say(
             "Load generator and server shared one machine and talked over loopback: they take CPU "
             "from each other, and no network is in the latencies."
         )
-    yield "One machine: other processors, disks and memory sizes may rank the systems differently."
+    yield say(
+        "One machine: other processors, disks and memory sizes may rank the systems differently."
+    )
     pools = {
         int(size)
         for measurement in measurements
         if (size := measurement.server.settings.get("innodb_buffer_pool_size", "")).isdigit()
     }
     if pools:
-        data = plan.dataset.tables * plan.dataset.rows * BYTES_PER_ROW
-        least = min(pools)
+        data, least = plan.dataset.tables * plan.dataset.rows * BYTES_PER_ROW, min(pools)
+        sizes = {"data": mebibytes(data), "pool": mebibytes(least)}
         if data < least:
-            yield (
-                f"The dataset (about {mebibytes(data)}) fits into the buffer pool "
-                f"({mebibytes(least)}): reads from disk were not measured."
+            yield say(
+                "The dataset (about {data}) fits into the buffer pool ({pool}): reads from disk "
+                "were not measured.",
+                **sizes,
             )
         else:
-            yield (
-                f"The dataset (about {mebibytes(data)}) is larger than the buffer pool "
-                f"({mebibytes(least)}), but the operating system's cache may have served it."
+            yield say(
+                "The dataset (about {data}) is larger than the buffer pool ({pool}), but the "
+                "operating system's cache may have served it.",
+                **sizes,
             )

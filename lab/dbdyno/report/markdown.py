@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dbdyno.languages import Language
 from dbdyno.report.parts import (
     Code,
     Entries,
@@ -20,37 +21,39 @@ from dbdyno.report.parts import (
     Story,
     Table,
 )
+from dbdyno.report.translation import line
+from dbdyno.words import Text, say
 
 SPECIAL = re.compile(r"[\\`*|]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[])|^(?=[#>+-] )")
 CHARTS = "charts"
 """The folder of the charts, beside the page."""
 
 
-def render(story: Story) -> str:
+def render(story: Story, language: Language = Language.EN) -> str:
     """The whole report as Markdown; charts are images in `charts/`."""
     lines = [f"# {text(story.title)}", "", f"*{text(story.byline)}*", ""]
     first, *others = story.conclusion
     lines += [f"**{text(first)}**", "", *(f"- {text(line)}" for line in others), ""]
     for section in story.sections:
-        lines += _section(section)
+        lines += _section(section, language)
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: Section, language: Language) -> Iterator[str]:
     yield from (f"## {text(section.heading)}", "")
     for part in section.parts:
-        yield from _part(part)
+        yield from _part(part, language)
         yield ""
 
 
-def _part(part: Part) -> Iterator[str]:
+def _part(part: Part, language: Language) -> Iterator[str]:
     match part:
         case Paragraph():
             yield text(part.text)
         case Items():
             yield from (f"- {text(item)}" for item in part.items)
         case Table():
-            yield from folded(part) if part.folded else table(part)
+            yield from folded(part, language) if part.folded else table(part)
         case Entries():
             for entry in part.entries:
                 yield f"- **{text(entry.mark)}**, {text(entry.heading)}: {text(entry.text)}"
@@ -71,12 +74,17 @@ def table(part: Table) -> Iterator[str]:
         yield _row(row)
 
 
-def folded(part: Table) -> Iterator[str]:
+def folded(part: Table, language: Language = Language.EN) -> Iterator[str]:
     """The same in a box that a reader opens."""
-    yield f"<details><summary>{text(part.caption)} ({len(part.rows)} rows)</summary>"
+    yield f"<details><summary>{text(with_rows(part, language))}</summary>"
     yield ""
     yield from table(part)
     yield from ("", "</details>")
+
+
+def with_rows(part: Table, language: Language) -> Text:
+    """What a box that is not open says of the table in it."""
+    return line(say("{caption} ({rows} rows)", caption=part.caption, rows=len(part.rows)), language)
 
 
 def _row(cells: Iterator[str] | tuple[str, ...]) -> str:

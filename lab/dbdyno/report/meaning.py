@@ -8,40 +8,40 @@ from typing import Final
 from dbdyno.judge import Verdict, Word
 from dbdyno.metric import BY_NAME
 from dbdyno.report.numbers import change, share
-from dbdyno.words import Text, say
+from dbdyno.words import Text, phrase, say
 
-SIZE_OPEN: Final = (
+SIZE_OPEN: Final = phrase(
     "{range} The direction is settled, but the difference may be as small as the margin of "
     "{margin} or smaller; more blocks would show whether it matters."
 )
 MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
-    (Word.BETTER, True): (
+    (Word.BETTER, True): phrase(
         "{range} The whole interval lies beyond the margin of {margin}: a reason for {system} in "
         "this cell."
     ),
-    (Word.WORSE, True): (
+    (Word.WORSE, True): phrase(
         "{range} The whole interval lies beyond the margin of {margin}: a reason against {system} "
         "in this cell."
     ),
     (Word.BETTER, False): SIZE_OPEN,
     (Word.WORSE, False): SIZE_OPEN,
-    (Word.EQUIVALENT, True): (
+    (Word.EQUIVALENT, True): phrase(
         "{range} All of it lies within the margin of {margin}. A difference exists, but it is too "
         "small to matter. Choose between the two on other grounds."
     ),
-    (Word.EQUIVALENT, False): (
+    (Word.EQUIVALENT, False): phrase(
         "{range} All of it lies within the margin of {margin}. Choose between the two on other "
         "grounds."
     ),
-    (Word.UNDECIDED, False): (
+    (Word.UNDECIDED, False): phrase(
         "{range} That allows both a difference that matters and none: these data are a reason for "
         "neither system. Undecided is not equal."
     ),
-    (Word.VOID, False): (
+    (Word.VOID, False): phrase(
         "Trials that this comparison needs are void, so no decision can rest on it; remove the "
         "cause named under Findings and repeat them."
     ),
-    (Word.NO_VERDICT, False): (
+    (Word.NO_VERDICT, False): phrase(
         "There are too few sound blocks for an interval: no decision can rest on it."
     ),
 }
@@ -60,11 +60,11 @@ def meaning(verdict: Verdict) -> Text:
 
 
 def _range(verdict: Verdict) -> Text:
-    alone = (
+    alone = phrase(
         "With 95 % confidence, {metric} of {system} differs from that of {baseline} by {low} to "
         "{high}."
     )
-    together = (
+    together = phrase(
         "With 95 % confidence in all {cells} cells together, {metric} of {system} differs from "
         "that of {baseline} by {low} to {high}."
     )

@@ -13,105 +13,109 @@ from typing import Final
 
 from dbdyno.judge import ControlOutcome, Estimate, SystemValue, Verdict, wording
 from dbdyno.judge.typical import Typical
-from dbdyno.judge.wording import THIN
 from dbdyno.metric import Metric
+from dbdyno.words import PARTED, Text, name, say
 
-NONE: Final = "—"
+NONE: Final = name("—")
 """There is no such number."""
-TOO_FEW: Final = "not enough requests"
+TOO_FEW: Final = say("not enough requests")
 """A percentile with fewer than 100 requests beyond it (method.md 1.f.2)."""
 SIGNIFICANT_DIGITS: Final = 4
 DECIMALS_BELOW_ONE: Final = 3
 
 
-def number(value: float | None, decimals_max: int = 2) -> str:
+def number(value: float | None, decimals_max: int = 2) -> Text:
     """Four significant digits, thousands parted; whole numbers keep all their digits."""
     if value is None or not math.isfinite(value):
         return NONE
     if value == 0:
-        return "0"
+        return name("0")
     exponent = math.floor(math.log10(abs(value)))
     most = decimals_max if abs(value) >= 1 else max(decimals_max, DECIMALS_BELOW_ONE)
     decimals = min(max(SIGNIFICANT_DIGITS - 1 - exponent, 0), most)
-    return f"{value:,.{decimals}f}".replace(",", THIN).replace("-", "−")
+    return name(f"{value:,.{decimals}f}".replace(",", PARTED).replace("-", "−"))
 
 
-def count(value: int, what: str) -> str:
-    """A whole number with its noun: "1 block", "1 200 blocks"."""
-    return f"{value:,} {what}{'' if value == 1 else 's'}".replace(",", THIN)
-
-
-def metric_value(value: SystemValue | None, metric: Metric) -> str:
+def metric_value(value: SystemValue | None, metric: Metric) -> Text:
     """A table's cell for one system: a number, "not enough requests", or a dash if unseen."""
     return NONE if value is None else measured_value(value.value, metric)
 
 
-def measured_value(value: float | None, metric: Metric) -> str:
+def measured_value(value: float | None, metric: Metric) -> Text:
     """One measurement's value, or as `metric_value` says why there is none."""
     if value is None:
         return TOO_FEW if metric.quantile is not None else NONE
     return number(value, metric.decimals)
 
 
-def change(ratio: float | None) -> str:
+def change(ratio: float | None) -> Text:
     """A ratio as a change, as the judge says it: 0.769 → "−23.1 %"; a dash for none."""
-    return NONE if ratio is None or not math.isfinite(ratio) else wording.change(ratio)
+    return NONE if ratio is None or not math.isfinite(ratio) else name(wording.change(ratio))
 
 
-def change_with_interval(estimate: Estimate | ControlOutcome | None) -> str:
+def change_with_interval(estimate: Estimate | ControlOutcome | None) -> Text:
     """A ratio with its 95 % interval: "−23.1 % [−25.0, −21.2]"; a dash without a ratio."""
-    return (estimate and wording.change_with_interval(estimate)) or NONE
+    return NONE if estimate is None else _said(wording.change_with_interval(estimate))
 
 
-def ratio_with_interval(ratio: Typical) -> str:
+def interval(ratio: float | None, low: float | None, high: float | None) -> Text:
+    """A ratio and the ends of its interval as the changes they mean; a dash without a ratio."""
+    return _said(wording.interval_text(ratio, low, high))
+
+
+def ratio_with_interval(ratio: Typical) -> Text:
     """A ratio of blocks as the change it means, with its interval: "−23.1 % [−25.0, −21.2]"."""
-    return wording.interval_text(ratio.value, ratio.low, ratio.high) or NONE
+    return interval(ratio.value, ratio.low, ratio.high)
 
 
-def typical_value(found: Typical | None, decimals_max: int = 2) -> str:
+def typical_value(found: Typical | None, decimals_max: int = 2) -> Text:
     """A typical value with its interval: "63.2 [60.1, 66.5]"; a dash for none."""
     if found is None:
         return NONE
     return _with_ends(found, lambda value: number(value, decimals_max))
 
 
-def coefficient(found: Typical | None) -> str:
+def coefficient(found: Typical | None) -> Text:
     """As `typical_value`, with three significant digits however small: "0.00042 [0.0004, …]"."""
     if found is None:
         return NONE
     return _with_ends(found, lambda value: f"{value:.3g}".replace("-", "−"))
 
 
-def percentage(value: float | None) -> str:
+def percentage(value: float | None) -> Text:
     """A share to three significant digits: 0.0312 → "3.12 %"; a dash for none."""
-    return NONE if value is None else f"{value * 100:.3g} %".replace("-", "−")
+    return NONE if value is None else name(f"{value * 100:.3g} %".replace("-", "−"))
 
 
-def _with_ends(found: Typical, told: Callable[[float], str]) -> str:
+def _with_ends(found: Typical, told: Callable[[float], str]) -> Text:
     if found.low is None or found.high is None:
-        return told(found.value)
-    return f"{told(found.value)} [{told(found.low)}, {told(found.high)}]"
+        return name(told(found.value))
+    return name(f"{told(found.value)} [{told(found.low)}, {told(found.high)}]")
 
 
-def decided(verdict: Verdict) -> str:
+def _said(found: str | None) -> Text:
+    return NONE if found is None else name(found)
+
+
+def decided(verdict: Verdict) -> Text:
     """A verdict's ratio with the interval that gave the word; a dash without a ratio.
 
     With several cells it is wider than the cell's own, since they hold together.
     """
-    return wording.interval_text(verdict.estimate.ratio, verdict.low, verdict.high) or NONE
+    return interval(verdict.estimate.ratio, verdict.low, verdict.high)
 
 
-def seconds(value: float) -> str:
+def seconds(value: float) -> Text:
     """A duration: "15 s", "0.5 s"."""
-    return f"{value:g} s"
+    return name(f"{value:g} s")
 
 
-def share(value: float) -> str:
+def share(value: float) -> Text:
     """A share as a percentage without sign: 0.02 → "2 %"."""
-    return f"{value * 100:g} %"
+    return name(f"{value * 100:g} %")
 
 
-def mebibytes(size: float) -> str:
+def mebibytes(size: float) -> Text:
     """A size in MiB, or in GiB from 10 GiB on."""
     mib = size / 2**20
-    return f"{number(mib / 1024, 1)} GiB" if mib >= 10 * 1024 else f"{number(mib, 0)} MiB"
+    return name(f"{number(mib / 1024, 1)} GiB" if mib >= 10 * 1024 else f"{number(mib, 0)} MiB")

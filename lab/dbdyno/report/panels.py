@@ -19,6 +19,8 @@ WIDTH: Final = 640
 ASIDE: Final = 0.07
 ASIDE_ALL_MAX: Final = 0.5
 """Distance of two systems, and of all of them, in distances of load levels."""
+TITLE_OVER: Final = 50
+"""A panel's title may be so much wider than the panel: there is an axis beside it."""
 LEVELS_LABELLED_MAX: Final = 10
 """With more levels some go without their label where there is no room."""
 POINTS_TOLD_MAX: Final = 40
@@ -35,7 +37,7 @@ def arranged(panels: Sequence[Spec], columns: int) -> Spec:
 def panel(title: Text, rows: Sequence[Spec], layers: list[Spec], width: int, height: int) -> Spec:
     """One panel with data of its own."""
     return {
-        "title": title,
+        "title": {"text": title, "limit": width + TITLE_OVER},
         "data": {"values": list(rows)},
         "width": width,
         "height": height,

@@ -11,26 +11,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.words import Text
+
 
 @dataclass(frozen=True)
 class Paragraph:
     """Plain text, no markup."""
 
-    text: str
+    text: Text
 
 
 @dataclass(frozen=True)
 class Items:
     """A list of plain sentences."""
 
-    items: tuple[str, ...]
+    items: tuple[Text, ...]
 
 
 @dataclass(frozen=True)
 class Column:
     """A table's column; numbers are set to the right."""
 
-    heading: str
+    heading: Text
     numeric: bool = False
 
 
@@ -42,9 +44,9 @@ class Table:
         folded: a long table that a reader opens when it is wanted.
     """
 
-    caption: str
+    caption: Text
     columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Text, ...], ...]
     folded: bool = False
 
 
@@ -57,12 +59,19 @@ class Entry:
         heading: what it is about.
         text: the statement.
         lines: what supports it or follows from it, a sentence each.
+        kind: the mark in English, by which a page knows its colour; the mark itself if empty.
     """
 
-    mark: str
-    heading: str
-    text: str
-    lines: tuple[str, ...] = ()
+    mark: Text
+    heading: Text
+    text: Text
+    lines: tuple[Text, ...] = ()
+    kind: str = ""
+
+    @property
+    def look(self) -> str:
+        """The name of its colour, the same in every language."""
+        return (self.kind or self.mark).replace(" ", "-")
 
 
 @dataclass(frozen=True)
@@ -84,10 +93,10 @@ class Figure:
     """
 
     name: str
-    title: str
-    description: str
+    title: Text
+    description: Text
     spec: Mapping[str, Any]
-    note: str
+    note: Text
 
 
 @dataclass(frozen=True)
@@ -102,15 +111,20 @@ Part = Paragraph | Items | Table | Entries | Figure | Code
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading and what stands below it.
 
-    heading: str
+    Attributes:
+        english: the heading in English, of which its address is made; the heading itself if empty.
+    """
+
+    heading: Text
     parts: tuple[Part, ...]
+    english: str = ""
 
     @property
     def anchor(self) -> str:
         """The heading as an address within the page."""
-        return re.sub(r"[^a-z0-9]+", "-", self.heading.lower()).strip("-")
+        return re.sub(r"[^a-z0-9]+", "-", (self.english or self.heading).lower()).strip("-")
 
 
 @dataclass(frozen=True)
@@ -122,9 +136,9 @@ class Story:
         conclusion: the answer in its first line, then what it consists of.
     """
 
-    title: str
-    byline: str
-    conclusion: tuple[str, ...]
+    title: Text
+    byline: Text
+    conclusion: tuple[Text, ...]
     sections: tuple[Section, ...]
 
     @property

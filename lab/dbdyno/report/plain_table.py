@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from dbdyno.judge.wording import THIN
 from dbdyno.report.parts import Table
+from dbdyno.words import PARTED
 
 GAP = "  "
 
@@ -23,7 +23,7 @@ def lines(table: Table) -> Iterator[str]:
 
 def printable(text: str) -> str:
     """Ordinary spaces, and nothing that would steer a terminal."""
-    return "".join(sign if sign.isprintable() and sign != THIN else " " for sign in text)
+    return "".join(sign if sign.isprintable() and sign != PARTED else " " for sign in text)
 
 
 def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:

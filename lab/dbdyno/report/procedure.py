@@ -5,34 +5,51 @@ A reader who repeats the experiment needs it, and so does one who asks why a run
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import Final
 
 from dbdyno.measurement import Measurement, Step
 from dbdyno.plan import Plan
 from dbdyno.report.numbers import number, seconds
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.trials import systems_of
+from dbdyno.words import Text, name, say
+
+STEPS: Final[Mapping[str, Text]] = {
+    "restore": say("restore"),
+    "drop caches": say("drop caches"),
+    "start": say("start"),
+    "replicas catch up": say("replicas catch up"),
+    "purge binary logs": say("purge binary logs"),
+    "settle": say("settle"),
+    "warm up until steady": say("warm up until steady"),
+}
+"""What a report calls the steps that the store names so."""
 
 
-def asked(plan: Plan) -> Iterator[str]:
+def asked(plan: Plan) -> Iterator[Text]:
     """What the plan asks for beyond a restart on restored data, a sentence each."""
     procedure, trial = plan.procedure, plan.trial
     if procedure.fresh_data == "once":
-        yield "The dataset is restored before the run's first trial only; later ones find it grown."
+        yield say(
+            "The dataset is restored before the run's first trial only; later ones find it grown."
+        )
     if procedure.drop_caches:
-        yield "The operating system's caches are dropped before each start."
+        yield say("The operating system's caches are dropped before each start.")
     if procedure.purge_binlogs:
-        yield "Binary logs are purged before each trial."
+        yield say("Binary logs are purged before each trial.")
     if procedure.settle_cap_s > 0:
-        yield (
+        yield say(
             "Between two trials on one server it is waited until changed pages are written and old "
-            f"row versions are purged, {seconds(procedure.settle_cap_s)} at most."
+            "row versions are purged, {most} at most.",
+            most=seconds(procedure.settle_cap_s),
         )
     if trial.until_steady:
-        yield (
+        yield say(
             "Before each trial its load runs until the rate is steady (MSER-5 and change points "
-            f"with long-run variance), {seconds(trial.warmup_cap_s)} at most."
+            "with long-run variance), {most} at most.",
+            most=seconds(trial.warmup_cap_s),
         )
 
 
@@ -45,26 +62,29 @@ def table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
             if measurement.trial.system == system:
                 for step in measurement.procedure:
                     taken.setdefault(step.name, []).append(step)
-        rows += [(system, name, *_row(steps)) for name, steps in taken.items()]
+        rows += [
+            (name(system), STEPS.get(kind, name(kind)), *_row(steps))
+            for kind, steps in taken.items()
+        ]
     if not rows:
         return None
     columns = (
-        Column("System"),
-        Column("Step"),
-        Column("Times", numeric=True),
-        Column("Not done", numeric=True),
-        Column("Median s", numeric=True),
-        Column("Longest s", numeric=True),
-        Column("In all s", numeric=True),
+        Column(say("System")),
+        Column(say("Step")),
+        Column(say("Times"), numeric=True),
+        Column(say("Not done"), numeric=True),
+        Column(say("Median s"), numeric=True),
+        Column(say("Longest s"), numeric=True),
+        Column(say("In all s"), numeric=True),
     )
-    return Table("Steps before trials, and their time", columns, tuple(rows))
+    return Table(say("Steps before trials, and their time"), columns, tuple(rows))
 
 
-def _row(steps: Sequence[Step]) -> tuple[str, ...]:
+def _row(steps: Sequence[Step]) -> tuple[Text, ...]:
     took = [step.seconds for step in steps]
     undone = sum(not step.done for step in steps)
     return (
-        str(len(steps)),
-        str(undone),
+        name(f"{len(steps)}"),
+        name(f"{undone}"),
         *(number(value, 1) for value in (median(took), max(took), sum(took))),
     )

@@ -7,7 +7,7 @@ from dbdyno.judge.rate_limit import BlockLimit, RateLimit
 from dbdyno.metric import BY_NAME
 from dbdyno.open_loop import Side
 from dbdyno.report.numbers import NONE, number
-from dbdyno.words import Text, listed, say
+from dbdyno.words import Text, listed, name, say
 
 SIDES = {Side.ABOVE: "≥ ", Side.BELOW: "< ", Side.BETWEEN: ""}
 """What stands before the rate of a block."""
@@ -48,18 +48,18 @@ def title(search: RateSearch) -> Text:
     )
 
 
-def interval(limit: RateLimit) -> str:
+def interval(limit: RateLimit) -> Text:
     """Its 95 % interval; a dash below three blocks."""
     if limit.low is None or limit.high is None:
         return NONE
-    return f"{number(limit.low, 1)}, {number(limit.high, 1)}"
+    return name(f"{number(limit.low, 1)}, {number(limit.high, 1)}")
 
 
-def in_block(block: BlockLimit) -> str:
+def in_block(block: BlockLimit) -> Text:
     """The rate of one block, or on which side of all rates it lies."""
     if block.rate_per_s is None:
         return NONE
-    return f"{SIDES[block.side]}{number(block.rate_per_s, 1)}"
+    return name(f"{SIDES[block.side]}{number(block.rate_per_s, 1)}")
 
 
 def _rate(limit: RateLimit) -> Text:
@@ -70,4 +70,4 @@ def _rate(limit: RateLimit) -> Text:
             return say("{rate} events/s", rate=rate)
         return say("{rate} events/s [{interval}]", rate=rate, interval=interval(limit))
     sides = dict.fromkeys(in_block(block) for block in limit.by_block)
-    return say("{sides} events/s", sides=" / ".join(sides))
+    return say("{sides} events/s", sides=listed(sides, " / "))

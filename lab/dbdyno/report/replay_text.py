@@ -8,24 +8,35 @@ machines lie between them, only the ratios within blocks carry over.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dbdyno.judge import Judgement, Verdict
 from dbdyno.judge.agreement import Agreeing, Agreement, agreements
 from dbdyno.judge.wording import change_decided
+from dbdyno.languages import Language
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report import data, markdown, plain_table
 from dbdyno.report.facts import RunFacts
+from dbdyno.report.looks import word_of
+from dbdyno.report.machine_words import found, what
 from dbdyno.report.numbers import NONE, change
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.settings import ABSENT, ALWAYS_DIFFER, effective
+from dbdyno.report.translation import line, translated
 from dbdyno.report.trials import systems_of
-from dbdyno.words import say
+from dbdyno.words import Text, listed, name, say
 
 FORMAT: Final = 1
+AGREEING: Final[Mapping[Agreeing, Text]] = {
+    Agreeing.AGREE: say("agree"),
+    Agreeing.DIFFER: say("differ"),
+    Agreeing.NOT_SHOWN: say("not shown to differ"),
+    Agreeing.MISSING: say("not in both"),
+}
+"""What a table calls them."""
 ROWS_PLAIN_MAX: Final = 40
 DIFFERENCES_OPEN_MAX: Final = 25
 """A longer table of what differed is folded."""
@@ -52,7 +63,7 @@ class Replay:
     first: Side
     second: Side
     agreements: tuple[Agreement, ...]
-    differences: tuple[tuple[str, str, str], ...]
+    differences: tuple[tuple[Text, Text, Text], ...]
 
 
 def replay(first: Side, second: Side) -> Replay:
@@ -66,14 +77,14 @@ def replay(first: Side, second: Side) -> Replay:
     )
 
 
-def answer(replay: Replay) -> list[str]:
+def answer(replay: Replay) -> list[Text]:
     """Whether the second run says what the first said, in sentences."""
     found = replay.agreements
     both = [a for a in found if a.first and a.second]
     if not both:
         return [say("the runs have no comparison in common")]
     counts = {word: sum(a.word is word for a in found) for word in Agreeing}
-    told: list[str] = [
+    told: list[Text] = [
         say(
             "the same verdict in {same} of {all} comparisons; the ratios agree in {agree}, are "
             "not shown to differ in {open}, differ in {differ}",
@@ -97,42 +108,46 @@ def answer(replay: Replay) -> list[str]:
     return told
 
 
-def difference(agreement: Agreement) -> str:
+def difference(agreement: Agreement) -> Text:
     """How the second ratio stands to the first: "differ: +3.1 % [+1.0 %, +5.2 %]"."""
+    word = AGREEING[agreement.word]
     if agreement.ratio is None:
-        return agreement.word.value
+        return word
     told = change(agreement.ratio)
     if agreement.low is not None and agreement.high is not None:
-        told = f"{told} [{change(agreement.low)}, {change(agreement.high)}]"
-    return f"{agreement.word.value}: {told}"
+        told = name(f"{told} [{change(agreement.low)}, {change(agreement.high)}]")
+    return say("{word}: {change}", word=word, change=told)
 
 
-def plain(replay: Replay) -> str:
+def plain(replay: Replay, language: Language = Language.EN) -> str:
     """The answer and both tables as text."""
-    lines = [*_heads(replay), *answer(replay), ""]
-    for table in _tables(replay):
+    lines: list[str] = [*_heads(replay), *answer(replay), ""]
+    for made in _tables(replay):
+        table = translated(made, language)
         shown = dataclasses.replace(table, rows=table.rows[:ROWS_PLAIN_MAX])
         lines += [table.caption, *plain_table.lines(shown)]
         if left := len(table.rows) - len(shown.rows):
             lines.append(say("and {count} more; all of them: --output json", count=left))
         lines.append("")
-    return "".join(f"{plain_table.printable(line)}\n" for line in lines).rstrip() + "\n"
+    told = (plain_table.printable(line(text, language)) for text in lines)
+    return "".join(f"{text}\n" for text in told).rstrip() + "\n"
 
 
-def as_markdown(replay: Replay) -> str:
+def as_markdown(replay: Replay, language: Language = Language.EN) -> str:
     """The same as GitHub Markdown."""
-    first, *others = answer(replay)
+    first, *others = (line(text, language) for text in (*answer(replay), *_heads(replay)))
     lines = [f"**{markdown.text(first)}**", ""]
-    lines += [f"- {markdown.text(line)}" for line in (*others, *_heads(replay))]
+    lines += [f"- {markdown.text(text)}" for text in others]
     lines.append("")
-    for table in _tables(replay):
+    for made in _tables(replay):
+        table = translated(made, language)
         folded = len(table.rows) > DIFFERENCES_OPEN_MAX and table.folded
-        lines += [*(markdown.folded(table) if folded else markdown.table(table)), ""]
+        lines += [*(markdown.folded(table, language) if folded else markdown.table(table)), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def as_json(replay: Replay) -> str:
-    """The same for programs, numbers unrounded."""
+def as_json(replay: Replay, language: Language = Language.EN) -> str:
+    """The same for programs, numbers unrounded, English in every language."""
     made: dict[str, Any] = {
         "format": FORMAT,
         "first": replay.first.facts.model_dump(mode="json"),
@@ -149,7 +164,7 @@ def as_json(replay: Replay) -> str:
     return data.text({name: data.finite(value) for name, value in made.items()})
 
 
-def _heads(replay: Replay) -> list[str]:
+def _heads(replay: Replay) -> list[Text]:
     return [
         say(
             "{which}: run {run_id} of {when}, dbdyno {version}",
@@ -164,10 +179,16 @@ def _heads(replay: Replay) -> list[str]:
 
 def _tables(replay: Replay) -> Iterator[Table]:
     if replay.agreements:
-        heads = ("Cell", "System", "First", "Again", "Again / first [95 %]")
+        heads = (
+            Column(say("Cell")),
+            Column(say("System")),
+            Column(say("First")),
+            Column(say("Again")),
+            Column(say("Again / first [95 %]")),
+        )
         rows = tuple(_row(agreement) for agreement in replay.agreements)
-        yield Table(say("Verdicts, first and again"), tuple(map(Column, heads)), rows)
-    columns = (Column("What"), Column("First"), Column("Again"))
+        yield Table(say("Verdicts, first and again"), heads, rows)
+    columns = (Column(say("What")), Column(say("First")), Column(say("Again")))
     if replay.differences:
         caption = say("What was different ({count})", count=len(replay.differences))
         yield Table(caption, columns, replay.differences, folded=True)
@@ -176,54 +197,73 @@ def _tables(replay: Replay) -> Iterator[Table]:
         yield Table(say("What was different"), columns, (alike,))
 
 
-def _row(agreement: Agreement) -> tuple[str, ...]:
+def _row(agreement: Agreement) -> tuple[Text, ...]:
     return (
-        agreement.cell.title,
-        agreement.system,
+        name(agreement.cell.title),
+        name(agreement.system),
         _told(agreement.first),
         _told(agreement.second),
         difference(agreement),
     )
 
 
-def _told(verdict: Verdict | None) -> str:
+def _told(verdict: Verdict | None) -> Text:
     if verdict is None:
         return NONE
-    return f"{verdict.word.value} {change_decided(verdict) or NONE}"
+    change = change_decided(verdict) or NONE
+    return say("{word} {change}", word=word_of(verdict.word), change=change)
 
 
-def _differences(first: Side, second: Side) -> Iterator[tuple[str, str, str]]:
+def _differences(first: Side, second: Side) -> Iterator[tuple[Text, Text, Text]]:
     """Machine, dbdyno, versions and settings in effect, where they are not the same."""
-    yield from _differing("", first.facts.environment, second.facts.environment)
-    engines = [_engines(side.measurements) for side in (first, second)]
-    yield from _differing("", {"load generator": engines[0]}, {"load generator": engines[1]})
+    yield from _differing(*(_machine(side.facts.environment) for side in (first, second)))
+    engines = [{say("load generator"): _engines(side.measurements)} for side in (first, second)]
+    yield from _differing(*engines)
     for system in systems_of(first.plan, first.measurements):
-        versions = [{"version": _versions(side.measurements, system)} for side in (first, second)]
-        yield from _differing(f"{system}: ", *versions)
+        versions = [_versions(side.measurements, system) for side in (first, second)]
+        what_of = say("{system}: {what}", system=system, what=say("version"))
+        yield from _differing(*({what_of: version} for version in versions))
         found = [effective(side.measurements, system) for side in (first, second)]
         if all(found):
-            yield from _differing(f"{system}: ", *map(_telling, found))
+            yield from _differing(*(_telling(system, settings) for settings in found))
+
+
+def _machine(environment: dict[str, str]) -> dict[Text, Text]:
+    return {what(feature): found(value) for feature, value in environment.items()}
 
 
 def _differing(
-    before: str, first: dict[str, str], second: dict[str, str]
-) -> Iterator[tuple[str, str, str]]:
-    for name in dict.fromkeys([*first, *second]):
-        pair = (first.get(name, ABSENT), second.get(name, ABSENT))
+    first: dict[Text, Text], second: dict[Text, Text]
+) -> Iterator[tuple[Text, Text, Text]]:
+    for feature in dict.fromkeys([*first, *second]):
+        pair = (first.get(feature, ABSENT), second.get(feature, ABSENT))
         if pair[0] != pair[1]:
-            yield (before + name, *pair)
+            yield (feature, *pair)
 
 
-def _telling(settings: dict[str, str]) -> dict[str, str]:
+def _telling(system: str, settings: dict[str, Text]) -> dict[Text, Text]:
     """Without what tells instances apart rather than configurations: paths, ports, identities."""
-    return {name: v for name, v in settings.items() if not ALWAYS_DIFFER.fullmatch(name)}
+    return {
+        name(f"{system}: {variable}"): value
+        for variable, value in settings.items()
+        if not ALWAYS_DIFFER.fullmatch(variable)
+    }
 
 
-def _engines(measurements: Sequence[Measurement]) -> str:
-    seen = (m.engine for m in measurements if m.intervals)
-    return "; ".join(sorted({f"{e.version}, {e.reactor}, {e.threads} threads" for e in seen}))
+def _engines(measurements: Sequence[Measurement]) -> Text:
+    seen = {
+        say(
+            "{version}, {reactor}, {threads}",
+            version=m.engine.version,
+            reactor=m.engine.reactor,
+            threads=say("{count} threads", count=m.engine.threads),
+        )
+        for m in measurements
+        if m.intervals
+    }
+    return listed(sorted(seen), "; ")
 
 
-def _versions(measurements: Sequence[Measurement], system: str) -> str:
+def _versions(measurements: Sequence[Measurement], system: str) -> Text:
     of_system = (m for m in measurements if m.trial.system == system)
-    return "; ".join(sorted({m.server.version for m in of_system if m.server.version}))
+    return listed(sorted({m.server.version for m in of_system if m.server.version}), "; ")

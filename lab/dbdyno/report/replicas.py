@@ -11,27 +11,38 @@ from dbdyno import replication
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.plan_systems import TopologyPlan
-from dbdyno.report.numbers import count, number, seconds
+from dbdyno.report.numbers import number, seconds
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.trials import systems_of
+from dbdyno.words import Text, count, name, say
 
 COLUMNS = (
-    *(Column("System"), Column("Workload and load")),
-    *(Column("Trials", True), Column("Commits that a replica had", True)),
-    *(Column("Commits that none had", True), Column("Most transactions behind", True)),
-    Column("Replicas' CPU µs per transaction", True),
+    Column(say("System")),
+    Column(say("Workload and load")),
+    Column(say("Trials"), numeric=True),
+    Column(say("Commits that a replica had"), numeric=True),
+    Column(say("Commits that none had"), numeric=True),
+    Column(say("Most transactions behind"), numeric=True),
+    Column(say("Replicas' CPU µs per transaction"), numeric=True),
 )
 
 
-def asked(plan: Plan) -> Iterator[str]:
+def asked(plan: Plan) -> Iterator[Text]:
     """What the plan says of replicas and of the network, a sentence each."""
     for system in plan.systems:
         if system.topology.replicas:
-            yield f"{system.label}: {_said(system.topology)}."
-    delays = {"load and primary": plan.network.client_ms, "servers": plan.network.replica_ms}
-    for between, delay_ms in delays.items():
-        if delay_ms:
-            yield f"The network adds {delay_ms:g} ms to each round trip between {between}."
+            yield say("{system}: {behind}.", system=system.label, behind=_said(system.topology))
+    network = plan.network
+    if network.client_ms:
+        yield say(
+            "The network adds {delay_ms:g} ms to each round trip between load and primary.",
+            delay_ms=network.client_ms,
+        )
+    if network.replica_ms:
+        yield say(
+            "The network adds {delay_ms:g} ms to each round trip between servers.",
+            delay_ms=network.replica_ms,
+        )
 
 
 def table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
@@ -41,26 +52,30 @@ def table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
         of_system = [m for m in measurements if m.trial.system == system and m.server.replication]
         for title in dict.fromkeys(m.trial.cell.title for m in of_system):
             of_cell = [m for m in of_system if m.trial.cell.title == title]
-            rows.append((system, title, str(len(of_cell)), *_row(of_cell)))
-    return Table("Replication in the measured windows", COLUMNS, tuple(rows)) if rows else None
+            rows.append((name(system), name(title), name(f"{len(of_cell)}"), *_row(of_cell)))
+    return Table(say("Replication in the measured windows"), COLUMNS, tuple(rows)) if rows else None
 
 
-def _said(topology: TopologyPlan) -> str:
+def _said(topology: TopologyPlan) -> Text:
     behind = count(topology.replicas, "replica")
     if topology.replication == "semisync":
-        after = topology.wait_point.replace("_", " ")
-        return (
-            f"a commit waits ({after}) until one of {behind} has it, {seconds(topology.timeout_s)} "
-            "at most"
+        return say(
+            "a commit waits ({after}) until one of {replicas} has it, {most} at most",
+            after=topology.wait_point.replace("_", " "),
+            replicas=behind,
+            most=seconds(topology.timeout_s),
         )
     if topology.replication == "group":
-        return f"a group of {topology.replicas + 1}; a commit waits until a majority agrees"
-    return f"{behind}, for which no commit waits"
+        return say(
+            "a group of {members}; a commit waits until a majority agrees",
+            members=topology.replicas + 1,
+        )
+    return say("{replicas}, for which no commit waits", replicas=behind)
 
 
-def _row(trials: Sequence[Measurement]) -> tuple[str, ...]:
-    def total(name: str) -> float | None:
-        seen = [m.server.replication[name] for m in trials if name in m.server.replication]
+def _row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
+    def total(what: str) -> float | None:
+        seen = [m.server.replication[what] for m in trials if what in m.server.replication]
         return sum(seen) if seen else None
 
     behind = max(m.server.replication.get(replication.TRANSACTIONS_BEHIND, 0) for m in trials)

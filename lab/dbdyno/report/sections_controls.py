@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbdyno.judge import ControlOutcome, Judgement, Ledger
+from dbdyno.judge import ControlOutcome, Judgement, Ledger, Word
 from dbdyno.judge.ledger import MISSED, Share
 from dbdyno.plan import Plan
 from dbdyno.plan_controls import SHARE
+from dbdyno.report.looks import word_of
 from dbdyno.report.numbers import NONE, change, change_with_interval
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
-from dbdyno.words import say
+from dbdyno.words import Text, name, say
 
 DECLINED = "controls-declined"
 """The check that says why a run has none."""
@@ -72,7 +73,7 @@ def _of_run(judgement: Judgement) -> Iterator[Part]:
         )
 
 
-def _row(outcome: ControlOutcome) -> tuple[str, ...]:
+def _row(outcome: ControlOutcome) -> tuple[Text, ...]:
     names = {
         "same": say("{system} once more", system=outcome.system),
         "planted": say("{system}, slowed down", system=outcome.system),
@@ -82,13 +83,13 @@ def _row(outcome: ControlOutcome) -> tuple[str, ...]:
         names[outcome.kind],
         change(outcome.truth),
         change_with_interval(outcome),
-        str(outcome.blocks),
-        say(outcome.word),
+        name(str(outcome.blocks)),
+        word_of(Word(outcome.word)),
         held[outcome.held],
     )
 
 
-def _of_workspace(ledger: Ledger) -> Iterator[str]:
+def _of_workspace(ledger: Ledger) -> Iterator[Text]:
     different, found, covered = ledger.different, ledger.found, ledger.covered
     if different.total:
         yield say(
@@ -120,7 +121,7 @@ def _of_workspace(ledger: Ledger) -> Iterator[str]:
         )
 
 
-def _share(share: Share) -> str:
+def _share(share: Share) -> Text:
     return say(
         "{count} ({part:.0f} %, {low:.0f} to {high:.0f} %)",
         count=share.count,

@@ -16,7 +16,7 @@ from dbdyno.plan import Plan
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Column, Paragraph, Section, Table
 from dbdyno.report.trials import Attempt, cells_of, sound, systems_of
-from dbdyno.words import say
+from dbdyno.words import Text, name, say
 
 HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3
@@ -30,7 +30,7 @@ def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
         for system in systems_of(plan, measurements):
             trials = [m for m in sound(attempts, cell, system) if always_writes(m, plan)]
             if trials:
-                rows.append((cell.title, system, *_row(trials)))
+                rows.append((name(cell.title), name(system), *_row(trials)))
     columns = (
         Column(say("Cell")),
         Column(say("System")),
@@ -50,7 +50,7 @@ def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     return Section(HEADING, (head, Table(caption, columns, tuple(rows))) if rows else ())
 
 
-def _row(trials: Sequence[Measurement]) -> tuple[str, ...]:
+def _row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
     waited = {commit_is_waited_for(trial.server.settings) for trial in trials}
     promised = say("yes") if waited == {True} else say("no") if waited == {False} else say("both")
     return (

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.judge import Crossover, GridSummary, Judgement, Regression, Word
-from dbdyno.judge.wording import interval_text
 from dbdyno.metric import BY_NAME
-from dbdyno.report.numbers import NONE
+from dbdyno.report.looks import word_of
+from dbdyno.report.numbers import NONE, interval
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
-from dbdyno.words import listed, say
+from dbdyno.words import Text, listed, name, say
 
 
 def grid(judgement: Judgement) -> Section:
@@ -26,7 +26,7 @@ def grid(judgement: Judgement) -> Section:
         parts.append(Items(tuple(_crossover(one) for one in judgement.crossovers)))
     if judgement.regressions:
         parts.append(_regressions(judgement.regressions))
-    return Section("All cells together", tuple(parts))
+    return Section(say("All cells together"), tuple(parts))
 
 
 def _explained(summary: GridSummary) -> Paragraph:
@@ -54,11 +54,11 @@ def _together(summaries: Sequence[GridSummary]) -> Table:
     )
     rows = tuple(
         (
-            one.system,
-            f"{one.cells}",
-            f"{one.blocks}",
-            interval_text(one.ratio, one.low, one.high) or NONE,
-            say(one.word.value),
+            name(one.system),
+            name(f"{one.cells}"),
+            name(f"{one.blocks}"),
+            interval(one.ratio, one.low, one.high),
+            word_of(one.word),
             _selected(one, best=True),
             _selected(one, best=False),
         )
@@ -67,26 +67,27 @@ def _together(summaries: Sequence[GridSummary]) -> Table:
     return Table(say("All cells against {baseline}", baseline=summaries[0].baseline), columns, rows)
 
 
-def _selected(summary: GridSummary, *, best: bool) -> str:
+def _selected(summary: GridSummary, *, best: bool) -> Text:
     cell = summary.best if best else summary.worst
     if cell is None:
         return NONE
-    told = interval_text(cell.ratio, cell.low, cell.high)
-    return say("{cell}: {change}", cell=cell.cell.title, change=told or NONE)
+    told = interval(cell.ratio, cell.low, cell.high)
+    return say("{cell}: {change}", cell=cell.cell.title, change=told)
 
 
 def _counts(summaries: Sequence[GridSummary]) -> Table:
     columns = (
         Column(say("System")),
-        *(Column(say(word.value), numeric=True) for word in Word),
+        *(Column(word_of(word), numeric=True) for word in Word),
     )
     rows = tuple(
-        (one.system, *(f"{one.counts.get(word, 0)}" for word in Word)) for one in summaries
+        (name(one.system), *(name(f"{one.counts.get(word, 0)}") for word in Word))
+        for one in summaries
     )
     return Table(say("Verdicts by word"), columns, rows)
 
 
-def _crossover(found: Crossover) -> str:
+def _crossover(found: Crossover) -> Text:
     values = {
         "workload": found.workload,
         "setting": "" if found.setting == "default" else f", {found.setting}",
@@ -122,11 +123,11 @@ def _regressions(found: Sequence[Regression]) -> Table:
     )
     rows = tuple(
         (
-            one.system,
-            one.workload if one.setting == "default" else f"{one.workload}, {one.setting}",
-            f"{one.threads_reference}",
-            f"{one.threads_most}",
-            interval_text(one.ratio, one.low, one.high) or NONE,
+            name(one.system),
+            name(one.workload if one.setting == "default" else f"{one.workload}, {one.setting}"),
+            name(f"{one.threads_reference}"),
+            name(f"{one.threads_most}"),
+            interval(one.ratio, one.low, one.high),
             _course(one),
         )
         for one in found
@@ -135,7 +136,7 @@ def _regressions(found: Sequence[Regression]) -> Table:
     return Table(caption, columns, rows)
 
 
-def _course(found: Regression) -> str:
+def _course(found: Regression) -> Text:
     words = {
         Word.BETTER: say("still rises"),
         Word.WORSE: say("falls, beyond the margin") if found.material else say("falls"),

@@ -15,7 +15,7 @@ from dbdyno.judge.within_run import WithinRun
 from dbdyno.metric import BY_NAME
 from dbdyno.report.numbers import NONE, change, number, percentage
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
-from dbdyno.words import Text, say
+from dbdyno.words import Text, name, say
 
 HEADING: Final = say("Outlying runs and noise")
 RULE: Final = say(
@@ -99,8 +99,8 @@ def _noise(found: Sequence[WithinRun]) -> Table:
     )
     rows = tuple(
         (
-            one.cell.title,
-            one.system,
+            name(one.cell.title),
+            name(one.system),
             number(one.rho1),
             say(
                 "{worth} of {seconds}",
@@ -117,7 +117,7 @@ def _noise(found: Sequence[WithinRun]) -> Table:
     return Table(say("Noise within windows and between restarts"), columns, rows)
 
 
-def _window(one: WithinRun) -> str:
+def _window(one: WithinRun) -> Text:
     if one.window_s_best is not None:
-        return str(max(1, round(one.window_s_best)))
+        return name(str(max(1, round(one.window_s_best))))
     return NONE if one.within_sd == 0 else LONGER

@@ -6,105 +6,167 @@ did. So all that differs stands in one table, beside what was published. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.plan_settings import axes
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import NONE, count, seconds
+from dbdyno.report.machine_words import found
+from dbdyno.report.numbers import NONE, seconds
 from dbdyno.report.parts import Column, Items, Paragraph, Section, Table
 from dbdyno.report.trials import systems_of
+from dbdyno.words import Text, count, listed, name, say
 
-COLUMNS = (Column("What"), Column("Published"), Column("This run"))
+HEADING: Final = say("The published experiment")
+COLUMNS: Final = (Column(say("What")), Column(say("Published")), Column(say("This run")))
+TOPICS: Final[Mapping[str, Text]] = {
+    "systems": say("systems"),
+    "data": say("data"),
+    "load": say("load"),
+    "settings": say("settings"),
+    "procedure": say("procedure"),
+    "machine": say("machine"),
+    "repeats": say("repeats"),
+    "window": say("window"),
+}
+"""What a plan file calls its topics; it may have others."""
 
 
 def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
     """What was published, what was done here, and why it differs; empty for a plan of one's own."""
     if plan.published is None:
-        return Section("The published experiment", ())
+        return Section(HEADING, ())
     here = _here(plan, measurements, run)
     topics = dict.fromkeys([*plan.published.setup, *here])
     rows = tuple(
-        (topic, plan.published.setup.get(topic, NONE), here.get(topic, NONE)) for topic in topics
+        (
+            TOPICS.get(topic, name(topic)),
+            name(plan.published.setup.get(topic, NONE)),
+            here.get(topic, NONE),
+        )
+        for topic in topics
     )
+    differences = tuple(map(name, plan.published.differences))
     parts = (
         Paragraph(
-            f"The plan follows: {plan.published.source}. Its numbers and this run's cannot be put "
-            "beside each other: machine, data and load differ as the table says."
+            say(
+                "The plan follows: {source}. Its numbers and this run's cannot be put beside each "
+                "other: machine, data and load differ as the table says.",
+                source=plan.published.source,
+            )
         ),
-        Table("Published and here", COLUMNS, rows),
-        *((Items(plan.published.differences),) if plan.published.differences else ()),
+        Table(say("Published and here"), COLUMNS, rows),
+        *((Items(differences),) if differences else ()),
     )
-    return Section("The published experiment", parts)
+    return Section(HEADING, parts)
 
 
-def _here(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, str]:
+def _here(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
     """The same topics of this run, as far as the plan and the measurements tell."""
     return {
-        "systems": ", ".join(
-            _system(label, measurements) for label in systems_of(plan, measurements)
+        "systems": listed(_system(label, measurements) for label in systems_of(plan, measurements)),
+        "data": say(
+            "{tables} of {rows}",
+            tables=count(plan.dataset.tables, "table"),
+            rows=count(plan.dataset.rows, "row"),
         ),
-        "data": f"{count(plan.dataset.tables, 'table')} of {count(plan.dataset.rows, 'row')}",
         "load": _load(plan),
         "settings": _settings(plan),
         "procedure": _procedure(plan),
         "machine": _machine(run),
-        "repeats": f"{count(plan.design.blocks, 'block')}, in each of them every cell once",
+        "repeats": say(
+            "{blocks}, in each of them every cell once", blocks=count(plan.design.blocks, "block")
+        ),
     }
 
 
-def _system(label: str, measurements: Sequence[Measurement]) -> str:
+def _system(label: str, measurements: Sequence[Measurement]) -> Text:
     seen = dict.fromkeys(m.server.version for m in measurements if m.trial.system == label)
-    versions = " and ".join(version for version in seen if version)
-    return f"{label} ({versions})" if versions and versions not in label else label
+    versions = listed((version for version in seen if version), " and ")
+    if not versions or versions in label:
+        return name(label)
+    return say("{system} ({versions})", system=label, versions=versions)
 
 
-def _load(plan: Plan) -> str:
-    levels = f"{', '.join(map(str, sorted(plan.load.threads)))} connections"
-    if plan.load.is_open:
-        rates = ", ".join(plan.load.rates)
-        opened = f"{rates} events/s" if rates else "rates around a latency limit"
-        levels = f"{levels}; {opened}" if plan.load.threads else opened
-    names = ", ".join(workload.label for workload in plan.workloads)
-    statements = "prepared" if plan.procedure.prepared_statements else "no prepared"
-    return f"{levels}; {names}; {statements} statements"
+def _load(plan: Plan) -> Text:
+    levels = [
+        *(_connections(plan) if plan.load.threads else []),
+        *(_rates(plan) if plan.load.is_open else []),
+    ]
+    names = listed(workload.label for workload in plan.workloads)
+    statements = (
+        say("prepared statements")
+        if plan.procedure.prepared_statements
+        else say("no prepared statements")
+    )
+    return listed([*levels, names, statements], "; ")
 
 
-def _settings(plan: Plan) -> str:
-    varied = [f"{axis}: {', '.join(values)}" for axis, values in axes(plan.settings).items()]
+def _connections(plan: Plan) -> list[Text]:
+    levels = listed(map(str, sorted(plan.load.threads)))
+    return [say("{levels} connections", levels=levels)]
+
+
+def _rates(plan: Plan) -> list[Text]:
+    rates = listed(plan.load.rates)
+    if rates:
+        return [say("{rates} events/s", rates=rates)]
+    return [say("rates around a latency limit")]
+
+
+def _settings(plan: Plan) -> Text:
+    varied = [
+        say("{axis}: {values}", axis=axis, values=listed(values))
+        for axis, values in axes(plan.settings).items()
+    ]
     network = plan.network
-    added = [
-        f"{ms:g} ms added to a round trip {between}"
-        for ms, between in (
-            (network.client_ms, "between load and server"),
-            (network.replica_ms, "between primary and replicas"),
+    if network.client_ms > 0:
+        varied.append(
+            say(
+                "{ms:g} ms added to a round trip between load and server",
+                ms=network.client_ms,
+            )
         )
-        if ms > 0
-    ]
-    return "; ".join([*varied, *added]) or "as the systems have them"
+    if network.replica_ms > 0:
+        varied.append(
+            say(
+                "{ms:g} ms added to a round trip between primary and replicas",
+                ms=network.replica_ms,
+            )
+        )
+    return listed(varied, "; ") or say("as the systems have them")
 
 
-def _procedure(plan: Plan) -> str:
+def _procedure(plan: Plan) -> Text:
     procedure, trial = plan.procedure, plan.trial
-    unit = "block" if procedure.restart == "block" else "cell"
     steps = [
-        f"server restarted for each setting of a {unit}"
-        if unit == "block"
-        else "server restarted for each cell"
+        say("server restarted for each setting of a block")
+        if procedure.restart == "block"
+        else say("server restarted for each cell")
     ]
-    steps += ["on a restored dataset"] if procedure.fresh_data == "start" else []
-    steps += ["caches dropped"] if procedure.drop_caches else []
-    steps += ["binary logs purged"] if procedure.purge_binlogs else []
-    warmup = "until steady, then " if trial.until_steady else ""
-    times = f"warm-up {warmup}{seconds(trial.warmup_s)}, window {seconds(trial.window_s)}"
-    return f"{', '.join(steps)}; {times}"
+    if procedure.fresh_data == "start":
+        steps.append(say("on a restored dataset"))
+    if procedure.drop_caches:
+        steps.append(say("caches dropped"))
+    if procedure.purge_binlogs:
+        steps.append(say("binary logs purged"))
+    times = {"warmup": seconds(trial.warmup_s), "window": seconds(trial.window_s)}
+    told = (
+        say("warm-up until steady, then {warmup}, window {window}", **times)
+        if trial.until_steady
+        else say("warm-up {warmup}, window {window}", **times)
+    )
+    return listed([listed(steps), told], "; ")
 
 
-def _machine(run: RunFacts) -> str:
-    known = [
-        run.environment[name]
-        for name in ("cpu", "cores", "memory", "filesystem")
-        if name in run.environment
-    ]
-    return ", ".join(known) or NONE
+def _machine(run: RunFacts) -> Text:
+    return (
+        listed(
+            found(run.environment[feature])
+            for feature in ("cpu", "cores", "memory", "filesystem")
+            if feature in run.environment
+        )
+        or NONE
+    )

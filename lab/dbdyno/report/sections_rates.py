@@ -14,10 +14,11 @@ from dbdyno.metric import BY_NAME
 from dbdyno.plan import Plan
 from dbdyno.plan_load import PilotFound
 from dbdyno.report.conclusion import meaning
+from dbdyno.report.looks import word_of
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.parts import Column, Entries, Entry, Paragraph, Part, Section, Table
 from dbdyno.report.rates import in_block, interval, title
-from dbdyno.words import say
+from dbdyno.words import Text, listed, name, say
 
 
 def within_limit(judgement: Judgement) -> Section:
@@ -50,7 +51,7 @@ def pilot(plan: Plan) -> Section:
             connections=plan.load.connections,
             search=say(", then at a few rates to see where the limit might be")
             if plan.load.seeks_rates
-            else "",
+            else name(""),
         )
     )
     rows = tuple(row for found in plan.load.pilot for row in _pilot_rows(found))
@@ -76,11 +77,11 @@ def _search(search: RateSearch) -> Iterator[Part]:
     )
     rows = tuple(
         (
-            limit.system,
+            name(limit.system),
             number(limit.rate_per_s, 1),
             interval(limit),
-            str(limit.blocks),
-            ", ".join(map(in_block, limit.by_block)),
+            name(str(limit.blocks)),
+            listed(map(in_block, limit.by_block)),
         )
         for limit in search.limits
     )
@@ -90,7 +91,7 @@ def _search(search: RateSearch) -> Iterator[Part]:
 
 def _entry(search: RateSearch, verdict: Verdict) -> Entry:
     return Entry(
-        mark=verdict.word.value,
+        mark=word_of(verdict.word),
         heading=title(search),
         text=say("{verdict}.", verdict=sentence(verdict)),
         lines=(meaning(verdict), *(say("{reason}.", reason=one) for one in verdict.reasons)),
@@ -115,7 +116,7 @@ def _curve(search: RateSearch) -> Table:
             seen = [point for point in _points(limit) if point.rate_per_s == rate]
             known = sorted(p.latency_ms for p in seen if p.latency_ms is not None)
             row.append(number(known[len(known) // 2]) if known else NONE)
-            row.append(f"{sum(point.sustained for point in seen)}/{len(seen)}" if seen else NONE)
+            row.append(name(f"{sum(p.sustained for p in seen)}/{len(seen)}") if seen else NONE)
         rows.append(tuple(row))
     caption = say("{label} over the rate, middle of the blocks", label=label)
     return Table(caption, tuple(columns), tuple(rows))
@@ -126,9 +127,9 @@ def _points(limit: RateLimit) -> Iterator[RatePoint]:
         yield from block.points
 
 
-def _pilot_rows(found: PilotFound) -> Iterator[tuple[str, ...]]:
+def _pilot_rows(found: PilotFound) -> Iterator[tuple[Text, ...]]:
     place = found.workload if found.setting == "default" else f"{found.workload}, {found.setting}"
     for system, sustained_per_s in found.sustained_per_s.items():
         limit = found.limits_per_s.get(system)
-        rates = ", ".join(number(rate, 1) for rate in found.rates_per_s)
-        yield place, system, number(sustained_per_s, 1), number(limit, 1), rates
+        rates = listed(number(rate, 1) for rate in found.rates_per_s)
+        yield name(place), name(system), number(sustained_per_s, 1), number(limit, 1), rates

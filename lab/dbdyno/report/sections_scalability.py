@@ -14,7 +14,7 @@ from dbdyno.judge.scalability import Scalability
 from dbdyno.judge.usl_refusals import Refusal
 from dbdyno.report.numbers import NONE, coefficient, ratio_with_interval, typical_value
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table
-from dbdyno.words import Text, say
+from dbdyno.words import Text, name, say
 
 HEADING = say("Scalability")
 EXPLAINED = say(
@@ -55,11 +55,11 @@ def _laws(found: Sequence[Scalability]) -> Table:
     return Table(say("Fitted scalability"), columns, tuple(_law(one) for one in found))
 
 
-def _law(one: Scalability) -> tuple[str, ...]:
+def _law(one: Scalability) -> tuple[Text, ...]:
     law, peak = one.law, one.peak
     return (
         _ladder(one),
-        one.system,
+        name(one.system),
         typical_value(peak.threads if peak else None, 1),
         typical_value(peak.per_s if peak else None, 1),
         typical_value(law.per_s_of_one if law else None, 1),
@@ -80,8 +80,8 @@ def _peaks(found: Sequence[PeakRatio]) -> Table:
     rows = tuple(
         (
             _ladder(one),
-            one.system,
-            one.baseline,
+            name(one.system),
+            name(one.baseline),
             ratio_with_interval(one.threads),
             ratio_with_interval(one.per_s),
         )
@@ -90,5 +90,5 @@ def _peaks(found: Sequence[PeakRatio]) -> Table:
     return Table(say("Peaks compared within blocks"), columns, rows)
 
 
-def _ladder(one: Scalability | PeakRatio) -> str:
-    return one.workload if one.setting == "default" else f"{one.workload}, {one.setting}"
+def _ladder(one: Scalability | PeakRatio) -> Text:
+    return name(one.workload if one.setting == "default" else f"{one.workload}, {one.setting}")

@@ -3,55 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import count
+from dbdyno.report.machine_words import found, what
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table
 from dbdyno.report.settings import Comparison, compare
 from dbdyno.report.trials import systems_of
+from dbdyno.words import Text, count, listed, name, say
 
-ROWS_OPEN_MAX = 40
+HEADING: Final = say("Settings that differ")
+ROWS_OPEN_MAX: Final = 40
 """A longer table is folded."""
 
 
 def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     """What the servers themselves reported, where it is not the same for all systems."""
-    found = compare(measurements, systems_of(plan, measurements))
-    if len(found.systems) < 2:
-        return Section("Settings that differ", ())
-    parts: list[Part] = [Paragraph(_summary(found))]
-    if found.differing:
-        parts.append(_table("Variables with different values", found, found.differing))
-    if found.partial:
-        parts.append(_table("Variables that not every system has", found, found.partial))
-    if found.ignored:
+    compared = compare(measurements, systems_of(plan, measurements))
+    if len(compared.systems) < 2:
+        return Section(HEADING, ())
+    parts: list[Part] = [Paragraph(_summary(compared))]
+    if compared.differing:
+        caption = say("Variables with different values")
+        parts.append(_table(caption, compared, compared.differing))
+    if compared.partial:
+        caption = say("Variables that not every system has")
+        parts.append(_table(caption, compared, compared.partial))
+    if compared.ignored:
         parts.append(
             Paragraph(
-                "Ignored, because they tell instances apart and not configurations: "
-                f"{', '.join(found.ignored)}."
+                say(
+                    "Ignored, because they tell instances apart and not configurations: {names}.",
+                    names=listed(compared.ignored),
+                )
             )
         )
-    return Section("Settings that differ", tuple(parts))
+    return Section(HEADING, tuple(parts))
 
 
-def _summary(found: Comparison) -> str:
-    different = count(len(found.differing), "variable")
-    return (
-        f"Read back from the running servers: {different} with different values, "
-        f"{len(found.partial)} that not every system has, {found.equal} alike everywhere, "
-        f"{len(found.ignored)} ignored."
+def _summary(found: Comparison) -> Text:
+    return say(
+        "Read back from the running servers: {different} with different values, {partial} that not "
+        "every system has, {equal} alike everywhere, {ignored} ignored.",
+        different=count(len(found.differing), "variable"),
+        partial=len(found.partial),
+        equal=found.equal,
+        ignored=len(found.ignored),
     )
 
 
-def _table(caption: str, found: Comparison, rows: Sequence[tuple[str, ...]]) -> Table:
-    columns = (Column("Variable"), *(Column(system) for system in found.systems))
+def _table(caption: Text, found: Comparison, rows: Sequence[tuple[Text, ...]]) -> Table:
+    columns = (Column(say("Variable")), *(Column(name(system)) for system in found.systems))
     return Table(caption, columns, tuple(rows), folded=len(rows) > ROWS_OPEN_MAX)
 
 
 def environment(run: RunFacts) -> Section:
     """The machine and its software."""
-    rows = tuple((name, value) for name, value in run.environment.items())
-    table = Table("Where it ran", (Column("What"), Column("Found")), rows)
-    return Section("Environment", (table,) if rows else ())
+    rows = tuple((what(key), found(value)) for key, value in run.environment.items())
+    table = Table(say("Where it ran"), (Column(say("What")), Column(say("Found"))), rows)
+    return Section(say("Environment"), (table,) if rows else ())

@@ -17,7 +17,7 @@ from dbdyno.judge.stability_pairs import DIPS, JITTER, STALLS, TAIL, CountPair
 from dbdyno.measurement import Cell
 from dbdyno.report.numbers import NONE, TOO_FEW, number, percentage, ratio_with_interval
 from dbdyno.report.parts import Column, Items, Paragraph, Section, Table
-from dbdyno.words import say
+from dbdyno.words import Text, name, say
 
 HEADING: Final = say("Stability")
 EXPLAINED: Final = (
@@ -74,12 +74,12 @@ _COLUMNS: Final = (
 )
 
 
-def _row(cell: Cell, system: str, runs: Sequence[Stability]) -> tuple[str, ...]:
+def _row(cell: Cell, system: str, runs: Sequence[Stability]) -> tuple[Text, ...]:
     tail = _median(run.latency_p99_over_p50 for run in runs)
     return (
-        cell.title,
-        system,
-        str(len(runs)),
+        name(cell.title),
+        name(system),
+        name(f"{len(runs)}"),
         percentage(_median(run.jitter for run in runs)),
         percentage(_median(run.low_share for run in runs)),
         _dips(runs),
@@ -96,7 +96,7 @@ def _median(values: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
-def _rhythm(runs: Sequence[Stability]) -> str:
+def _rhythm(runs: Sequence[Stability]) -> Text:
     periods = [run.period_s for run in runs if run.period_s is not None]
     if not periods:
         return NONE
@@ -108,23 +108,23 @@ def _rhythm(runs: Sequence[Stability]) -> str:
     )
 
 
-def _dips(runs: Sequence[Stability]) -> str:
+def _dips(runs: Sequence[Stability]) -> Text:
     if all(run.jitter is None for run in runs):
         return NONE
     count = sum(len(run.dips) for run in runs)
     if not count:
-        return "0"
+        return name("0")
     total_s = math.fsum(run.dip_s_total for run in runs)
     return say("{count}, {seconds} s in all", count=count, seconds=number(total_s, 1))
 
 
-def _stalls(runs: Sequence[Stability]) -> str:
+def _stalls(runs: Sequence[Stability]) -> Text:
     listened = [run for run in runs if run.stalls is not None]
     if not listened:
         return NONE
     count = sum(len(run.stalls or ()) for run in listened)
     if not count:
-        return "0"
+        return name("0")
     return say(
         "{count}, longest {longest} s, {seconds} s in all",
         count=count,
@@ -133,7 +133,7 @@ def _stalls(runs: Sequence[Stability]) -> str:
     )
 
 
-def _recovery(runs: Sequence[Stability]) -> str:
+def _recovery(runs: Sequence[Stability]) -> Text:
     dips = [dip for run in runs for dip in run.dips]
     if any(dip.recovered_s is None for dip in dips):
         return say("not within the window")
@@ -161,9 +161,9 @@ def _differences(judgement: Judgement) -> Table:
     pairs = dict.fromkeys(place[:3] for place in (*ratios, *counts))
     rows = tuple(
         (
-            cell.title,
-            system,
-            baseline,
+            name(cell.title),
+            name(system),
+            name(baseline),
             ratios.get((cell, baseline, system, JITTER), NONE),
             ratios.get((cell, baseline, system, TAIL), TOO_FEW),
             counts.get((cell, baseline, system, STALLS), NONE),
@@ -174,7 +174,7 @@ def _differences(judgement: Judgement) -> Table:
     return Table(say("Evenness compared within blocks"), columns, rows)
 
 
-def _counted(one: CountPair) -> str:
+def _counted(one: CountPair) -> Text:
     if one.system_total == one.baseline_total == 0:
         return say("0 against 0")
     return say(

@@ -18,7 +18,7 @@ from dbdyno.report.numbers import metric_value
 from dbdyno.report.parts import Column, Paragraph, Section, Table
 from dbdyno.report.sections_results import change_of
 from dbdyno.report.trials import cells_of, systems_of
-from dbdyno.words import say
+from dbdyno.words import name, say
 
 SHOWN: Final = tuple(
     BY_NAME[name]
@@ -70,7 +70,7 @@ def _table(ladder: Ladder, metric: Metric, systems: Sequence[str], judgement: Ju
     ]
     columns = (
         Column(ladder.load_title, numeric=True),
-        *(Column(system, numeric=True) for system in systems),
+        *(Column(name(system), numeric=True) for system in systems),
         *changes,
     )
     rows = tuple(

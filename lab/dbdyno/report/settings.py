@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.measurement import Measurement
+from dbdyno.words import Text, listed, name, say
 
 ALWAYS_DIFFER: Final = re.compile(
     r"""
@@ -29,8 +30,8 @@ ALWAYS_DIFFER: Final = re.compile(
 """Names of variables that tell instances apart rather than configurations."""
 SECRET: Final = re.compile(r".*password$")
 """Names whose value is nobody's business."""
-ABSENT: Final = "(not there)"
-EMPTY: Final = "(empty)"
+ABSENT: Final = say("(not there)")
+EMPTY: Final = say("(empty)")
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Comparison:
     """
 
     systems: tuple[str, ...]
-    differing: tuple[tuple[str, ...], ...]
-    partial: tuple[tuple[str, ...], ...]
+    differing: tuple[tuple[Text, ...], ...]
+    partial: tuple[tuple[Text, ...], ...]
     ignored: tuple[str, ...]
     equal: int
 
@@ -57,30 +58,30 @@ def compare(measurements: Sequence[Measurement], systems: Iterable[str]) -> Comp
     seen = {system: _values(measurements, system) for system in systems}
     known = {system: values for system, values in seen.items() if values}
     differing, partial, ignored, equal = [], [], [], 0
-    for name in sorted({name for values in known.values() for name in values}):
-        row = [known[system].get(name, ABSENT) for system in known]
+    for variable in sorted({variable for values in known.values() for variable in values}):
+        row = [known[system].get(variable, ABSENT) for system in known]
         if len(set(row)) == 1:
             equal += 1
-        elif ALWAYS_DIFFER.fullmatch(name) or SECRET.fullmatch(name):
-            ignored.append(name)
+        elif ALWAYS_DIFFER.fullmatch(variable) or SECRET.fullmatch(variable):
+            ignored.append(variable)
         elif ABSENT in row:
-            partial.append((name, *row))
+            partial.append((name(variable), *row))
         else:
-            differing.append((name, *row))
+            differing.append((name(variable), *row))
     return Comparison(tuple(known), tuple(differing), tuple(partial), tuple(ignored), equal)
 
 
-def effective(measurements: Iterable[Measurement], system: str) -> dict[str, str]:
+def effective(measurements: Iterable[Measurement], system: str) -> dict[str, Text]:
     """All variables of a system with their values, secrets left out."""
     values = _values(measurements, system)
-    return {name: value for name, value in values.items() if not SECRET.fullmatch(name)}
+    return {key: value for key, value in values.items() if not SECRET.fullmatch(key)}
 
 
-def _values(measurements: Iterable[Measurement], system: str) -> dict[str, str]:
+def _values(measurements: Iterable[Measurement], system: str) -> dict[str, Text]:
     """Each variable's value; several, parted by "then", where trials of the system disagree."""
     seen: dict[str, dict[str, None]] = {}
     for measurement in measurements:
         if measurement.trial.system == system:
-            for name, value in measurement.server.settings.items():
-                seen.setdefault(name, {})[value or EMPTY] = None
-    return {name: " then ".join(values) for name, values in sorted(seen.items())}
+            for variable, value in measurement.server.settings.items():
+                seen.setdefault(variable, {})[value or EMPTY] = None
+    return {variable: listed(values, " then ") for variable, values in sorted(seen.items())}

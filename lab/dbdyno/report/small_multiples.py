@@ -119,7 +119,7 @@ def _row(
     place: _Place,
 ) -> Spec:
     width = max(PANEL_WIDTH_MIN, (WIDTH - PANEL_GAP * (len(systems) - 1)) // len(systems))
-    header = {"labels": place.first, "title": None}
+    header = {"labels": place.first, "title": None, "labelLimit": width}
     return {
         "data": {"values": [*_of_systems(systems, warmup_s), *_of_lines(lines), *_of_marks(marks)]},
         "transform": [{"flatten": ["x", "y"]}],

@@ -34,6 +34,7 @@ from dbdyno.report.conclusion import conclusion
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.parts import Story
 from dbdyno.report.trials import attempts, title_of
+from dbdyno.words import say
 
 
 def tell(
@@ -45,7 +46,7 @@ def tell(
     measurements, made = compared, attempts(compared, judgement)
     drawn = charts.figures(plan, measurements, judgement)
     sections = (
-        sections_rates.within_limit(judgement),
+        sections_charts.with_charts(sections_rates.within_limit(judgement), drawn, "limits"),
         sections_charts.matrix(plan, measurements, judgement, drawn),
         sections_grid.grid(judgement),
         sections_results.verdicts(judgement),
@@ -73,8 +74,13 @@ def tell(
     )
     return Story(
         title=title_of(plan),
-        byline=f"Run {run.run_id}, begun {run.created_at}, dbdyno {run.dbdyno_version}, "
-        f"plan {run.plan_hash[:12]}",
+        byline=say(
+            "Run {run_id}, begun {when}, dbdyno {version}, plan {plan}",
+            run_id=run.run_id,
+            when=run.created_at,
+            version=run.dbdyno_version,
+            plan=run.plan_hash[:12],
+        ),
         conclusion=conclusion(plan, judgement, run, made),
         sections=tuple(section for section in sections if section.parts),
     )

@@ -7,17 +7,22 @@ was complete before).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Final
 
 from dbdyno.judge import Finding, Judgement, Level
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.plan import Plan, cells
+from dbdyno.words import Text, listed, name, say
 
 OF_FAILED_ATTEMPT = frozenset({"trial-failed", "cell-cannot-run"})
 """The checks that speak of a failed attempt, which a later complete one makes good."""
+
+
+NOTHING: Final = name("")
 
 
 class State(StrEnum):
@@ -29,13 +34,22 @@ class State(StrEnum):
     REPEATED = "repeated"
 
 
+STATES: Final[Mapping[State, Text]] = {
+    State.SOUND: say("sound"),
+    State.VOID: say("void"),
+    State.FAILED: say("failed"),
+    State.REPEATED: say("repeated"),
+}
+"""What a report calls them."""
+
+
 @dataclass(frozen=True)
 class Attempt:
     """A measurement with its state and, unless it is sound, why it does not count."""
 
     measurement: Measurement
     state: State
-    why: str = ""
+    why: Text = NOTHING
 
     @cached_property
     def cell(self) -> Cell:
@@ -63,12 +77,12 @@ def attempts(measurements: Iterable[Measurement], judgement: Judgement) -> tuple
 def _attempt(measurement: Measurement, findings: Sequence[Finding], seen: bool) -> Attempt:
     if measurement.failure is not None:
         state = State.VOID if measurement.impossible else State.FAILED
-        return Attempt(measurement, state, measurement.failure)
+        return Attempt(measurement, state, name(measurement.failure))
     if seen:
-        return Attempt(measurement, State.REPEATED, "the trial was complete before")
+        return Attempt(measurement, State.REPEATED, say("the trial was complete before"))
     checks = [finding.check for finding in findings if _takes_away(finding, measurement)]
     if checks:
-        return Attempt(measurement, State.VOID, ", ".join(dict.fromkeys(checks)))
+        return Attempt(measurement, State.VOID, listed(dict.fromkeys(checks)))
     return Attempt(measurement, State.SOUND)
 
 
@@ -101,6 +115,7 @@ def systems_of(plan: Plan, measurements: Iterable[Measurement]) -> list[str]:
     return list(dict.fromkeys([*labels, *(m.trial.system for m in measurements)]))
 
 
-def title_of(plan: Plan) -> str:
+def title_of(plan: Plan) -> Text:
     """The plan's title, or the systems' names; neutral, as the verdict turns them round."""
-    return plan.title or " and ".join(system.label for system in plan.systems)
+    systems = listed((system.label for system in plan.systems), " and ")
+    return systems if plan.title in ("", systems) else name(plan.title)

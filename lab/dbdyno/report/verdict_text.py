@@ -12,98 +12,128 @@ from typing import Final
 from dbdyno.judge import Finding, Judgement, Level, Word, sentence
 from dbdyno.judge.cell_metric import latency_of
 from dbdyno.judge.verdict import few_blocks
-from dbdyno.judge.wording import THIN
+from dbdyno.languages import Language
 from dbdyno.measurement import Cell
 from dbdyno.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.plan import Plan, cells
-from dbdyno.report import data, markdown, rates
+from dbdyno.report import data, markdown, plain_table, rates
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.numbers import change_with_interval, count, metric_value
+from dbdyno.report.looks import weight_of, word_of
+from dbdyno.report.numbers import change_with_interval, metric_value
 from dbdyno.report.parts import Column, Table
+from dbdyno.report.translation import line, translated
 from dbdyno.report.trials import OF_FAILED_ATTEMPT, title_of
+from dbdyno.words import Text, count, listed, name, say
 
 OF_MADE_GOOD: Final = "repeated-trial"
 """The check that speaks of a trial with a complete attempt among several."""
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
 
-def plain(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
+def plain(plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN) -> str:
     """Verdicts, numbers, counts and doubts as plain text, ordinary spaces only."""
-    lines = [_head(plan, run), ""]
+    lines: list[Text] = [_head(plan, run), name("")]
     if found := rates.sentences(judgement):
-        lines += [*found, ""]
+        lines += [*found, name("")]
     for cell in _cells(plan, judgement):
-        lines += [*_cell(cell, plan, judgement), ""]
+        lines += [*_cell(cell, plan, judgement), *_values(cell, plan, judgement), name("")]
     lines += [*doubts(judgement), *_counts(judgement)]
-    return "\n".join(_printable(line) for line in lines).rstrip() + "\n"
+    told = (plain_table.printable(line(text, language)) for text in lines)
+    return "\n".join(told).rstrip() + "\n"
 
 
-def _printable(line: str) -> str:
-    """Ordinary spaces, and nothing that would steer a terminal."""
-    return "".join(sign if sign.isprintable() and sign != THIN else " " for sign in line)
+def as_json(
+    plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN
+) -> str:
+    """Run, plan and the whole judgement as JSON text; numbers as the judge gave them.
 
-
-def as_json(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
-    """Run, plan and the whole judgement as JSON text; numbers as the judge gave them."""
+    Its words are English in every language, as programs read them.
+    """
     head = {"run": run.model_dump(mode="json"), "plan": plan.model_dump(mode="json")}
     whole = {**head, **data.of_judgement(judgement)}
     return data.text({name: data.finite(value) for name, value in whole.items()})
 
 
-def as_markdown(plan: Plan, judgement: Judgement, run: RunFacts) -> str:
+def as_markdown(
+    plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN
+) -> str:
     """One table of all cells, then the doubts, as GitHub Markdown."""
-    lines = [markdown.text(_head(plan, run)), ""]
+    table = translated(_table(plan, judgement), language)
+    lines = [markdown.text(line(_head(plan, run), language)), ""]
     if found := rates.sentences(judgement):
-        lines += [*(f"- {markdown.text(line)}" for line in found), ""]
-    lines += [*markdown.table(_table(plan, judgement)), ""]
-    lines += [f"- {markdown.text(line)}" for line in (*doubts(judgement), *_counts(judgement))]
+        lines += [*(f"- {markdown.text(line(text, language))}" for text in found), ""]
+    lines += [*markdown.table(table), ""]
+    below = (*doubts(judgement), *_counts(judgement))
+    lines += [f"- {markdown.text(line(text, language))}" for text in below]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _head(plan: Plan, run: RunFacts) -> str:
-    state = "" if run.complete else f", incomplete ({count(run.trials_planned, 'trial')} planned)"
-    return f"{title_of(plan)}: run {run.run_id}{state}"
+def _head(plan: Plan, run: RunFacts) -> Text:
+    if run.complete:
+        return say("{title}: run {run_id}", title=title_of(plan), run_id=run.run_id)
+    return say(
+        "{title}: run {run_id}, incomplete ({trials} planned)",
+        title=title_of(plan),
+        run_id=run.run_id,
+        trials=count(run.trials_planned, "trial"),
+    )
 
 
-def _cell(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[str]:
-    yield cell.title
+def _cell(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[Text]:
+    yield name(cell.title)
     for verdict in judgement.verdicts:
         if verdict.cell == cell:
             told = sentence(verdict)
-            yield f"  {told}"
+            yield indented(told)
             said = f"{told}; {few_blocks(verdict.estimate.blocks)}"
-            yield from (f"    ({reason})" for reason in verdict.reasons if reason not in said)
+            for reason in verdict.reasons:
+                if reason not in said:
+                    yield say("    ({reason})", reason=reason)
+
+
+def indented(text: str) -> Text:
+    """A line that belongs to the one above it."""
+    return say("  {text}", text=text)
+
+
+def _values(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[Text]:
+    """The systems' numbers, one below the other."""
     labels = [system.label for system in plan.systems]
     width = max(map(len, labels))
     metrics = SHOWN if cell.rate_per_s is None else (PRIMARY, latency_of(plan))
-    heads = [f"{metric.label} {metric.unit}" for metric in metrics]
-    yield "  " + " " * width + "".join(f"  {head:>20}" for head in heads)
+    heads = (
+        say("  {head:>20}", head=say("{metric} {unit}", metric=m.label, unit=m.unit))
+        for m in metrics
+    )
+    yield say("  {space}{heads}", space=" " * width, heads=listed(heads, ""))
     for label in labels:
-        shown = [metric_value(judgement.value(cell, label, m.name), m) for m in metrics]
-        yield f"  {label:<{width}}" + "".join(f"  {value:>20}" for value in shown)
+        shown = (metric_value(judgement.value(cell, label, m.name), m) for m in metrics)
+        values = listed((say("  {value:>20}", value=value) for value in shown), "")
+        yield say("  {label}{values}", label=f"{label:<{width}}", values=values)
 
 
 def _table(plan: Plan, judgement: Judgement) -> Table:
-    columns = [Column("Cell"), Column("System"), Column("Verdict")]
+    columns = [Column(say("Cell")), Column(say("System")), Column(say("Verdict"))]
     for metric in SHOWN:
-        columns.append(Column(f"{metric.label} {metric.unit}", numeric=True))
-        columns.append(Column("Change [95 %]", numeric=True))
+        columns.append(Column(name(f"{metric.label} {metric.unit}"), numeric=True))
+        columns.append(Column(say("Change [95 %]"), numeric=True))
     rows = []
     for cell in _cells(plan, judgement):
         for system in plan.systems:
-            row = [cell.title, system.label, _word(judgement, cell, system.label)]
+            word = _word(judgement, cell, system.label)
+            row = [name(cell.title), name(system.label), word]
             for metric in SHOWN:
                 estimate = judgement.estimate(cell, system.label, metric.name)
                 value = judgement.value(cell, system.label, metric.name)
                 row += [metric_value(value, metric), change_with_interval(estimate)]
             rows.append(tuple(row))
-    baseline = plan.systems[0].label
-    return Table(f"Verdicts against {baseline}", tuple(columns), tuple(rows))
+    caption = say("Verdicts against {baseline}", baseline=plan.systems[0].label)
+    return Table(caption, tuple(columns), tuple(rows))
 
 
-def _word(judgement: Judgement, cell: Cell, system: str) -> str:
-    words = [v.word.value for v in judgement.verdicts if (v.cell, v.system) == (cell, system)]
-    return words[0] if words else "baseline"
+def _word(judgement: Judgement, cell: Cell, system: str) -> Text:
+    words = [v.word for v in judgement.verdicts if (v.cell, v.system) == (cell, system)]
+    return word_of(words[0]) if words else say("baseline")
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
@@ -112,16 +142,17 @@ def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
     return [cell for cell in every if not plan.load.is_rung(cell.rate_per_s)]
 
 
-def _counts(judgement: Judgement) -> Iterator[str]:
+def _counts(judgement: Judgement) -> Iterator[Text]:
     searched = [verdict for search in judgement.slo for verdict in search.verdicts]
     words = [verdict.word for verdict in (*judgement.verdicts, *searched)]
     if not words:
-        yield "no comparison was made"
+        yield say("no comparison was made")
         return
-    yield ", ".join(f"{word.value} {words.count(word)}" for word in Word)
+    counts = (say("{word} {count}", word=word_of(w), count=words.count(w)) for w in Word)
+    yield listed(counts)
 
 
-def doubts(judgement: Judgement) -> Iterator[str]:
+def doubts(judgement: Judgement) -> Iterator[Text]:
     """What throws doubt on the verdicts; not a failed attempt that a complete one made good."""
     good = {finding.trial for finding in judgement.findings if finding.check == OF_MADE_GOOD}
     for level in (Level.VOID, Level.DOUBTFUL):
@@ -135,8 +166,14 @@ def doubts(judgement: Judgement) -> Iterator[str]:
             yield _short(level, [finding for finding in found if finding.check == check])
 
 
-def _short(level: Level, found: Sequence[Finding]) -> str:
+def _short(level: Level, found: Sequence[Finding]) -> Text:
     first = found[0]
-    where = f", {first.place}" if first.place else ""
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return f"{level.value}: {first.check}{where}: {first.evidence}{more}; {first.advice}"
+    more = say(" (and {count} more)", count=len(found) - 1) if len(found) > 1 else name("")
+    return say(
+        "{level}: {check}: {evidence}{more}; {advice}",
+        level=weight_of(level),
+        check=listed([first.check, *([first.place] if first.place else [])]),
+        evidence=first.evidence,
+        more=more,
+        advice=first.advice,
+    )

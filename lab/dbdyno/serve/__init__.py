@@ -17,6 +17,7 @@ from typing import Final
 import uvicorn
 
 from dbdyno.errors import UsageError
+from dbdyno.languages import Language
 from dbdyno.serve.access import Access, decide
 from dbdyno.serve.pages import application
 from dbdyno.serve.runs import Runs
@@ -56,6 +57,7 @@ def serve(
     access: Access,
     listening: socket.socket,
     begun: Callable[[], None] = lambda: None,
+    language: Language = Language.EN,
 ) -> None:
     """Serves the pages of a workspace until the process is interrupted.
 
@@ -63,7 +65,7 @@ def serve(
         begun: called once, before the first request is answered.
     """
     config = uvicorn.Config(
-        application(Runs(workspace), access),
+        application(Runs(workspace), access, language),
         log_level="warning",
         access_log=False,
         server_header=False,

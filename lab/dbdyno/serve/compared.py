@@ -96,7 +96,7 @@ def _row(cell: Cell, metric: Metric, first: Side, second: Side) -> Row:
     ratio = numbers[1] / numbers[0] if numbers[0] and numbers[1] is not None else None
     return Row(
         cell=cell.title,
-        metric=f"{metric.label}, {metric.unit}",
+        metric=say("{metric}, {unit}", metric=metric.label, unit=metric.unit),
         first=metric_value(values[0], metric),
         second=metric_value(values[1], metric),
         difference=change(ratio),

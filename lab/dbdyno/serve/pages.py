@@ -20,7 +20,8 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dbdyno.errors import StoreError
-from dbdyno.report import html, moving, tell
+from dbdyno.languages import Language, catalogue
+from dbdyno.report import html, moving, tell, translated
 from dbdyno.report.drawing import draw
 from dbdyno.serve import live
 from dbdyno.serve.access import Access
@@ -28,6 +29,7 @@ from dbdyno.serve.compared import Side, compared
 from dbdyno.serve.guard import ENTER, STATIC, Guard
 from dbdyno.serve.page_words import WORDS
 from dbdyno.serve.runs import RUNNING, JudgedRun, Runs
+from dbdyno.words import told
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 OF_A_REPORT: Final = {"Content-Security-Policy": "frame-ancestors 'none'"}
@@ -38,9 +40,9 @@ CSS: Final = "text/css; charset=utf-8"
 Handler = Callable[[Request], Response | Awaitable[Response]]
 
 
-def application(runs: Runs, access: Access) -> Guard:
+def application(runs: Runs, access: Access, language: Language = Language.EN) -> Guard:
     """All pages behind the guard, as an ASGI application."""
-    pages = Pages(runs)
+    pages = Pages(runs, language)
     routes: dict[str, Handler] = {
         "/": pages.index,
         "/runs/{run_id}": pages.report,
@@ -60,12 +62,15 @@ def application(runs: Runs, access: Access) -> Guard:
 class Pages:
     """The handlers, over one workspace's runs."""
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, language: Language) -> None:
         self._runs = runs
+        self._language = language
+        self._words = {key: told(text, catalogue(language)) for key, text in WORDS.items()}
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=self._told,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -77,7 +82,7 @@ class Pages:
     def report(self, request: Request) -> Response:
         """One run's report with what is stored of it now."""
         run = self._runs.judged(request.path_params["run_id"])
-        return HTMLResponse(_report(run), headers=OF_A_REPORT)
+        return HTMLResponse(_report(run, self._language), headers=OF_A_REPORT)
 
     def live(self, request: Request) -> Response:
         """One run as it goes on; its script listens to `events`."""
@@ -139,10 +144,16 @@ class Pages:
     def _page(
         self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object
     ) -> HTMLResponse:
-        page = self._templates.get_template(name).render(words=WORDS, **values)
+        template = self._templates.get_template(name)
+        page = template.render(words=self._words, lang=self._language.tag, **values)
         return HTMLResponse(page, status)
 
+    def _told(self, value: object) -> object:
+        """What a template prints, in the page's language."""
+        return told(value, catalogue(self._language)) if isinstance(value, str) else value
 
-def _report(run: JudgedRun) -> str:
-    story = tell(run.plan, run.measurements, run.judgement, run.facts)
-    return html.render(story, [draw(figure) for figure in story.figures], home="/")
+
+def _report(run: JudgedRun, language: Language) -> str:
+    story = translated(tell(run.plan, run.measurements, run.judgement, run.facts), language)
+    drawings = [draw(figure) for figure in story.figures]
+    return html.render(story, drawings, language=language, home="/")

@@ -10,7 +10,7 @@ from dbdyno.bench import run, seconds_expected, trials_of
 from dbdyno.errors import CellError, Interrupted, LoadError
 from dbdyno.judge import Level, judge
 from dbdyno.open_loop import Side
-from dbdyno.plan import LoadPlan
+from dbdyno.plan import DatasetPlan, LoadPlan
 from dbdyno.plan_load import SloPlan
 from dbdyno.plan_pilot import NO_BLOCK, foreseen
 from dbdyno.store import Store
@@ -29,7 +29,9 @@ def store(tmp_path):
 
 
 def asked(load):
-    return making.plan(blocks=1, window_s=3, warmup_s=0).model_copy(update={"load": load})
+    rows = DatasetPlan(rows=1000)  # as many as the made servers say they have
+    plan = making.plan(blocks=1, window_s=3, warmup_s=0)
+    return plan.model_copy(update={"load": load, "dataset": rows})
 
 
 def begun(store, plan):

@@ -36,21 +36,20 @@ CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
 
 
 def test_a_server_that_swallows_its_syncs_reaches_no_verdict() -> None:
-    honest = SystemPlan(label="honest", reference=REFERENCE)
+    """An honest one passes the same check in `test_watch`."""
     trap = SystemPlan(label="trap", reference=REFERENCE, settings=SWALLOWED)
-    plan = small_plan(3).model_copy(update={"systems": (honest, trap)})
+    plan = small_plan(2).model_copy(update={"systems": (trap,)})
     with tempfile.TemporaryDirectory(prefix="dbdyno-trap-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         with Store.open(folder) as store:
-            run = store.create_run(plan, "dbdyno compare", {}, 2)
+            run = store.create_run(plan, "dbdyno compare", {}, 1)
             bench.run(plan, store, run, folder, Silent())
             measured = store.measurements(run.run_id)
     audited = audit(measured, plan)
     void = {(f.check, f.system) for f in audited.findings if f.level is Level.VOID}
     assert ("commits-unflushed", "trap") in void
-    assert ("commits-unflushed", "honest") not in void
-    assert "trap" not in {one.trial.system for one in audited.sound}
+    assert audited.sound == ()
 
 
 @contextmanager

@@ -13,10 +13,10 @@ from dbdyno.words import say
 
 
 def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: the backlog grew over the last half of the window, so latency is the window's.
+    """Doubtful, a note where a limit is looked for: the backlog grew over the window's last half.
 
     Requests wait longer the longer such a window is: its percentiles are no property of the server.
-    A note where the rate is there to find the limit of a latency: some of those must break.
+    Where the rate is there to find the limit of a latency, some of them must break.
     """
     rate_per_s = measurement.trial.cell.rate_per_s
     seen = backlog_growth(measurement)

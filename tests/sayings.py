@@ -12,7 +12,7 @@ from pathlib import Path
 from dbdyno import words
 from source import LAB, named
 
-SAYING = ("say", "phrase", "count", "name", "listed")
+SAYING = ("say", "phrase", "count", "name", "listed", "capital")
 """The functions of `words` by which texts for people are made."""
 
 
@@ -42,6 +42,12 @@ class Saying:
         return isinstance(self.call.args[0], ast.JoinedStr | ast.BinOp | ast.Call)
 
     @property
+    def signs(self) -> list[str]:
+        """What stands between the parts of a list, where it is said."""
+        given = [*self.call.args[1:2], *(k.value for k in self.call.keywords if k.arg == "sign")]
+        return [text for value in given if (text := _text(value)) is not None]
+
+    @property
     def texts(self) -> list[str]:
         """Literal texts among its values, those within f-strings too; none of what it calls."""
         values = [keyword.value for keyword in self.call.keywords]
@@ -65,7 +71,7 @@ def sayings() -> tuple[Saying, ...]:
 def templates() -> dict[str, str]:
     """Every template that a catalogue must have, and one place where it is said."""
     made = {saying.template: saying.place for saying in sayings() if saying.template is not None}
-    return {**dict.fromkeys(words.LISTS, "words.LISTS"), **made}
+    return {**dict.fromkeys((words.CLAUSE, *words.LISTS), "words"), **made}
 
 
 def placeholders(template: str) -> list[tuple[str, str]]:

@@ -71,6 +71,7 @@ LISTS: Final = (
     "{first} and {rest}",
     "{first} then {rest}",
     "{first} / {rest}",
+    "{first} | {rest}",
     "{first}{rest}",
 )
 """How a list is put together, by its sign."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.judge.stored_texts import said_again
 from dbdyno.measurement import Measurement, Step
 from dbdyno.plan import Plan
 from dbdyno.words import Said, listed, name, say
@@ -41,8 +42,8 @@ def step_undone(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def _told(step: Step) -> Said:
-    why = name(step.detail) if step.detail else say("no reason given")
-    return say("{step}: {why}", step=step.name, why=why)
+    why = said_again(step.detail) if step.detail else say("no reason given")
+    return say("{step}: {why}", step=said_again(step.name), why=why)
 
 
 def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -57,7 +58,7 @@ def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
         say(
             "after {seconds:.0f} s of warm-up the load was not steady: {why}",
             seconds=warmed.seconds,
-            why=warmed.why,
+            why=said_again(warmed.why),
         ),
         say("raise trial.warmup_cap; if it keeps falling, look for growing data or a filling log"),
     )

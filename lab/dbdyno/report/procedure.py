@@ -5,27 +5,16 @@ A reader who repeats the experiment needs it, and so does one who asks why a run
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Final
 
+from dbdyno.judge.stored_texts import said_again
 from dbdyno.measurement import Measurement, Step
 from dbdyno.plan import Plan
 from dbdyno.report.numbers import number, seconds
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.trials import systems_of
 from dbdyno.words import Text, name, say
-
-STEPS: Final[Mapping[str, Text]] = {
-    "restore": say("restore"),
-    "drop caches": say("drop caches"),
-    "start": say("start"),
-    "replicas catch up": say("replicas catch up"),
-    "purge binary logs": say("purge binary logs"),
-    "settle": say("settle"),
-    "warm up until steady": say("warm up until steady"),
-}
-"""What a report calls the steps that the store names so."""
 
 
 def asked(plan: Plan) -> Iterator[Text]:
@@ -57,15 +46,12 @@ def table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
     """Every kind of step on every system; None where no step was kept."""
     rows = []
     for system in systems_of(plan, measurements):
-        taken: dict[str, list[Step]] = {}
+        taken: dict[Text, list[Step]] = {}
         for measurement in measurements:
             if measurement.trial.system == system:
                 for step in measurement.procedure:
-                    taken.setdefault(step.name, []).append(step)
-        rows += [
-            (name(system), STEPS.get(kind, name(kind)), *_row(steps))
-            for kind, steps in taken.items()
-        ]
+                    taken.setdefault(said_again(step.name), []).append(step)
+        rows += [(name(system), kind, *_row(steps)) for kind, steps in taken.items()]
     if not rows:
         return None
     columns = (

@@ -71,6 +71,13 @@ def test_every_template_is_translated_but_for_what_stays(language):
     assert {text for text in same if has_words(text)} == STAY
 
 
+def test_no_english_is_left_in_a_translation():
+    left = [
+        e.msgstr for e in entries(Language.ZH) if TWO_WORDS.search(PLACEHOLDER.sub("", e.msgstr))
+    ]
+    assert left == []
+
+
 def test_chinese_is_set_as_chinese():
     """Full-width signs beside Chinese, and a space between it and Latin letters or digits."""
     narrow = re.compile(f"{CHINESE} ?[,;:!?()]|[,;:!?()] ?{CHINESE}")

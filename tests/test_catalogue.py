@@ -16,7 +16,7 @@ from sayings import placeholders, sayings, templates
 LANGUAGES = [language for language in Language if language is not Language.EN]
 STAY = {"TPS", "QPS", "p50", "p95", "p99", "p99.9"}
 """What has letters and is said the same way in every language."""
-TWO_WORDS = re.compile(r"[A-Za-z]{3,} [a-z]{2,}")
+TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 CHINESE = "[\u4e00-\u9fff]"
 

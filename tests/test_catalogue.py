@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import get_args, get_type_hints
 
 import polib
 import pytest
 
+import dbdyno.judge
+import dbdyno.report
 from dbdyno.languages import FOLDER, Language
 from dbdyno.words import LISTS
 from sayings import placeholders, sayings, templates
@@ -16,6 +24,14 @@ from sayings import placeholders, sayings, templates
 LANGUAGES = [language for language in Language if language is not Language.EN]
 STAY = {"TPS", "QPS", "p50", "p95", "p99", "p99.9"}
 """What has letters and is said the same way in every language."""
+NAMES = {
+    *("system", "systems", "baseline", "workload", "setting", "ignored", "version", "versions"),
+    *("metric", "measure", "what", "check", "trial", "keys", "name", "kind", "english"),
+    *("run_id", "plan_hash", "created_at", "dbdyno_version", "command", "environment"),
+}
+"""Fields that hold labels, keys and what was read elsewhere, which no language changes."""
+NO_SENTENCES = {"Code.text", "Drawing.svg", "Figure.spec", "Timeline.title"}
+"""Fields that hold what is copied, drawn or looked up elsewhere: a template, a chart, code."""
 TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 CHINESE = "[\u4e00-\u9fff]"
@@ -43,6 +59,27 @@ def test_no_english_hides_among_the_values():
 def has_words(template: str) -> bool:
     """Whether anything but values and signs stands in it; what has none may do without an entry."""
     return bool(re.search("[A-Za-z]", PLACEHOLDER.sub("", template)))
+
+
+def test_fields_of_judge_and_report_hold_what_was_said():
+    """A field is a sentence, which only `words` can make, or one of the names listed above."""
+    plain = {
+        f"{kind.__name__}.{field}": kind.__module__
+        for kind in nouns(dbdyno.judge, dbdyno.report)
+        for field, hint in get_type_hints(kind).items()
+        if (hint is str or str in get_args(hint)) and field not in NAMES
+    }
+    assert plain.keys() - NO_SENTENCES == set(), plain
+
+
+def nouns(*packages: ModuleType) -> Iterator[type]:
+    for package in packages:
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(found.name)
+            for kind in vars(module).values():
+                is_of_it = inspect.isclass(kind) and kind.__module__ == module.__name__
+                if is_of_it and get_type_hints(kind):
+                    yield kind
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

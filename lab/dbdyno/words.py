@@ -60,6 +60,8 @@ class _Kept:
 
 Text = Annotated[Said, _Kept]
 """The type of a field of a noun that holds sentences."""
+Label = Annotated[str, _Kept]
+"""The type of a field that holds a label, to which something may have been said."""
 NAME: Final = "{name}"
 """The template of what is no sentence; the same in every language."""
 CLAUSE: Final = "{clause}."

@@ -133,9 +133,9 @@ def test_no_line_ends_between_a_number_and_its_percent_sign(made: Run) -> None:
 def test_the_page_says_how_large_it_is_and_where_the_way_up_leads(made: Run) -> None:
     story = tell(made.plan, made.measurements, made.judgement, made.facts)
     drawings = [Drawing(figure, "<svg></svg>", b"") for figure in story.figures]
-    text = html.render(story, drawings, lang="zh", home="/")
+    text = html.render(story, drawings, language=Language.ZH, home="/")
     assert f"one file of {len(text.encode()) / 1e6:.1f} MB" in text
-    assert '<html lang="zh">' in text
+    assert '<html lang="zh-Hans">' in text
     assert '<a href="/">All runs</a>' in text
 
 

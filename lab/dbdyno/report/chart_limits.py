@@ -16,7 +16,7 @@ from dbdyno.report.numbers import NONE, number
 from dbdyno.report.panels import WIDTH, Spec, arranged, colour, in_words, panel, shape, shown
 from dbdyno.report.parts import Figure
 from dbdyno.report.rates import title as title_of
-from dbdyno.words import Text, say
+from dbdyno.words import Text, name, say
 
 SUSTAINED: Final = "datum.sustained"
 DECADES: Final = tuple(step * 10**power for power in range(-2, 6) for step in (1, 2, 5))
@@ -47,7 +47,7 @@ def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | N
             "{place}, {system}: {rate}",
             place=title_of(search),
             system=limit.system,
-            rate=NONE if limit.rate_per_s is None else say("{n}/s", n=number(limit.rate_per_s)),
+            rate=NONE if limit.rate_per_s is None else name(f"{number(limit.rate_per_s)}/s"),
         )
         for search, _ in drawn
         for limit in search.limits

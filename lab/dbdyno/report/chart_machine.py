@@ -15,7 +15,7 @@ from dbdyno.report.ladders import Ladder
 from dbdyno.report.parts import Figure
 from dbdyno.report.small_multiples import Line, Words, multiples
 from dbdyno.report.trials import Attempt
-from dbdyno.words import Text, phrase, say
+from dbdyno.words import Text, name, phrase, say
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ TIMELINES: Final = (
     Timeline(
         "disk",
         phrase("Disk in every trial: {ladder}"),
-        say("MB/s"),
+        name("MB/s"),
         (say("written"), lambda sample: sample.disk_written_bytes_per_s / 1e6),
         (say("read"), lambda sample: sample.disk_read_bytes_per_s / 1e6),
         say("All disks of the machine together; the shaded seconds are the warm-up."),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
@@ -13,6 +16,9 @@ import vl_convert
 from dbdyno.report.parts import Figure
 
 VEGA_LITE: Final = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+FONTS: Final = Path(__file__).parent / "fonts"
+"""Noto Sans SC in parts: what Chinese has for everyday use, as few servers have such a font."""
+CHINESE: Final = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 PIXELS_PER_UNIT: Final = 2.0
 OPENING: Final = re.compile(r"<svg\b[^>]*>")
 SPACE: Final = re.compile(r'\sxmlns(?::xlink)?="[^"]*"')
@@ -42,8 +48,16 @@ class Drawing:
         return SPACE.sub("", OPENING.sub(lambda _: opening, svg, count=1))
 
 
+@cache
+def _learn_chinese() -> None:
+    """Makes the glyphs of `fonts/` known to the drawing program, for the rest of the process."""
+    vl_convert.register_font_directory(str(FONTS))
+
+
 def draw(figure: Figure) -> Drawing:
     """Draws a figure; the PNG is made from the SVG, so the two cannot differ."""
+    if CHINESE.search(json.dumps(figure.spec, ensure_ascii=False)):
+        _learn_chinese()
     svg = vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=VEGA_LITE)
     png = vl_convert.svg_to_png(svg, scale=PIXELS_PER_UNIT)
     return Drawing(figure, svg, bytes(png))

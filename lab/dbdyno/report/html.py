@@ -19,7 +19,7 @@ from dbdyno.report import markdown, moving
 from dbdyno.report.drawing import Drawing
 from dbdyno.report.parts import Story
 from dbdyno.report.translation import line
-from dbdyno.words import say
+from dbdyno.words import CLAUSE, Said, say
 
 SIZE: Final = "\ue000"
 """Stands for the page's own size until it is known."""
@@ -64,6 +64,7 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters["kind"] = lambda part: type(part).__name__
+    environment.filters["stopped"] = lambda text: line(Said(CLAUSE, {"clause": text}), language)
     environment.filters["with_rows"] = lambda table: markdown.with_rows(table, language)
     charts = {drawing.figure.name: Markup(drawing.inline) for drawing in drawings}  # noqa: S704
     scripts = [moving.program(), moving.page_script()] if charts else [moving.page_script()]

@@ -30,6 +30,7 @@ VALUES: Final[Mapping[str, Text]] = {
     "virtual machine": say("virtual machine"),
     "container": say("container"),
 }
+PRODUCT: Final = re.compile(r"virtual machine \((.+)\)")
 CORES: Final = re.compile(r"(\d+) logical, (\d+) usable")
 
 
@@ -42,4 +43,12 @@ def found(value: str) -> Text:
     """What was found, in words where they are known."""
     if cores := CORES.fullmatch(value):
         return say("{logical} logical, {usable} usable", logical=cores[1], usable=cores[2])
-    return listed(VALUES.get(part, name(part)) for part in value.split(", "))
+    parts = [_found(part) for part in value.split(", ")]
+    return listed(part or name("") for part in parts) if all(parts) else name(value)
+
+
+def _found(value: str) -> Text | None:
+    """One thing that was found; None where it is no known word."""
+    if product := PRODUCT.fullmatch(value):
+        return say("virtual machine ({product})", product=product[1])
+    return VALUES.get(value)

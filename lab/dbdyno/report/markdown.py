@@ -13,6 +13,7 @@ from dbdyno.languages import Language
 from dbdyno.report.parts import (
     Code,
     Entries,
+    Entry,
     Figure,
     Items,
     Paragraph,
@@ -56,11 +57,11 @@ def _part(part: Part, language: Language) -> Iterator[str]:
             yield from folded(part, language) if part.folded else table(part)
         case Entries():
             for entry in part.entries:
-                yield f"- **{text(entry.mark)}**, {text(entry.heading)}: {text(entry.text)}"
+                yield f"- {_statement(entry, language)}"
                 yield from (f"  - {text(line)}" for line in entry.lines)
         case Figure():
             yield f"![{text(part.title)}]({CHARTS}/{part.name}.png)"
-            yield from ("", f"*{text(part.title)}. {text(part.note)}*")
+            yield from ("", f"*{_read(part, language)}*")
         case Code():
             yield from ("```sh", part.text.replace("```", "'''"), "```")
 
@@ -80,6 +81,19 @@ def folded(part: Table, language: Language = Language.EN) -> Iterator[str]:
     yield ""
     yield from table(part)
     yield from ("", "</details>")
+
+
+def _statement(entry: Entry, language: Language) -> str:
+    """A statement behind its mark; what is filled in was told and escaped before."""
+    parts = {"heading": text(entry.heading), "text": text(entry.text)}
+    mark = f"**{text(entry.mark)}**"
+    return line(say("{mark}, {heading}: {text}", mark=mark, **parts), language)
+
+
+def _read(figure: Figure, language: Language) -> str:
+    """A chart's name, and how to read it."""
+    parts = {"title": text(figure.title), "note": text(figure.note)}
+    return line(say("{title}. {note}", **parts), language)
 
 
 def with_rows(part: Table, language: Language) -> Text:

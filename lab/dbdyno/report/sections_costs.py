@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Final
 
 from dbdyno.cost import COSTS, Cost, per_event, source_of
@@ -119,7 +120,8 @@ def _cost_of_watching(attempts: Sequence[Attempt]) -> list[Text]:
 
 def _watching(said: Sequence[Text]) -> Iterator[Text]:
     if said:
-        yield say("What watching cost, one reading a second: {costs}.", costs=listed(said))
+        costs = reduce(lambda one, more: say("{one}, {more}", one=one, more=more), said)
+        yield say("What watching cost, one reading a second: {costs}.", costs=costs)
 
 
 def _missing(troubles: Sequence[str]) -> Iterator[Text]:

@@ -268,7 +268,7 @@ def trial_order(attempts: Sequence[Attempt]) -> Section:
         Column(say("Cell")),
         Column(say("Started")),
         Column(say("TPS"), numeric=True),
-        Column(say("p95 ms"), numeric=True),
+        Column(name("p95 ms"), numeric=True),
         Column(say("State")),
     )
     caption = say("Every attempt, in the order of the design")

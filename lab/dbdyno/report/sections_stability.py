@@ -68,7 +68,7 @@ _COLUMNS: Final = (
     Column(say("Dips"), numeric=True),
     Column(say("Stalls"), numeric=True),
     Column(say("Longest recovery, s"), numeric=True),
-    Column(say("p99 / p50"), numeric=True),
+    Column(name("p99 / p50"), numeric=True),
     Column(say("ρ1"), numeric=True),
     Column(say("Rhythm, s"), numeric=True),
 )
@@ -146,7 +146,7 @@ def _differences(judgement: Judgement) -> Table:
         Column(say("System")),
         Column(say("Against")),
         Column(say("Jitter [95 %]"), numeric=True),
-        Column(say("p99 / p50 [95 %]"), numeric=True),
+        Column(name("p99 / p50 [95 %]"), numeric=True),
         Column(say("Stalls"), numeric=True),
         Column(say("Dips"), numeric=True),
     )

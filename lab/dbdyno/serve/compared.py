@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 
 from dbdyno.measurement import Cell
 from dbdyno.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.report.machine_words import found, what
 from dbdyno.report.numbers import change, metric_value
 from dbdyno.serve.runs import JudgedRun
-from dbdyno.words import Text, say
+from dbdyno.words import Text, name, say
 
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
@@ -106,20 +107,20 @@ def _row(cell: Cell, metric: Metric, first: Side, second: Side) -> Row:
 def _differences(first: Side, second: Side) -> Iterator[tuple[str, str, str]]:
     """What was not the same in the two runs and bears on their numbers."""
     pairs = [_facts(first), _facts(second)]
-    for name in dict.fromkeys([*pairs[0], *pairs[1]]):
-        values = [facts.get(name, "—") for facts in pairs]
+    for fact in dict.fromkeys([*pairs[0], *pairs[1]]):
+        values = [facts.get(fact, "—") for facts in pairs]
         if values[0] != values[1]:
-            yield name, values[0], values[1]
+            yield fact, values[0], values[1]
 
 
 def _facts(side: Side) -> dict[str, str]:
     plan, facts = side.run.plan, side.run.facts
     return {
         say("begun"): facts.created_at,
-        say("dbdyno"): facts.dbdyno_version,
+        name("dbdyno"): facts.dbdyno_version,
         say("tables × rows"): f"{plan.dataset.tables} × {plan.dataset.rows}",
         say("warm-up, window"): f"{plan.trial.warmup_s:g} s, {plan.trial.window_s:g} s",
         say("blocks"): str(plan.design.blocks),
         say("seed"): str(plan.seed),
-        **facts.environment,
+        **{what(feature): found(value) for feature, value in facts.environment.items()},
     }

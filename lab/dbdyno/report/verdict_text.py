@@ -22,7 +22,7 @@ from dbdyno.report.numbers import change_with_interval, metric_value
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.translation import line, translated
 from dbdyno.report.trials import OF_FAILED_ATTEMPT, title_of
-from dbdyno.words import Text, count, listed, name, say
+from dbdyno.words import Text, clauses, count, listed, name, say
 
 OF_MADE_GOOD: Final = "repeated-trial"
 """The check that speaks of a trial with a complete attempt among several."""
@@ -171,7 +171,7 @@ def _short(level: Level, found: Sequence[Finding]) -> Text:
     return say(
         "{level}: {check}: {evidence}{more}; {advice}",
         level=level.said,
-        check=listed([first.check, *([first.place] if first.place else [])]),
+        check=clauses([first.check, *([first.place] if first.place else [])]),
         evidence=first.evidence,
         more=more,
         advice=first.advice,

@@ -7,6 +7,7 @@ import pytest
 from tests import making
 from tests.report.made_run import Run, facts, run
 
+from dbdyno.languages import Language
 from dbdyno.report import Written, html, tell
 from dbdyno.report.drawing import Drawing
 from dbdyno.report.parts import Story
@@ -134,9 +135,9 @@ def test_the_page_says_how_large_it_is_and_where_the_way_up_leads(made: Run) -> 
     story = tell(made.plan, made.measurements, made.judgement, made.facts)
     drawings = [Drawing(figure, "<svg></svg>", b"") for figure in story.figures]
     text = html.render(story, drawings, language=Language.ZH, home="/")
-    assert f"one file of {len(text.encode()) / 1e6:.1f} MB" in text
+    assert f"一个 {len(text.encode()) / 1e6:.1f} MB 的独立文件" in text
     assert '<html lang="zh-Hans">' in text
-    assert '<a href="/">All runs</a>' in text
+    assert '<a href="/">全部测试</a>' in text
 
 
 def test_a_page_without_charts_carries_no_chart_program(empty: Run) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from dbdyno import words
 from source import LAB, named
 
-SAYING = ("say", "phrase", "count", "name", "listed", "capital")
+SAYING = ("say", "phrase", "count", "name", "listed", "clauses", "capital")
 """The functions of `words` by which texts for people are made."""
 
 
@@ -51,7 +51,7 @@ class Saying:
     def texts(self) -> list[str]:
         """Literal texts among its values, those within f-strings too; none of what it calls."""
         values = [keyword.value for keyword in self.call.keywords]
-        values += self.call.args if self.function in ("name", "listed") else []
+        values += self.call.args if self.function in ("name", "listed", "clauses") else []
         return [text for value in values for text in _literals(value)]
 
 
@@ -71,7 +71,7 @@ def sayings() -> tuple[Saying, ...]:
 def templates() -> dict[str, str]:
     """Every template that a catalogue must have, and one place where it is said."""
     made = {saying.template: saying.place for saying in sayings() if saying.template is not None}
-    return {**dict.fromkeys((words.CLAUSE, *words.LISTS), "words"), **made}
+    return {**dict.fromkeys((words.CLAUSE, words.CLAUSES, *words.LISTS), "words"), **made}
 
 
 def placeholders(template: str) -> list[tuple[str, str]]:

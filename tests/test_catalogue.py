@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import get_args, get_type_hints
 
 import polib
 import pytest
 
+import dbdyno.judge
+import dbdyno.report
 from dbdyno.languages import FOLDER, Language
 from dbdyno.words import LISTS
 from sayings import placeholders, sayings, templates
@@ -16,8 +24,17 @@ from sayings import placeholders, sayings, templates
 LANGUAGES = [language for language in Language if language is not Language.EN]
 STAY = {"TPS", "QPS", "p50", "p95", "p99", "p99.9"}
 """What has letters and is said the same way in every language."""
-TWO_WORDS = re.compile(r"[A-Za-z]{3,} [a-z]{2,}")
+NAMES = {
+    *("system", "systems", "baseline", "workload", "setting", "ignored", "version", "versions"),
+    *("metric", "measure", "what", "check", "trial", "keys", "name", "kind", "english"),
+    *("run_id", "plan_hash", "created_at", "dbdyno_version", "command", "environment"),
+}
+"""Fields that hold labels, keys and what was read elsewhere, which no language changes."""
+NO_SENTENCES = {"Code.text", "Drawing.svg", "Figure.spec", "Timeline.title"}
+"""Fields that hold what is copied, drawn or looked up elsewhere: a template, a chart, code."""
+TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
+CODE = re.compile("`[^`]*`")
 CHINESE = "[\u4e00-\u9fff]"
 
 
@@ -45,6 +62,27 @@ def has_words(template: str) -> bool:
     return bool(re.search("[A-Za-z]", PLACEHOLDER.sub("", template)))
 
 
+def test_fields_of_judge_and_report_hold_what_was_said():
+    """A field is a sentence, which only `words` can make, or one of the names listed above."""
+    plain = {
+        f"{kind.__name__}.{field}": kind.__module__
+        for kind in nouns(dbdyno.judge, dbdyno.report)
+        for field, hint in get_type_hints(kind).items()
+        if (hint is str or str in get_args(hint)) and field not in NAMES
+    }
+    assert plain.keys() - NO_SENTENCES == set(), plain
+
+
+def nouns(*packages: ModuleType) -> Iterator[type]:
+    for package in packages:
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(found.name)
+            for kind in vars(module).values():
+                is_of_it = inspect.isclass(kind) and kind.__module__ == module.__name__
+                if is_of_it and get_type_hints(kind):
+                    yield kind
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_catalogue_has_every_template(language):
     known = {entry.msgid for entry in entries(language)}
@@ -69,6 +107,12 @@ def test_a_template_keeps_its_values_and_their_formats(language):
 def test_every_template_is_translated_but_for_what_stays(language):
     same = {entry.msgid for entry in entries(language) if entry.msgstr in ("", entry.msgid)}
     assert {text for text in same if has_words(text)} == STAY
+
+
+def test_no_english_is_left_in_a_translation():
+    bare = [CODE.sub("", PLACEHOLDER.sub("", entry.msgstr)) for entry in entries(Language.ZH)]
+    left = [text for text in bare if TWO_WORDS.search(text)]
+    assert left == []
 
 
 def test_chinese_is_set_as_chinese():

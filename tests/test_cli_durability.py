@@ -96,6 +96,17 @@ def test_programs_get_json_and_pages_markdown(
     assert out.startswith("**durable**: mysql:8.0.15 kept all")
 
 
+def test_it_is_told_in_chinese(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(*ASKED, "--lang", "zh", capsys=capsys)
+    assert status == 0
+    assert out.splitlines()[0] == (
+        "持久：mysql:8.0.15 经过一次 kill -9，1000 次已应答的提交全部保留"
+    )
+    assert "第 1 次 kill：1.5 秒内应答 1000 次提交" in out
+    _, english, _ = run(*ASKED, "--lang", "zh", "--output", "json", capsys=capsys)
+    assert json.loads(english)["verdict"]["sentence"].startswith("mysql:8.0.15 kept all")
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [

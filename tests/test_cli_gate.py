@@ -83,3 +83,18 @@ def test_shares_are_read_as_people_write_them() -> None:
     for text in ("3", "-1%", "100%", "three", "", "nan", "3%%", "inf"):
         with pytest.raises(UsageError, match="is no share"):
             share(text)
+
+
+def test_words_and_comment_can_be_chinese_and_json_stays_english(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    comment = tmp_path / "gate.md"
+    typed = ("--fail-if-slower", "3%", "--lang", "zh")
+    assert gate(workspace, *typed, "--comment", str(comment)) == 3
+    said = capsys.readouterr().out
+    assert "门禁未通过，允许慢 3 %：1 项偏慢，0 项达标，0 项尚无定论，0 项无效" in said
+    assert "✗ oltp_read_write，8 线程：mysql:8.0.15 比 mysql:5.7.22 慢 3 % 以上：TPS −5.0 %" in said
+    assert "| 门禁 | 单元 | 系统 | 相对于 | 变化 [95 %] | 判定 |" in comment.read_text()
+    assert "| ✗ 偏慢 | oltp_read_write，8 线程 |" in comment.read_text()
+    assert gate(workspace, *typed, "--output", "json") == 3
+    assert json.loads(capsys.readouterr().out)["text"].startswith("gate does not hold")

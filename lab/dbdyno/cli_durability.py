@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -19,9 +20,11 @@ from dbdyno.bench import durability
 from dbdyno.cli_flow import Output
 from dbdyno.errors import GateError
 from dbdyno.judge.durability import DurabilityVerdict, Proof, verdict_of
+from dbdyno.languages import Language, catalogue
 from dbdyno.measurement_evidence import KilledServer
 from dbdyno.plan_systems import label_of
 from dbdyno.servers.base import ServerSpec
+from dbdyno.words import Text, say, told
 
 KEPT: Final = (Proof.DURABLE,)
 Kills = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="How often it is killed.")]
@@ -40,6 +43,7 @@ def command(
     connections: Connections = durability.CONNECTIONS,
     seconds: Seconds = durability.LOAD_S,
     output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
 ) -> None:
     """Kill a server under load (kill -9) and look for every acknowledged commit."""
     spec = ServerSpec(label_of(system), system, options.settings_of(settings or []))
@@ -55,7 +59,7 @@ def command(
             load_s=seconds,
         )
     verdict = verdict_of(killed)
-    sys.stdout.write(WORDS_FOR[output](killed, verdict))
+    sys.stdout.write(WORDS_FOR[output](killed, verdict, lang))
     if verdict.proof not in KEPT:
         raise GateError(
             f"{spec.label}: durable commits are not proved",
@@ -65,37 +69,62 @@ def command(
         )
 
 
-def plain(killed: KilledServer, verdict: DurabilityVerdict) -> str:
+def plain(
+    killed: KilledServer, verdict: DurabilityVerdict, language: Language = Language.EN
+) -> str:
     """The verdict, what it rests on, and a line for each kill."""
-    lines = [f"{verdict.proof.value}: {verdict.sentence}", *(f"  {r}" for r in verdict.reasons)]
-    return "\n".join([*lines, "", *(f"  {line}" for line in _rounds(killed)), ""])
+    whole = say("{proof}: {sentence}", proof=verdict.proof.said, sentence=verdict.sentence)
+    return _text([whole, *_indented(verdict.reasons), "", *_indented(_rounds(killed))], language)
 
 
-def markdown(killed: KilledServer, verdict: DurabilityVerdict) -> str:
+def markdown(
+    killed: KilledServer, verdict: DurabilityVerdict, language: Language = Language.EN
+) -> str:
     """The same for a page."""
-    lines = [f"**{verdict.proof.value}**: {verdict.sentence}", ""]
-    lines += [f"- {reason}" for reason in verdict.reasons]
-    return "\n".join([*lines, "", *(f"- {line}" for line in _rounds(killed)), ""])
+    whole = say("**{proof}**: {sentence}", proof=verdict.proof.said, sentence=verdict.sentence)
+    items = [
+        [say("- {sentence}", sentence=sentence) for sentence in part]
+        for part in (verdict.reasons, _rounds(killed))
+    ]
+    return _text([whole, "", *items[0], "", *items[1]], language)
 
 
-def as_json(killed: KilledServer, verdict: DurabilityVerdict) -> str:
-    """Everything that was seen, and what is said about it."""
-    told: dict[str, Any] = {
+def as_json(
+    killed: KilledServer, verdict: DurabilityVerdict, language: Language = Language.EN
+) -> str:
+    """Everything that was seen, and what is said about it; English in every language."""
+    whole: dict[str, Any] = {
         "verdict": verdict.model_dump(mode="json"),
         "seen": killed.model_dump(mode="json", exclude={"settings"}),
     }
-    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
 WORDS_FOR: Final = {Output.PLAIN: plain, Output.MARKDOWN: markdown, Output.JSON: as_json}
 
 
-def _rounds(killed: KilledServer) -> list[str]:
+def _rounds(killed: KilledServer) -> list[Text]:
     return [
-        f"kill {number}: {one.acknowledged} acknowledged in {one.load_s:.1f} s, {one.kept} of them "
-        f"there, {one.unanswered} more that were on their way; back after {one.recovery_s:.1f} s"
+        say(
+            "kill {number}: {acknowledged} acknowledged in {load_s:.1f} s, {kept} of them there, "
+            "{unanswered} more that were on their way; back after {recovery_s:.1f} s",
+            number=number,
+            acknowledged=one.acknowledged,
+            load_s=one.load_s,
+            kept=one.kept,
+            unanswered=one.unanswered,
+            recovery_s=one.recovery_s,
+        )
         for number, one in enumerate(killed.kills, 1)
     ]
+
+
+def _indented(sentences: Iterable[Text]) -> list[Text]:
+    return [say("  {sentence}", sentence=sentence) for sentence in sentences]
+
+
+def _text(lines: Iterable[str], language: Language) -> str:
+    return "".join(f"{told(line, catalogue(language))}\n" for line in lines)
 
 
 def _note(text: str) -> None:

@@ -60,10 +60,14 @@ class _Kept:
 
 Text = Annotated[Said, _Kept]
 """The type of a field of a noun that holds sentences."""
+Label = Annotated[str, _Kept]
+"""The type of a field that holds a label, to which something may have been said."""
 NAME: Final = "{name}"
 """The template of what is no sentence; the same in every language."""
 CLAUSE: Final = "{clause}."
 """A clause that stands as a sentence."""
+CLAUSES: Final = "{before}, {after}"
+"""How clauses follow each other; names in a list may want another sign."""
 LISTS: Final = (
     "{first}, {rest}",
     "{first}; {rest}",
@@ -130,6 +134,15 @@ def listed(parts: Iterable[str], sign: str = ", ") -> Said:
     for part in parts:
         pair = {"first": whole, "rest": part}
         whole = name(part) if whole is None else Said(f"{{first}}{sign}{{rest}}", pair)
+    return name("") if whole is None else whole
+
+
+def clauses(parts: Iterable[str]) -> Said:
+    """The parts as clauses of one sentence, with commas between them in English."""
+    whole: Said | None = None
+    for part in parts:
+        pair = {"before": whole, "after": part}
+        whole = name(part) if whole is None else Said(CLAUSES, pair)
     return name("") if whole is None else whole
 
 

@@ -11,7 +11,9 @@ from tests.making import A
 
 from dbdyno.judge import Level, enough, judge
 from dbdyno.judge.controls import apart
+from dbdyno.languages import Language, catalogue
 from dbdyno.measurement import Measurement
+from dbdyno.words import told
 
 PLAN = making.plan(controls=True)
 NOISE = (1.0, 1.004, 0.996, 1.002, 0.998)
@@ -121,3 +123,12 @@ def test_controls_have_the_interval_of_the_runs_design() -> None:
     fixed, _ = judge(whole(), PLAN).controls
     assert repeated.ratio == fixed.ratio
     assert repeated.high > 1 + 1.5 * (fixed.high - 1)
+
+
+def test_doubts_about_a_control_name_its_arm_in_every_language() -> None:
+    failed = control("same", (1.0,))[0].model_copy(update={"failure": "gone"})
+    found = judge([*making.pairs(SLOWER), failed, *control("same", NOISE)[1:]], PLAN).findings
+    (doubt,) = (one for one in found if one.check == "trial-failed")
+    assert doubt.place == f"{A} (once more), oltp_read_write, 8 threads, block 1"
+    chinese = f"{A}（再跑一遍），oltp_read_write，8 线程，区组 1"
+    assert told(doubt.place, catalogue(Language.ZH)) == chinese

@@ -52,7 +52,9 @@ def errors(measurement: Measurement, plan: Plan) -> Finding | None:
     if failed == 0:
         return None
     share = failed / (failed + measurement.queries)
-    codes = listed(f"{code}: {count}" for code, count in sorted(by_code.items()))
+    codes = [
+        say("{code}: {times}", code=code, times=times) for code, times in sorted(by_code.items())
+    ]
     return on_trial(
         measurement,
         "errors",
@@ -63,7 +65,7 @@ def errors(measurement: Measurement, plan: Plan) -> Finding | None:
             all=failed + measurement.queries,
             share=share,
             limit=ERROR_SHARE_MAX,
-            codes=codes,
+            codes=listed(codes),
         ),
         say("remove the cause, or compare at a load level where it does not happen"),
     )

@@ -15,7 +15,7 @@ from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import Measurement
 from dbdyno.measurement_evidence import Probe
 from dbdyno.plan import Plan
-from dbdyno.words import listed, say
+from dbdyno.words import Said, listed, say
 
 PROBES_MIN: Final = 5
 """Fewer have no deviation worth the name."""
@@ -27,7 +27,7 @@ NORMAL: Final = 1.4826
 class Side(NamedTuple):
     """One of the probe's two numbers, and from which change on it matters."""
 
-    what: str
+    what: Said
     read: Callable[[Probe], float | None]
     note: float
     doubtful: float

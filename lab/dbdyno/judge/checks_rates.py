@@ -13,7 +13,7 @@ from dbdyno.words import say
 
 
 def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful, a note where a limit is looked for: the backlog grew over the window's last half.
+    """Doubtful or, in search of a limit, a note: the backlog grew over the window's last half.
 
     Requests wait longer the longer such a window is: its percentiles are no property of the server.
     Where the rate is there to find the limit of a latency, some of them must break.

@@ -15,7 +15,7 @@ from typing import Final
 from dbdyno.judge.promises import commit_is_waited_for, durability
 from dbdyno.measurement import Noun
 from dbdyno.measurement_evidence import Kill, KilledServer
-from dbdyno.words import Text, listed, say
+from dbdyno.words import Said, Text, clauses, say
 
 SHARE_MIN: Final = 0.9
 """Counts of commits and of flushes are not read at the same moment."""
@@ -28,6 +28,19 @@ class Proof(StrEnum):
     UNFLUSHED = "unflushed"  # all were there, but a loss of power would have taken some
     UNPROVEN = "unproven"  # all were there; whether they had been flushed is not known
     LOST = "lost"  # answered commits were gone
+
+    @property
+    def said(self) -> Said:
+        """The word for people."""
+        return _WORDS[self]
+
+
+_WORDS: Final = {
+    Proof.DURABLE: say("durable"),
+    Proof.UNFLUSHED: say("unflushed"),
+    Proof.UNPROVEN: say("unproven"),
+    Proof.LOST: say("lost"),
+}
 
 
 class DurabilityVerdict(Noun):
@@ -123,7 +136,7 @@ def _promised(killed: KilledServer) -> Text:
     if not promises:
         return say("what its settings promise is not known")
     waited = commit_is_waited_for(killed.settings)
-    told = listed(
+    told = clauses(
         say("{what}: {kept}", what=promise.what, kept=promise.kept) for promise in promises
     )
     if waited:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from dbdyno.measurement import Cell, Measurement, Noun
-from dbdyno.words import Said, Text, listed, say
+from dbdyno.words import Label, Said, Text, clauses, say
 
 
 class Level(StrEnum):
@@ -48,7 +48,7 @@ class Finding(Noun):
     level: Level
     evidence: Text
     advice: Text
-    system: str | None = None
+    system: Label | None = None
     cell: Cell | None = None
     trial: str | None = None
 
@@ -61,7 +61,7 @@ class Finding(Noun):
             self.cell.title if self.cell else None,
             say("block {block}", block=block) if block else None,
         )
-        return listed(place for place in places if place)
+        return clauses(place for place in places if place)
 
     def concerns(self, cell: Cell, *systems: str) -> bool:
         """Whether this touches that cell of one of those systems."""

@@ -13,7 +13,7 @@ from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.verdict import BLOCKS_MAX, Verdict, Word
 from dbdyno.measurement_control import ControlOutcome
 from dbdyno.metric import BY_NAME
-from dbdyno.words import PARTED, Said, count, name, phrase, say
+from dbdyno.words import PARTED, Said, clauses, count, name, phrase, say
 
 THIN: Final = PARTED
 MULTIPLE_FROM: Final = 10.0
@@ -30,7 +30,7 @@ def sentence(verdict: Verdict) -> Said:
         system=verdict.system,
         baseline=verdict.baseline,
         margin=verdict.margin * 100,
-        numbers=_clauses(_numbers(verdict)),
+        numbers=clauses(_numbers(verdict)),
         needed=_needed(verdict),
     )
 
@@ -97,14 +97,6 @@ def _numbers(verdict: Verdict) -> Iterator[Said]:
         yield say("{blocks} (few)", blocks=count(estimate.blocks, "block"))
     else:
         yield count(estimate.blocks, "block")
-
-
-def _clauses(parts: Iterator[Said]) -> Said:
-    """The parts with commas between them, as clauses have and lists of names need not."""
-    whole = next(parts)
-    for part in parts:
-        whole = say("{before}, {after}", before=whole, after=part)
-    return whole
 
 
 def _needed(verdict: Verdict) -> Said:

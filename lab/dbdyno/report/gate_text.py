@@ -6,7 +6,7 @@ follow, since a gate that hides them would be half the truth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from dbdyno.judge import Judgement
@@ -15,7 +15,6 @@ from dbdyno.judge.wording import change_decided
 from dbdyno.languages import Language
 from dbdyno.report import data, markdown, plain_table, verdict_text
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.looks import word_of
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.translation import line, translated
@@ -24,13 +23,6 @@ from dbdyno.words import Text, name, say
 MARK: Final = "<!-- dbdyno gate -->"
 """By this line a job finds its own comment of an earlier commit, to write over it."""
 ORDER: Final = (Outcome.SLOWER, Outcome.VOID, Outcome.UNDECIDED, Outcome.HELD)
-OUTCOMES: Final[Mapping[Outcome, Text]] = {
-    Outcome.SLOWER: say("slower"),
-    Outcome.VOID: say("void"),
-    Outcome.UNDECIDED: say("undecided"),
-    Outcome.HELD: say("held"),
-}
-"""What a table calls them."""
 DOUBTS_MAX: Final = 10
 
 
@@ -110,12 +102,12 @@ def _incomplete(run: RunFacts) -> Iterator[Text]:
 def _table(gate: Gate) -> Table:
     rows = tuple(
         (
-            say("{mark} {outcome}", mark=_mark(passage), outcome=OUTCOMES[passage.outcome]),
+            say("{mark} {outcome}", mark=_mark(passage), outcome=passage.outcome.said),
             name(passage.verdict.cell.title),
             name(passage.verdict.system),
             name(passage.verdict.baseline),
             name(change_decided(passage.verdict) or NONE),
-            word_of(passage.verdict.word),
+            passage.verdict.word.said,
         )
         for passage in ordered(gate)
     )

@@ -18,7 +18,6 @@ from dbdyno.languages import Language
 from dbdyno.measurement import Cell, Noun
 from dbdyno.plan import DesignPlan, Plan
 from dbdyno.report import data, markdown, plain_table
-from dbdyno.report.looks import word_of
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.replay_text import difference
@@ -157,7 +156,7 @@ def _row(entry: Entry) -> tuple[Text, ...]:
         name(entry.created_at[:16].replace("T", " ")),
         run if entry.complete else say("{run} (incomplete)", run=run),
         name(entry.version or NONE),
-        word_of(verdict.word),
+        verdict.word.said,
         name(change_decided(verdict) or NONE),
         name(str(verdict.estimate.blocks)),
         difference(entry.since) if entry.since else NONE,

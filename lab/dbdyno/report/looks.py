@@ -7,10 +7,10 @@ figures in `ON_VERDICT` on them, whatever the page's own ground.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
-from dbdyno.judge import Level, Verdict, Word
+from dbdyno.judge import Verdict, Word
 from dbdyno.words import Text, say
 
 GREY: Final = "#888888"
@@ -88,35 +88,6 @@ _PLACES: Final = {
     (Word.VOID, False): 6,
     (Word.NO_VERDICT, False): 7,
 }
-
-
-WORDS: Final[Mapping[Word, Text]] = {
-    Word.BETTER: say("better"),
-    Word.WORSE: say("worse"),
-    Word.EQUIVALENT: say("equivalent"),
-    Word.UNDECIDED: say("undecided"),
-    Word.VOID: say("void"),
-    Word.NO_VERDICT: say("no verdict"),
-}
-"""A verdict's word by itself."""
-
-
-WEIGHTS: Final[Mapping[Level, Text]] = {
-    Level.VOID: say("void"),
-    Level.DOUBTFUL: say("doubtful"),
-    Level.NOTE: say("note"),
-}
-"""How much a finding weighs."""
-
-
-def weight_of(level: Level) -> Text:
-    """A finding's weight."""
-    return WEIGHTS[level]
-
-
-def word_of(word: Word) -> Text:
-    """The word by itself."""
-    return WORDS[word]
 
 
 def verdict_words(verdict: Verdict) -> Text:

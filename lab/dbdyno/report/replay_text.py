@@ -8,7 +8,7 @@ machines lie between them, only the ratios within blocks carry over.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,7 +20,6 @@ from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.report import data, markdown, plain_table
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.looks import word_of
 from dbdyno.report.machine_words import found, what
 from dbdyno.report.numbers import NONE, change
 from dbdyno.report.parts import Column, Table
@@ -30,13 +29,6 @@ from dbdyno.report.trials import systems_of
 from dbdyno.words import Text, listed, name, say
 
 FORMAT: Final = 1
-AGREEING: Final[Mapping[Agreeing, Text]] = {
-    Agreeing.AGREE: say("agree"),
-    Agreeing.DIFFER: say("differ"),
-    Agreeing.NOT_SHOWN: say("not shown to differ"),
-    Agreeing.MISSING: say("not in both"),
-}
-"""What a table calls them."""
 ROWS_PLAIN_MAX: Final = 40
 DIFFERENCES_OPEN_MAX: Final = 25
 """A longer table of what differed is folded."""
@@ -110,7 +102,7 @@ def answer(replay: Replay) -> list[Text]:
 
 def difference(agreement: Agreement) -> Text:
     """How the second ratio stands to the first: "differ: +3.1 % [+1.0 %, +5.2 %]"."""
-    word = AGREEING[agreement.word]
+    word = agreement.word.said
     if agreement.ratio is None:
         return word
     told = change(agreement.ratio)
@@ -211,7 +203,7 @@ def _told(verdict: Verdict | None) -> Text:
     if verdict is None:
         return NONE
     change = change_decided(verdict) or NONE
-    return say("{word} {change}", word=word_of(verdict.word), change=change)
+    return say("{word} {change}", word=verdict.word.said, change=change)
 
 
 def _differences(first: Side, second: Side) -> Iterator[tuple[Text, Text, Text]]:

@@ -12,7 +12,6 @@ from dbdyno.judge import ControlOutcome, Judgement, Ledger, Word
 from dbdyno.judge.ledger import MISSED, Share
 from dbdyno.plan import Plan
 from dbdyno.plan_controls import SHARE
-from dbdyno.report.looks import word_of
 from dbdyno.report.numbers import NONE, change, change_with_interval
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
 from dbdyno.words import Text, name, say
@@ -84,7 +83,7 @@ def _row(outcome: ControlOutcome) -> tuple[Text, ...]:
         change(outcome.truth),
         change_with_interval(outcome),
         name(str(outcome.blocks)),
-        word_of(Word(outcome.word)),
+        Word(outcome.word).said,
         held[outcome.held],
     )
 

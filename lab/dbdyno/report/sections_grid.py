@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from dbdyno.judge import Crossover, GridSummary, Judgement, Regression, Word
 from dbdyno.metric import BY_NAME
-from dbdyno.report.looks import word_of
 from dbdyno.report.numbers import NONE, interval
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
 from dbdyno.words import Text, listed, name, say
@@ -58,7 +57,7 @@ def _together(summaries: Sequence[GridSummary]) -> Table:
             name(f"{one.cells}"),
             name(f"{one.blocks}"),
             interval(one.ratio, one.low, one.high),
-            word_of(one.word),
+            one.word.said,
             _selected(one, best=True),
             _selected(one, best=False),
         )
@@ -78,7 +77,7 @@ def _selected(summary: GridSummary, *, best: bool) -> Text:
 def _counts(summaries: Sequence[GridSummary]) -> Table:
     columns = (
         Column(say("System")),
-        *(Column(word_of(word), numeric=True) for word in Word),
+        *(Column(word.said, numeric=True) for word in Word),
     )
     rows = tuple(
         (name(one.system), *(name(f"{one.counts.get(word, 0)}") for word in Word))

@@ -14,7 +14,6 @@ from dbdyno.metric import BY_NAME
 from dbdyno.plan import Plan
 from dbdyno.plan_load import PilotFound
 from dbdyno.report.conclusion import meaning
-from dbdyno.report.looks import word_of
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.parts import Column, Entries, Entry, Paragraph, Part, Section, Table
 from dbdyno.report.rates import in_block, interval, title
@@ -91,7 +90,7 @@ def _search(search: RateSearch) -> Iterator[Part]:
 
 def _entry(search: RateSearch, verdict: Verdict) -> Entry:
     return Entry(
-        mark=word_of(verdict.word),
+        mark=verdict.word.said,
         heading=title(search),
         text=say("{verdict}.", verdict=sentence(verdict)),
         lines=(meaning(verdict), *(say("{reason}.", reason=one) for one in verdict.reasons)),

@@ -9,7 +9,6 @@ from dbdyno.judge import Finding, Judgement, Level, sentence
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.metric import PRIMARY, TABLE, Metric
 from dbdyno.plan import Plan
-from dbdyno.report.looks import weight_of, word_of
 from dbdyno.report.meaning import meaning
 from dbdyno.report.numbers import NONE, TOO_FEW, change_with_interval, metric_value, number
 from dbdyno.report.parts import Column, Entries, Entry, Paragraph, Part, Section, Table
@@ -26,7 +25,7 @@ def verdicts(judgement: Judgement) -> Section:
     """Every verdict as a sentence with its meaning and what weakens it."""
     entries = tuple(
         Entry(
-            mark=word_of(verdict.word),
+            mark=verdict.word.said,
             heading=name(verdict.cell.title),
             text=say("{sentence}.", sentence=sentence(verdict)),
             lines=(meaning(verdict), *(capital(reason) for reason in verdict.reasons)),
@@ -171,7 +170,7 @@ def _finding_entry(group: Sequence[Finding]) -> Entry:
         more = say("and {count} more, all in {file}", count=len(lines) - most, file="report.json")
         lines = [*lines[:most], more]
     return Entry(
-        mark=weight_of(first.level),
+        mark=first.level.said,
         heading=name(f"{first.check}{times}"),
         text=say("Advice: {advice}.", advice=first.advice),
         lines=tuple(lines),

@@ -18,12 +18,11 @@ from dbdyno.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.plan import Plan, cells
 from dbdyno.report import data, markdown, plain_table, rates
 from dbdyno.report.facts import RunFacts
-from dbdyno.report.looks import weight_of, word_of
 from dbdyno.report.numbers import change_with_interval, metric_value
 from dbdyno.report.parts import Column, Table
 from dbdyno.report.translation import line, translated
 from dbdyno.report.trials import OF_FAILED_ATTEMPT, title_of
-from dbdyno.words import Text, count, listed, name, say
+from dbdyno.words import Text, clauses, count, listed, name, say
 
 OF_MADE_GOOD: Final = "repeated-trial"
 """The check that speaks of a trial with a complete attempt among several."""
@@ -133,7 +132,7 @@ def _table(plan: Plan, judgement: Judgement) -> Table:
 
 def _word(judgement: Judgement, cell: Cell, system: str) -> Text:
     words = [v.word for v in judgement.verdicts if (v.cell, v.system) == (cell, system)]
-    return word_of(words[0]) if words else say("baseline")
+    return words[0].said if words else say("baseline")
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
@@ -148,7 +147,7 @@ def _counts(judgement: Judgement) -> Iterator[Text]:
     if not words:
         yield say("no comparison was made")
         return
-    counts = (say("{word} {count}", word=word_of(w), count=words.count(w)) for w in Word)
+    counts = (say("{word} {count}", word=w.said, count=words.count(w)) for w in Word)
     yield listed(counts)
 
 
@@ -171,8 +170,8 @@ def _short(level: Level, found: Sequence[Finding]) -> Text:
     more = say(" (and {count} more)", count=len(found) - 1) if len(found) > 1 else name("")
     return say(
         "{level}: {check}: {evidence}{more}; {advice}",
-        level=weight_of(level),
-        check=listed([first.check, *([first.place] if first.place else [])]),
+        level=level.said,
+        check=clauses([first.check, *([first.place] if first.place else [])]),
         evidence=first.evidence,
         more=more,
         advice=first.advice,

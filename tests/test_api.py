@@ -83,6 +83,9 @@ def test_charts_are_altairs(run: Run, tmp_path: Path) -> None:
 def test_the_report_is_written_where_it_belongs(run: Run, workspace: Path, tmp_path: Path) -> None:
     assert run.report().html == workspace / run.id / "report.html"
     assert run.report(tmp_path / "here").json == tmp_path / "here" / "report.json"
+    assert "## 判定" in run.report(tmp_path / "zh", language="zh").markdown.read_text()
+    with pytest.raises(UsageError, match="no language"):
+        run.report(tmp_path / "xx", language="xx")
 
 
 def test_jupyter_shows_the_verdicts(run: Run) -> None:

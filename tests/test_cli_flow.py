@@ -13,6 +13,7 @@ from dbdyno import bench, cli_flow
 from dbdyno.bench.progress import Progress
 from dbdyno.cli_flow import Output
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
+from dbdyno.languages import Language
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.store import Store, StoredRun
@@ -111,6 +112,23 @@ def test_json_and_markdown_are_all_of_stdout(
     assert isinstance(json.loads(capsys.readouterr().out), dict)
     cli_flow.tell("latest", workspace, Output.MARKDOWN)
     assert "| Cell | System | Verdict |" in capsys.readouterr().out
+
+
+def test_a_stored_run_is_told_in_chinese_but_for_its_json(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "run", made_bench())
+    begin(workspace, Output.JSON)
+    english = capsys.readouterr().out
+    cli_flow.tell("latest", workspace, Output.PLAIN, Language.ZH)
+    out = capsys.readouterr().out
+    assert "更差" in out
+    page = Path(out.splitlines()[-2].removeprefix("报告："))
+    assert '<html lang="zh-Hans">' in page.read_text()
+    assert "## 判定" in page.with_suffix(".md").read_text()
+    assert "worse" in page.with_suffix(".json").read_text()
+    cli_flow.tell("latest", workspace, Output.JSON, Language.ZH)
+    assert capsys.readouterr().out == english
 
 
 def test_an_interrupted_run_is_told_and_says_how_to_go_on(

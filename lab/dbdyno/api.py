@@ -154,7 +154,12 @@ class Run:
 
         Args:
             language: `en` or `zh`.
+
+        Raises:
+            UsageError: the report cannot be told in that language.
         """
+        if language not in list(Language):
+            raise UsageError(f"no language {language!r} is spoken here", wanted=", ".join(Language))
         where = self.evidence.folder if folder is None else Path(folder)
         judgement = self.judgement
         with _trusted_no_further(self.evidence):

@@ -4,9 +4,13 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+import vl_convert
 
-from dbdyno.report.drawing import Drawing, draw
+from dbdyno.languages import Language, catalogue
+from dbdyno.report.drawing import CHINESE, Drawing, draw
+from dbdyno.report.looks import LOOKS
 from dbdyno.report.parts import Figure
+from dbdyno.words import name
 
 HOSTILE = "<script>alert('x')</script>"
 
@@ -42,3 +46,22 @@ def test_inline_its_ids_are_its_own_and_all_there(drawing: Drawing) -> None:
     assert ids
     assert all(name.startswith("made-") for name in ids)
     assert set(re.findall(r"url\(#([^)]*)\)", drawing.inline)) <= set(ids)
+
+
+def test_every_chinese_sign_of_the_catalogue_has_a_glyph() -> None:
+    """On a machine without any Chinese font a chart must show signs, not gaps or boxes."""
+    draw(Figure("made", name("图"), name(""), {"mark": "bar", "title": "图"}, name("")))
+    signs = {sign for text in catalogue(Language.ZH).values() for sign in text}
+    chinese = sorted(sign for sign in signs if CHINESE.search(sign))
+    assert len(chinese) > 500
+    missing = _ink("\U0010fffd")
+    assert [sign for sign in chinese if _ink(sign) == missing] == []
+
+
+def _ink(sign: str) -> bytes:
+    """The sign drawn by itself, in the font of the charts."""
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">'
+        f'<text x="2" y="20" font-size="18" font-family="{LOOKS["font"]}">{sign}</text></svg>'
+    )
+    return bytes(vl_convert.svg_to_png(svg))

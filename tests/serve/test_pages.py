@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests import making
 from tests.serve.asked import ask
 from tests.serve.made_workspace import runs_of, stored_run
 
+from dbdyno.languages import Language
 from dbdyno.serve import live
 from dbdyno.serve.access import Access
 from dbdyno.serve.guard import Guard
@@ -47,6 +49,18 @@ def test_two_systems_are_compared_with_the_caveat(pages: Guard, tmp_path: Path) 
     assert answer.status == 200
     assert "there is no verdict" in answer.text
     assert "−30" in answer.text
+
+
+def test_every_page_speaks_the_language_that_was_asked_for(tmp_path: Path) -> None:
+    chinese = application(runs_of(tmp_path), Access(), Language.ZH)
+    run_id = stored_run(tmp_path)
+    both = f"/compare?a={run_id}/{making.A}&b={run_id}/{making.B}"
+    for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}/live", both, "/nowhere"):
+        page = ask(chinese, path).text
+        assert '<html lang="zh-Hans">' in page
+        visible = re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", "\n", page, flags=re.S)
+        kept = re.sub("dbdyno (report|replay|bundle|compare|serve)", "", visible)
+        assert re.findall("[A-Za-z]{2,} [a-z]{2,}", kept) == []
 
 
 @pytest.mark.parametrize(

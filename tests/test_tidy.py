@@ -37,7 +37,7 @@ ARROWS: dict[str, str] = {
     "metric": "words errors",
     "open_loop": "",
     "steady": "",
-    "languages": "",
+    "languages": "words",
     "words": "",
     "errors": "",
     "_engine": "",

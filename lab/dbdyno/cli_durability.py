@@ -20,11 +20,11 @@ from dbdyno.bench import durability
 from dbdyno.cli_flow import Output
 from dbdyno.errors import GateError
 from dbdyno.judge.durability import DurabilityVerdict, Proof, verdict_of
-from dbdyno.languages import Language, catalogue
+from dbdyno.languages import Language, said_in
 from dbdyno.measurement_evidence import KilledServer
 from dbdyno.plan_systems import label_of
 from dbdyno.servers.base import ServerSpec
-from dbdyno.words import Text, say, told
+from dbdyno.words import Text, say
 
 KEPT: Final = (Proof.DURABLE,)
 Kills = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="How often it is killed.")]
@@ -124,7 +124,7 @@ def _indented(sentences: Iterable[Text]) -> list[Text]:
 
 
 def _text(lines: Iterable[str], language: Language) -> str:
-    return "".join(f"{told(line, catalogue(language))}\n" for line in lines)
+    return "".join(f"{said_in(line, language)}\n" for line in lines)
 
 
 def _note(text: str) -> None:

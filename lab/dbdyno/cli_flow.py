@@ -21,12 +21,12 @@ from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, Usage
 from dbdyno.evidence import Evidence, of_stored
 from dbdyno.judge import enough
 from dbdyno.judge.wording import duration
-from dbdyno.languages import Language, catalogue
+from dbdyno.languages import Language, said_in
 from dbdyno.plan import Plan
 from dbdyno.plan_pilot import foreseen, trials_expected
 from dbdyno.store import Store, StoredRun
 from dbdyno.store_find import find, opened
-from dbdyno.words import say, told
+from dbdyno.words import say
 
 
 class Output(StrEnum):
@@ -230,7 +230,7 @@ def _tell(kept: Evidence, telling: Telling) -> None:
             store.note_controls(run.id, run.judgement.controls)
     written = run.report(language=language)
     sys.stdout.write(WORDS_FOR[output](run.plan, run.judgement, run.facts, language))
-    page = told(say("report: {path}", path=written.html), catalogue(language))
+    page = said_in(say("report: {path}", path=written.html), language)
     paths = f"\n{page}\n        {written.markdown}\n"
     (sys.stdout if output is Output.PLAIN else sys.stderr).write(paths)
 

@@ -8,13 +8,19 @@ only when such a language is asked for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from dbdyno.words import NAME, Said, told
+
 FOLDER: Final = Path(__file__).parent / "lang"
+_SIGN: Final = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+_GAP: Final = re.compile(f"(?<={_SIGN}) (?={_SIGN})")
+"""A template parts its values from its words; between two Chinese signs there is no space."""
 
 
 class Language(StrEnum):
@@ -39,3 +45,11 @@ def catalogue(language: Language) -> Mapping[str, str]:
     files = sorted((FOLDER / language.value).glob("*.po"))
     entries = (entry for file in files for entry in polib.pofile(str(file)))
     return {entry.msgid: entry.msgstr for entry in entries if entry.msgstr}
+
+
+def said_in(text: str, language: Language) -> str:
+    """The text in that language; names, and what was not said, stay as they are."""
+    found = told(text, catalogue(language))
+    if language is Language.EN or not isinstance(text, Said) or text.template == NAME:
+        return found
+    return _GAP.sub("", found)

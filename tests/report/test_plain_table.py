@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dbdyno.report.parts import Column, Table
-from dbdyno.report.plain_table import lines, printable
+from dbdyno.report.plain_table import lines, padded, printable
 
 
 def test_columns_stand_side_by_side_and_numbers_to_the_right() -> None:
@@ -16,3 +16,10 @@ def test_columns_stand_side_by_side_and_numbers_to_the_right() -> None:
 
 def test_nothing_steers_the_terminal() -> None:
     assert printable("a\x1b[31mb\u202fc\n") == "a [31mb c "
+
+
+def test_a_cell_is_padded_by_the_columns_it_takes() -> None:
+    assert padded("p95", 5) == "p95  "
+    assert padded("p95", 5, right=True) == "  p95"
+    assert padded("请求", 5, right=True) == " 请求"
+    assert padded("too long", 3) == "too long"

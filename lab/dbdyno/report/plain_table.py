@@ -26,9 +26,15 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() and sign != PARTED else " " for sign in text)
 
 
+def padded(cell: str, width: int, *, right: bool = False) -> str:
+    """The cell with spaces behind it, or before it, up to so many columns."""
+    space = " " * (width - _width(cell))
+    return space + cell if right else cell + space
+
+
 def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
     return GAP.join(
-        " " * (width - _width(cell)) + cell if right else cell + " " * (width - _width(cell))
+        padded(cell, width, right=right)
         for cell, width, right in zip(row, widths, numeric, strict=True)
     )
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from dbdyno.languages import Language, catalogue
+from dbdyno.languages import Language, said_in
 from dbdyno.report.parts import Entry, Section, Story, Table
-from dbdyno.words import Text, name, told
+from dbdyno.words import Text, name
 
 Part = TypeVar("Part", Story, Table)
 
@@ -22,27 +22,27 @@ def translated(part: Part, language: Language) -> Part:
     """A story or a table in that language; the very same in English."""
     if language is Language.EN:
         return part
-    made: Part = _told(part, catalogue(language))
+    made: Part = _told(part, language)
     return made
 
 
 def line(text: str, language: Language) -> Text:
     """One text in that language."""
-    return name(told(text, catalogue(language)))
+    return name(said_in(text, language))
 
 
-def _told(value: Any, words: Mapping[str, str]) -> Any:  # noqa: ANN401 - any part of a report
+def _told(value: Any, language: Language) -> Any:  # noqa: ANN401 - any part of a report
     """The value with every sentence in it told; of the same type."""
     match value:
         case str():
-            return name(told(value, words)) if hasattr(value, "template") else value
+            return name(said_in(value, language)) if hasattr(value, "template") else value
         case Mapping():
-            return {_told(key, words): _told(inner, words) for key, inner in value.items()}
+            return {_told(key, language): _told(inner, language) for key, inner in value.items()}
         case tuple() | list():
-            return type(value)(_told(inner, words) for inner in value)
+            return type(value)(_told(inner, language) for inner in value)
         case _ if is_dataclass(value):
             kept = _kept(value)
-            parts = {part.name: _told(getattr(kept, part.name), words) for part in fields(kept)}
+            parts = {part.name: _told(getattr(kept, part.name), language) for part in fields(kept)}
             return replace(kept, **parts)
     return value
 

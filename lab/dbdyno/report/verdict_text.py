@@ -6,7 +6,7 @@ verdict without them would be half the truth. The whole report is in the files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge import Finding, Judgement, Level, Word, sentence
@@ -20,12 +20,14 @@ from dbdyno.report import data, markdown, plain_table, rates
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.numbers import change_with_interval, metric_value
 from dbdyno.report.parts import Column, Table
+from dbdyno.report.plain_table import padded
 from dbdyno.report.translation import line, translated
 from dbdyno.report.trials import OF_FAILED_ATTEMPT, title_of
 from dbdyno.words import Text, clauses, count, listed, name, say
 
 OF_MADE_GOOD: Final = "repeated-trial"
 """The check that speaks of a trial with a complete attempt among several."""
+VALUE_WIDTH: Final = 20
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
 
@@ -35,7 +37,11 @@ def plain(plan: Plan, judgement: Judgement, run: RunFacts, language: Language = 
     if found := rates.sentences(judgement):
         lines += [*found, name("")]
     for cell in _cells(plan, judgement):
-        lines += [*_cell(cell, plan, judgement), *_values(cell, plan, judgement), name("")]
+        lines += [
+            *_cell(cell, plan, judgement),
+            *_values(cell, plan, judgement, language),
+            name(""),
+        ]
     lines += [*doubts(judgement), *_counts(judgement)]
     told = (plain_table.printable(line(text, language)) for text in lines)
     return "\n".join(told).rstrip() + "\n"
@@ -95,20 +101,20 @@ def indented(text: str) -> Text:
     return say("  {text}", text=text)
 
 
-def _values(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[Text]:
-    """The systems' numbers, one below the other."""
+def _values(cell: Cell, plan: Plan, judgement: Judgement, language: Language) -> Iterator[Text]:
+    """The systems' numbers, one below the other, in columns of equal width in every language."""
     labels = [system.label for system in plan.systems]
     width = max(map(len, labels))
     metrics = SHOWN if cell.rate_per_s is None else (PRIMARY, latency_of(plan))
-    heads = (
-        say("  {head:>20}", head=say("{metric} {unit}", metric=m.label, unit=m.unit))
-        for m in metrics
-    )
-    yield say("  {space}{heads}", space=" " * width, heads=listed(heads, ""))
+
+    def row(label: str, columns: Iterable[Text]) -> Text:
+        told = (padded(line(column, language), VALUE_WIDTH, right=True) for column in columns)
+        return name("  ".join((f"  {label:<{width}}", *told)))
+
+    yield row("", (say("{metric} {unit}", metric=m.label, unit=m.unit) for m in metrics))
     for label in labels:
         shown = (metric_value(judgement.value(cell, label, m.name), m) for m in metrics)
-        values = listed((say("  {value:>20}", value=value) for value in shown), "")
-        yield say("  {label}{values}", label=f"{label:<{width}}", values=values)
+        yield row(label, shown)
 
 
 def _table(plan: Plan, judgement: Judgement) -> Table:

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dbdyno.errors import StoreError
-from dbdyno.languages import Language, catalogue
+from dbdyno.languages import Language, said_in
 from dbdyno.report import html, moving, tell, translated
 from dbdyno.report.drawing import draw
 from dbdyno.serve import live
@@ -29,7 +29,6 @@ from dbdyno.serve.compared import Side, compared
 from dbdyno.serve.guard import ENTER, STATIC, Guard
 from dbdyno.serve.page_words import WORDS
 from dbdyno.serve.runs import RUNNING, JudgedRun, Runs
-from dbdyno.words import told
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 OF_A_REPORT: Final = {"Content-Security-Policy": "frame-ancestors 'none'"}
@@ -65,7 +64,7 @@ class Pages:
     def __init__(self, runs: Runs, language: Language) -> None:
         self._runs = runs
         self._language = language
-        self._words = {key: told(text, catalogue(language)) for key, text in WORDS.items()}
+        self._words = {key: said_in(text, language) for key, text in WORDS.items()}
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES),
             autoescape=True,
@@ -150,7 +149,7 @@ class Pages:
 
     def _told(self, value: object) -> object:
         """What a template prints, in the page's language."""
-        return told(value, catalogue(self._language)) if isinstance(value, str) else value
+        return said_in(value, self._language) if isinstance(value, str) else value
 
 
 def _report(run: JudgedRun, language: Language) -> str:

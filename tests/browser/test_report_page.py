@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.axe import violations
 from tests.report.made_run import whole
 
+from dbdyno.languages import Language
 from dbdyno.report import Written, tell, write
 
 PHONE = {"width": 360, "height": 740}
@@ -177,3 +178,17 @@ def test_without_scripts_the_page_is_whole(browser: Browser, written: Written) -
     assert all(one.is_visible() for one in page.locator(".still svg.chart").all())
     assert not any(one.is_visible() for one in page.locator("button").all())
     context.close()
+
+
+def test_the_chinese_page_draws_its_charts_and_everybody_can_use_it(
+    page: Page, axe: str, tmp_path: Path
+) -> None:
+    made = whole()
+    parts = (made.plan, made.measurements, made.judgement, made.facts)
+    page.goto(write(tmp_path, *parts, Language.ZH).html.as_uri())
+    drawn(page, "light")
+    assert page.evaluate("document.documentElement.lang") == "zh-Hans"
+    words = page.locator(".moving svg text").evaluate_all("all => all.map(one => one.textContent)")
+    assert {"线程数（连接数）", "每秒事务数", "更差，超出等价界值"} <= set(words)
+    expect(page.get_by_role("button", name="深色配色")).to_be_visible()
+    assert violations(page, axe) == []

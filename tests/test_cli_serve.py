@@ -20,7 +20,7 @@ def test_the_address_is_data_and_the_rest_is_said_aside(
 ) -> None:
     stored_run(tmp_path, blocks=1)
 
-    def interrupted(folder: Path, access: Any, listening: Any, begun: Any) -> None:
+    def interrupted(folder: Path, access: Any, listening: Any, begun: Any, language: Any) -> None:
         with listening:
             begun()
         raise KeyboardInterrupt

@@ -43,7 +43,8 @@ def small_disk() -> Iterator[Path]:
 def compare(workspace: Path, *typed: str) -> list[str]:
     return [
         *(sys.executable, "-m", "dbdyno", "compare", "a=mysql:5.7.22", "b=mysql:5.7.22"),
-        *("--tables", "4", *typed, "--workspace", str(workspace), *SMALL),
+        # Controls would be a third data directory, for which the disk is too small.
+        *("--tables", "4", "--no-controls", *typed, "--workspace", str(workspace), *SMALL),
     ]
 
 

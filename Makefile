@@ -34,7 +34,8 @@ demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five
 
 test: requirements-of-tests setup ## set-up, then every test
 	cargo test --quiet --locked --workspace --exclude dbdyno-binding
-	$(PY) -m pytest -q
+	$(PY) -m pytest -q -n 2 -m "not live"
+	$(PY) -m pytest -q -m live # one after the other, as they measure
 
 check: setup ## what every change must pass: format, lint, types, then test
 	$(VENV)/bin/ruff format --check .

@@ -85,7 +85,8 @@ def compare(
     """Measure systems side by side, a verdict on each cell."""
     if resume is not None:
         _refuse_beside_resume(context)
-        return cli_flow.resume(resume, workspace, output, retry=retry, language=lang)
+        cli_flow.resume(resume, workspace, output, retry=retry, language=lang)
+        return
     typed = cli_compare.CompareOptions(
         systems=tuple(systems or ()),
         workloads=tuple(workload or ("oltp_read_write",)),
@@ -108,7 +109,7 @@ def compare(
         distribution=distribution,
     )
     plan = cli_compare.read(typed, known_workloads(), loadable.check)
-    return cli_flow.begin(plan, workspace, _command_line(), output, lang)
+    cli_flow.begin(plan, workspace, _command_line(), output, lang)
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -149,8 +150,9 @@ def run(
     if fit := cli_plan_words.in_budget(asked, fitted):
         sys.stderr.write(f"{fit}\n")
     if resume:
-        return cli_flow.resume_plan(fitted, workspace, output, retry=retry, language=lang)
-    return cli_flow.begin(fitted, workspace, _command_line(), output, lang)
+        cli_flow.resume_plan(fitted, workspace, output, retry=retry, language=lang)
+    else:
+        cli_flow.begin(fitted, workspace, _command_line(), output, lang)
 
 
 @app.command()

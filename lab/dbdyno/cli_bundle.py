@@ -86,7 +86,7 @@ def _run_again(first: api.Run, name: str, workspace: Path) -> str:
     command = shlex.join(["dbdyno", "replay", name])
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return cli_flow.begun(first.plan, workspace, command, Output.PLAIN)
+            return cli_flow.begin(first.plan, workspace, command, Output.PLAIN)
     except DbdynoError:
         sys.stderr.write(f"when the run is complete: {command} --with latest\n")
         raise

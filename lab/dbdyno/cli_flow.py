@@ -57,19 +57,8 @@ def begin(
     command: str,
     output: Output,
     language: Language = Language.EN,
-) -> None:
-    """Measures a plan from its first trial on, and tells the result."""
-    begun(plan, workspace, command, output, language)
-
-
-def begun(
-    plan: Plan,
-    workspace: Path,
-    command: str,
-    output: Output,
-    language: Language = Language.EN,
 ) -> str:
-    """The same, for those who go on with the run: its id."""
+    """Measures a plan from its first trial on, and tells the result; returns the run's id."""
     with Store.open(workspace) as store:
         planned = len(bench.trials_of(foreseen(plan), ""))
         run = store.create_run(plan, command, environment.describe(), planned)

@@ -14,7 +14,6 @@ from dbdyno.bench.progress import Progress
 from dbdyno.cli_flow import Output
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
 from dbdyno.languages import Language
-from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
 from dbdyno.store import Store, StoredRun
 
@@ -52,13 +51,13 @@ def made_bench(
         folder: Path,
         progress: Progress,
         retry: bool = False,
-        enough: Callable[[list[Measurement]], bool] = lambda measurements: False,
+        enough: bench.Enough | None = None,
     ) -> None:
         done = store.done(run.run_id, impossible=not retry)
         left = [t for t in bench.trials_of(plan, run.run_id) if t.key not in done]
         block = 0
         for number, trial in enumerate(left):
-            if trial.block > block and enough(store.measurements(run.run_id)):
+            if trial.block > block and enough and enough(store.measurements(run.run_id)):
                 break
             block = trial.block
             if number == stop_after and error is not None:

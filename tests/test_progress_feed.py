@@ -14,6 +14,7 @@ from rich.console import Console
 import making
 from dbdyno import progress_feed
 from dbdyno.progress import PlainProgress
+from dbdyno.progress_file import GrowingFile
 from dbdyno.serve import live
 from test_progress import interval
 
@@ -83,5 +84,5 @@ def test_a_feed_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> N
 def test_a_disk_that_is_full_ends_the_feed_only() -> None:
     plain, screen = shown()
     with suppress(OSError), Path("/dev/full").open("w") as full:
-        watch(progress_feed.FedProgress(plain, full))
+        watch(progress_feed.FedProgress(plain, GrowingFile(full)))
     assert "the server died" in screen.getvalue()

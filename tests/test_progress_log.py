@@ -13,6 +13,7 @@ import making
 from dbdyno import progress_log
 from dbdyno.bench import Progress
 from dbdyno.progress import PlainProgress
+from dbdyno.progress_file import GrowingFile
 from test_progress import interval
 
 TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d ", re.MULTILINE)
@@ -62,5 +63,5 @@ def test_a_log_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> No
 def test_a_disk_that_is_full_ends_the_log_only() -> None:
     plain, screen = shown()
     with suppress(OSError), Path("/dev/full").open("w") as full:
-        watch(progress_log.LoggedProgress(plain, full, 3))
+        watch(progress_log.LoggedProgress(plain, GrowingFile(full), 3))
     assert "p95 12.38 ms" in screen.getvalue()

@@ -137,7 +137,7 @@ def _measure_and_tell(
                 workspace,
                 watched,
                 retry=retry,
-                enough=lambda measurements: enough(measurements, store.run(run.run_id).plan),
+                enough=_enough(store, run),
             )
     except (KeyboardInterrupt, Interrupted):
         _tell_what_is_there(store, run, workspace, telling)
@@ -155,6 +155,13 @@ def _measure_and_tell(
         raise
     _tell(of_stored(store, run, workspace), telling)
     _raise_if_incomplete(store, run, workspace)
+
+
+def _enough(store: Store, run: StoredRun) -> bench.Enough | None:
+    """What is asked before each further block; None for a run that takes all of its blocks."""
+    if run.plan.design.stop == "blocks":
+        return None
+    return lambda measurements: enough(measurements, store.run(run.run_id).plan)
 
 
 def _what_lies_ahead(run: StoredRun) -> str:

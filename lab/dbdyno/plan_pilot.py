@@ -12,7 +12,6 @@ rates.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -20,6 +19,7 @@ from typing import Final
 from dbdyno.measurement import Cell, Measurement, Trial
 from dbdyno.open_loop import Growth, Point, growth, rate_at_limit
 from dbdyno.plan import Plan
+from dbdyno.plan_draw import draw
 from dbdyno.plan_load import PilotFound, share_of
 from dbdyno.plan_settings import setting_names
 
@@ -259,5 +259,4 @@ def _rounded(rate: float) -> float:
 
 
 def _seed(plan: Plan, cell: Cell) -> int:
-    text = f"dbdyno/1/{plan.seed}/pilot/{cell.key}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+    return draw(plan.seed, "pilot", cell.key) >> 1

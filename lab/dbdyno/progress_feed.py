@@ -2,20 +2,21 @@
 
 Each event is one line of JSON in the run's folder; `dbdyno serve` reads the file while it grows.
 A file needs no port, no secret and no order of starting, and a watcher cannot slow the run down.
-Like the log it is given up in silence when it cannot be written: a full disk must not end a run.
+Like the log it is given up in silence when it cannot be written (`progress_file`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from dbdyno.bench import Progress
 from dbdyno.measurement import Measurement, Trial
 from dbdyno.metric import BY_NAME, PRIMARY
+from dbdyno.progress_file import GrowingFile, growing
 
 NAME: Final = "live.jsonl"
 """The feed's file in the run's folder; `serve` reads it under this name."""
@@ -24,7 +25,7 @@ NAME: Final = "live.jsonl"
 class FedProgress:
     """Tells another progress, and writes each event down as a line of JSON."""
 
-    def __init__(self, shown: Progress, feed: TextIO | None) -> None:
+    def __init__(self, shown: Progress, feed: GrowingFile) -> None:
         self._shown = shown
         self._feed = feed
 
@@ -55,14 +56,8 @@ class FedProgress:
         self._shown.end(trial, measurement, seconds_left)
 
     def write(self, kind: str, **fields: object) -> None:
-        """Adds one event, and gives the feed up if it cannot be written."""
-        if self._feed is None:
-            return
-        try:
-            self._feed.write(json.dumps({"kind": kind, **fields}, ensure_ascii=False) + "\n")
-            self._feed.flush()
-        except OSError:
-            self._feed = None
+        """Adds one event."""
+        self._feed.add(json.dumps({"kind": kind, **fields}, ensure_ascii=False))
 
 
 @contextmanager
@@ -75,20 +70,13 @@ def fed(shown: Progress, folder: Path, blocks: int) -> Iterator[FedProgress]:
     Args:
         blocks: how many blocks the plan has, to say "block 2/5".
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        feed = (folder / NAME).open("a", encoding="utf-8")
-    except OSError:
-        yield FedProgress(shown, None)
-        return
-    progress = FedProgress(shown, feed)
-    progress.write("run", blocks=blocks)
-    try:
-        yield progress
-    finally:
-        progress.write("over")
-        with suppress(OSError):
-            feed.close()
+    with growing(folder / NAME) as feed:
+        progress = FedProgress(shown, feed)
+        progress.write("run", blocks=blocks)
+        try:
+            yield progress
+        finally:
+            progress.write("over")
 
 
 def _place(trial: Trial) -> dict[str, Any]:

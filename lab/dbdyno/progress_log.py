@@ -1,22 +1,22 @@
 """The log of a run: what a person would have seen, with the time, for the morning after.
 
 Every line of the plain progress goes to a file beside the run's report; a resumed run goes on in
-it. A disk that is full must not end a run that could still be stored, so a log that cannot be
-written is given up, once, without a word to the run.
+it. A log that cannot be written is given up without a word to the run (`progress_file`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from dbdyno.bench import Progress
 from dbdyno.judge.wording import duration
 from dbdyno.measurement import Measurement, Trial
 from dbdyno.progress import outcome, place, speed
+from dbdyno.progress_file import GrowingFile, growing
 
 NAME: Final = "log.txt"
 EVERY_S: Final = 60.0
@@ -26,7 +26,7 @@ EVERY_S: Final = 60.0
 class LoggedProgress:
     """Tells another progress, and writes down what it tells."""
 
-    def __init__(self, shown: Progress, log: TextIO | None, blocks: int) -> None:
+    def __init__(self, shown: Progress, log: GrowingFile, blocks: int) -> None:
         self._shown = shown
         self._log = log
         self._blocks = blocks
@@ -56,13 +56,7 @@ class LoggedProgress:
         self._shown.end(trial, measurement, seconds_left)
 
     def _write(self, text: str) -> None:
-        if self._log is None:
-            return
-        try:
-            self._log.write(f"{datetime.now().astimezone().isoformat(' ', 'seconds')} {text}\n")
-            self._log.flush()
-        except OSError:
-            self._log = None
+        self._log.add(f"{datetime.now().astimezone().isoformat(' ', 'seconds')} {text}")
 
 
 @contextmanager
@@ -72,14 +66,5 @@ def logged(shown: Progress, folder: Path, blocks: int) -> Iterator[LoggedProgres
     Args:
         blocks: how many blocks the plan has, to say "block 2/5".
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        log = (folder / NAME).open("a", encoding="utf-8")
-    except OSError:
-        yield LoggedProgress(shown, None, blocks)
-        return
-    try:
+    with growing(folder / NAME) as log:
         yield LoggedProgress(shown, log, blocks)
-    finally:
-        with suppress(OSError):
-            log.close()

@@ -6,11 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import making
 
-from dbdyno.bench.order import arm_order, arms, cell_order, setting_order, system_order, trials_of
+from dbdyno.bench.order import arm_order, arms, cell_order, setting_order, trials_of
 from dbdyno.plan import cells
-from dbdyno.plan_settings import SettingsPlan, setting_names
+from dbdyno.plan_settings import DEFAULT, SettingsPlan, setting_names
 
 A, B = making.A, making.B
+
+
+def system_order(plan, block, setting=DEFAULT):
+    return [label for label, control in arm_order(plan, block, setting) if not control]
 
 
 def plan(**facts):

@@ -12,7 +12,8 @@ from tests import making
 from tests.making import A, B
 
 from dbdyno.judge.audit import Sound, audit
-from dbdyno.judge.estimate import Estimate, estimate_of, estimates, system_values, t_interval
+from dbdyno.judge.estimate import Estimate, estimate_of, estimates, system_values
+from dbdyno.judge.sequential import FIXED, interval
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.metric import BY_NAME, PRIMARY, TABLE
 from dbdyno.plan import cells
@@ -35,7 +36,7 @@ def primary(trials: list[Measurement]) -> Estimate:
 
 def test_interval_by_hand():
     # mean 0.02, s 0.01, t(0.975, 2) = 4.302653 from a printed table: half 4.302653 · 0.01 / √3
-    found = t_interval([0.01, 0.02, 0.03])
+    found = interval([0.01, 0.02, 0.03], FIXED)
     assert found.mean == pytest.approx(0.02)
     assert found.sd == pytest.approx(0.01)
     assert found.half == pytest.approx(0.0248414, rel=1e-5)
@@ -44,7 +45,7 @@ def test_interval_by_hand():
 def test_interval_of_students_own_example():
     # extra hours of sleep, Student 1908; the interval is the one that R's t.test prints
     sleep = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
-    found = t_interval(sleep)
+    found = interval(sleep, FIXED)
     assert found.mean == pytest.approx(1.58)
     assert found.mean - found.half == pytest.approx(0.7001142)
     assert found.mean + found.half == pytest.approx(2.4598858)
@@ -52,14 +53,14 @@ def test_interval_of_students_own_example():
 
 def test_many_samples_at_once_are_as_each_alone():
     samples = np.random.default_rng(3).normal(size=(7, 4))
-    together = t_interval(samples)
+    together = interval(samples, FIXED)
     for row, half in zip(samples, together.half, strict=True):
-        assert t_interval(row).half == pytest.approx(half)
+        assert interval(row, FIXED).half == pytest.approx(half)
 
 
 def test_interval_needs_two_numbers():
     with pytest.raises(ValueError, match="two numbers at least, found 1"):
-        t_interval([1.0])
+        interval([1.0], FIXED)
 
 
 def test_estimate_is_the_exponential_of_the_log_interval():
@@ -139,7 +140,7 @@ def test_value_is_merged_and_its_interval_is_of_the_blocks():
     tps = system_values(sound(trials), cells(PLAN))[0]
     assert (tps.system, tps.metric, tps.blocks) == (A, PRIMARY.name, 3)
     assert tps.value == pytest.approx(1000)
-    logs = t_interval(np.log([900, 1000, 1100]))
+    logs = interval(np.log([900, 1000, 1100]), FIXED)
     assert tps.low == pytest.approx(math.exp(logs.mean - logs.half))
     assert tps.high == pytest.approx(math.exp(logs.mean + logs.half))
 

@@ -10,8 +10,8 @@ from tests import making
 from tests.making import A, B
 
 from dbdyno.judge import judge
-from dbdyno.judge.estimate import t_interval
 from dbdyno.judge.grid import block_means, weights
+from dbdyno.judge.sequential import FIXED, interval
 from dbdyno.judge.verdict import Word
 from dbdyno.measurement import Cell
 from dbdyno.plan import Plan
@@ -48,7 +48,7 @@ def test_the_ratio_over_all_cells_is_that_of_block_means():
     means = [
         (math.log(few) + math.log(many)) / 2 for few, many in zip(RATIOS[1], RATIOS[8], strict=True)
     ]
-    found = t_interval(means)
+    found = interval(means, FIXED)
     assert summary.ratio == pytest.approx(math.exp(found.mean), rel=1e-3)
     assert summary.low == pytest.approx(math.exp(found.mean - found.half), rel=1e-3)
     assert summary.block_ratios == pytest.approx(np.exp(means), rel=1e-3)
@@ -95,7 +95,7 @@ def test_cells_that_share_restarts_are_covered_where_they_would_not_be_as_single
     random = np.random.default_rng(40)
     shape = (3000, 5, 4)
     shared = random.normal(0, 0.0212, (*shape, 1)) + random.normal(0, 0.0109, (*shape, 5))
-    blocks = t_interval(shared.mean(axis=(2, 3)))
+    blocks = interval(shared.mean(axis=(2, 3)), FIXED)
     assert 0.94 <= (np.abs(blocks.mean) <= blocks.half).mean() <= 0.96
-    singly = t_interval(shared.reshape(3000, -1))
+    singly = interval(shared.reshape(3000, -1), FIXED)
     assert (np.abs(singly.mean) <= singly.half).mean() <= 0.7

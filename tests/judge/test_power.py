@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from dbdyno.judge.estimate import t_interval
 from dbdyno.judge.power import NOISES, blocks_to_see, difference_seen, log_sd, power_of, tie_told
-from dbdyno.judge.sequential import interval
+from dbdyno.judge.sequential import FIXED, interval
 from dbdyno.plan import DesignPlan
 
 E10 = {
@@ -37,7 +36,7 @@ def test_simulated_comparisons_see_it_four_times_in_five():
     assert seen is not None
     random = np.random.default_rng(20261121)
     logs = random.normal(np.log1p(seen), log_sd(0.015, 60), size=(20_000, 5))
-    found = t_interval(logs)
+    found = interval(logs, FIXED)
     share = float(np.mean(found.mean - found.half > 0))
     assert share == pytest.approx(0.8, abs=0.01)
 

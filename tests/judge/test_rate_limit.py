@@ -10,8 +10,8 @@ from tests import making
 from tests.made_rates import at_rate
 
 from dbdyno.judge import Word, judge
-from dbdyno.judge.estimate import t_interval
 from dbdyno.judge.rate_limit import RateSearch
+from dbdyno.judge.sequential import FIXED, interval
 from dbdyno.measurement import Measurement
 from dbdyno.open_loop import Point, Side, rate_at_limit
 from dbdyno.plan import LoadPlan, Plan
@@ -145,6 +145,6 @@ def test_the_interval_covers_the_ratio_as_often_as_it_says() -> None:
     for _ in range(200):
         noise = chance.normal(0, 0.015, (2, 5))
         logs = [met(1050 * math.exp(b)) - met(1000 * math.exp(a)) for a, b in noise.T]
-        found = t_interval(logs)
+        found = interval(logs, FIXED)
         covered += abs(float(found.mean) - math.log(1.05)) <= float(found.half)
     assert 180 <= covered <= 199

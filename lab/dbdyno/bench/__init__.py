@@ -23,6 +23,6 @@ from dbdyno.bench.disk import bytes_expected
 from dbdyno.bench.forecast import seconds_expected
 from dbdyno.bench.order import trials_of
 from dbdyno.bench.progress import Progress
-from dbdyno.bench.runner import run
+from dbdyno.bench.runner import Enough, run
 
-__all__ = ["Progress", "bytes_expected", "fitted", "run", "seconds_expected", "trials_of"]
+__all__ = ["Enough", "Progress", "bytes_expected", "fitted", "run", "seconds_expected", "trials_of"]

@@ -6,13 +6,11 @@ since comparisons have few blocks). Settings are drawn and mirrored in the same 
 systems run one setting next to each other in time, then the next. The order of the cells is drawn
 per block and is the same in each arm of one setting. The baseline's control trials are arms like
 others, drawn and mirrored with them. They have one cell, on a fresh server, so that this cell comes
-first in every arm of its setting: what ran before it would be a difference. Draws are SHA-256 of
-what they are about: they do not change with a Python version.
+first in every arm of its setting: what ran before it would be a difference.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from itertools import groupby
 from typing import Literal, TypeVar
@@ -20,6 +18,7 @@ from typing import Literal, TypeVar
 from dbdyno.measurement import Cell, Trial
 from dbdyno.plan import Plan, cells
 from dbdyno.plan_controls import KINDS, control_cell
+from dbdyno.plan_draw import draw
 from dbdyno.plan_settings import DEFAULT, setting_names
 
 Arm = tuple[str, Literal["", "same", "planted"]]
@@ -48,7 +47,7 @@ def trials_of(plan: Plan, run_id: str) -> list[Trial]:
                     system=label,
                     control=control,
                     cell=cell,
-                    seed=_draw(plan.seed, block, "requests", cell.key) >> 1,
+                    seed=draw(plan.seed, block, "requests", cell.key) >> 1,
                 )
                 for rung, cell in enumerate(ladder)
             ]
@@ -68,11 +67,6 @@ def setting_order(plan: Plan, block: int) -> list[str]:
     return _mirrored(plan, block, setting_names(plan.settings), "setting")
 
 
-def system_order(plan: Plan, block: int, setting: str = DEFAULT) -> list[str]:
-    """The systems' labels in the order of their arms: drawn in even blocks, mirrored in odd."""
-    return [label for label, control in arm_order(plan, block, setting) if not control]
-
-
 def arm_order(plan: Plan, block: int, setting: str = DEFAULT) -> list[Arm]:
     """The arms of a setting, the controls among them: drawn in even blocks, mirrored in odd."""
     about = ("system",) if setting == DEFAULT else ("system", setting)
@@ -86,7 +80,7 @@ def arm_order(plan: Plan, block: int, setting: str = DEFAULT) -> list[Arm]:
 def cell_order(plan: Plan, block: int) -> list[Cell]:
     """The block's ladder: every cell once, in an order drawn for the block."""
     ladder = list(enumerate(cells(plan)))
-    ladder.sort(key=lambda place: _draw(plan.seed, block, "cell", place[0]))
+    ladder.sort(key=lambda place: draw(plan.seed, block, "cell", place[0]))
     return [cell for _, cell in ladder]
 
 
@@ -102,11 +96,5 @@ def _ladder(plan: Plan, whole: list[Cell], control: str) -> list[Cell]:
 
 def _mirrored(plan: Plan, block: int, names: list[T], *about: str) -> list[T]:
     couple = block - block % 2
-    drawn = sorted(range(len(names)), key=lambda place: _draw(plan.seed, couple, *about, place))
+    drawn = sorted(range(len(names)), key=lambda place: draw(plan.seed, couple, *about, place))
     return [names[place] for place in (drawn if block == couple else drawn[::-1])]
-
-
-def _draw(*about: object) -> int:
-    """64 bits that depend on nothing but their arguments."""
-    text = "dbdyno/1/" + "/".join(map(str, about))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

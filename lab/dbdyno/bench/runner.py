@@ -45,7 +45,7 @@ def run(
     progress: Progress,
     makers: Makers | None = None,
     retry: bool = False,
-    enough: Enough = lambda measurements: False,
+    enough: Enough | None = None,
 ) -> None:
     """Runs the plan's trials that the store does not have yet, after its pilot if it needs one.
 
@@ -58,7 +58,7 @@ def run(
         makers: what makes servers and the engine's child; the real ones unless a test says so.
         retry: whether cells that could not be run are tried once more.
         enough: asked before each block but the first, with all that the store holds of the run; no
-            block is begun once it says yes.
+            block is begun once it says yes. None: all blocks are run.
 
     Raises:
         UnknownSystemError: the engine does not speak to one of the systems; nothing was begun.
@@ -95,7 +95,7 @@ def run(
 class _Blocks:
     """The blocks that are left, one after the other, until no further one is wanted."""
 
-    def __init__(self, lab: Lab, run_id: str, enough: Enough) -> None:
+    def __init__(self, lab: Lab, run_id: str, enough: Enough | None) -> None:
         self._lab, self._enough, self._run_id = lab, enough, run_id
         planned = trials_of(foreseen(lab.plan), run_id)
         self._whole = Counter(trial.block for trial in planned)
@@ -113,7 +113,7 @@ class _Blocks:
         """
         lab = self._lab
         next_block = lab.left[0].block if lab.left else 0
-        if next_block == 0:
+        if next_block == 0 or self._enough is None:
             return False
         begun = sum(trial.block == next_block for trial in lab.left) < self._whole[next_block]
         if begun or not self._enough(lab.store.measurements(self._run_id)):
@@ -123,7 +123,7 @@ class _Blocks:
         return True
 
 
-def _run_blocks(lab: Lab, run_id: str, enough: Enough) -> None:
+def _run_blocks(lab: Lab, run_id: str, enough: Enough | None) -> None:
     with _instances(lab) as instances:
         for instance in instances.values():
             refuse_unspoken_instance(instance)

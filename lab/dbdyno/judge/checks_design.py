@@ -9,6 +9,7 @@ from typing import Final
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement import Cell, Measurement
 from dbdyno.plan import Plan, cells
+from dbdyno.plan_controls import BLOCKS_MIN as BLOCKS_CONTROLLED
 from dbdyno.plan_controls import WhyNone, why_none
 from dbdyno.words import Said, count, listed, name, say
 
@@ -200,8 +201,8 @@ _DECLINED: Final = {
         say("leave design.controls (--controls) on: they cost two trials a block"),
     ),
     WhyNone.FEW_BLOCKS: (
-        say("controls are run in comparisons of {least} blocks or more", least=BLOCKS_FEW),
-        say("ask for {least} blocks or more", least=BLOCKS_FEW),
+        say("controls are run in comparisons of {least} blocks or more", least=BLOCKS_CONTROLLED),
+        say("ask for {least} blocks or more", least=BLOCKS_CONTROLLED),
     ),
     WhyNone.ENDPOINT: (
         say("the baseline is an endpoint, which has no second data directory for controls"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from dbdyno.judge.checks_count import STATUS_SKEW_S
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.judge.invariant import always_writes
 from dbdyno.judge.promises import commit_is_waited_for
@@ -19,8 +20,6 @@ from dbdyno.plan import Plan
 from dbdyno.words import say
 
 SHARE_MIN: Final = 0.9
-SKEW_S: Final = 0.5
-"""Both readings of the server's counters together may lie so far from the window's edges."""
 COMMITS_MIN: Final = 100
 SEEN: Final = 0.5
 UNSEEN: Final = 0.1
@@ -37,7 +36,7 @@ def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
         return None
     connections = measurement.trial.cell.threads
     needed = measurement.events / connections
-    if flushes >= needed * (SHARE_MIN - SKEW_S / measurement.window_s):
+    if flushes >= needed * (SHARE_MIN - STATUS_SKEW_S / measurement.window_s):
         return None
     return on_trial(
         measurement,

@@ -13,12 +13,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from numpy.typing import ArrayLike
-
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.judge.pairs import Pairs
-from dbdyno.judge.sequential import FIXED, LEVEL, Interval, interval
+from dbdyno.judge.sequential import FIXED, LEVEL, interval
 from dbdyno.measurement import Cell, Noun, value_of
 from dbdyno.metric import TABLE, Metric
 from dbdyno.plan import DesignPlan
@@ -65,15 +63,6 @@ class Estimate(Noun):
     high: float | None
     blocks: int
     log_sd: float | None
-
-
-def t_interval(samples: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
-    """Student's interval of the mean: mean ± t(n−1)·s/√n over the last axis (method.md 1.b).
-
-    Raises:
-        ValueError: fewer than two numbers in a sample.
-    """
-    return interval(samples, FIXED, 1 - confidence)
 
 
 def system_values(

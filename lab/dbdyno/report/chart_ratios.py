@@ -22,7 +22,6 @@ from dbdyno.words import Text, name, say
 
 PLOT_WIDTH: Final = 330
 STEP: Final = 24
-SHOWS: Final = "isValid(datum.at)"
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ Settings are promises; these are the deeds. A table for all cells whose events a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from dbdyno.cost import Source, per_event
 from dbdyno.judge.checks_durable import disk_flushes, log_syncs
 from dbdyno.judge.invariant import always_writes
 from dbdyno.judge.promises import commit_is_waited_for
@@ -20,6 +21,10 @@ from dbdyno.words import Text, name, say
 
 HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3
+SOURCES: Final = (
+    Source(say("Syncs of the log, server's count"), log_syncs),
+    Source(say("Flushes, disks' count"), disk_flushes),
+)
 
 
 def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
@@ -36,8 +41,7 @@ def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
         Column(say("System")),
         Column(say("Promised before the answer")),
         Column(say("Least that can keep it"), numeric=True),
-        Column(say("Syncs of the log, server's count"), numeric=True),
-        Column(say("Flushes, disks' count"), numeric=True),
+        *(Column(source.name, numeric=True) for source in SOURCES),
     )
     head = Paragraph(
         say(
@@ -56,14 +60,5 @@ def _row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
     return (
         promised,
         number(1 / trials[0].trial.cell.threads, DECIMALS),
-        number(_per_event(trials, log_syncs), DECIMALS),
-        number(_per_event(trials, disk_flushes), DECIMALS),
+        *(number(per_event(source, trials), DECIMALS) for source in SOURCES),
     )
-
-
-def _per_event(
-    trials: Sequence[Measurement], read: Callable[[Measurement], float | None]
-) -> float | None:
-    counts = [count for trial in trials if (count := read(trial)) is not None]
-    events = sum(trial.events for trial in trials)
-    return sum(counts) / events if events and len(counts) == len(trials) else None

@@ -15,7 +15,7 @@ from dbdyno.judge.within_run import WithinRun
 from dbdyno.metric import BY_NAME
 from dbdyno.report.numbers import NONE, change, number, percentage
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
-from dbdyno.words import Text, name, say
+from dbdyno.words import Text, clauses, name, say
 
 HEADING: Final = say("Outlying runs and noise")
 RULE: Final = say(
@@ -66,20 +66,11 @@ def _outlier(one: Outlier) -> Text:
 
 
 def _restarts(one: BadRestarts) -> Text:
-    if one.setting == "default":
-        return say(
-            "{system}: bad restarts {bad} of {restarts}; up to {share} of its restarts are not"
-            " excluded.",
-            system=one.system,
-            bad=one.bad,
-            restarts=one.restarts,
-            share=percentage(one.share_max),
-        )
+    whose = [one.system] if one.setting == "default" else [one.system, one.setting]
     return say(
-        "{system}, {setting}: bad restarts {bad} of {restarts}; up to {share} of its restarts are"
-        " not excluded.",
-        system=one.system,
-        setting=one.setting,
+        "{system}: bad restarts {bad} of {restarts}; up to {share} of its restarts are not"
+        " excluded.",
+        system=clauses(whose),
         bad=one.bad,
         restarts=one.restarts,
         share=percentage(one.share_max),

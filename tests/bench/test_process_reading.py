@@ -131,15 +131,30 @@ def test_threads_that_come_are_counted_and_those_that_go_do_not_take_back() -> N
 
 
 def test_a_reading_that_is_dear_is_made_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 10.0, 10.05, 11.0, 14.9, 15.1, 15.1, 15.2])
+    clock, busy = iter([0.0, 10.0, 11.0, 14.9, 15.1, 15.1]), iter([2.0, 2.05, 2.05, 2.1])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(time, "thread_time", lambda: next(busy))
     counts = iter([{1: Switches(5, 5)}, {1: Switches(60, 1050)}])
     monkeypatch.setattr(process_reading, "_threads", lambda pid: next(counts).items())
     counter = SwitchCounter(1)
-    assert counter.rate_per_s() is None  # at 10.0: the first reading, which takes 0.05 s
+    assert counter.rate_per_s() is None  # at 10.0: the first reading, which takes 0.05 s of CPU
     assert counter.rate_per_s() is None  # at 11.0 and 14.9: five seconds have not gone by
     assert counter.rate_per_s() is None
     assert counter.rate_per_s() == pytest.approx(1100 / 5.1)
+
+
+def test_a_reading_that_waited_for_its_turn_is_made_as_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def slowly(pid: int) -> list[tuple[int, Switches]]:
+        time.sleep(0.2)
+        return [(1, Switches(5, 5))]
+
+    monkeypatch.setattr(process_reading, "_threads", slowly)
+    counter = SwitchCounter(1)
+    assert counter.rate_per_s() is None
+    time.sleep(0.5)
+    assert counter.rate_per_s() == 0.0
 
 
 def test_a_number_given_to_another_thread_counts_from_zero(

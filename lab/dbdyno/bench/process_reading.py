@@ -7,6 +7,8 @@ counters, and what cannot be read is read as nothing: a watch must never end a t
 Context switches stand in one file for each thread, and the kernel sums them up nowhere. With a
 thousand connections reading them all takes tens of milliseconds; so they are read as often as
 that costs at most `SHARE_MAX` of one core, and counted up thread by thread, since threads end.
+The cost is the reader's CPU, not the time that went by: a reader that waits for its turn costs
+nothing, and a busy machine is the one whose switches are wanted.
 """
 
 from __future__ import annotations
@@ -104,7 +106,7 @@ class SwitchCounter:
 
     def read(self) -> Switches | None:
         """All switches since the first reading; None if no thread can be read."""
-        began_s = time.monotonic()
+        began_s, began_cpu_s = time.monotonic(), time.thread_time()
         now = dict(_threads(self._pid))
         if not now:
             return None
@@ -115,7 +117,7 @@ class SwitchCounter:
                 self.total.involuntary + sum(g.involuntary for g in grown),
             )
         self._last, self._last_s = now, began_s
-        self._next_s = began_s + (time.monotonic() - began_s) / SHARE_MAX
+        self._next_s = began_s + (time.thread_time() - began_cpu_s) / SHARE_MAX
         return self.total
 
     def rate_per_s(self) -> float | None:

@@ -100,7 +100,7 @@ def engines() -> list[psutil.Process]:
     mine = os.getpid()
     found = []
     for process in psutil.process_iter(["cmdline"]):
-        if "dbdyno.bench.worker" in (process.info["cmdline"] or []):
+        if "dbdyno.worker" in (process.info["cmdline"] or []):
             ancestors = [parent.pid for parent in process.parents()]
             found += [process] if mine in ancestors else []
     return found

@@ -157,7 +157,7 @@ def test_the_architecture_has_the_arrows_that_are_tested() -> None:
     tested = {room: set(names.split()) for room, names in test_tidy.ARROWS.items()}
     assert shown.pop("_engine") == {"binding → core → wire"}
     assert shown == {room: tested[room] for room in shown}
-    leaves = {"languages", "open_loop", "steady", "words", "errors", "_engine"}
+    leaves = {"distributions", "languages", "open_loop", "steady", "words", "errors", "_engine"}
     assert tested.keys() - shown.keys() == {"cli", *leaves}
 
 

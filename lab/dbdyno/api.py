@@ -1,7 +1,8 @@
 """A run for notebooks and scripts: `run = dbdyno.load("latest")`.
 
 What a report says is here as values: tables as polars frames, verdicts, charts that Jupyter shows.
-Nothing is computed before it is asked for, and nothing here measures or changes a run.
+Nothing is computed before it is asked for, and nothing here measures or changes a run. The command
+line uses this too: what only a notebook asks for is loaded when it does.
 """
 
 from __future__ import annotations
@@ -10,12 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import altair
-import polars
-
-from dbdyno import evidence, export, report
+from dbdyno import evidence, report
 from dbdyno.errors import BundleError, UsageError
 from dbdyno.evidence import Evidence
 from dbdyno.judge import Judgement, judge
@@ -28,6 +26,10 @@ from dbdyno.report.facts import RunFacts
 from dbdyno.report.parts import Figure
 from dbdyno.report.replay_text import Side
 from dbdyno.report.trials import attempts
+
+if TYPE_CHECKING:
+    import altair
+    import polars
 
 WORKSPACE: Final = "dbdyno-runs"
 NUMBERS: Final = ("ratio", "low", "high", "log_sd", "value", "margin")
@@ -103,6 +105,8 @@ class Run:
         Raises:
             UsageError: there is none of that name; lists those there are.
         """
+        from dbdyno import export  # noqa: PLC0415 - see above
+
         tables = {table.name: table for table in export.TABLES}
         if name not in tables:
             raise _unknown("table", name, list(tables))
@@ -138,6 +142,8 @@ class Run:
         Raises:
             UsageError: there is none; lists those there are.
         """
+        import altair  # noqa: PLC0415
+
         wanted = name.casefold()
         named = [figure for figure in self._figures if figure.name == name]
         meant = [figure for figure in self._figures if wanted in figure.title.casefold()]
@@ -208,6 +214,8 @@ def _flat(noun: Noun) -> dict[str, Any]:
 
 
 def _frame(rows: list[dict[str, Any]]) -> polars.DataFrame:
+    import polars  # noqa: PLC0415
+
     known = dict.fromkeys(NUMBERS, polars.Float64) | dict.fromkeys(COUNTS, polars.Int64)
     kinds = {name: kind for name, kind in known.items() if rows and name in rows[0]}
     return polars.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)

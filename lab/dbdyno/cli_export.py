@@ -9,9 +9,7 @@ from typing import Annotated
 import typer
 
 from dbdyno import cli_options as options
-from dbdyno import export
 from dbdyno.errors import UsageError
-from dbdyno.export import Format
 from dbdyno.judge import judge
 from dbdyno.judge.controls import apart
 from dbdyno.report.trials import attempts
@@ -36,6 +34,9 @@ def command(
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
     """Write a stored run as tables: trials, seconds, counters, settings, costs."""
+    from dbdyno import export  # noqa: PLC0415 - polars is not loaded by other commands
+    from dbdyno.export import Format  # noqa: PLC0415
+
     wanted = {Format.PARQUET: parquet, Format.CSV: csv}
     folders = {kind: folder for kind, folder in wanted.items() if folder is not None}
     if not folders:

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+
+from dbdyno.distributions import line
 
 FLOOR_S: Final = 10
 """The first seconds never count, whatever they look like."""
@@ -135,8 +136,8 @@ def _alike_from(rates: Rates, parts: list[tuple[int, int]]) -> int:
 def _trend(rates: Rates) -> tuple[float, float]:
     """The fitted change over the whole series as a share, and how likely chance makes as much."""
     batches = _means(rates[len(rates) % BATCH_S :], BATCH_S)
-    fit = stats.linregress(np.arange(len(batches)), batches)
-    return float(fit.slope) * len(batches) / float(batches.mean()), float(fit.pvalue)
+    fit = line(np.arange(len(batches)), batches)
+    return fit.slope * len(batches) / float(batches.mean()), fit.chance
 
 
 def _means(rates: Rates, length: int) -> Rates:

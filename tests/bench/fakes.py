@@ -42,7 +42,7 @@ class FakeServer:
         self.endpoint = Endpoint("127.0.0.1", self.pid, None)
         self.readings = 0
         self.asked = []
-        self.stopped = 0
+        self.stopped = self.killed = 0
 
     def version(self):
         return "8.0.15-fake"
@@ -82,6 +82,11 @@ class FakeServer:
         self.process.wait()
         if not clean:
             raise ServerError(f"{self.label}: it had died before it was asked to stop")
+
+    def kill(self):
+        self.killed += 1
+        self.process.kill()
+        self.process.wait()
 
 
 class FakeObserver:

@@ -39,7 +39,7 @@ def small(**facts):
     return making.plan(**{"threads": (1, 8), "blocks": 1, "window_s": 2, "warmup_s": 0, **facts})
 
 
-def test_the_ladder_runs_on_one_fresh_server_which_is_stopped(store):
+def test_the_ladder_runs_on_one_fresh_server_which_is_ended(store):
     world = World()
     lab, instance, trials = arm_of(store, small(), world)
     run_arm(lab, instance, trials)
@@ -51,8 +51,18 @@ def test_the_ladder_runs_on_one_fresh_server_which_is_stopped(store):
         ("restore", trials[0].system),
         ("start", trials[0].system),
     ]
-    assert instance.server.stopped == 1
+    assert (instance.server.killed, instance.server.stopped) == (1, 0)
     assert lab.left == []
+
+
+def test_a_server_whose_data_stays_is_stopped_so_that_they_can(store):
+    world = World()
+    plan = small()
+    kept = plan.procedure.model_copy(update={"fresh_data": "once"})
+    lab, instance, trials = arm_of(store, plan.model_copy(update={"procedure": kept}), world)
+    run_arm(lab, instance, trials)
+    assert (instance.server.killed, instance.server.stopped) == (0, 1)
+    assert lab.as_loaded == {trials[0].system}
 
 
 def test_a_trial_that_cannot_be_stored_ends_the_arm_and_its_server(store, monkeypatch):
@@ -156,7 +166,7 @@ def test_a_load_that_is_too_much_is_void_once_found_out_and_the_rest_goes_on(sto
     assert told[0, 1] is told[1, 1] is None
     assert "max_connections is 5, 8 are wanted" in told[0, 8]
     assert told[1, 8] == told[0, 8]
-    assert instance.server.stopped == 1
+    assert instance.server.killed == 1
 
 
 def test_a_server_that_a_setting_keeps_from_starting_fails_its_arm_only(store):

@@ -13,7 +13,7 @@ from dbdyno.bench.lab import Lab, Makers
 def test_the_makers_are_the_real_ones_unless_told_otherwise(monkeypatch):
     assert Makers().open_instance is servers.instance
     assert Makers().command == COMMAND
-    assert COMMAND[-2:] == ("-m", "dbdyno.bench.worker")
+    assert COMMAND[-2:] == ("-m", "dbdyno.worker")
 
 
 def test_trials_are_counted_over_the_whole_plan(tmp_path):

@@ -17,7 +17,7 @@ class FakeMember:
         self.label, self.answers = label, dict(answers)
         self.pid = 2**22 + port  # above any process's number: its CPU time is none
         self.endpoint = Endpoint("127.0.0.1", port, None)
-        self.asked, self.living, self.stops = [], True, 0
+        self.asked, self.living, self.stops, self.kills = [], True, 0, 0
 
     def ask(self, sql):
         self.asked.append(sql)
@@ -51,4 +51,8 @@ class FakeMember:
         self.stops += 1
         if not self.living:
             raise ServerError(f"{self.label}: had died")
+        self.living = False
+
+    def kill(self):
+        self.kills += 1
         self.living = False

@@ -117,6 +117,14 @@ def test_stopping_is_by_id_and_removes_the_container_alone(docker, instance):
     assert len([call for call in docker.calls() if call[0] == "stop"]) == 1
 
 
+def test_killing_is_by_id_and_waits_for_nothing(docker, instance):
+    server = instance.start()
+    server.kill()
+    assert [call for call in docker.calls() if call[0] == "stop"] == []
+    assert docker.containers() == {}
+    assert not server.alive()
+
+
 def data(docker, kind):
     (name,) = [name for name in docker.volumes() if name.endswith(kind)]
     return docker.folder / "volumes" / name / "ibdata1"

@@ -16,13 +16,16 @@ class FakeServer:
     pid = 4242
 
     def __init__(self):
-        self.running, self.stopped_cleanly, self.stops = True, False, 0
+        self.running, self.stopped_cleanly, self.kills = True, False, 0
 
     def alive(self):
         return self.running
 
     def stop(self):
-        self.running, self.stopped_cleanly, self.stops = False, True, self.stops + 1
+        self.running, self.stopped_cleanly = False, True
+
+    def kill(self):
+        self.running, self.kills = False, self.kills + 1
 
 
 @pytest.fixture

@@ -20,13 +20,16 @@ class FakeServer:
     stop_signal = signal.SIGTERM
 
     def __init__(self):
-        self.running, self.stopped_cleanly, self.stops = True, False, 0
+        self.running, self.stopped_cleanly, self.kills = True, False, 0
 
     def alive(self):
         return self.running
 
     def stop(self):
-        self.running, self.stopped_cleanly, self.stops = False, True, self.stops + 1
+        self.running, self.stopped_cleanly = False, True
+
+    def kill(self):
+        self.running, self.kills = False, self.kills + 1
 
 
 class Product(StartedInstance):
@@ -97,13 +100,13 @@ def test_untouched_data_and_that_of_a_clean_stop_may_be_kept(lab):
     assert instance.removals[-1]  # the product could give back what it held before
 
 
-def test_closing_stops_the_server_and_a_start_brings_the_snapshot_back(lab):
+def test_closing_ends_the_server_and_a_start_brings_the_snapshot_back(lab):
     instance = Product(lab)
     rows(lab).write_text("loaded")
     instance.snapshot()
     server = instance.start()
     instance.close()
-    assert server.stops == 1
+    assert (server.kills, server.stopped_cleanly) == (1, False)
     assert not (lab / "server").exists()
     Product(lab).start()
     assert rows(lab).read_text() == "loaded"

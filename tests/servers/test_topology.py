@@ -48,7 +48,7 @@ class FakeInstance:
     def close(self):
         World.calls.append(("close", self.spec.label))
         if self.server is not None and self.server.alive():
-            self.server.stop()
+            self.server.kill()
 
 
 class World:
@@ -141,13 +141,13 @@ def test_a_member_that_does_not_start_leaves_none_running(world):
     assert [m.server.stops for m in members if m.server is not None] == [1, 1]
 
 
-def test_closing_stops_all_and_leaves_the_snapshot_alone(world):
+def test_closing_ends_all_and_leaves_the_snapshot_alone(world):
     instance = made(world)
     instance.snapshot()
     server = instance.start()
     instance.close()
     assert not server.alive()
-    assert [member.stops for member in server._all()] == [1, 1, 1]
+    assert [member.kills for member in server._all()] == [1, 1, 1]
     assert [path.name for path in world.iterdir()] == ["snapshot"]
     assert World.calls[-3:] == [
         ("close", "both replica 2"),

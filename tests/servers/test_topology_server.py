@@ -125,6 +125,14 @@ def test_stopping_ends_replicas_first_and_then_what_the_primary_would_wait_for()
     assert not server.replicas[0].living
 
 
+def test_all_are_killed_at_once():
+    server = made(replicas=2)
+    server.kill()
+    members = (server._primary, *server.replicas)
+    assert [(member.kills, member.stops) for member in members] == [(1, 0)] * 3
+    assert not server.alive()
+
+
 def test_all_are_stopped_though_one_had_died():
     server = made(replicas=2)
     server.replicas[0].living = False

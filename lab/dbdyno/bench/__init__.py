@@ -11,7 +11,7 @@
     dataset_digest  are the rows the same
     witness    evidence around trials: probe, ceiling, query_plans
     held_back  quotas, heat, clock, swap   durability  what a kill -9 leaves
-    worker   the engine's child     engine_process  its parent's side
+    engine_process  the side of the lab of the child that drives the engine (`dbdyno.worker`)
     load_spec, record, load_error   what the engine is asked, what it saw, what it refuses
     lab      what all steps share   environment     the machine in words
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from dbdyno import servers
 from dbdyno.bench.host import flushes
@@ -40,14 +40,6 @@ FIRST_COMMIT_S_MAX: Final = 30.0
 
 OpenInstance = Callable[[ServerSpec, Path, Callable[[str], None]], Instance]
 Report = Callable[[str], None]
-
-
-@runtime_checkable
-class Killable(Protocol):
-    """A server that can be ended without being asked."""
-
-    def kill(self) -> None:
-        """End it at once."""
 
 
 @dataclass
@@ -203,8 +195,7 @@ def _kill(server: Server) -> None:
             os.kill(pid, signal.SIGKILL)
     while server.alive():
         time.sleep(0.002)
-    if isinstance(server, Killable):
-        server.kill()  # also removes what a dead server leaves beside its files
+    server.kill()  # removes what a dead server leaves beside its files
 
 
 def _counted(

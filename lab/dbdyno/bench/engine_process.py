@@ -26,7 +26,7 @@ import dbdyno
 from dbdyno.bench import load_error
 from dbdyno.errors import LoadError
 
-COMMAND: Final = (sys.executable, "-P", "-m", "dbdyno.bench.worker")
+COMMAND: Final = (sys.executable, "-P", "-m", "dbdyno.worker")
 """How the child is started; -P: the working folder is not a place to import from."""
 STOP_GRACE_S: Final = 1.0
 """A child that was asked to stop has that long to tell what it saw."""
@@ -241,5 +241,5 @@ def _start(command: Sequence[str]) -> subprocess.Popen[str]:
             "the engine's child cannot be started",
             wanted=" ".join(command),
             found=str(error),
-            hint="check the installation: python -m dbdyno.bench.worker",
+            hint="check the installation: python -m dbdyno.worker",
         ) from error

@@ -72,6 +72,10 @@ class Lab:
             (trial.system, trial.cell.key)
         )
 
+    def is_restored_at_start(self, system: str) -> bool:
+        """Whether the next start of a system's server begins by restoring its dataset."""
+        return self.plan.procedure.fresh_data == "start" or system not in self.as_loaded
+
     def number(self) -> int:
         """The next trial's number, from 1."""
         return self.total - len(self.left) + 1

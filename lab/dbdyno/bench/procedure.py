@@ -59,7 +59,7 @@ def lay_out(lab: Lab, instance: Instance, steps: Steps) -> None:
     """
     label, began = instance.spec.label, time.monotonic()
     is_ours = not servers.is_endpoint(instance.spec.reference)
-    if lab.plan.procedure.fresh_data == "start" or label not in lab.as_loaded:
+    if lab.is_restored_at_start(label):
         lab.progress.stage(f"{label}: restoring the dataset")
         with steps.timed(*_restoring(instance.spec.reference)):
             instance.restore()

@@ -19,8 +19,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
-from scipy import stats
-
+from dbdyno.distributions import student_quantile
 from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.judge.estimate import CONFIDENCE, Estimate
 from dbdyno.judge.verdict import Verdict, Word, word_of
@@ -132,7 +131,7 @@ def _half_width(first: Estimate, second: Estimate) -> float | None:
     if variance == 0:
         return 0.0
     freedom = variance**2 / sum(part**2 / (blocks - 1) for part, blocks in parts)
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance)
+    return student_quantile((1 + CONFIDENCE) / 2, freedom) * math.sqrt(variance)
 
 
 def _word(low: float, high: float, margin: float) -> Agreeing:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from scipy import stats
 
+from dbdyno.distributions import line
 from dbdyno.judge.checks_window import from_second, own_cut_s
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.judge.seconds import whole_seconds
@@ -145,9 +145,9 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
         return None
     batches = len(rates) // batch_s
     means = rates[: batches * batch_s].reshape(batches, batch_s).mean(axis=1)
-    fit = stats.linregress(np.arange(batches), means)
-    change = float(fit.slope) * batches / float(means.mean())
-    if abs(change) <= DRIFT_SHARE_MAX or float(fit.pvalue) >= DRIFT_P_MAX:
+    fit = line(np.arange(batches), means)
+    change = fit.slope * batches / float(means.mean())
+    if abs(change) <= DRIFT_SHARE_MAX or fit.chance >= DRIFT_P_MAX:
         return None
     halves = means[-(batches // 2) :].mean() / means[: batches // 2].mean() - 1
     return on_trial(
@@ -161,7 +161,7 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
             change=change,
             batches=batches,
             batch_s=batch_s,
-            chance=fit.pvalue,
+            chance=fit.chance,
             limit=DRIFT_SHARE_MAX,
             halves=halves,
         ),

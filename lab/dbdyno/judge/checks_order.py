@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from scipy import stats
 
+from dbdyno.distributions import line
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import Measurement
 from dbdyno.plan import Plan
@@ -90,9 +90,9 @@ def machine_drift(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
     places, rates = np.array(points).T
     if np.ptp(places) == 0:
         return
-    fit = stats.linregress(places, rates)
-    change = math.expm1(float(fit.slope) * float(np.ptp(places)))
-    if abs(change) <= DRIFT_MIN or float(fit.pvalue) >= DRIFT_P_MAX:
+    fit = line(places, rates)
+    change = math.expm1(fit.slope * float(np.ptp(places)))
+    if abs(change) <= DRIFT_MIN or fit.chance >= DRIFT_P_MAX:
         return
     yield Finding(
         check="machine-drift",
@@ -102,7 +102,7 @@ def machine_drift(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
             "(line through {count} trials, p = {chance:.4f})",
             change=change,
             count=len(points),
-            chance=float(fit.pvalue),
+            chance=fit.chance,
         ),
         advice=say("ratios within blocks do not carry it; absolute rates do"),
     )

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from scipy import stats
-
+from dbdyno.distributions import beta_quantile, binomial_exceeded
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import Noun
 from dbdyno.measurement_control import ControlOutcome
@@ -77,14 +76,14 @@ def share_of(count: int, total: int) -> Share:
     if total == 0:
         return Share()
     tail = MISSED / 2
-    low = float(stats.beta.ppf(tail, count, total - count + 1)) if count > 0 else 0.0
-    high = float(stats.beta.isf(tail, count + 1, total - count)) if count < total else 1.0
+    low = beta_quantile(tail, count, total - count + 1) if count > 0 else 0.0
+    high = beta_quantile(1 - tail, count + 1, total - count) if count < total else 1.0
     return Share(count=count, total=total, low=low, high=high)
 
 
 def allowed(total: int) -> int:
     """The least number that chance exceeds in at most one of a hundred workspaces."""
-    return int(stats.binom.isf(CHANCE, total, MISSED)) if total else 0
+    return binomial_exceeded(CHANCE, total, MISSED) if total else 0
 
 
 def out_of_calibration(ledger: Ledger) -> Iterator[Finding]:

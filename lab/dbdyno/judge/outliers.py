@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from scipy import stats
 
+from dbdyno.distributions import beta_quantile, student_quantile
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.checks_design import BLOCKS_FEW
 from dbdyno.measurement import Cell, Noun, Trial
@@ -137,7 +137,7 @@ def share_max(bad: int, of: int) -> float:
     """
     if bad >= of:
         return 1.0
-    return float(stats.beta.ppf(BOUND_CONFIDENCE, bad + 1, of - bad))
+    return beta_quantile(BOUND_CONFIDENCE, bad + 1, of - bad)
 
 
 def apart(logs: Sequence[float], margin: float) -> dict[int, float]:
@@ -180,7 +180,7 @@ def rosner(sample: Sequence[float], most: int, chance: float = STEP_CHANCE) -> s
 def _critical(count: int, step: int, chance: float) -> float:
     """Rosner's λ of the step: what the greatest deviate of so many exceeds by that chance."""
     left = count - step + 1
-    t = float(stats.t.ppf(1 - chance / (2 * left), left - 2))
+    t = student_quantile(1 - chance / (2 * left), left - 2)
     return (left - 1) * t / math.sqrt((left - 2 + t * t) * left)
 
 

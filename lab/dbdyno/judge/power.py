@@ -13,8 +13,8 @@ import math
 from typing import Final, Literal
 
 import numpy as np
-from scipy import optimize, stats
 
+from dbdyno.distributions import chi_square_quantiles, noncentral_student_tail, normal_share, root
 from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.judge.sequential import LEVEL, quantile
 from dbdyno.judge.verdict import BLOCKS_MAX
@@ -52,7 +52,7 @@ def power_of(
     if blocks < BLOCKS_MIN:
         return 0.0
     off = math.log1p(difference) * math.sqrt(blocks) / log_sd(noise, window_s)
-    return float(stats.nct.sf(_multiplier(blocks, stop, level), blocks - 1, off))
+    return noncentral_student_tail(_multiplier(blocks, stop, level), blocks - 1, off)
 
 
 def difference_seen(
@@ -66,7 +66,7 @@ def difference_seen(
         difference = math.expm1(log_difference)
         return power_of(difference, blocks, noise, window_s, stop, level) - POWER
 
-    return math.expm1(float(optimize.brentq(missing, 1e-6, _LOG_MAX)))
+    return math.expm1(root(missing, 1e-6, _LOG_MAX))
 
 
 def blocks_to_see(
@@ -100,10 +100,10 @@ def tie_told(
     """
     if blocks < BLOCKS_MIN:
         return 0.0
-    quantiles = stats.chi2.ppf((np.arange(1000) + 0.5) / 1000, blocks - 1)
+    quantiles = chi_square_quantiles((np.arange(1000) + 0.5) / 1000, blocks - 1)
     half = _multiplier(blocks, stop, level) * np.sqrt(quantiles / (blocks - 1))
     room = math.log1p(margin) * math.sqrt(blocks) / log_sd(noise, window_s) - half
-    return float(np.mean(np.maximum(0.0, 2 * stats.norm.cdf(room) - 1)))
+    return float(np.mean(np.maximum(0.0, 2 * normal_share(room) - 1)))
 
 
 def _multiplier(blocks: int, stop: Stop, level: float) -> float:

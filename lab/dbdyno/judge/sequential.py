@@ -21,8 +21,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
+from dbdyno.distributions import student_quantile
 from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
 from dbdyno.plan import DesignPlan
 
@@ -91,4 +91,4 @@ def final_level(horizon: int, level: float = LEVEL) -> float:
 
 @lru_cache(maxsize=4096)
 def _student(n: int, level: float) -> float:
-    return float(stats.t.ppf(1 - level / 2, n - 1))
+    return student_quantile(1 - level / 2, n - 1)

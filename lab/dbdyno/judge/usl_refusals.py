@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy import stats
 
+from dbdyno.distributions import fisher_tail
 from dbdyno.judge import usl
 from dbdyno.judge.checks_design import BLOCKS_MIN
 from dbdyno.judge.typical import typical
@@ -128,7 +128,7 @@ def lack_of_fit(off: Numbers) -> float:
     lack = blocks * float((mean**2).sum()) / between
     if pure == 0:
         return 1.0 if lack == 0 else 0.0
-    return float(stats.f.sf(lack / pure, between, within))
+    return fisher_tail(lack / pure, between, within)
 
 
 def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> Refused | None:

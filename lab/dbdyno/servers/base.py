@@ -110,6 +110,9 @@ class Server(Protocol):
     def stop(self, patience_s: float = STOP_S) -> None:
         """Ask it to end, wait, kill it at last; ServerError when it did not exit cleanly."""
 
+    def kill(self) -> None:
+        """End it at once; for a server whose data will not be used again."""
+
 
 @runtime_checkable
 class Replicated(Protocol):

@@ -57,7 +57,7 @@ class ContainerServer(EndpointServer):
         Raises:
             ServerError: it had ended before, or did not end cleanly.
         """
-        super().stop()
+        self._log_out()
         if self.stopped_cleanly:
             return
         was_alive, words = self.alive(), self.last_words()
@@ -71,6 +71,11 @@ class ContainerServer(EndpointServer):
             what = f"stop cleanly (exit code {code})" if was_alive else "live until it was stopped"
             raise ServerError(f"{self.label}: the container did not {what}", found=words or None)
         self.stopped_cleanly = True
+
+    def kill(self) -> None:
+        """Remove the container while it runs; for one whose data will not be used again."""
+        self._log_out()
+        self._program.says("rm", "--force", "--volumes", self.container)
 
     def wait_ready(self, who: Credentials) -> None:
         """Wait until a login works; ServerError with its last words if the container ends."""

@@ -132,14 +132,10 @@ class ContainerInstance:
         return 1024 * int(told.split()[0])
 
     def close(self) -> None:
-        """Stop the container if it runs and remove its data; a snapshot stays.
-
-        Raises:
-            ServerError: it did not stop cleanly; it is removed all the same.
-        """
+        """End the container if it runs and remove its data; a snapshot stays."""
         try:
             if self._server is not None and self._server.alive():
-                self._server.stop()
+                self._server.kill()
         finally:
             self._let_go()
             self._clear()

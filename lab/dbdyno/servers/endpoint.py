@@ -83,6 +83,13 @@ class EndpointServer:
 
     def stop(self, patience_s: float = STOP_S) -> None:
         """Log out; the servers go on."""
+        self._log_out()
+
+    def kill(self) -> None:
+        """Log out; the servers are not ours to end."""
+        self._log_out()
+
+    def _log_out(self) -> None:
         for client in self._clients:
             client.close()
 

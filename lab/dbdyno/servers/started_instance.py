@@ -68,14 +68,13 @@ class StartedInstance(ABC, Generic[Started]):
         self._server, self._untouched = None, True
 
     def close(self) -> None:
-        """Stop the server if it runs and remove the working data; a snapshot stays.
+        """End the server if it runs and remove the working data; a snapshot stays.
 
-        Raises:
-            ServerError: the server did not stop cleanly; its data is removed all the same.
+        It is killed, not stopped: pages that nobody will read need not be written first.
         """
         try:
             if self._server is not None and self._server.alive():
-                self._server.stop()
+                self._server.kill()
         finally:
             self._clear()
 

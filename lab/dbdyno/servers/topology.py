@@ -136,14 +136,12 @@ class TopologyInstance:
         return self._primary.data_bytes()
 
     def close(self) -> None:
-        """Stop what runs, remove working data and network; a snapshot stays."""
+        """End what runs, remove working data and network; a snapshot stays."""
         with ExitStack() as stack:
             if self._network is not None:
                 stack.callback(self._network.close)
             for member in (self._primary, *self._replicas):
                 stack.callback(member.close)
-            if self._server is not None and self._server.alive():
-                self._server.stop()
         for replica in self._replicas:
             shutil.rmtree(replica.folder, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The child process in which the engine works: `python -m dbdyno.bench.worker`.
+"""The child process in which the engine works: `python -m dbdyno.worker`.
 
 A process of its own, so that its CPU can be told from the lab's, it can be pinned, and its death
 does not take the lab along. It is asked one thing and answers in JSON lines:

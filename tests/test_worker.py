@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import _engine
-from dbdyno.bench import worker
+from dbdyno import _engine, worker
 from dbdyno.bench.engine_process import COMMAND, EngineProcess
 from dbdyno.errors import LoadError
 
@@ -139,7 +138,7 @@ def test_the_child_dies_with_its_lab():
         import subprocess, sys, time
         child = subprocess.Popen(
             [sys.executable, "-c",
-             "from dbdyno.bench.worker import die_with_parent; die_with_parent();"
+             "from dbdyno.worker import die_with_parent; die_with_parent();"
              "print('ready', flush=True); import time; time.sleep(600)"],
             stdout=subprocess.PIPE, start_new_session=True,
         )

@@ -8,6 +8,7 @@ from tests import making
 from tests.report.made_run import Run, run
 
 from dbdyno.judge import (
+    Candidate,
     Crossover,
     Estimate,
     Finding,
@@ -28,6 +29,7 @@ KINDS: dict[str, type[Noun]] = {
     "values": SystemValue,
     "findings": Finding,
     "summaries": GridSummary,
+    "candidates": Candidate,
     "crossovers": Crossover,
     "regressions": Regression,
 }

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dbdyno.distributions import student_quantile
+from dbdyno.distributions import student_quantile, student_tails
 from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
 from dbdyno.plan import DesignPlan
 
@@ -97,7 +97,7 @@ def level_left(off: ArrayLike, n: int, design: DesignPlan) -> NDArray[np.float64
     too small: above its greatest level, which is 5 %, it is 1; where the levels of all looks give
     more than its least one and the row gives less, it is that least one.
     """
-    nominal = 2 * stats.t.sf(np.abs(np.asarray(off, dtype=np.float64)), n - 1)
+    nominal = 2 * student_tails(np.abs(np.asarray(off, dtype=np.float64)), n - 1)
     if design.stop == "blocks":
         return nominal
     if n < FIRST_LOOK:

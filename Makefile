@@ -35,7 +35,7 @@ demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five
 test: requirements-of-tests setup ## set-up, then every test
 	cargo test --quiet --locked --workspace --exclude dbdyno-binding
 	$(PY) -m pytest -q -n 2 -m "not live"
-	$(PY) -m pytest -q -m live # one after the other, as they measure
+	$(MAKE) --no-print-directory live
 
 check: setup ## what every change must pass: format, lint, types, then test
 	$(VENV)/bin/ruff format --check .
@@ -46,7 +46,8 @@ check: setup ## what every change must pass: format, lint, types, then test
 	$(MAKE) --no-print-directory test
 
 live: requirements-of-tests setup ## only the tests on real servers
-	$(PY) -m pytest -q -m live
+	$(PY) -m pytest -q -n 2 --dist loadfile -m "live and not alone"
+	$(PY) -m pytest -q -m alone # one after the other, as they measure
 
 bench: requirements-of-tests setup ## client CPU, its floor, many connections, loading
 	$(PY) -m bench.client_cpu

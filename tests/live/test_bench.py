@@ -26,7 +26,7 @@ from dbdyno.plan import DatasetPlan, DesignPlan, LoadPlan, Plan, TrialPlan, Work
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.store import Store
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 SYSTEMS = ("mysql:5.7.22", "mysql:8.0.15")
 EVENT_STATEMENTS = 20
 """Of one oltp_read_write event: 14 reads, 4 writes, BEGIN, COMMIT."""

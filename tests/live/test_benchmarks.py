@@ -13,7 +13,7 @@ import pytest
 
 from source import ROOT
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 
 def test_client_cpu_compares_both_programs_on_one_server(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.real_server import login, started
 from dbdyno import _engine
 from dbdyno.servers.base import Server
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 INTERVAL_S = 0.05
 
 

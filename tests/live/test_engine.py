@@ -19,7 +19,7 @@ from dbdyno import _engine
 from dbdyno.servers.base import Server
 from real_server import login, started
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 COUNTERS = ("Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin")
 STATEMENTS = {  # by what sysbench 1.0.20 does in one event: select, update, delete, insert, begin
     "oltp_point_select": (1, 0, 0, 0, 0),

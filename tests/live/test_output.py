@@ -24,7 +24,7 @@ from dbdyno import servers
 from dbdyno.servers.base import Server
 from real_server import started
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 Done = subprocess.CompletedProcess[str]
 ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
 STALL_S = 1.3

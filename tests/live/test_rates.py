@@ -19,7 +19,7 @@ from dbdyno.measurement import Phase, merge_histograms
 from dbdyno.open_loop import Point, Side, growth, rate_at_limit
 from lab_process import finished, workspace
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(300)]
 CONNECTIONS = 8
 SERVICE_MS = 10.0
 QUANTILE = 0.9

@@ -26,7 +26,7 @@ from dbdyno.servers.base import Server
 from dbdyno.servers.process import launcher, server_user
 from real_server import login, started
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 STALL_S = 1.0
 
 

@@ -28,7 +28,7 @@ from dbdyno.judge.finding import Level
 from dbdyno.plan_systems import SystemPlan
 from dbdyno.store import Store
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 REFERENCE = "mysql:5.7.22"
 SWALLOWED = {"innodb_flush_method": "nosync"}
 QUOTA_US, PERIOD_US = 5_000, 50_000

@@ -13,7 +13,7 @@ from dbdyno.judge import enough
 from dbdyno.store import Store
 from lab_process import finished, processes_of, stored
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(600)]
 TWINS = ["a=mysql:5.7.22", "b=mysql:5.7.22", "--workload", "oltp_point_select", "--threads", "2"]
 TINY = ["--tables", "1", "--table-size", "1000", "--warmup", "0", "--window", "1"]
 # Twins differ by less than this, unless the machine does much else meanwhile.

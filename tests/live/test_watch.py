@@ -29,7 +29,7 @@ from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.observer import Observable
 from dbdyno.store import Store
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 WINDOW_S = 3
 PLAN = small_plan(WINDOW_S)
 SYSTEMS = ("mysql:8.0.15", "mariadb:11.4.5")

@@ -1,6 +1,6 @@
 """Real servers under load are watched each second, and what is told agrees with other witnesses.
 
-One run of a MySQL and a MariaDB, 16 connections, 3 s; the engine's counts are the witness.
+One run of a MySQL and a MariaDB, 16 connections, 4 s; the engine's counts are the witness.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dbdyno import __main__, bench
 from dbdyno.bench.process_reading import family, read_process
 from dbdyno.cost import COSTS, per_event, source_of
 from dbdyno.export import TABLES
-from dbdyno.judge import checks_durable, checks_work
+from dbdyno.judge import checks_durable, checks_generator, checks_work
 from dbdyno.measurement import Measurement
 from dbdyno.plan import LoadPlan
 from dbdyno.plan_systems import SystemPlan
@@ -30,7 +30,7 @@ from dbdyno.servers.observer import Observable
 from dbdyno.store import Store
 
 pytestmark = pytest.mark.live
-WINDOW_S = 3
+WINDOW_S = 4
 PLAN = small_plan(WINDOW_S)
 SYSTEMS = ("mysql:8.0.15", "mariadb:11.4.5")
 
@@ -114,6 +114,22 @@ def test_evidence_is_collected_around_the_trials(measured: list[Measurement]) ->
         assert [f.check for f in checks_work.rows_not_kept([one], PLAN)] == []
     ways = [one.evidence.query_plans for one in measured]
     assert ways[0] == ways[1]
+
+
+def test_twice_the_generators_threads_are_tried_on_the_baseline(
+    measured: list[Measurement],
+) -> None:
+    tried = {one.trial.system: one.evidence.doubled_threads for one in measured}
+    assert tried[SYSTEMS[1]] == ()
+    (seen,) = tried[SYSTEMS[0]]
+    assert (seen.workload, seen.connections, seen.slice_s) == ("oltp_read_write", 16, 0.5)
+    (baseline,) = [one for one in measured if one.trial.system == SYSTEMS[0]]
+    usual = baseline.engine.threads
+    assert [one.threads for one in seen.slices] == [usual * n for n in (1, 2, 2, 1, 1, 2, 2, 1)]
+    rate_per_s = baseline.events / baseline.window_s
+    assert all(rate_per_s / 20 < one.rate_per_s < 20 * rate_per_s for one in seen.slices)
+    for finding in checks_generator.generator_threads(measured, PLAN):
+        assert finding.cell == baseline.trial.cell
 
 
 def test_commits_waited_for_their_flushes(measured: list[Measurement]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import making
 from dbdyno.measurement import Evidence, Measurement
-from dbdyno.measurement_evidence import Kill, KilledServer, Probe
+from dbdyno.measurement_evidence import DoubledThreads, Kill, KilledServer, Probe, ThreadsSlice
 
 
 def test_evidence_comes_back_from_json_as_it_was() -> None:
@@ -15,6 +15,15 @@ def test_evidence_comes_back_from_json_as_it_was() -> None:
         query_plans={"point_selects": "const PRIMARY"},
         rows_after={"sbtest1": 1000},
         dataset_after="abc",
+        doubled_threads=(
+            DoubledThreads(
+                workload="oltp_read_only",
+                connections=8,
+                setting="default",
+                slice_s=3.0,
+                slices=(ThreadsSlice(threads=1, rate_per_s=99.5),),
+            ),
+        ),
     )
     made = making.changed(making.measurement(histograms=False), evidence=evidence)
     assert Measurement.model_validate_json(made.model_dump_json()).evidence == evidence

@@ -62,6 +62,17 @@ def test_a_run_tells_its_intervals_and_then_its_record(monkeypatch):
     )
 
 
+def test_slices_are_runs_one_after_the_other_and_told_at_the_end(monkeypatch):
+    def engine(spec, on_interval, stop):
+        on_interval('{"at_s": 1.0}')
+        return json.dumps({"threads": json.loads(spec)["threads"]})
+
+    monkeypatch.setattr(_engine, "run", engine, raising=False)
+    spec = {"slices": [{"threads": 1}, {"threads": 2}]}
+    _, told = answers(monkeypatch, "slices", engine, spec=spec)
+    assert told == [{"report": {"records": [{"threads": 1}, {"threads": 2}]}}]
+
+
 def test_a_load_tells_its_progress_and_then_its_report(monkeypatch):
     def engine(spec, on_progress, stop):
         on_progress('{"table": 1, "rows_done": 5}')

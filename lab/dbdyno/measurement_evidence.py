@@ -1,7 +1,8 @@
 """What is collected besides the load so that doubts can be settled later from the store alone.
 
 How fast the machine was before an arm, what the generator reaches when nothing holds it back, which
-way each statement takes through the tables, which rows were left at the end. Whoever could not look
+way each statement takes through the tables, which rows were left at the end, what twice the
+generator's threads reach. Whoever could not look
 leaves a field empty; nothing is ever a guess. And what a server kept of its commits when it was
 killed (`dbdyno prove-durability`), which no benchmark shows.
 """
@@ -27,6 +28,30 @@ class Probe(Noun):
     sync_ms: float | None = None
 
 
+class ThreadsSlice(Noun):
+    """A few seconds of load: how many threads drove it, and how many events/s it reached."""
+
+    threads: int
+    rate_per_s: float
+
+
+class DoubledThreads(Noun):
+    """One load by turns with the generator's usual threads and with twice as many.
+
+    Attributes:
+        connections, setting: of the cell; the same in all slices.
+        slice_s: length of each slice.
+        slices: in the order in which they ran on one server; each two that follow each other are a
+            pair, one of either kind.
+    """
+
+    workload: str
+    connections: int
+    setting: str
+    slice_s: float
+    slices: tuple[ThreadsSlice, ...]
+
+
 class Evidence(Noun):
     """What was found out around a trial.
 
@@ -37,6 +62,7 @@ class Evidence(Noun):
         query_plans: which way each kind of statement takes, by its name, on this system.
         rows_after: rows of each table when the system's last trial of the run had ended.
         dataset_after: digest of those rows, as `Measurement.dataset` is of the loaded ones.
+        doubled_threads: of each workload, once in a run: with the baseline's last trial.
     """
 
     probe: Probe | None = None
@@ -45,6 +71,7 @@ class Evidence(Noun):
     query_plans: dict[str, str] = {}
     rows_after: dict[str, int] = {}
     dataset_after: str = ""
+    doubled_threads: tuple[DoubledThreads, ...] = ()
 
 
 class Kill(Noun):

@@ -4,6 +4,7 @@ A process of its own, so that its CPU can be told from the lab's, it can be pinn
 does not take the lab along. It is asked one thing and answers in JSON lines:
 
     stdin   {"do": "run" | "prepare" | "cleanup", "spec": {…}}     the password travels here only
+            {"do": "slices", "spec": {"slices": […]}}              runs, one right after the other
             then "stop", or the end of the file: stop and tell what was measured
     stdout  {"interval": {…}} | {"progress": {…}} …, then exactly one of
             {"record": {…}} | {"report": {…}} | {"error": {"kind": "refused" | "invalid", …}}
@@ -22,7 +23,7 @@ from typing import Any, Final, TextIO
 
 from dbdyno import _engine
 
-KNOWN: Final = ("run", "prepare", "cleanup")
+KNOWN: Final = ("run", "slices", "prepare", "cleanup")
 PR_SET_PDEATHSIG: Final = 1
 
 
@@ -65,6 +66,10 @@ def _do(
     if what == "run":
         record = _engine.run(spec, lambda text: tell("interval", json.loads(text)), stop)
         return "record", json.loads(record)
+    if what == "slices":
+        specs = [json.dumps(one) for one in json.loads(spec)["slices"]]
+        records = [_engine.run(one, lambda text: None, stop) for one in specs]
+        return "report", {"records": [json.loads(one) for one in records]}
     if what == "prepare":
         report = _engine.prepare(spec, lambda text: tell("progress", json.loads(text)), stop)
         return "report", json.loads(report)

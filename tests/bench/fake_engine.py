@@ -6,6 +6,8 @@ Run as a program with options as JSON in its one argument:
   kill_server   path: at the first measured interval, if the path is not there, it is made and the
                 server is killed (its pid stands in the endpoint's port)
   fail_above    {"connections": n, "error": what to answer a run of more connections with}
+  usual_threads   engine threads of a run that asks for none; 1
+  refuse_threads  from so many engine threads on a run is refused
   queue_ms      a run at a rate: latency of an event of a server that nobody else uses; it does 100
                 events a second and no more
   die           true: the child kills itself after two intervals
@@ -104,7 +106,8 @@ def run(spec, stop):
         if spec.get("rate_per_s"):
             one = at_rate(one, spec["rate_per_s"])
         intervals.append(one)
-        tell("interval", told(one))
+        if not spec.get("quiet"):
+            tell("interval", told(one))
         if OPTIONS.get("die") and second == 1:
             sys.stderr.write("thread panicked: index out of bounds\n")
             sys.stderr.flush()
@@ -114,23 +117,27 @@ def run(spec, stop):
             failure = {"code": 2013, "sqlstate": None, "message": "Lost connection", "stage": "run"}
             break
     by = "error" if failure else "stop" if stop.is_set() else "time"
-    tell(
-        "record",
-        {
-            "engine_version": "fake",
-            "reactor": "epoll",
-            "threads": 1,
-            "connections": spec["connections"],
-            "server_version": "8.0.15",
-            "distribution": spec["distribution"],
-            "prepared": spec["prepared"],
-            "intervals": intervals,
-            "measured": {"cpu_s": 0.5, "cpu_share_max": 0.25},
-            "fairness": {},
-            "stopped_by": by,
-            "failure": failure,
-        },
-    )
+    return {
+        "engine_version": "fake",
+        "reactor": "epoll",
+        "threads": spec.get("threads") or OPTIONS.get("usual_threads", 1),
+        "connections": spec["connections"],
+        "server_version": "8.0.15",
+        "distribution": spec["distribution"],
+        "prepared": spec["prepared"],
+        "intervals": intervals,
+        "measured": {"cpu_s": 0.5, "cpu_share_max": 0.25},
+        "fairness": {},
+        "stopped_by": by,
+        "failure": failure,
+    }
+
+
+def slices(specs, stop):
+    if max(one["threads"] for one in specs) >= OPTIONS.get("refuse_threads", 1 << 16):
+        tell("error", {"kind": "refused", "stage": "limits", "message": "too many threads"})
+    else:
+        tell("report", {"records": [run({**one, "quiet": True}, stop) for one in specs]})
 
 
 def kills(path):
@@ -162,7 +169,8 @@ def main():
     do, spec = request["do"], request["spec"]
     if "log" in OPTIONS:
         with Path(OPTIONS["log"]).open("a") as log:
-            log.write(json.dumps({"do": do, **spec, "password": None}) + "\n")
+            for one in spec.get("slices", [spec]):
+                log.write(json.dumps({"do": do, **one, "password": None}) + "\n")
     stop = threading.Event()
     threading.Thread(target=wait_for_stop, args=(stop,), daemon=True).start()
     above = OPTIONS.get("fail_above")
@@ -171,7 +179,9 @@ def main():
     elif do in OPTIONS["fail"]:
         tell("error", OPTIONS["fail"][do])
     elif do == "run":
-        run(spec, stop)
+        tell("record", run(spec, stop))
+    elif do == "slices":
+        slices(spec["slices"], stop)
     elif do == "prepare":
         prepare(spec)
     else:

@@ -13,15 +13,18 @@ from dbdyno.bench.forecast import (
     TRIAL_S,
     Forecast,
 )
+from dbdyno.bench.turns import seconds_of_turns
 from dbdyno.plan_settings import SettingsPlan
 
 PLAN = making.plan(threads=(1, 8), blocks=3, window_s=60, warmup_s=15)  # 12 trials, 6 arms
 TRIALS = trials_of(PLAN, "r")
+TURNS_S = seconds_of_turns(PLAN)
 
 
 def test_a_plan_takes_its_datasets_its_arms_and_its_trials():
     datasets = 2 * (DATASET_S + 400_000 / ROWS_PER_S)
-    assert seconds_expected(PLAN) == pytest.approx(datasets + 6 * START_S + 12 * (75 + TRIAL_S))
+    loads_s = 12 * (75 + TRIAL_S) + TURNS_S
+    assert seconds_expected(PLAN) == pytest.approx(datasets + 6 * START_S + loads_s)
 
 
 def test_a_forecast_learns_what_starts_cost_here():
@@ -29,12 +32,12 @@ def test_a_forecast_learns_what_starts_cost_here():
     for _ in range(2):
         forecast.started(20)
         forecast.added(5)
-    assert forecast.seconds_left(TRIALS) == pytest.approx(6 * 25 + 12 * (75 + TRIAL_S))
+    assert forecast.seconds_left(TRIALS) == pytest.approx(6 * 25 + 12 * (75 + TRIAL_S) + TURNS_S)
 
 
 def test_time_within_a_trial_counts_down_and_never_below_nothing():
     forecast = Forecast(PLAN)
-    last = TRIALS[-1:]
+    last = [trial for trial in TRIALS if trial.system == making.B][-1:]
     assert forecast.seconds_left(last, into_s=30, running=1) == pytest.approx(45 + TRIAL_S)
     assert forecast.seconds_left(last, into_s=500, running=1) == 0.0
     assert forecast.seconds_left([]) == 0.0
@@ -43,7 +46,16 @@ def test_time_within_a_trial_counts_down_and_never_below_nothing():
 def test_a_restart_for_each_cell_is_counted():
     procedure = PLAN.procedure.model_copy(update={"restart": "cell"})
     per_cell = Forecast(PLAN.model_copy(update={"procedure": procedure}))
-    assert per_cell.seconds_left(TRIALS) == pytest.approx(12 * (START_S + 75 + TRIAL_S))
+    loads_s = 12 * (START_S + 75 + TRIAL_S)
+    assert per_cell.seconds_left(TRIALS) == pytest.approx(loads_s + TURNS_S)
+
+
+def test_what_is_asked_after_the_baselines_last_trial_is_counted_until_it_was():
+    forecast = Forecast(PLAN)
+    whole_s = forecast.seconds_left(TRIALS)
+    forecast.after_last_s = 0.0
+    assert TURNS_S > 0
+    assert forecast.seconds_left(TRIALS) == pytest.approx(whole_s - TURNS_S)
 
 
 def with_procedure(trial=None, **procedure):
@@ -67,13 +79,14 @@ def test_a_forecast_learns_what_comes_before_a_trial():
     forecast = Forecast(with_procedure({"until_steady": True}))
     forecast.prepared(200)
     forecast.prepared(100)
-    assert forecast.seconds_left(TRIALS) == pytest.approx(6 * START_S + 12 * (150 + 75 + TRIAL_S))
+    loads_s = 12 * (150 + 75 + TRIAL_S) + TURNS_S
+    assert forecast.seconds_left(TRIALS) == pytest.approx(6 * START_S + loads_s)
 
 
 def test_a_setting_is_a_start_of_its_own():
     varied = PLAN.model_copy(update={"settings": SettingsPlan(durability=("double-1", "0/2"))})
     assert Forecast(varied).seconds_left(trials_of(varied, "r")) == pytest.approx(
-        12 * START_S + 24 * (75 + TRIAL_S)
+        12 * START_S + 24 * (75 + TRIAL_S) + TURNS_S
     )
 
 

@@ -1,6 +1,6 @@
 """Real servers under load are watched each second, and what is told agrees with other witnesses.
 
-One run of a MySQL and a MariaDB, 16 connections, 3 s; the engine's counts are the witness.
+One run of a MySQL and a MariaDB, 16 connections, 4 s; the engine's counts are the witness.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from tests.live.test_bench import plan as small_plan
 from tests.real_server import started
 
 from dbdyno import __main__, bench
+from dbdyno.bench import turns
 from dbdyno.bench.process_reading import family, read_process
 from dbdyno.cost import COSTS, per_event, source_of
 from dbdyno.export import TABLES
-from dbdyno.judge import checks_durable, checks_work
+from dbdyno.judge import checks_durable, checks_generator, checks_work
 from dbdyno.measurement import Measurement
 from dbdyno.plan import LoadPlan
 from dbdyno.plan_systems import SystemPlan
@@ -44,7 +45,8 @@ def workspace() -> Iterator[Path]:
         systems = tuple(SystemPlan(label=name, reference=name) for name in SYSTEMS)
         changed = {"load": LoadPlan(threads=(16,)), "systems": systems}
         plan = small_plan(WINDOW_S).model_copy(update=changed)
-        with Store.open(folder) as store:
+        with Store.open(folder) as store, pytest.MonkeyPatch.context() as patched:
+            patched.setattr(turns, "WINDOW_S_MIN", WINDOW_S)
             run = store.create_run(plan, "dbdyno compare", {}, 2)
             bench.run(plan, store, run, folder, Silent())
         yield folder
@@ -114,6 +116,23 @@ def test_evidence_is_collected_around_the_trials(measured: list[Measurement]) ->
         assert [f.check for f in checks_work.rows_not_kept([one], PLAN)] == []
     ways = [one.evidence.query_plans for one in measured]
     assert ways[0] == ways[1]
+
+
+def test_twice_the_generators_threads_are_tried_on_the_baseline(
+    measured: list[Measurement],
+) -> None:
+    tried = {one.trial.system: one.evidence.doubled_threads for one in measured}
+    assert tried[SYSTEMS[1]] == ()
+    (seen,) = tried[SYSTEMS[0]]
+    assert (seen.workload, seen.connections) == ("oltp_read_write", 16)
+    assert seen.slice_s == WINDOW_S / 8
+    (baseline,) = [one for one in measured if one.trial.system == SYSTEMS[0]]
+    usual = baseline.engine.threads
+    assert [one.threads for one in seen.slices] == [usual * n for n in (1, 2, 2, 1, 1, 2, 2, 1)]
+    rate_per_s = baseline.events / baseline.window_s
+    assert all(rate_per_s / 20 < one.rate_per_s < 20 * rate_per_s for one in seen.slices)
+    for finding in checks_generator.generator_threads(measured, PLAN):
+        assert finding.cell == baseline.trial.cell
 
 
 def test_commits_waited_for_their_flushes(measured: list[Measurement]) -> None:

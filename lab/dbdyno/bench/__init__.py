@@ -9,7 +9,7 @@
     settling   a server comes to rest  warm_up  load until it is steady
     disk       is there room           void     a trial that cannot be run
     dataset_digest  are the rows the same
-    witness    evidence around trials: probe, ceiling, query_plans
+    witness    evidence around trials: probe, ceiling, query_plans, doubled_threads by turns
     held_back  quotas, heat, clock, swap   durability  what a kill -9 leaves
     engine_process  the side of the lab of the child that drives the engine (`dbdyno.worker`)
     load_spec, record, load_error   what the engine is asked, what it saw, what it refuses

@@ -45,7 +45,7 @@ def run_arm(lab: Lab, instance: Instance, trials: Iterable[Trial]) -> None:
             lab.left.remove(trial)
             left_s = lab.forecast.seconds_left(lab.left, running=1)
             lab.progress.end(trial, measurement, left_s)
-            if measurement.failure == INTERRUPTED:
+            if measurement.failure == INTERRUPTED or lab.interrupted:
                 raise KeyboardInterrupt
             if lab.plan.procedure.restart == "cell":
                 arm.stop()

@@ -56,7 +56,7 @@ class EngineProcess:
         """Starts the child and sends it `spec`.
 
         Args:
-            do: run, prepare or cleanup.
+            do: run, slices, prepare or cleanup.
             system: label of the system, for messages.
             cores: the child is kept on these; empty for all.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.bench.order import arms, trials_of
+from dbdyno.bench.turns import seconds_of_turns
 from dbdyno.measurement import Trial
 from dbdyno.plan import Plan
 from dbdyno.plan_controls import control_cell
@@ -50,6 +51,7 @@ class Forecast:
 
     Attributes:
         later_s: what comes after the trials it is asked about.
+        after_last_s: what is asked after the baseline's last trial, until that was done.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -59,7 +61,9 @@ class Forecast:
         self._starts_s = 0.0
         self._before_s = _before_trial_s(plan)
         self._prepared = 0
+        self._baseline = plan.systems[0].label
         self.later_s = 0.0
+        self.after_last_s = seconds_of_turns(plan)
 
     def started(self, seconds: float) -> None:
         """A start was begun, and what comes before it took that long."""
@@ -86,7 +90,12 @@ class Forecast:
         start_s = self._starts_s / self._starts if self._starts else START_S
         waiting = max(0, starts - running)
         each_s = self._before_s + self._trial_s
-        return max(0.0, len(trials) * each_s + waiting * start_s - into_s) + self.later_s
+        after_s = self.after_last_s if self._has_baseline(trials) else 0.0
+        loads_s = max(0.0, len(trials) * each_s + waiting * start_s - into_s)
+        return loads_s + after_s + self.later_s
+
+    def _has_baseline(self, trials: Sequence[Trial]) -> bool:
+        return any(one.system == self._baseline and not one.control for one in trials)
 
 
 def _before_trial_s(plan: Plan) -> float:

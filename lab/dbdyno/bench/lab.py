@@ -47,6 +47,8 @@ class Lab:
         folders: where the disks are watched.
         ceilings: events/s of each workload that the generator reaches on a server that is none.
         query_plans: of each system that has run a trial, by label.
+        interrupted: the user stopped the run while something was asked after a trial, which is
+            stored before the run ends.
     """
 
     plan: Plan
@@ -65,6 +67,7 @@ class Lab:
     folders: list[Path] = field(default_factory=list)
     ceilings: dict[str, float | None] = field(default_factory=dict)
     query_plans: dict[str, dict[str, str]] = field(default_factory=dict)
+    interrupted: bool = False
 
     def refusal(self, trial: Trial) -> str | None:
         """Why the trial cannot be run, if that was found out before; None otherwise."""

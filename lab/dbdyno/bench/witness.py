@@ -2,7 +2,8 @@
 
     before an arm, no server up    the machine's speed; once a run what the generator can do
     after a system's first trial   its query plans
-    after a system's last trial    the rows that are left
+    after a system's last trial    the rows that are left; then, of the baseline, whether twice
+                                   the generator's threads are faster
 
 Asking reads tables, and a reading before a trial would warm caches that are to be cold. Evidence
 that cannot be had is left out; it never ends a run.
@@ -13,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from dbdyno import servers
-from dbdyno.bench import ceiling, dataset_digest, probe, query_plans
+from dbdyno.bench import ceiling, dataset_digest, doubled_threads, probe, query_plans
 from dbdyno.bench.lab import Lab
 from dbdyno.errors import ServerError
 from dbdyno.measurement import Evidence, Trial
@@ -46,14 +47,23 @@ def after_trial(lab: Lab, server: Server, trial: Trial, at_rest: Probe | None) -
         ceiling_threads=None if reached is None else ceiling.THREADS,
         query_plans=lab.query_plans[trial.system],
     )
-    return known.model_copy(update=_left(lab, server)) if _is_last(lab, trial) else known
+    if not _is_last(lab, trial):
+        return known
+    left = _left(lab, server)
+    return known.model_copy(
+        update={**left, "doubled_threads": doubled_threads.take(lab, server, trial)}
+    )
 
 
 def _is_last(lab: Lab, trial: Trial) -> bool:
     """Whether this may be the system's last trial: of the run, or of a block that may end it."""
     may_end = lab.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
     place = (trial.system, trial.control)
-    left = [one for one in lab.left if (one.system, one.control) == place and one != trial]
+    left = [
+        one
+        for one in lab.left
+        if (one.system, one.control) == place and one != trial and lab.refusal(one) is None
+    ]
     return not any(other.block == trial.block or not may_end for other in left)
 
 

@@ -108,6 +108,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     checks_order.machine_drift,
     checks_held_back.uneven_clock,
     checks_probe.probe_strays,
+    checks_generator.generator_threads,
     checks_design.stopped_early,
     checks_window.later_cut,
 )

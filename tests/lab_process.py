@@ -16,6 +16,8 @@ from typing import Any
 import psutil
 
 DBDYNO = Path(sysconfig.get_path("scripts")) / "dbdyno"
+GONE_S = 20
+"""The kernel ends a dead lab's processes at once; on a busy machine their memory goes later."""
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import pytest
 import lab_process
 from dbdyno.report import moving
 from lab_process import (
+    GONE_S,
     engines,
     finished,
     in_a_window,
@@ -71,7 +72,7 @@ def test_a_killed_lab_leaves_no_process_and_is_resumed_without_repeating(workspa
         until(in_a_window(workspace, 2), "two trials stored and the third running")
         before = stored(workspace)
         os.kill(lab.pid, signal.SIGKILL)
-    until(lambda: processes_of(workspace) == [], "servers and children gone", 5)
+    until(lambda: processes_of(workspace) == [], "servers and children gone", GONE_S)
     run_id = before[0]["run_id"]
     ended = finished(workspace, "compare", "--resume", run_id)
     assert ended.returncode == 0, ended.stderr
@@ -142,7 +143,7 @@ def test_a_lab_killed_while_it_prepares_is_resumed_as_if_nothing_was(
         assert lab.stderr is not None
         assert any(moment in line for line in lab.stderr)
         os.kill(lab.pid, signal.SIGKILL)
-    until(lambda: processes_of(workspace) == [], "servers and children gone", 5)
+    until(lambda: processes_of(workspace) == [], "servers and children gone", GONE_S)
     ended = finished(workspace, "compare", "--resume", "latest")
     assert ended.returncode == 0, ended.stderr
     assert [row["failure"] for row in stored(workspace)] == [None] * 2

@@ -19,6 +19,7 @@ from dbdyno import servers
 from dbdyno.bench.settling_postgres import settle
 from dbdyno.errors import ServerError
 from dbdyno.servers import postgres_memory
+from lab_process import GONE_S
 
 pytestmark = pytest.mark.live
 REFERENCES = ["postgres:15.19", "postgres:16.15", "postgres:17.11", "postgres:18.6"]
@@ -214,7 +215,7 @@ def test_no_server_outlives_a_lab_that_is_killed(folder):
         held = memory_of(server.pid)
         assert len(held) > 1
         running.kill()
-    limit = time.monotonic() + 5
+    limit = time.monotonic() + GONE_S
     while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family):
         assert time.monotonic() < limit, "a server outlived its lab"
         time.sleep(0.02)

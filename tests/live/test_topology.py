@@ -39,6 +39,7 @@ from dbdyno.servers import network, topology
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.servers.topology_server import TopologyServer
 from dbdyno.store import Store
+from lab_process import GONE_S
 
 pytestmark = pytest.mark.live
 MARIADB = "mariadb:11.4.5"
@@ -239,7 +240,7 @@ def test_no_network_outlives_a_lab_that_is_killed(folder):
         made = {namespace(pid) for pid in pids}
         assert len(made) == len(pids) == 4
         running.kill()
-    ends = time.monotonic() + 5
+    ends = time.monotonic() + GONE_S
     while made & namespaces():
         assert time.monotonic() < ends, "a network namespace outlived its lab"
         time.sleep(0.02)

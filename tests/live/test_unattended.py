@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 import lab_process
-from lab_process import finished, processes_of, started, stored, until
+from lab_process import GONE_S, finished, processes_of, started, stored, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 KILLS = 20
-GONE_S = 5
 PLAN = """
 systems:
   - {label: a, reference: "mysql:5.7.22"}

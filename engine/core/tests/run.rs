@@ -66,7 +66,7 @@ fn a_deadlock_begins_the_event_again_and_is_counted() {
         only_containing: Some("UPDATE".into()),
     };
     let server = server(Script { fail: Some(fail), ..Script::default() });
-    let record = go(&server, "oltp_write_only", &json!({}));
+    let record = go(&server, "oltp_write_only", &json!({"window_s": 0, "events": 400}));
     assert!(record.failure.is_none());
     let restarts = total(&record, "restarts");
     assert!(restarts > 0);
@@ -196,13 +196,22 @@ fn a_server_that_breaks_the_protocol_is_an_error_not_a_count() {
 
 #[test]
 fn stopping_takes_less_than_a_second_even_if_the_server_stalls() {
-    let stall = Stall { after: Duration::from_millis(100), lasting: Duration::from_secs(20) };
+    let stall = Stall { after: Duration::from_secs(1), lasting: Duration::from_secs(30) };
     let server = server(Script { stall: Some(stall), ..Script::default() });
-    let spec = spec(&server, "oltp_point_select", &json!({"window_s": 60}));
+    let spec = spec(&server, "oltp_point_select", &json!({"window_s": 60, "interval_s": 0.1}));
     let stop = AtomicBool::new(false);
+    let (told, heard) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| run(&spec, &stop, &mut |_| {}));
-        std::thread::sleep(Duration::from_millis(400));
+        let running = scope.spawn(|| {
+            run(&spec, &stop, &mut |it| {
+                let it = serde_json::to_value(it).unwrap();
+                told.send(it["events"].as_u64().unwrap()).unwrap();
+            })
+        });
+        // The load runs, and then it stalls: a crowded machine takes its time for both.
+        let patience = Duration::from_secs(20);
+        while heard.recv_timeout(patience).unwrap() == 0 {}
+        while heard.recv_timeout(patience).unwrap() > 0 {}
         stop.store(true, Ordering::Relaxed);
         let began = Instant::now();
         let record = running.join().unwrap().unwrap();

@@ -34,7 +34,7 @@ fn idle_s(record: &RunRecord) -> f64 {
 fn nearest(truth_s: f64, once: impl Fn() -> f64) -> f64 {
     let off = |seconds: &f64| (seconds - truth_s).abs();
     let mut nearest_s = once();
-    for _ in 0..7 {
+    for _ in 0..15 {
         if off(&nearest_s) < 0.002 {
             break;
         }

@@ -94,11 +94,12 @@ def test_the_rate_within_a_limit_is_that_of_a_server_of_known_speed() -> None:
     assert met.rate_per_s == pytest.approx(truth, rel=0.12)
 
 
+# Of point selects this server answers so many that the generator is near its own limit (void).
 PLAN = """
 systems: [mysql:8.0.15]
-workloads: oltp_point_select
+workloads: oltp_read_only
 dataset: {tables: 1, rows: 1000}
-load: {rates: [50%, 70%], slo: p50=5ms, connections: 8}
+load: {rates: [50%, 70%], slo: p50=50ms, connections: 8}
 trial: {warmup_s: 0.3, window_s: 1}
 design: {blocks: 1}
 """

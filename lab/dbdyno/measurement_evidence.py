@@ -2,9 +2,9 @@
 
 How fast the machine was before an arm, what the generator reaches when nothing holds it back, which
 way each statement takes through the tables, which rows were left at the end, what twice the
-generator's threads reach. Whoever could not look
-leaves a field empty; nothing is ever a guess. And what a server kept of its commits when it was
-killed (`dbdyno prove-durability`), which no benchmark shows.
+generator's threads reach. Whoever could not look leaves a field empty; nothing is ever a guess. And
+what a server kept of its commits when it was killed (`dbdyno prove-durability`), which no benchmark
+shows.
 """
 
 from __future__ import annotations

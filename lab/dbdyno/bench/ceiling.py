@@ -18,9 +18,9 @@ from typing import Final, cast
 from dbdyno import _engine
 from dbdyno.bench.engine_process import COMMAND, EngineProcess
 from dbdyno.bench.load_spec import run_spec
-from dbdyno.bench.record import intervals_of
+from dbdyno.bench.record import measured_of
 from dbdyno.errors import LoadError
-from dbdyno.measurement import Phase, Trial
+from dbdyno.measurement import Trial
 from dbdyno.plan import Plan
 from dbdyno.servers.base import Credentials, Endpoint, Server
 
@@ -68,8 +68,7 @@ def _reached(asked: str, cores: tuple[int, ...], command: tuple[str, ...]) -> fl
                 record = engine.answer()
     except (LoadError, OSError):
         return None
-    measured = [one for one in intervals_of(record) if one.phase is Phase.MEASURED]
-    whole = [one for one in measured if one.end_s - one.start_s > SLICE_S / 2]
+    whole = [one for one in measured_of(record) if one.end_s - one.start_s > SLICE_S / 2]
     rates = [one.events / (one.end_s - one.start_s) for one in whole]
     return max(rates, default=0.0) or None
 

@@ -7,7 +7,6 @@ wrong with it costs no trial: then this is not known.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,10 +14,10 @@ from dbdyno import servers
 from dbdyno.bench.engine_process import EngineProcess
 from dbdyno.bench.lab import Lab
 from dbdyno.bench.load_spec import run_spec
-from dbdyno.bench.record import intervals_of
+from dbdyno.bench.record import measured_of
 from dbdyno.bench.turns import WARMUP_SHARE, highest_loads, slice_s, turns
 from dbdyno.errors import LoadError
-from dbdyno.measurement import Phase, Trial
+from dbdyno.measurement import Cell, Trial
 from dbdyno.measurement_evidence import DoubledThreads, ThreadsSlice
 from dbdyno.plan_controls import directory_of
 from dbdyno.plan_draw import draw
@@ -38,19 +37,24 @@ def take(lab: Lab, server: Server, trial: Trial) -> tuple[DoubledThreads, ...]:
     """
     if trial.control or trial.system != lab.plan.systems[0].label or _is_used_on(lab, trial):
         return ()
-    stored = lab.store.measurements(trial.run_id)
-    known = {one.workload for m in stored for one in m.evidence.doubled_threads}
-    refused = [key for system, key in lab.refused if system == trial.system]
     found: list[DoubledThreads] = []
     try:
-        for cell in highest_loads(lab.plan, trial.cell.setting, refused):
-            if cell.workload not in known:
-                lab.progress.stage(f"{cell.workload}: is it faster with twice the load's threads?")
-                found += _Turns(lab, server, trial.model_copy(update={"cell": cell})).seen()
+        for cell in _left_to_ask(lab, trial):
+            lab.progress.stage(f"{cell.workload}: is it faster with twice the load's threads?")
+            found += _Turns(lab, server, trial.model_copy(update={"cell": cell})).seen()
     except KeyboardInterrupt:
         lab.interrupted = True
     lab.forecast.after_last_s = 0.0
     return tuple(found)
+
+
+def _left_to_ask(lab: Lab, trial: Trial) -> list[Cell]:
+    """The cells to be asked about on the trial's server; the run is read only if there are any."""
+    refused = [key for system, key in lab.refused if system == trial.system]
+    asked = highest_loads(lab.plan, trial.cell.setting, refused)
+    stored = lab.store.measurements(trial.run_id) if asked else []
+    known = {one.workload for m in stored for one in m.evidence.doubled_threads}
+    return [cell for cell in asked if cell.workload not in known]
 
 
 def _is_used_on(lab: Lab, trial: Trial) -> bool:
@@ -115,7 +119,6 @@ class _Turns:
     def _records(self, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The engine's records; none if they do not come in time."""
         lab, there = self._lab, process.inside(self._server.endpoint.namespace)
-        ends = time.monotonic() + len(specs) * 2 * self._slice_s + PATIENCE_S
         with EngineProcess(
             "slices",
             {"slices": specs},
@@ -123,15 +126,13 @@ class _Turns:
             cores=lab.plan.procedure.pin,
             command=(*there, *lab.makers.command),
         ) as engine:
-            while (left_s := ends - time.monotonic()) > 0:
-                if (message := engine.message(left_s)) is not None:
-                    return list(message.value["records"])
-        return []
+            told = engine.message(len(specs) * 2 * self._slice_s + PATIENCE_S)
+        return [] if told is None else list(told.value["records"])
 
 
 def slice_of(record: Mapping[str, Any]) -> ThreadsSlice | None:
     """What an engine's record says of a slice; None if it broke off or completed nothing."""
-    measured = [one for one in intervals_of(record) if one.phase is Phase.MEASURED]
+    measured = measured_of(record)
     events = sum(one.events for one in measured)
     if record.get("failure") is not None or events == 0:
         return None

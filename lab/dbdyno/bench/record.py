@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dbdyno import _engine
-from dbdyno.measurement import EngineFacts, Interval
+from dbdyno.measurement import EngineFacts, Interval, Phase
 
 COUNTS: Final = (
     "phase",
@@ -50,6 +50,11 @@ def intervals_of(record: Mapping[str, Any]) -> tuple[Interval, ...]:
         )
         for interval in record["intervals"]
     )
+
+
+def measured_of(record: Mapping[str, Any]) -> tuple[Interval, ...]:
+    """Those of its intervals that are in the window."""
+    return tuple(one for one in intervals_of(record) if one.phase is Phase.MEASURED)
 
 
 def intervals_told(told: Sequence[Mapping[str, Any]]) -> tuple[Interval, ...]:

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 
 from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.sequential import LEVEL, level_left
-from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.judge.verdict import Verdict, Word, word_for
 from dbdyno.measurement import Cell, Noun
-from dbdyno.metric import BY_NAME, Better
+from dbdyno.metric import BY_NAME
 from dbdyno.plan import DesignPlan
 
 
@@ -90,13 +90,13 @@ def _candidate(verdict: Verdict, p: float, cells: int) -> Candidate:
     estimate = verdict.estimate
     if estimate.ratio is None or verdict.low is None or verdict.high is None:
         raise ValueError(f"{estimate.blocks} blocks have no interval")
-    is_good = (estimate.ratio > 1) == (BY_NAME[verdict.metric].better is Better.HIGHER)
+    leans, _ = word_for(BY_NAME[verdict.metric], estimate.ratio, estimate.ratio, 0.0)
     return Candidate(
         cell=verdict.cell,
         metric=verdict.metric,
         baseline=verdict.baseline,
         system=verdict.system,
-        leans=Word.BETTER if is_good else Word.WORSE,
+        leans=leans,
         ratio=estimate.ratio,
         low=verdict.low,
         high=verdict.high,

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.judge.estimate import back
 from dbdyno.judge.pairs import Pairs
-from dbdyno.judge.verdict import Verdict, Word, word_of
+from dbdyno.judge.verdict import Verdict, Word, word_for
 from dbdyno.measurement import Cell, Noun
 from dbdyno.metric import BY_NAME, Better, Metric
 from dbdyno.plan import DesignPlan
@@ -135,11 +135,7 @@ def _word(
 ) -> tuple[Word, bool]:
     if low is None or high is None:
         return Word.NO_VERDICT, False
-    return (
-        word_of(low, high, margin)
-        if metric.better is Better.HIGHER
-        else word_of(1 / high, 1 / low, margin)
-    )
+    return word_for(metric, low, high, margin)
 
 
 def _selected(verdicts: Sequence[Verdict]) -> list[SelectedCell]:

@@ -26,7 +26,7 @@ from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.holm import Adjusted
 from dbdyno.judge.sequential import FIXED, LEVEL, quantile
 from dbdyno.measurement import Cell, Noun
-from dbdyno.metric import BY_NAME, Better
+from dbdyno.metric import BY_NAME, Better, Metric
 from dbdyno.plan import DesignPlan
 from dbdyno.words import Said, Text, count, listed, say
 
@@ -156,6 +156,13 @@ def word_of(low: float, high: float, margin: float) -> tuple[Word, bool]:
     return Word.UNDECIDED, False
 
 
+def word_for(metric: Metric, low: float, high: float, margin: float) -> tuple[Word, bool]:
+    """The table for an interval of a metric's ratio, whichever way that metric is better."""
+    if metric.better is Better.HIGHER:
+        return word_of(low, high, margin)
+    return word_of(1 / high, 1 / low, margin)
+
+
 def blocks_needed(
     estimate: Estimate, margin: float, design: DesignPlan = FIXED, level: float = LEVEL
 ) -> int | None:
@@ -196,9 +203,7 @@ def _own(estimate: Estimate) -> Adjusted | None:
 def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tuple[Word, bool]:
     if shown is None:
         return (Word.VOID if lost else Word.NO_VERDICT), False
-    if BY_NAME[metric].better is Better.HIGHER:
-        return word_of(shown.low, shown.high, margin)
-    return word_of(1 / shown.high, 1 / shown.low, margin)
+    return word_for(BY_NAME[metric], shown.low, shown.high, margin)
 
 
 def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Said]:

@@ -20,13 +20,12 @@ from typing import Final
 
 from bench.claims import Claim, Seen, told
 
-from bench import claims_exploratory, claims_grid, claims_stopping, claims_verdict
+from bench import claims_grid, claims_stopping, claims_verdict
 
 CLAIMS: Final = (
     *claims_verdict.CLAIMS,
     *claims_stopping.CLAIMS,
     *claims_grid.CLAIMS,
-    *claims_exploratory.CLAIMS,
 )
 """Every claim, in the order of the table."""
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"

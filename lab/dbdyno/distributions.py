@@ -30,13 +30,6 @@ def student_quantile(share: float, freedom: float) -> float:
     return float(stats.t.ppf(share, freedom))
 
 
-def student_tails(values: Numbers, freedom: float) -> Numbers:
-    """The shares of Student's t above each of `values`."""
-    from scipy import stats  # noqa: PLC0415
-
-    return np.asarray(stats.t.sf(values, freedom), dtype=np.float64)
-
-
 def noncentral_student_tail(value: float, freedom: float, off: float) -> float:
     """The share of Student's t, off by `off`, that lies above `value`."""
     from scipy import stats  # noqa: PLC0415

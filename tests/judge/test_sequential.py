@@ -16,7 +16,6 @@ from dbdyno.judge.sequential import (
     HORIZON_MAX,
     final_level,
     interval,
-    level_left,
     quantile,
 )
 from dbdyno.judge.verdict import Word, word_of
@@ -130,46 +129,3 @@ def test_two_blocks_have_no_interval_yet():
     assert interval([0.1, 0.1], until_decided(12)).half == math.inf
     with pytest.raises(ValueError, match="two numbers at least, found 1"):
         interval([0.1], FIXED)
-
-
-def test_the_level_of_fixed_blocks_is_students_p_value():
-    samples = np.random.default_rng(3).normal(0.01, 0.02, (5, 40))
-    off = samples.mean(axis=0) / (samples.std(axis=0, ddof=1) / math.sqrt(5))
-    expected = stats.ttest_1samp(samples, 0.0, axis=0).pvalue
-    assert level_left(off, 5, FIXED) == pytest.approx(expected)
-
-
-@given(st.integers(3, HORIZON_MAX + 50), st.floats(0.0, 1.0), st.floats(0.1, 200.0))
-def test_the_level_is_the_least_whose_interval_leaves_the_value_out(horizon, share, off):
-    design, n = until_decided(horizon), max(3, round(share * horizon))
-    level = float(level_left(off, n, design))
-    if level == 1:
-        assert quantile(n, design) > off
-    elif level > 1e-9:  # beyond, scipy's quantiles have too few digits to be turned round
-        assert quantile(n, design, level * (1 + 1e-5)) <= off
-        assert quantile(n, design, level * (1 - 1e-5)) >= off * (1 - 1e-9)
-
-
-def test_a_level_that_the_table_cannot_tell_is_never_too_small():
-    design = until_decided(20)
-    assert level_left(0.99 * quantile(20, design), 20, design) == 1.0  # above 5 %
-    least = LEVELS[-1]
-    row, added = quantile(20, design, least), quantile(20, design, least * (1 - 1e-9))
-    assert added > 1.02 * row  # below its least level the looks' levels are added up
-    assert level_left([1.01 * row, 0.99 * added], 20, design) == pytest.approx([least, least])
-    assert level_left(1.1 * added, 20, design) < least
-    assert level_left([0.0, 3.0, math.inf], 2, design) == pytest.approx([1.0, 1.0, 1.0])
-    assert level_left(math.inf, 20, design) == 0.0
-
-
-def test_ties_reach_a_level_at_any_look_no_more_often_than_it_says():
-    samples = np.random.default_rng(20261122).normal(size=(100_000, 12))
-    least = np.ones(len(samples))
-    for n in range(3, 13):
-        seen = samples[:, :n]
-        off = seen.mean(axis=1) / (seen.std(axis=1, ddof=1) / math.sqrt(n))
-        least = np.minimum(least, level_left(off, n, until_decided(12)))
-    for level in (0.05, 0.02, 0.0025):
-        share = (least <= level).mean()
-        assert share == pytest.approx(level, abs=3 * math.sqrt(level / len(samples)))
-    assert (least <= 0.0001).mean() <= 0.0001 + 3 * math.sqrt(0.0001 / len(samples))

@@ -8,7 +8,6 @@ from tests import making
 from tests.report.made_run import Run, run
 
 from dbdyno.judge import (
-    Candidate,
     Crossover,
     Estimate,
     Finding,
@@ -29,7 +28,6 @@ KINDS: dict[str, type[Noun]] = {
     "values": SystemValue,
     "findings": Finding,
     "summaries": GridSummary,
-    "candidates": Candidate,
     "crossovers": Crossover,
     "regressions": Regression,
 }

@@ -19,7 +19,6 @@ from dbdyno.judge.block_time import block_seconds
 from dbdyno.judge.cell_metric import metric_of
 from dbdyno.judge.controls import apart, proved
 from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
-from dbdyno.judge.exploratory import Candidate, candidates
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.grid import GridSummary
 from dbdyno.judge.holm import adjusted
@@ -43,7 +42,6 @@ from dbdyno.plan import Plan, cells
 
 __all__ = [
     "Audit",
-    "Candidate",
     "ControlOutcome",
     "Crossover",
     "Estimate",
@@ -74,7 +72,6 @@ class Judgement(Noun):
             that are there only to find where a latency limit is met.
         slo: the highest sustained rate within the plan's latency limit.
         summaries: all cells of a system together, one for each system but the first.
-        candidates: cells that may differ, an exploratory list for each system; no verdicts.
         crossovers, regressions: what happens along the load levels of each workload.
         scalability: every ladder of a closed loop; peaks: those of two systems, where both peak.
         stability: every sound trial; stability_ratios, stability_counts: systems compared by it.
@@ -90,7 +87,6 @@ class Judgement(Noun):
     verdicts: tuple[Verdict, ...]
     slo: tuple[RateSearch, ...] = ()
     summaries: tuple[GridSummary, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
     crossovers: tuple[Crossover, ...] = ()
     regressions: tuple[Regression, ...] = ()
     scalability: tuple[Scalability, ...] = ()
@@ -142,7 +138,6 @@ def judge(
         verdicts=verdicts,
         slo=_searches(audited, plan),
         summaries=grid.summaries(pairs, verdicts, plan.design),
-        candidates=candidates(verdicts, plan.design),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, plan.design),
         **shape(audited, plan),

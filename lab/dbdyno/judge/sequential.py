@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dbdyno.distributions import student_quantile, student_tails
+from dbdyno.distributions import student_quantile
 from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
 from dbdyno.plan import DesignPlan
 
@@ -87,30 +87,6 @@ def final_level(horizon: int, level: float = LEVEL) -> float:
     rising = (np.log(LEVELS[::-1]), np.log(FINAL_LEVELS[row][::-1]))
     # The nominal level at n is A·n/row whatever part of the row's looks is taken.
     return math.exp(float(np.interp(math.log(level), *rising))) * horizon / row
-
-
-def level_left(off: ArrayLike, n: int, design: DesignPlan) -> NDArray[np.float64]:
-    """The least level whose interval leaves out what lies `off` standard errors from the mean.
-
-    That is a p-value, of whichever design: `quantile` turned round. As repeated intervals hold at
-    all looks together, theirs holds whenever a run ends. Where the table has no answer it is never
-    too small: above its greatest level, which is 5 %, it is 1; where the levels of all looks give
-    more than its least one and the row gives less, it is that least one.
-    """
-    nominal = 2 * student_tails(np.abs(np.asarray(off, dtype=np.float64)), n - 1)
-    if design.stop == "blocks":
-        return nominal
-    if n < FIRST_LOOK:
-        return np.ones_like(nominal)
-    horizon = max(design.blocks, n)
-    added = nominal * sum(range(FIRST_LOOK, horizon + 1)) / n
-    if horizon > HORIZON_MAX:
-        return np.minimum(added, 1.0)
-    row = _HORIZONS[bisect_left(_HORIZONS, horizon)]
-    last = np.maximum(nominal * row / n, np.finfo(float).tiny)
-    rising = (np.log(FINAL_LEVELS[row][::-1]), np.log(LEVELS[::-1]))
-    read = np.where(last > FINAL_LEVELS[row][0], 1.0, np.exp(np.interp(np.log(last), *rising)))
-    return np.where(added < LEVELS[-1], added, read)
 
 
 @lru_cache(maxsize=4096)

@@ -20,7 +20,7 @@ from dbdyno.report.facts import RunFacts
 from dbdyno.report.settings import compare, effective
 from dbdyno.report.trials import Attempt, attempts, systems_of
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Raised when a key changes its meaning or goes."""
 
 

@@ -1,4 +1,4 @@
-"""Claims about many cells at once, about ladders of threads, and about the seconds of one window.
+"""Claims about many cells at once, and about ladders of threads.
 
 To add one: a function that counts, a line in `CLAIMS`.
 """
@@ -12,14 +12,12 @@ from typing import Final
 import numpy as np
 from bench.claims import Claim, Seen, share_of
 from bench.claims_verdict import MARGIN
-from bench.noise import CORRELATION, RESTART_SD, SECOND_SD, Numbers, seconds
-from scipy import stats
+from bench.noise import CORRELATION, RESTART_SD, SECOND_SD, Numbers
 
 from dbdyno.judge import usl, usl_refusals
 from dbdyno.judge.estimate import estimate_of
 from dbdyno.judge.grid import block_means
 from dbdyno.judge.holm import adjusted
-from dbdyno.judge.seconds import effective_seconds, rho1
 from dbdyno.judge.sequential import FIXED, interval
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.measurement import Cell
@@ -101,17 +99,6 @@ def _has_peak(rates: Numbers) -> bool:
     )
 
 
-def window_covered(correlation: float, experiments: int) -> Seen:
-    """How often a window's own seconds, weighed by their correlation, hold its level."""
-    random = np.random.default_rng([12, round(correlation * 10)])
-    held = []
-    for series in seconds(random, (experiments, 60), correlation):
-        worth = effective_seconds(60, rho1(series) or 0.0)
-        half = stats.t.ppf(0.975, max(worth - 1, 1)) * series.std(ddof=1) / math.sqrt(worth)
-        held.append(bool(abs(series.mean()) <= half))
-    return share_of(held)
-
-
 CLAIMS: Final = (
     *(
         Claim(
@@ -140,12 +127,5 @@ CLAIMS: Final = (
             *(None, 0.05, 1500, partial(peak_invented, blocks)),
         )
         for blocks in (3, 8)
-    ),
-    *(
-        Claim(
-            f"a window's own interval holds its level, seconds correlated by {correlation:g}",
-            *(0.91, None, 4000, partial(window_covered, correlation)),
-        )
-        for correlation in (0.0, 0.3, 0.6, 0.9)
     ),
 )

@@ -8,7 +8,6 @@ from tests import making
 from tests.judge.made_seconds import alike, trial
 
 from dbdyno.judge.seconds import (
-    effective_seconds,
     period_s,
     rates_of,
     rho1,
@@ -48,13 +47,6 @@ def test_correlation_of_neighbours_is_estimated_without_much_bias(rho):
 def test_what_never_changes_or_is_too_short_has_no_correlation(rates):
     assert rho1(np.array(rates)) is None
     assert period_s(np.array(rates)) is None
-
-
-def test_independent_seconds():
-    assert effective_seconds(60, 0.0) == 60
-    assert effective_seconds(60, 0.6) == pytest.approx(15)
-    assert effective_seconds(60, -0.3) == 60  # never more than there are
-    assert effective_seconds(10, 0.97) == 2.5
 
 
 def dips(every: int, length: int, depth: float):

@@ -1,15 +1,14 @@
-"""Odd runs, possible bad restarts and noise, as a reader sees them."""
+"""Odd runs and possible bad restarts, as a reader sees them."""
 
 from __future__ import annotations
 
 from tests import making
-from tests.judge.made_seconds import trial
-from tests.making import A, B
+from tests.making import A
 from tests.report.made_run import Run
 
 from dbdyno.judge import Judgement, judge
 from dbdyno.report import sections_outliers
-from dbdyno.report.parts import Items, Table
+from dbdyno.report.parts import Items
 
 RATES = (1000.0, 1004.0, 997.0, 700.0, 995.0, 1002.0)
 
@@ -42,29 +41,6 @@ def test_a_setting_is_named_beside_its_system() -> None:
     items = sections_outliers.outliers(judged).parts[1]
     assert isinstance(items, Items)
     assert items.items[-1].startswith("mysql:5.7.22, double-1: bad restarts 0 of 5; up to 45.1 %")
-
-
-def test_noise_has_a_row_for_each_system_of_a_cell() -> None:
-    made = []
-    for block, off in enumerate((1.0, 1.01, 0.99, 1.005)):
-        seconds = [1000.0 * off + (10 if second % 2 else -10) for second in range(20)]
-        made.append(trial(tuple(seconds), A, block, sequence=2 * block))
-        place = {"position": 1, "sequence": 2 * block + 1}
-        made.append(trial((1000.0,) * 20, B, block, **place))
-    table = sections_outliers.outliers(judge(made, making.plan(blocks=4))).parts[-1]
-    assert isinstance(table, Table)
-    of_a, of_b = table.rows
-    assert of_a[1:] == (A, "−0.500", "20.0 of 20", "0.229 %", "0.823 %", "12.9", "2")
-    assert of_b[1:] == (B, "0", "20.0 of 20", "0 %", "0 %", "—", "—")
-
-
-def test_equal_restarts_ask_for_longer_windows() -> None:
-    seconds = tuple(1000.0 + (10 if second % 2 else -10) for second in range(20))
-    made = [trial(seconds, A, block) for block in range(3)]
-    judged = judge(made, making.plan(systems=(A,), blocks=3))
-    table = sections_outliers.outliers(judged).parts[-1]
-    assert isinstance(table, Table)
-    assert table.rows[0][-1] == "the longer the better"
 
 
 def test_three_runs_are_too_few_to_call_none_of_them_odd() -> None:

@@ -14,7 +14,7 @@ HEADINGS = (
     "Scalability",
     "Every trial over time",
     "Stability",
-    "Outlying runs and noise",
+    "Outlying runs",
     "Numbers",
     "Costs per transaction",
     "Server CPU",

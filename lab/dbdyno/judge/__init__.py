@@ -34,7 +34,6 @@ from dbdyno.judge.stability import Stability
 from dbdyno.judge.stability_pairs import CountPair, StabilityRatio
 from dbdyno.judge.stopping import decided
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
-from dbdyno.judge.within_run import WithinRun
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement import Cell, Measurement, Noun
 from dbdyno.measurement_control import ControlOutcome
@@ -76,7 +75,6 @@ class Judgement(Noun):
         scalability: every ladder of a closed loop; peaks: those of two systems, where both peak.
         stability: every sound trial; stability_ratios, stability_counts: systems compared by it.
         outliers, bad_restarts: what lies apart; it stays in all numbers.
-        within_runs: noise within windows and between restarts, for planning.
         controls: what the run's control trials came to, which are in nothing else here.
         ledger: the same counted over all complete runs of the workspace.
     """
@@ -96,7 +94,6 @@ class Judgement(Noun):
     stability_counts: tuple[CountPair, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     bad_restarts: tuple[BadRestarts, ...] = ()
-    within_runs: tuple[WithinRun, ...] = ()
     controls: tuple[ControlOutcome, ...] = ()
     ledger: Ledger = Ledger()
 

@@ -27,7 +27,6 @@ PERIOD_ALIKE: Final = 0.8
 PERIOD_ALIKE_MIN: Final = 0.25
 """A peak counts from that share of the greatest peak on, and from that correlation."""
 CORRELATION_RANGE: Final = (-0.5, 0.97)
-EFFECTIVE_MIN: Final = 2.5
 
 
 def whole_seconds(measurement: Measurement) -> list[Interval]:
@@ -64,11 +63,6 @@ def rho1(rates: Rates) -> float | None:
     r = float((off[1:] * off[:-1]).sum()) / total
     low, high = CORRELATION_RANGE
     return min(max(r + (1 + 4 * r) / count, low), high)
-
-
-def effective_seconds(count: int, rho: float) -> float:
-    """How many independent seconds are worth as much: T(1 − ρ)/(1 + ρ), T at most."""
-    return min(max(count * (1 - rho) / (1 + rho), EFFECTIVE_MIN), float(count))
 
 
 def period_s(rates: Rates) -> int | None:

@@ -14,7 +14,6 @@ from dbdyno.judge.peaks import PeakRatio, peak_ratios
 from dbdyno.judge.scalability import Scalability, scalability
 from dbdyno.judge.stability import Stability, stability
 from dbdyno.judge.stability_pairs import CountPair, StabilityRatio, counts, ratios
-from dbdyno.judge.within_run import WithinRun, within_runs
 from dbdyno.measurement import Cell
 from dbdyno.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.plan import Plan, cells
@@ -30,7 +29,6 @@ class Shape(TypedDict):
     stability_counts: tuple[CountPair, ...]
     outliers: tuple[Outlier, ...]
     bad_restarts: tuple[BadRestarts, ...]
-    within_runs: tuple[WithinRun, ...]
 
 
 def metric_of(cell: Cell) -> Metric:
@@ -66,5 +64,4 @@ def shape(audited: Audit, plan: Plan) -> Shape:
         stability_counts=tuple(counts(even, baseline, systems)),
         outliers=tuple(outliers(sound, design.margin, metric_of)),
         bad_restarts=tuple(bad_restarts(sound, design.margin, metric_of, per_cell=per_cell)),
-        within_runs=tuple(within_runs(sound)),
     )

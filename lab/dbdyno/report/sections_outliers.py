@@ -1,23 +1,21 @@
-"""The section on runs that lie apart, on restarts that could be bad, and on where noise comes from.
+"""The section on runs that lie apart, and on restarts that could be bad.
 
 Nothing of it changes a number elsewhere: an outlying run counts in every mean and interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.judge import Judgement
 from dbdyno.judge.checks_design import BLOCKS_FEW
 from dbdyno.judge.outliers import BadRestarts, Outlier
-from dbdyno.judge.within_run import WithinRun
 from dbdyno.metric import BY_NAME
-from dbdyno.report.numbers import NONE, change, number, percentage
-from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
-from dbdyno.words import Text, clauses, name, say
+from dbdyno.report.numbers import change, percentage
+from dbdyno.report.parts import Items, Paragraph, Section
+from dbdyno.words import Text, clauses, say
 
-HEADING: Final = say("Outlying runs and noise")
+HEADING: Final = say("Outlying runs")
 RULE: Final = say(
     "Outlying runs are named here and stay in every number: those whose throughput (at a fixed"
     " rate: p99) lies apart from the same system's other runs of the cell (generalised extreme"
@@ -25,23 +23,13 @@ RULE: Final = say(
     " {least} runs to name one.",
     least=BLOCKS_FEW,
 )
-NOISE: Final = say(
-    "The table is for planning; verdicts rest on blocks and never on seconds. Seconds are alike,"
-    " so a window is worth fewer independent ones than it has. What differs between restarts is"
-    " what is left beyond the scatter within windows, the machine's drift included. Windows longer"
-    " than the best length buy less than more blocks do."
-)
-LONGER: Final = say("the longer the better")
 
 
 def outliers(judgement: Judgement) -> Section:
-    """What lies apart, what could be bad, and the two kinds of noise; empty without a trial."""
+    """What lies apart and what could be bad; empty without a trial."""
     if not judgement.values:
         return Section(HEADING, ())
-    parts: list[Part] = [Paragraph(RULE), Items(_found(judgement))]
-    if judgement.within_runs:
-        parts += [Paragraph(NOISE), _noise(judgement.within_runs)]
-    return Section(HEADING, tuple(parts))
+    return Section(HEADING, (Paragraph(RULE), Items(_found(judgement))))
 
 
 def _found(judgement: Judgement) -> tuple[Text, ...]:
@@ -75,40 +63,3 @@ def _restarts(one: BadRestarts) -> Text:
         restarts=one.restarts,
         share=percentage(one.share_max),
     )
-
-
-def _noise(found: Sequence[WithinRun]) -> Table:
-    columns = (
-        Column(say("Cell")),
-        Column(say("System")),
-        Column(say("ρ1"), numeric=True),
-        Column(say("Independent seconds"), numeric=True),
-        Column(say("Scatter within a window"), numeric=True),
-        Column(say("Scatter between restarts"), numeric=True),
-        Column(say("Variance, restarts : window"), numeric=True),
-        Column(say("Best window, s"), numeric=True),
-    )
-    rows = tuple(
-        (
-            name(one.cell.title),
-            name(one.system),
-            number(one.rho1),
-            say(
-                "{worth} of {seconds}",
-                worth=number(one.seconds_effective, 1),
-                seconds=number(one.seconds, 0),
-            ),
-            percentage(one.within_sd),
-            percentage(one.restart_sd),
-            number(one.variance_ratio, 1),
-            _window(one),
-        )
-        for one in found
-    )
-    return Table(say("Noise within windows and between restarts"), columns, rows)
-
-
-def _window(one: WithinRun) -> Text:
-    if one.window_s_best is not None:
-        return name(str(max(1, round(one.window_s_best))))
-    return NONE if one.within_sd == 0 else LONGER

@@ -1,27 +1,13 @@
-"""Series of rates with known noise, and trials whose seconds have stalls and dips put in."""
+"""Trials whose seconds have stalls and dips put in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
 from tests import making
 from tests.making import A
 
 from dbdyno.measurement import Measurement
-
-
-def alike(
-    random: np.random.Generator, seconds: int, rho: float = 0.6, scatter: float = 0.03
-) -> NDArray[np.float64]:
-    """An AR(1) series around 1000 events a second."""
-    off = np.empty(seconds)
-    off[0] = random.standard_normal() * scatter
-    for second in range(1, seconds):
-        fresh = random.standard_normal() * scatter * np.sqrt(1 - rho**2)
-        off[second] = rho * off[second - 1] + fresh
-    return 1000 * (1 + off)
 
 
 def trial(

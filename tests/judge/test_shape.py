@@ -57,4 +57,4 @@ def test_one_system_has_a_shape_and_no_comparison():
     rates = noisy(LEVELS, PEAKING, (5,), np.random.default_rng(1))
     found = shape(audit(trials(A, rates), plan), plan)
     assert len(found["scalability"]) == 1
-    assert (found["peaks"], found["stability_ratios"], found["stability_counts"]) == ((), (), ())
+    assert (found["peaks"], found["stability_counts"]) == ((), ())

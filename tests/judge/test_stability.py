@@ -1,15 +1,14 @@
-"""Planted jitter, dips, stalls and recoveries are read off a trial as they were planted."""
+"""Planted dips, stalls and recoveries are read off a trial as they were planted."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from tests import making
-from tests.judge.made_seconds import alike, trial
+from tests.judge.made_seconds import trial
 from tests.making import A
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.stability import Dip, Stall, jitter_of, stability
+from dbdyno.judge.stability import Dip, Stall, stability
 
 FLAT = (1000.0,) * 30
 
@@ -26,19 +25,8 @@ def with_seconds(changes: dict[int, float]) -> tuple[float, ...]:
 def test_an_even_trial_shows_nothing():
     (found,) = found_in(trial(FLAT))
     assert (found.seconds, found.rate_per_s_median) == (30, 1000)
-    assert (found.jitter, found.low_share, found.dips, found.stalls) == (0, 0, (), ())
-    assert (found.rho1, found.period_s) == (None, None)
+    assert (found.low_share, found.dips, found.stalls) == (0, (), ())
     assert (found.stall_s_longest, found.stall_s_total, found.dip_s_total) == (0, 0, 0)
-
-
-def test_jitter_is_the_scatter_that_was_planted_whatever_the_course():
-    random = np.random.default_rng(1)
-    noise = random.standard_normal(600) * 0.03
-    flat = jitter_of(1000 * (1 + noise))
-    rising = jitter_of(1000 * np.linspace(1, 1.5, 600) * (1 + noise))
-    assert flat == pytest.approx(0.03, rel=0.1)
-    assert rising == pytest.approx(0.03, rel=0.1)
-    assert jitter_of(np.zeros(30)) is None
 
 
 def test_a_dip_has_its_place_its_depth_and_its_recovery():
@@ -83,7 +71,7 @@ def test_where_nobody_listened_stalls_are_unknown_and_not_zero():
 
 def test_a_short_window_says_nothing_of_its_course():
     (found,) = found_in(trial((1000.0, 200.0, 1000.0, 1000.0)))
-    assert (found.jitter, found.low_share, found.dips, found.rho1) == (None, None, (), None)
+    assert (found.low_share, found.dips) == (None, ())
 
 
 def test_tail_needs_a_hundred_requests_beyond_p99():
@@ -94,12 +82,3 @@ def test_tail_needs_a_hundred_requests_beyond_p99():
     # lognormal with a standard deviation of 0.3: exp(0.3 · 2.326) = 2.01
     assert tail.latency_p99_over_p50 == pytest.approx(2.01, rel=0.05)
     assert tail.latency_ms_p999 is None
-
-
-def test_likeness_and_rhythm_come_from_the_same_seconds():
-    random = np.random.default_rng(7)
-    beat = np.where(np.arange(60) % 12 < 2, 0.6, 1.0)
-    (found,) = found_in(trial(tuple((beat * alike(random, 60, 0.0)).tolist())))
-    assert found.period_s == 12
-    assert len(found.dips) == 5
-    assert 0.2 < found.rho1 < 0.7

@@ -31,7 +31,7 @@ from dbdyno.judge.rate_limit import RateSearch, rate_searches
 from dbdyno.judge.scalability import Scalability
 from dbdyno.judge.shape import shape
 from dbdyno.judge.stability import Stability
-from dbdyno.judge.stability_pairs import CountPair, StabilityRatio
+from dbdyno.judge.stability_pairs import CountPair
 from dbdyno.judge.stopping import decided
 from dbdyno.judge.verdict import Verdict, Word, verdict_of
 from dbdyno.judge.wording import sentence
@@ -73,7 +73,7 @@ class Judgement(Noun):
         summaries: all cells of a system together, one for each system but the first.
         crossovers, regressions: what happens along the load levels of each workload.
         scalability: every ladder of a closed loop; peaks: those of two systems, where both peak.
-        stability: every sound trial; stability_ratios, stability_counts: systems compared by it.
+        stability: every sound trial; stability_counts: stalls and dips of two systems.
         outliers, bad_restarts: what lies apart; it stays in all numbers.
         controls: what the run's control trials came to, which are in nothing else here.
         ledger: the same counted over all complete runs of the workspace.
@@ -90,7 +90,6 @@ class Judgement(Noun):
     scalability: tuple[Scalability, ...] = ()
     peaks: tuple[PeakRatio, ...] = ()
     stability: tuple[Stability, ...] = ()
-    stability_ratios: tuple[StabilityRatio, ...] = ()
     stability_counts: tuple[CountPair, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     bad_restarts: tuple[BadRestarts, ...] = ()

@@ -13,7 +13,7 @@ from dbdyno.judge.outliers import BadRestarts, Outlier, bad_restarts, outliers
 from dbdyno.judge.peaks import PeakRatio, peak_ratios
 from dbdyno.judge.scalability import Scalability, scalability
 from dbdyno.judge.stability import Stability, stability
-from dbdyno.judge.stability_pairs import CountPair, StabilityRatio, counts, ratios
+from dbdyno.judge.stability_pairs import CountPair, counts
 from dbdyno.measurement import Cell
 from dbdyno.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.plan import Plan, cells
@@ -25,7 +25,6 @@ class Shape(TypedDict):
     scalability: tuple[Scalability, ...]
     peaks: tuple[PeakRatio, ...]
     stability: tuple[Stability, ...]
-    stability_ratios: tuple[StabilityRatio, ...]
     stability_counts: tuple[CountPair, ...]
     outliers: tuple[Outlier, ...]
     bad_restarts: tuple[BadRestarts, ...]
@@ -60,7 +59,6 @@ def shape(audited: Audit, plan: Plan) -> Shape:
         scalability=tuple(ladders),
         peaks=tuple(peak_ratios(ladders, baseline, design)),
         stability=tuple(even),
-        stability_ratios=tuple(ratios(even, baseline, systems, design)),
         stability_counts=tuple(counts(even, baseline, systems)),
         outliers=tuple(outliers(sound, design.margin, metric_of)),
         bad_restarts=tuple(bad_restarts(sound, design.margin, metric_of, per_cell=per_cell)),

@@ -1,4 +1,4 @@
-"""How evenly a system worked within each window: jitter, dips, stalls, recovery, tail, rhythm.
+"""How evenly a system worked within each window: slow seconds, dips, stalls, recovery, tail.
 
 Two systems of the same throughput are not the same if one of them stands still for a second every
 minute. Everything here is of one trial; `stability_pairs` compares systems by it, block by block.
@@ -15,20 +15,10 @@ import numpy as np
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.checks_course import STALL_EVENTS_MIN
-from dbdyno.judge.seconds import (
-    SECONDS_MIN,
-    Rates,
-    period_s,
-    rates_of,
-    rho1,
-    running_median,
-    whole_seconds,
-)
+from dbdyno.judge.seconds import SECONDS_MIN, Rates, rates_of, whole_seconds
 from dbdyno.measurement import Cell, Interval, Noun
 from dbdyno.metric import BY_NAME
 
-JITTER_WIDTH_S: Final = 11
-"""The running median of so many seconds is the course; what a second differs from it is jitter."""
 LOW_SHARE: Final = 0.8
 DIP_SHARE: Final = 0.7
 RECOVERED_SHARE: Final = 0.95
@@ -70,13 +60,10 @@ class Stability(Noun):
 
     Attributes:
         rate_per_s_median: of the window's whole seconds.
-        jitter: scatter of a second about its neighbours, as a share of the median rate.
         low_share: share of seconds below 80 % of the median.
         stalls: None where nobody listened for them (an imported log).
         latency_p99_over_p50: how much longer the slowest hundredth waits than half of all.
         latency_ms_p999: None with fewer than 100 requests beyond it.
-        rho1: correlation of neighbouring seconds.
-        period_s: length of its rhythm, seen at least three times; None without one.
     """
 
     trial: str
@@ -85,14 +72,11 @@ class Stability(Noun):
     block: int
     seconds: int
     rate_per_s_median: float
-    jitter: float | None
     low_share: float | None
     dips: tuple[Dip, ...]
     stalls: tuple[Stall, ...] | None
     latency_p99_over_p50: float | None
     latency_ms_p999: float | None
-    rho1: float | None
-    period_s: int | None
 
     @property
     def stall_s_longest(self) -> float:
@@ -139,14 +123,6 @@ def stalls_of(measured: Iterable[Interval], rate_per_s: float) -> list[Stall]:
     ]
 
 
-def jitter_of(rates: Rates) -> float | None:
-    """Standard deviation of the rates about their running median, as a share of their median."""
-    median = float(np.median(rates)) if len(rates) >= SECONDS_MIN else 0.0
-    if median <= 0:
-        return None
-    return float((rates - running_median(rates, JITTER_WIDTH_S)).std(ddof=1)) / median
-
-
 def _of(one: Sound) -> Stability:
     measurement, trial = one.condensed, one.trial
     seconds, rates = whole_seconds(measurement), rates_of(measurement)
@@ -160,14 +136,11 @@ def _of(one: Sound) -> Stability:
         block=trial.block,
         seconds=len(rates),
         rate_per_s_median=median,
-        jitter=jitter_of(rates),
         low_share=float((rates < _bound(median, LOW_SHARE)).mean()) if long_enough else None,
         dips=tuple(dips_of(seconds, rates)) if long_enough else (),
         stalls=tuple(stalls_of(measurement.measured, median)) if listened else None,
         latency_p99_over_p50=_tail(one),
         latency_ms_p999=one.value(BY_NAME["latency_ms_p999"]),
-        rho1=rho1(rates),
-        period_s=period_s(rates),
     )
 
 

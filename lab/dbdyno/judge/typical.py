@@ -1,6 +1,6 @@
 """A typical value of several blocks with the interval that their number allows.
 
-What is judged beside throughput (a peak, a jitter, a ratio of them) is one number a block, as
+What is judged beside throughput (a peak, a ratio of peaks) is one number a block, as
 throughput is, and gets its interval by the same rule: as wide as the way to stop asks for
 (method.md 1.b). Positive numbers are taken
 by their logarithms, so that a half and a double are equally far; their mean is then geometric.

@@ -86,10 +86,12 @@ def test_no_peak_leaves_the_law_that_describes_the_points():
     assert found.law.sigma.low < 0.05 < found.law.sigma.high
 
 
-def test_two_levels_are_points_and_nothing_else():
-    plan = making.plan(systems=(A,), threads=(1, 8), window_s=2)
-    (found,) = judged(trials(A, rates()[:, :2], levels=(1, 8)), plan)
-    assert (found.refusal, len(found.points)) == (Refusal.FEW_LEVELS, 2)
+def test_from_five_levels_on_there_is_a_law():
+    for count in (4, 5):
+        levels = LEVELS[:count]
+        plan = making.plan(systems=(A,), threads=levels, window_s=2)
+        found = judged(trials(A, rates()[:, :count], levels=levels), plan)
+        assert [one.law is not None for one in found] == [True] * (count - 4)
 
 
 def test_fixed_rates_are_no_ladder_of_threads():

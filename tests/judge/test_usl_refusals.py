@@ -30,19 +30,18 @@ def blocks(truth, seed=3, levels=LEVELS, count=5):
 
 
 @pytest.mark.parametrize(
-    ("levels", "whole", "missing", "bound", "expected", "says"),
+    ("whole", "missing", "bound", "expected", "says"),
     [
-        ((1, 2, 4, 8), 5, [], [], Refusal.FEW_LEVELS, "4 load levels; 5 are the least"),
-        (LEVELS, 5, [], [64, 128], Refusal.CLIENT_BOUND, "at 64, 128 threads"),
-        (LEVELS, 2, [], [], Refusal.FEW_BLOCKS, "2 of 5 blocks"),
-        (LEVELS, 2, [64, 128], [], Refusal.FEW_BLOCKS, "none at 64, 128 threads"),
+        (5, [], [64, 128], Refusal.CLIENT_BOUND, "at 64, 128 threads"),
+        (2, [], [], Refusal.FEW_BLOCKS, "2 of 5 blocks"),
+        (2, [64, 128], [], Refusal.FEW_BLOCKS, "none at 64, 128 threads"),
     ],
 )
-def test_what_is_no_ladder_is_not_fitted(levels, whole, missing, bound, expected, says):
-    refused = usl_refusals.of_ladder(levels, 5, whole, missing, bound)
+def test_what_is_no_ladder_is_not_fitted(whole, missing, bound, expected, says):
+    refused = usl_refusals.of_ladder(5, whole, missing, bound)
     assert refused.refusal is expected
     assert says in refused.why
-    assert usl_refusals.of_ladder(LEVELS, 5, 3, [8], []) is None
+    assert usl_refusals.of_ladder(5, 3, [8], []) is None
 
 
 def test_a_peak_within_the_ladder_is_not_refused():

@@ -11,7 +11,6 @@ HEADINGS = (
     "Verdicts",
     "Throughput and latency",
     "Charts",
-    "Scalability",
     "Every trial over time",
     "Stability",
     "Outlying runs",

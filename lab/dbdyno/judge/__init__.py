@@ -72,7 +72,8 @@ class Judgement(Noun):
         slo: the highest sustained rate within the plan's latency limit.
         summaries: all cells of a system together, one for each system but the first.
         crossovers, regressions: what happens along the load levels of each workload.
-        scalability: every ladder of a closed loop; peaks: those of two systems, where both peak.
+        scalability: every ladder of a closed loop with five levels or more; peaks: those of two
+            systems, where both peak.
         stability: every sound trial; stability_counts: stalls and dips of two systems.
         outliers, bad_restarts: what lies apart; it stays in all numbers.
         controls: what the run's control trials came to, which are in nothing else here.

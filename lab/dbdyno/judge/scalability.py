@@ -23,6 +23,8 @@ from dbdyno.metric import PRIMARY
 from dbdyno.plan import DesignPlan, Plan, cells
 from dbdyno.words import Text, name
 
+LEVELS_MIN: Final = 5
+"""Three are needed for the numbers; the others say whether the law holds."""
 CURVE_POINTS: Final = 33
 """Enough for a smooth line over three powers of ten."""
 OF_CLIENT: Final = "client-bound"
@@ -84,7 +86,7 @@ class Peak(Noun):
 
 
 class Scalability(Noun):
-    """One system's ladder of one workload and setting.
+    """One system's ladder of one workload and setting, of five load levels or more.
 
     Attributes:
         points: what was measured; there whatever is refused.
@@ -106,7 +108,7 @@ class Scalability(Noun):
 def scalability(
     sound: Iterable[Sound], findings: Sequence[Finding], plan: Plan
 ) -> list[Scalability]:
-    """Every ladder of a closed loop that has a sound trial, in the order in which they come.
+    """Every closed loop's ladder of five levels or more with a sound trial, in the order they come.
 
     Args:
         findings: on all trials, those that are not sound included.
@@ -121,17 +123,13 @@ def scalability(
     for cell in cells(plan):
         if cell.rate_per_s is None:
             planned.setdefault(_ladder(cell), set()).add(cell.threads)
-    return [
-        _scalability(
-            ladder,
-            system,
-            by_block,
-            planned.get(ladder, set()),
-            _client_bound(findings, ladder, system),
-            plan.design,
-        )
-        for (ladder, system), by_block in rates.items()
-    ]
+    made = []
+    for (ladder, system), by_block in rates.items():
+        levels = sorted(planned.get(ladder, set()).union(*by_block.values()))
+        if len(levels) >= LEVELS_MIN:
+            client_bound = _client_bound(findings, ladder, system)
+            made.append(_scalability(ladder, system, by_block, levels, client_bound, plan.design))
+    return made
 
 
 def _ladder(cell: Cell) -> Ladder:
@@ -156,17 +154,16 @@ def _scalability(
     ladder: Ladder,
     system: str,
     by_block: Mapping[int, Mapping[int, float]],
-    planned: set[int],
+    levels: Sequence[int],
     client_bound: Sequence[int],
     design: DesignPlan,
 ) -> Scalability:
-    levels = sorted(planned.union(*by_block.values()))
     whole = [block for block in sorted(by_block) if len(by_block[block]) == len(levels)]
     points = tuple(_points(levels, by_block.values(), design))
     made = Scalability(workload=ladder[0], setting=ladder[1], system=system, points=points)
     blocks = by_block.values()
     missing = [level for level in levels if any(level not in rates for rates in blocks)]
-    refused = usl_refusals.of_ladder(levels, len(blocks), len(whole), missing, client_bound)
+    refused = usl_refusals.of_ladder(len(blocks), len(whole), missing, client_bound)
     if refused:
         return made.model_copy(update=refused._asdict())
     rates = np.array([[by_block[block][level] for level in levels] for block in whole])

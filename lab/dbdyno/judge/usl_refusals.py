@@ -1,7 +1,7 @@
 """When a scalability law is not fitted, or its peak not claimed: every reason as a word.
 
 A least-squares fit gives three numbers to any ladder. Each of these reasons is a case in which
-they would be wrong while looking right (method.md 1.d). The first five refuse the law itself; the
+they would be wrong while looking right (method.md 1.d). The first four refuse the law itself; the
 last three leave the law, which describes what was measured, and refuse the peak.
 """
 
@@ -22,8 +22,6 @@ from dbdyno.judge.wording import change
 from dbdyno.plan import DesignPlan
 from dbdyno.words import Said, listed, name, say
 
-LEVELS_MIN: Final = 5
-"""Three are needed for the numbers; the others say whether the law holds."""
 OFF_MAX: Final = 0.05
 """No level's typical throughput may lie further from the law."""
 LACK_OF_FIT_P: Final = 0.01
@@ -33,7 +31,6 @@ UNKNOWNS: Final = 3
 class Refusal(StrEnum):
     """Why there is no law, or no peak."""
 
-    FEW_LEVELS = "few levels"
     FEW_BLOCKS = "few blocks"
     CLIENT_BOUND = "client-bound"
     SUPER_LINEAR = "super-linear"
@@ -51,11 +48,7 @@ class Refused(NamedTuple):
 
 
 def of_ladder(
-    levels: Sequence[int],
-    blocks: int,
-    whole: int,
-    missing: Sequence[int],
-    client_bound: Sequence[int],
+    blocks: int, whole: int, missing: Sequence[int], client_bound: Sequence[int]
 ) -> Refused | None:
     """Why these trials are no ladder to fit.
 
@@ -65,9 +58,6 @@ def of_ladder(
         client_bound: levels at which the generator was the limit in any block; the blocks in which
             it was not are no fair choice.
     """
-    if len(levels) < LEVELS_MIN:
-        why = say("{count} load levels; {least} are the least", count=len(levels), least=LEVELS_MIN)
-        return Refused(Refusal.FEW_LEVELS, why)
     if client_bound:
         named = listed([str(level) for level in client_bound])
         why = say("the load generator was the limit at {levels} threads", levels=named)

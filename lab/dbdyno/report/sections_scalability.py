@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dbdyno.judge import Judgement
 from dbdyno.judge.peaks import PeakRatio
 from dbdyno.judge.scalability import Scalability
-from dbdyno.judge.usl_refusals import Refusal
 from dbdyno.report.numbers import NONE, coefficient, ratio_with_interval, typical_value
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table
 from dbdyno.words import Text, name, say
@@ -26,19 +25,14 @@ EXPLAINED = say(
 
 
 def scalability(judgement: Judgement) -> Section:
-    """Laws, peaks and their comparison; one sentence where no ladder is long enough."""
+    """Laws, peaks and their comparison; empty where no ladder is long enough."""
     found = judgement.scalability
-    if all(one.refusal is Refusal.FEW_LEVELS for one in found):
-        reasons = dict.fromkeys(one.why for one in found)
-        return Section(HEADING, tuple(_not_fitted(why) for why in reasons))
+    if not found:
+        return Section(HEADING, ())
     parts: list[Part] = [Paragraph(EXPLAINED), _laws(found)]
     if judgement.peaks:
         parts.append(_peaks(judgement.peaks))
     return Section(HEADING, tuple(parts))
-
-
-def _not_fitted(why: Text) -> Paragraph:
-    return Paragraph(say("No scalability law is fitted: {why}.", why=why))
 
 
 def _laws(found: Sequence[Scalability]) -> Table:

@@ -228,7 +228,7 @@ def test_the_persona_starts_without_the_lab() -> None:
         "import sys\n"
         "from dbdyno import __main__\n"
         "__main__.main(['sysbench', '--version'])\n"
-        "heavy = {'typer', 'altair', 'numpy', 'scipy', 'pymysql', 'dbdyno.cli'}\n"
+        "heavy = {'typer', 'vl_convert', 'numpy', 'scipy', 'pymysql', 'dbdyno.cli'}\n"
         "sys.exit(', '.join(sorted(heavy & sys.modules.keys())) or 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

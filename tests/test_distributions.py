@@ -47,7 +47,7 @@ def test_a_root_is_found_and_none_is_refused() -> None:
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("dbdyno.cli", ("scipy.stats", "scipy.optimize", "altair", "polars", "uvicorn")),
+        ("dbdyno.cli", ("scipy.stats", "scipy.optimize", "polars", "uvicorn")),
         ("dbdyno.worker", ("numpy", "pydantic", "psycopg", "typer", "dbdyno.bench")),
     ],
 )

@@ -22,13 +22,13 @@ from dbdyno.languages import Language
 from dbdyno.measurement import Cell, Measurement, Noun
 from dbdyno.plan import Plan
 from dbdyno.report import Written
+from dbdyno.report.drawing import Drawing, draw
 from dbdyno.report.facts import RunFacts
 from dbdyno.report.parts import Figure
 from dbdyno.report.replay_text import Side
 from dbdyno.report.trials import attempts
 
 if TYPE_CHECKING:
-    import altair
     import polars
 
 WORKSPACE: Final = "dbdyno-runs"
@@ -136,20 +136,20 @@ class Run:
         """The names of the report's charts."""
         return [figure.name for figure in self._figures]
 
-    def chart(self, name: str) -> altair.TopLevelMixin:
+    def chart(self, name: str) -> Drawing:
         """A chart of the report, by its name or by words of its title such as "throughput".
+
+        Jupyter shows it; `svg` and `png` are its files, `figure.spec` is its Vega-Lite.
 
         Raises:
             UsageError: there is none; lists those there are.
         """
-        import altair  # noqa: PLC0415
-
         wanted = name.casefold()
         named = [figure for figure in self._figures if figure.name == name]
         meant = [figure for figure in self._figures if wanted in figure.title.casefold()]
         if not (named or meant):
             raise _unknown("chart", name, self.charts())
-        return altair.Chart.from_dict(dict((named or meant)[0].spec))
+        return draw((named or meant)[0])
 
     def gate(self, slower_max: float, *, strict: bool = False) -> Gate:
         """The run held against a limit: how much slower a system may be, 0.03 = 3 %."""

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests import making
-from tests.report.chart_checks import assert_sound
+from tests.report.chart_checks import assert_sound, complaints
 from tests.report.made_run import Run, run
 
 from dbdyno.report.charts import figures, named
@@ -52,3 +53,12 @@ def test_charts_are_found_by_the_beginning_of_their_names(made: Run) -> None:
     assert [figure.name for figure in found] == ["latency", "latency-throughput", "throughput"]
     assert named(drawn, "cpu")[0].name == "cpu-1"
     assert named(drawn, "nothing") == ()
+
+
+def test_a_channel_that_vega_lite_does_not_know_is_complained_of() -> None:
+    spec = {"data": {"values": [{"a": 1}]}, "mark": "bar"}
+    field = {"field": "a", "type": "quantitative"}
+    assert complaints({**spec, "encoding": {"x": field}}) == ""
+    assert "yy" in complaints({**spec, "encoding": {"yy": field}})
+    with pytest.raises(ValueError, match="conversion failed"):
+        complaints({**spec, "mark": "bra"})

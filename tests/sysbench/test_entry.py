@@ -92,7 +92,7 @@ def test_general_options_are_checked_before_the_banner_and_own_ones_after(sysben
 def test_starting_needs_no_heavy_library():
     code = (
         "import sys, dbdyno.sysbench as s; s.main(['oltp_read_write', '--threads=0', 'run']);"
-        "heavy = {'pydantic', 'typer', 'rich', 'numpy', 'scipy', 'altair', 'argparse', 'difflib'};"
+        "heavy = {'pydantic', 'typer', 'rich', 'numpy', 'scipy', 'argparse', 'difflib'};"
         "sys.exit(','.join(heavy & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

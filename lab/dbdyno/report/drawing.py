@@ -14,6 +14,8 @@ import vl_convert
 
 from dbdyno.report.parts import Figure
 
+VEGA_LITE: Final = "6.4"
+"""The version of Vega-Lite that the charts are written in; vl-convert has it from 1.9 on."""
 FONTS: Final = Path(__file__).parent / "fonts"
 """Noto Sans SC in parts: what Chinese has for everyday use, as few servers have such a font."""
 CHINESE: Final = re.compile("[\u3000-\u9fff\uff00-\uffef]")
@@ -24,11 +26,14 @@ SPACE: Final = re.compile(r'\sxmlns(?::xlink)?="[^"]*"')
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure as files: SVG text and PNG bytes."""
+    """A figure as files: SVG text and PNG bytes. Jupyter shows the SVG."""
 
     figure: Figure
     svg: str
     png: bytes
+
+    def _repr_svg_(self) -> str:
+        return self.svg
 
     @property
     def inline(self) -> str:
@@ -47,14 +52,6 @@ class Drawing:
 
 
 @cache
-def vega_lite() -> str:
-    """The version of Vega-Lite that the charts are written in: that of Jupyter's altair."""
-    import altair  # noqa: PLC0415 - takes a quarter of a second, and few commands draw
-
-    return ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-
-
-@cache
 def _learn_chinese() -> None:
     """Makes the glyphs of `fonts/` known to the drawing program, for the rest of the process."""
     vl_convert.register_font_directory(str(FONTS))
@@ -64,6 +61,6 @@ def draw(figure: Figure) -> Drawing:
     """Draws a figure; the PNG is made from the SVG, so the two cannot differ."""
     if CHINESE.search(json.dumps(figure.spec, ensure_ascii=False)):
         _learn_chinese()
-    svg = vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=vega_lite())
+    svg = vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=VEGA_LITE)
     png = vl_convert.svg_to_png(svg, scale=PIXELS_PER_UNIT)
     return Drawing(figure, svg, bytes(png))

@@ -20,7 +20,7 @@ import vl_convert
 from markupsafe import Markup
 
 from dbdyno.report.data import finite
-from dbdyno.report.drawing import vega_lite
+from dbdyno.report.drawing import VEGA_LITE
 from dbdyno.report.parts import Figure
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -45,7 +45,7 @@ DARK: Final = {
 @cache
 def program() -> str:
     """The chart program as JavaScript text; made once a process, it takes about two seconds."""
-    return str(vl_convert.javascript_bundle(EXPORT, vega_lite()))
+    return str(vl_convert.javascript_bundle(EXPORT, VEGA_LITE))
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.open_loop import Point, Side, growth, isotonic, rate_at_limit
+from dbdyno.open_loop import Point, Side, growth, rate_at_limit
 
 RUNS = 300
 STEPS_PER_S = 50
@@ -121,19 +120,6 @@ def test_one_stall_at_a_low_rate_does_not_decide() -> None:
     stalled = [calm[0]._replace(latency_ms=25.0), *calm[1:]]
     truth, found = (rate_at_limit(points, 20).rate_per_s for points in (calm, stalled))
     assert found == pytest.approx(truth, rel=0.01)
-
-
-def test_equal_latencies_make_a_rising_series_of_pools() -> None:
-    assert isotonic([1, 2, 3]) == [1, 2, 3]
-    assert isotonic([3, 1, 2, 4]) == [2, 2, 2, 4]
-    assert isotonic([]) == []
-
-
-@given(st.lists(st.floats(-10, 10), max_size=12))
-def test_pools_rise_and_keep_the_mean(values: list[float]) -> None:
-    pooled = isotonic(values)
-    assert all(a <= b for a, b in itertools.pairwise(pooled))
-    assert math.isclose(sum(pooled), sum(values), abs_tol=1e-9)
 
 
 @given(

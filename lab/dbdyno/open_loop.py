@@ -25,6 +25,9 @@ GROWTH_SHARE_MIN: Final = 0.005
 PARTS_MIN: Final = 4
 """A last half needs that many intervals before it is cut in two."""
 
+OVER: Final = 1e-9
+"""So far beyond the limit, in ln latency, lies what was not sustained; half of it is rounding."""
+
 Numbers = npt.NDArray[np.float64]
 
 
@@ -100,20 +103,22 @@ def rate_at_limit(points: Sequence[Point], limit_ms: float) -> Crossing:
     ln rate. The true curve bends upwards, so that the rate told is rather too low, by less than the
     distance of two rates. What is not sustained breaks the limit, whatever its window showed.
     """
+    from scipy import optimize  # noqa: PLC0415 - takes half a second, and few runs have a limit
+
     known = sorted(p for p in points if p.latency_ms is not None or not p.sustained)
     if not known:
         return Crossing(Side.UNKNOWN, None)
     limit = math.log(limit_ms)
-    over = math.nextafter(limit, math.inf)
-    logs = isotonic([_log_latency(point, over) for point in known])
-    kept = [point.rate_per_s for point, log in zip(known, logs, strict=True) if log <= limit]
+    kept_below = limit + OVER / 2
+    logs = optimize.isotonic_regression([_log_latency(p, limit + OVER) for p in known]).x.tolist()
+    kept = [p.rate_per_s for p, log in zip(known, logs, strict=True) if log < kept_below]
     if not kept:
         unread = [point for point in points if point.rate_per_s < known[0].rate_per_s]
         return Crossing(Side.UNKNOWN, None) if unread else Crossing(Side.BELOW, known[0].rate_per_s)
     if len(kept) == len(known):
         return Crossing(Side.ABOVE, known[-1].rate_per_s)
     below, above = logs[len(kept) - 1], logs[len(kept)]
-    part = (limit - below) / (above - below)
+    part = max(0.0, (limit - below) / (above - below))
     low, high = math.log(kept[-1]), math.log(known[len(kept)].rate_per_s)
     return Crossing(Side.BETWEEN, math.exp(low + part * (high - low)))
 
@@ -121,15 +126,3 @@ def rate_at_limit(points: Sequence[Point], limit_ms: float) -> Crossing:
 def _log_latency(point: Point, over: float) -> float:
     log = -math.inf if point.latency_ms is None else math.log(max(point.latency_ms, 1e-6))
     return log if point.sustained else max(log, over)
-
-
-def isotonic(values: Sequence[float]) -> list[float]:
-    """The rising series nearest to `values` in squares (pool adjacent violators)."""
-    pools: list[tuple[float, int]] = []
-    for value in values:
-        mean, count = value, 1
-        while pools and pools[-1][0] > mean:
-            before, held = pools.pop()
-            mean, count = (before * held + mean * count) / (held + count), held + count
-        pools.append((mean, count))
-    return [mean for mean, count in pools for _ in range(count)]

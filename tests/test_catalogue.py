@@ -26,7 +26,7 @@ STAY = {"TPS", "QPS", "p50", "p95", "p99", "p99.9"}
 """What has letters and is said the same way in every language."""
 NAMES = {
     *("system", "systems", "baseline", "workload", "setting", "ignored", "version", "versions"),
-    *("metric", "measure", "what", "check", "trial", "keys", "name", "kind", "english"),
+    *("metric", "what", "check", "trial", "keys", "name", "kind", "english"),
     *("run_id", "plan_hash", "created_at", "dbdyno_version", "command", "environment"),
 }
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""

@@ -6,7 +6,7 @@ claim of method.md 3.3 with its target. A row is missed if the target lies more 
 errors away from what was seen; then the exit status is 1.
 
     .venv/bin/python -m bench.method_validation                          # about ten minutes
-    .venv/bin/python -m bench.method_validation --write docs/method.md   # the table into the page
+    .venv/bin/python -m bench.method_validation --write docs/how-it-works/method.md
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def test_what_the_docs_show_can_be_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("dbdyno-runs").symlink_to(workspace)
-    page = (ROOT / "docs" / "python.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "python.md").read_text()
     shown: list[object] = []
     for code in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         exec(code, {"print": shown.append})
@@ -143,7 +143,7 @@ def test_what_the_docs_show_can_be_run(
 
 
 def test_every_method_is_in_the_docs() -> None:
-    page = (ROOT / "docs" / "python.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "python.md").read_text()
     told = set(re.findall(r"`run\.(\w+)", page))
     assert told == {name for name in vars(Run) if not name.startswith("_")} - {"id", "side"}
 

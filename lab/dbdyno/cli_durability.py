@@ -65,7 +65,7 @@ def command(
             f"{spec.label}: durable commits are not proved",
             wanted="every acknowledged commit, flushed before it was acknowledged",
             found=f"{verdict.proof.value}: {verdict.sentence}",
-            hint="see docs/durability.md for what each word means",
+            hint="see docs/how-to/durability.md for what each word means",
         )
 
 

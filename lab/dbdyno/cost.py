@@ -244,4 +244,4 @@ COSTS: Final[tuple[Cost, ...]] = (
         (Source(say("the load's engine"), _replies_kb),),
     ),
 )
-"""In the order of a report; `docs/costs.md` says what each means and what it leaves out."""
+"""In the order of a report; docs/reference/costs.md says what each means and leaves out."""

@@ -101,7 +101,7 @@ def test_what_the_docs_show_can_be_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder.parent)
-    page = (ROOT / "docs" / "export.md").read_text()
+    page = (ROOT / "docs" / "reference" / "export.md").read_text()
     for code in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         exec(code, {})
         said = capsys.readouterr().out

@@ -27,7 +27,7 @@ def test_everything_that_is_watched_has_its_column() -> None:
 
 
 def test_the_page_names_every_table_and_column() -> None:
-    page = (ROOT / "docs" / "export.md").read_text()
+    page = (ROOT / "docs" / "reference" / "export.md").read_text()
     assert page.endswith(reference(KEYS, TABLES)), "write `reference(KEYS, TABLES)` to its end"
     named = page.split("writes one file a table: ")[1].split(". The paths")[0]
     assert [word.strip("`,") for word in named.split()] == [table.name for table in TABLES]

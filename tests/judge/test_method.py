@@ -1,7 +1,7 @@
 """Every claim of the method in a small form: the judge on experiments with known truth.
 
 Chance comes from fixed seeds. The full form, `python -m bench.method_validation`, prints the
-table of docs/method.md.
+table of docs/how-it-works/method.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def test_the_claim_holds(claim: Claim) -> None:
 
 
 def test_the_page_has_a_row_for_each_claim_and_no_other() -> None:
-    page = (ROOT / "docs" / "method.md").read_text()
+    page = (ROOT / "docs" / "how-it-works" / "method.md").read_text()
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")][2:]
     shown = [(row[0].removeprefix("| "), row[2]) for row in rows]
     assert shown == [(claim.words, claim.target) for claim in CLAIMS]

@@ -32,7 +32,7 @@ def test_a_run_has_all_charts_and_each_is_sound(made: Run) -> None:
 
 
 def test_every_chart_is_in_the_docs() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "first-steps" / "report.md").read_text()
     assert [name for name in ("limits", *ALL) if f"`{name.replace('-1', '-N')}`" not in page] == []
 
 

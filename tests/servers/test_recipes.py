@@ -8,7 +8,7 @@ from dbdyno.errors import UnknownSystemError
 from dbdyno.servers.catalog import CATALOG
 from dbdyno.servers.recipes import RECIPES, recipe_for
 
-DOCS = Path(__file__).parents[2] / "docs" / "servers.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "servers.md"
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_a_server_no_registry_has_is_answered_with_what_to_write(reference, word
         servers.check(reference)
     hint = caught.value.hint or ""
     assert words in hint
-    assert hint.endswith("see docs/servers.md")
+    assert hint.endswith("see docs/reference/servers.md")
     assert "VERSION" not in hint
 
 

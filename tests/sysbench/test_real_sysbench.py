@@ -1,6 +1,6 @@
 """Our texts beside what sysbench 1.0.20 really printed: only numbers may differ.
 
-Where we differ on purpose (docs/sysbench.md) the real text is changed first, by hand and visibly.
+Where we differ on purpose (docs/reference/sysbench.md) the real text is edited first, by hand.
 """
 
 import re

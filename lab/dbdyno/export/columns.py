@@ -1,7 +1,7 @@
 """What a table of an export is made of: columns with a type, a unit and a meaning.
 
 The definitions are data so that files, their docs and the tests are made from the same words:
-`reference` writes the tables of `docs/export.md`.
+`reference` writes the tables of `docs/reference/export.md`.
 """
 
 from __future__ import annotations

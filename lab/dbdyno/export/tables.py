@@ -14,7 +14,7 @@ KEYS: Final = (
     integer("block", "the block, from 0: systems are compared within one"),
     integer("position", "place of the system within the block, from 0"),
     text("system", "the system's label"),
-    text("control", "`same`, `planted` (`docs/controls.md`), `pilot`: not compared; else empty"),
+    text("control", "`same`, `planted` (docs/how-it-works/controls.md), `pilot`; else empty"),
     text("workload", "the workload's label"),
     integer("threads", "connections of the load"),
     number("rate_per_s", "events due in a second of an open loop; none in a closed one"),

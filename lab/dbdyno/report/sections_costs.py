@@ -50,7 +50,7 @@ def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
         "What one transaction took in the measured window, total over total of all sound trials; "
         "in brackets the lowest and the highest trial. Systems are counted by the same counter "
         "where all of them have it; {page} says what each counter leaves out.",
-        page="docs/costs.md",
+        page="docs/reference/costs.md",
     )
     watched: list[Part] = [Paragraph(text) for text in _cost_of_watching(attempts)]
     return Section(HEADING, (Paragraph(explained), *tables, *watched))

@@ -84,7 +84,7 @@ def ask(program: Path) -> Identity:
             f"{program} does not say that it is a server dbdyno can run",
             wanted="the words of MySQL, MariaDB or PostgreSQL to --version",
             found=_end_of(done.stdout + done.stderr) or f"nothing (exit {done.returncode})",
-            hint="see docs/servers.md for other servers, as endpoints",
+            hint="see docs/reference/servers.md for other servers, as endpoints",
         )
     return found
 

@@ -1,7 +1,7 @@
 """Servers that no package registry has, and what to write in a plan instead of their name.
 
 The addresses are the vendors' to change, so a recipe names the file to look for and the form of the
-reference, and leaves address and digest to the user. docs/servers.md has the same at length.
+reference, and leaves address and digest to the user. docs/reference/servers.md has more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Recipe:
     def written_for(self, version: str) -> str:
         """What to write, for a version (the example's if none was asked for)."""
         named = (way.replace(VERSION, version or self.example) for way in self.ways)
-        return ", or ".join(named) + "; see docs/servers.md"
+        return ", or ".join(named) + "; see docs/reference/servers.md"
 
 
 RECIPES: Final = (

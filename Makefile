@@ -50,17 +50,17 @@ live: requirements-of-tests setup ## only the tests on real servers
 	$(PY) -m pytest -q -m alone # one after the other, as they measure
 
 bench: requirements-of-tests setup ## client CPU, its floor, many connections, loading
-	$(PY) -m bench.client_cpu
-	$(PY) -m bench.floor
-	$(PY) -m bench.connections
-	$(PY) -m bench.prepare
+	$(PY) -m benchmarks.client_cpu
+	$(PY) -m benchmarks.floor
+	$(PY) -m benchmarks.connections
+	$(PY) -m benchmarks.prepare
 
 docs: setup ## check that the docs name what exists
 	$(PY) -m pytest -q tests/test_docs.py
 
 clean: ## remove what was built; measurements in dbdyno-runs stay
 	rm -rf $(VENV) target $(ENGINE) .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find lab tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find lab tests benchmarks validation -name __pycache__ -type d -prune -exec rm -rf {} +
 
 requirements:
 	@tools/requirements.sh run "$(PYTHON)"

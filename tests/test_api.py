@@ -10,16 +10,16 @@ from pathlib import Path
 
 import polars
 import pytest
-from tests import making
-from tests.stored_run import store_made
 
 import dbdyno
 from dbdyno import api
 from dbdyno.api import Run
 from dbdyno.errors import BundleError, StoreError, UsageError
-from dbdyno.evidence import bundle
-from dbdyno.judge import judge
-from source import ROOT
+from dbdyno.judge.judgement import judge
+from dbdyno.store import bundle
+from support import making
+from support.source import ROOT
+from support.stored_run import store_made
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ import pytest
 
 import dbdyno.judge
 import dbdyno.report
-from dbdyno.languages import FOLDER, Language
-from dbdyno.words import LISTS
-from sayings import placeholders, sayings, templates
+from dbdyno.language.catalogues import FOLDER, Language
+from dbdyno.language.words import LISTS
+from support.sayings import placeholders, sayings, templates
 
 LANGUAGES = [language for language in Language if language is not Language.EN]
 STAY = {"TPS", "QPS", "p50", "p95", "p99", "p99.9"}

@@ -7,18 +7,20 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests import test_tidy
 from typer.main import get_command
 
-import test_tidy
-from dbdyno import _engine, plan_file, servers
-from dbdyno.cli import app
-from dbdyno.cost import COSTS
+from dbdyno import _engine
+from dbdyno.cli.app import app
 from dbdyno.judge import audit
-from dbdyno.plan import known_workloads
-from dbdyno.servers import families, settings
-from dbdyno.sysbench.options import GLOBAL_TABLE, OWN, by_name, of_test
-from dbdyno.sysbench.values import canonical
-from source import LAB, ROOT, named, with_suffix
+from dbdyno.measurement.cost import COSTS
+from dbdyno.plan.file import read
+from dbdyno.plan.plan import known_workloads
+from dbdyno.servers import open
+from dbdyno.servers.mysql import settings, versions
+from dbdyno.sysbench.options.table import GLOBAL_TABLE, OWN, by_name, of_test
+from dbdyno.sysbench.options.values import canonical
+from support.source import LAB, ROOT, named, with_suffix
 
 PAGES = [page for page in with_suffix(".md") if "tests" not in page.relative_to(ROOT).parts]
 GROUPS = ("servers", "plan")
@@ -148,7 +150,7 @@ def check_words(check: object) -> str:
 def test_every_common_setting_of_a_server_is_in_the_docs() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text()
     told = set(re.findall(r"`(\w+)`", page))
-    special = {name for f in families.FAMILIES for name in (*f.redo, *f.common)}
+    special = {name for f in versions.FAMILIES for name in (*f.redo, *f.common)}
     assert {*settings.COMMON, *settings.BINLOGGED, *special} <= told
 
 
@@ -163,19 +165,19 @@ def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:
     shown = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     file = tmp_path / "shown.yaml"
     file.write_text(shown[0])
-    plan = plan_file.read(file, known_workloads(), servers.check)
+    plan = read(file, known_workloads(), open.check)
     assert [system.label for system in plan.systems] == ["mysql:5.7.22", "tuned"]
     assert plan.workload("short-ranges").options == {"range_size": 10}
-    assert plan_file.read(file, known_workloads(), servers.check, "small").dataset.rows == 10_000
+    assert read(file, known_workloads(), open.check, "small").dataset.rows == 10_000
     for part in shown[1:]:
         file.write_text(f"systems: [mysql:8.0.15]\nworkloads: [oltp_read_only]\n{part}")
-        assert plan_file.read(file, known_workloads(), servers.check).settings != plan.settings
+        assert read(file, known_workloads(), open.check).settings != plan.settings
 
 
 def test_every_ready_plan_is_a_plan() -> None:
     for file in with_suffix(".yaml"):
         if file.parent == ROOT / "plans":
-            assert plan_file.read(file, known_workloads(), servers.check).systems
+            assert read(file, known_workloads(), open.check).systems
 
 
 def test_the_architecture_stays_a_map() -> None:

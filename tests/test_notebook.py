@@ -7,9 +7,9 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from tests.stored_run import store_made
 
-from source import LAB, ROOT
+from support.source import LAB, ROOT
+from support.stored_run import store_made
 
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from source import ROOT
+from support.source import ROOT
 
 
 def test_the_stub_is_the_compiled_module(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import source
-from source import LAB, ROOT, named
+from support import source
+from support.source import LAB, ROOT, named
 
 # Each room and the rooms it may import; a room may always import itself. The order is the order of
 # the arrows: every row names only rows below it. Same table as in ARCHITECTURE.md.

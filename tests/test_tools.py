@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from source import ROOT
+from support.source import ROOT
 
 SCRIPT = ROOT / "tools" / "requirements.sh"
 BARE = ("bash", "dirname", "sed", "awk", "sort", "head", "id", "grep", "env")

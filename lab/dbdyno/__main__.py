@@ -34,9 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv = [*PERSONAS.get(called, ()), *argv]
     try:
         if argv and argv[0] == "sysbench":
-            from dbdyno import sysbench
+            from dbdyno.sysbench import entry
 
-            return sysbench.main(argv[1:])
+            return entry.main(argv[1:])
         status = _lab(argv)
         sys.stdout.flush()
         return status
@@ -58,7 +58,7 @@ def _lab(argv: Sequence[str]) -> int:
     import io
     import signal
 
-    from dbdyno.cli import app
+    from dbdyno.cli.app import app
 
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A verdict with a question mark for its minus is better than none.

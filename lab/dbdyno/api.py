@@ -13,20 +13,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dbdyno import evidence, report
 from dbdyno.errors import BundleError, UsageError
-from dbdyno.evidence import Evidence
-from dbdyno.judge import Judgement, judge
-from dbdyno.judge.gate import Gate, gate
-from dbdyno.languages import Language
-from dbdyno.measurement import Cell, Measurement, Noun
-from dbdyno.plan import Plan
-from dbdyno.report import Written
-from dbdyno.report.drawing import Drawing, draw
-from dbdyno.report.facts import RunFacts
+from dbdyno.judge.judgement import Judgement, judge
+from dbdyno.judge.uses.gate import Gate, gate
+from dbdyno.language.catalogues import Language
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.plan.plan import Plan
+from dbdyno.report import story, write
+from dbdyno.report.charts.drawing import Drawing, draw
+from dbdyno.report.formats import terminal
+from dbdyno.report.formats.replay import Side
 from dbdyno.report.parts import Figure
-from dbdyno.report.replay_text import Side
-from dbdyno.report.trials import attempts
+from dbdyno.report.rows import attempts
+from dbdyno.report.write import Written
+from dbdyno.store import evidence
+from dbdyno.store.evidence import Evidence
 
 if TYPE_CHECKING:
     import polars
@@ -105,12 +108,13 @@ class Run:
         Raises:
             UsageError: there is none of that name; lists those there are.
         """
-        from dbdyno import export  # noqa: PLC0415 - see above
+        from dbdyno.export import files  # noqa: PLC0415 - see above
+        from dbdyno.export.tables import TABLES  # noqa: PLC0415 - see above
 
-        tables = {table.name: table for table in export.TABLES}
+        tables = {table.name: table for table in TABLES}
         if name not in tables:
             raise _unknown("table", name, list(tables))
-        return export.frame(tables[name], attempts(self.trials, self.judgement))
+        return files.frame(tables[name], attempts(self.trials, self.judgement))
 
     def verdicts(self) -> polars.DataFrame:
         """One row for each comparison: word, ratio with its 95 % interval, blocks, reasons."""
@@ -169,7 +173,7 @@ class Run:
         where = self.evidence.folder if folder is None else Path(folder)
         judgement = self.judgement
         with _trusted_no_further(self.evidence):
-            return report.write(
+            return write.write(
                 where, self.plan, self.trials, judgement, self.facts, Language(language)
             )
 
@@ -178,11 +182,11 @@ class Run:
 
     def _repr_markdown_(self) -> str:
         """What Jupyter shows: the verdicts as a table, then the doubts."""
-        return report.as_markdown(self.plan, self.judgement, self.facts)
+        return terminal.as_markdown(self.plan, self.judgement, self.facts)
 
     @cached_property
     def _figures(self) -> tuple[Figure, ...]:
-        return report.tell(self.plan, self.trials, self.judgement, self.facts).figures
+        return story.tell(self.plan, self.trials, self.judgement, self.facts).figures
 
 
 @contextmanager

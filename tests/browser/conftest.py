@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.browser import axe as axe_core
+
+from support import axe as axe_core
 
 
 @pytest.fixture(scope="module")

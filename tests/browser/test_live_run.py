@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.test_serve_pages import served
 
-import lab_process
 from dbdyno.serve import live
+from support import lab_process
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 SYSTEMS = ("a=mysql:5.7.22", "b=mysql:5.7.22")

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.browser.axe import violations
-from tests.report.made_run import whole
 
-from dbdyno.languages import Language
-from dbdyno.report import Written, tell, write
+from dbdyno.language.catalogues import Language
+from dbdyno.report.story import tell
+from dbdyno.report.write import Written, write
+from support.axe import violations
+from support.made_run import whole
 
 PHONE = {"width": 360, "height": 740}
 

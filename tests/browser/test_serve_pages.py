@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.browser.axe import violations
-from tests.serve.made_workspace import stored_run
+from tests.cli.test_progress import interval
 
-import making
-from dbdyno import progress_feed
-from dbdyno.store import Store
-from source import ROOT
-from test_progress import interval
+from dbdyno.cli import progress_feed
+from dbdyno.store.store import Store
+from support import making
+from support.axe import violations
+from support.made_workspace import stored_run
+from support.source import ROOT
 
 TOKEN = "0123456789abcdef0123"
 

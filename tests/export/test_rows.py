@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import making
 
 from dbdyno.export import rows
 from dbdyno.export.tables import TABLES
-from dbdyno.measurement import Measurement, Step, WarmUp
-from dbdyno.report.trials import Attempt, State
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement_parts import Step, WarmUp
+from dbdyno.report.rows import Attempt, State
+from support import making
 
 
 def attempt(**made: Any) -> Attempt:

@@ -8,8 +8,8 @@ import pytest
 
 from dbdyno.export.columns import TableDefinition, reference
 from dbdyno.export.tables import DISKS, KEYS, NETWORKS, TABLES, WATCH
-from dbdyno.measurement_watch import DiskSample, NetworkSample, WatchSample
-from source import ROOT
+from dbdyno.measurement.parts import DiskSample, NetworkSample, WatchSample
+from support.source import ROOT
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)

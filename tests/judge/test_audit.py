@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from tests import making
-from tests.making import A, B
 
 from dbdyno.judge import audit as audit_module
 from dbdyno.judge.audit import CHECKS, GATES, Sound, audit
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.metric import TABLE
+from dbdyno.measurement.metric import TABLE
+from support import making
+from support.making import A, B
 
 PLAN = making.plan()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from tests import making
-from tests.making import A, B
 
 from dbdyno.judge.block_time import block_seconds
+from support import making
+from support.making import A, B
 
 BEGIN = datetime.fromisoformat("2026-11-21T06:00:00+00:00")
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from tests import making
-from tests.made_controls import outcome
-from tests.making import A
 
-from dbdyno.judge import Level, enough, judge
 from dbdyno.judge.controls import apart
-from dbdyno.languages import Language, catalogue
-from dbdyno.measurement import Measurement
-from dbdyno.words import told
+from dbdyno.judge.finding import Level
+from dbdyno.judge.judgement import enough, judge
+from dbdyno.language.catalogues import Language, catalogue
+from dbdyno.language.words import told
+from dbdyno.measurement.measurement import Measurement
+from support import making
+from support.made_controls import outcome
+from support.making import A
 
 PLAN = making.plan(controls=True)
 NOISE = (1.0, 1.004, 0.996, 1.002, 0.998)

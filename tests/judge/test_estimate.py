@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import making
-from tests.making import A, B
 
 from dbdyno.judge.audit import Sound, audit
 from dbdyno.judge.estimate import Estimate, estimate_of, estimates, system_values
-from dbdyno.judge.sequential import FIXED, interval
-from dbdyno.measurement import Cell, Measurement
-from dbdyno.metric import BY_NAME, PRIMARY, TABLE
-from dbdyno.plan import cells
+from dbdyno.judge.interval import FIXED, interval
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, TABLE
+from dbdyno.plan.plan import cells
+from support import making
+from support.making import A, B
 
 CELL = Cell(workload="oltp_read_write", threads=8)
 PLAN = making.plan()

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from tests import making
-
 from dbdyno.judge.finding import Finding, Level, on_trial
+from support import making
 
 
 def test_place_counts_blocks_from_one() -> None:

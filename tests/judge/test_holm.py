@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from tests.judge.made_estimates import estimate
-from tests.making import A, B
 
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.holm import adjusted, widened
-from dbdyno.judge.sequential import FIXED, quantile
+from dbdyno.judge.interval import FIXED, quantile
 from dbdyno.judge.verdict import Word, word_of
-from dbdyno.measurement import Cell
-from dbdyno.metric import PRIMARY
-from dbdyno.plan import DesignPlan
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.metric import PRIMARY
+from dbdyno.plan.plan import DesignPlan
+from support.made_estimates import estimate
+from support.making import A, B
 
 MARGIN = math.log(1.02)
 CELLS = [Cell(workload="oltp_read_write", threads=threads) for threads in range(1, 21)]

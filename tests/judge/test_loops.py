@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from tests import making
-from tests.judge.made_loops import Loop
 
 from dbdyno.judge.audit import GATES
-from dbdyno.judge.checks_count import little_law, statements_of_event
-from dbdyno.measurement import Measurement
+from dbdyno.judge.checks.counts import little_law, statements_of_event
+from dbdyno.measurement.measurement import Measurement
+from support import making
+from support.made_loops import Loop
 
 PLAN = making.plan(threads=(1, 8, 64, 512))
 STALLS = (None, (2.5, 4.2), (7.0, 8.0), (12.4, 13.6))

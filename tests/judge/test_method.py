@@ -1,6 +1,6 @@
 """Every claim of the method in a small form: the judge on experiments with known truth.
 
-Chance comes from fixed seeds. The full form, `python -m bench.method_validation`, prints the
+Chance comes from fixed seeds. The full form, `python -m validation.method_validation`, prints the
 table of docs/how-it-works/method.md.
 """
 
@@ -11,15 +11,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from bench.claims import Claim, Seen, share_of
-from bench.method_validation import CLAIMS
-from bench.noise import KINDS, levels, log_ratios, restarts, seconds
 from numpy.typing import ArrayLike
+from validation import claims_verdict
+from validation.claims import Claim, Seen, share_of
+from validation.method_validation import CLAIMS
+from validation.noise import KINDS, levels, log_ratios, restarts, seconds
 
-from bench import claims_verdict
-from dbdyno.judge.sequential import FIXED, Interval, interval
-from dbdyno.plan import DesignPlan
-from source import ROOT
+from dbdyno.judge.interval import FIXED, Interval, interval
+from dbdyno.plan.plan import DesignPlan
+from support.source import ROOT
 
 SHARE = 0.05
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench.multipliers import HEAD, HORIZONS, PATHS, SEED, final_levels, multipliers
+from validation.multipliers import HEAD, HORIZONS, PATHS, SEED, final_levels, multipliers
 
 from dbdyno.judge import multiplier_table
 from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests import making
-from tests.making import A, B
 
 from dbdyno.judge.audit import audit
 from dbdyno.judge.pairs import Pairs
-from dbdyno.measurement import Cell
-from dbdyno.metric import BY_NAME, PRIMARY
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from support import making
+from support.making import A, B
 
 CELL = Cell(workload="oltp_read_write", threads=8)
 

@@ -6,16 +6,17 @@ import math
 
 import numpy as np
 import pytest
-from tests import making
-from tests.made_rates import at_rate
 
-from dbdyno.judge import Word, judge
+from dbdyno.judge.interval import FIXED, interval
+from dbdyno.judge.judgement import judge
 from dbdyno.judge.rate_limit import RateSearch
-from dbdyno.judge.sequential import FIXED, interval
-from dbdyno.measurement import Measurement
-from dbdyno.open_loop import Point, Side, rate_at_limit
-from dbdyno.plan import LoadPlan, Plan
-from dbdyno.plan_load import PilotFound, SloPlan
+from dbdyno.judge.verdict import Word
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.load import LoadPlan, PilotFound, SloPlan
+from dbdyno.plan.plan import Plan
+from dbdyno.stats.open_loop import Point, Side, rate_at_limit
+from support import making
+from support.made_rates import at_rate
 
 LIMIT_MS = 20.0
 SERVICE_MS = 4.0

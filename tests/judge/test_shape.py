@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from tests import making
-from tests.judge.made_ladders import LEVELS, PEAKING, noisy, trials
-from tests.making import A, B
 
-from dbdyno.judge import Judgement, judge
 from dbdyno.judge.audit import audit
+from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.judge.shape import shape
+from support import making
+from support.made_ladders import LEVELS, PEAKING, noisy, trials
+from support.making import A, B
 
 PLAN = making.plan(threads=LEVELS, window_s=2, blocks=6)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests import making
-from tests.making import A, B
 
-from dbdyno.judge import enough
-from dbdyno.measurement import Measurement
-from dbdyno.plan import Plan
+from dbdyno.judge.judgement import enough
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from support import making
+from support.making import A, B
 
 CLEAR = (0.77, 0.771, 0.769, 0.77)
 OPEN = (1.0, 1.05, 0.95, 1.02)

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from dbdyno.judge.sequential import FIXED
+from dbdyno.judge.interval import FIXED
 from dbdyno.judge.typical import typical, typical_of_logs
-from dbdyno.plan import DesignPlan
+from dbdyno.plan.plan import DesignPlan
 
 
 def test_interval_is_students():

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.judge.made_estimates import CELL, estimate, finding
-from tests.making import A, B
 
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.finding import Level
 from dbdyno.judge.holm import Adjusted
 from dbdyno.judge.verdict import Word, blocks_needed, verdict_of, word_of
-from dbdyno.metric import PRIMARY
-from dbdyno.plan import DesignPlan
+from dbdyno.measurement.metric import PRIMARY
+from dbdyno.plan.plan import DesignPlan
+from support.made_estimates import CELL, estimate, finding
+from support.making import A, B
 
 MIRROR = {Word.BETTER: Word.WORSE, Word.WORSE: Word.BETTER}
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.judge.made_estimates import estimate, finding
-from tests.making import A, B
 
 from dbdyno.judge.holm import Adjusted
 from dbdyno.judge.verdict import Verdict, verdict_of
 from dbdyno.judge.wording import change_decided, duration, sentence
-from dbdyno.metric import BY_NAME, PRIMARY
-from dbdyno.words import told
+from dbdyno.language.words import told
+from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from support.made_estimates import estimate, finding
+from support.making import A, B
 
 
 def decided(*facts, findings=(), **named) -> Verdict:

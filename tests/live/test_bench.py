@@ -18,13 +18,15 @@ from typing import Any
 import psutil
 import pytest
 
-from dbdyno import bench
 from dbdyno.errors import Interrupted
-from dbdyno.measurement import Measurement, Phase, Trial
-from dbdyno.metric import BY_NAME
-from dbdyno.plan import DatasetPlan, DesignPlan, LoadPlan, Plan, TrialPlan, WorkloadPlan
-from dbdyno.plan_systems import SystemPlan
-from dbdyno.store import Store
+from dbdyno.experiment import runner
+from dbdyno.measurement.measurement import Measurement, Trial
+from dbdyno.measurement.measurement_parts import Phase
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.store.store import Store
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 SYSTEMS = ("mysql:5.7.22", "mysql:8.0.15")
@@ -76,7 +78,7 @@ def workspace() -> Iterator[Path]:
 def measured(workspace: Path) -> list[Measurement]:
     with Store.open(workspace) as store:
         run = store.create_run(plan(), "dbdyno compare", {}, 2)
-        bench.run(plan(), store, run, workspace, Silent())
+        runner.run(plan(), store, run, workspace, Silent())
         assert store.run(run.run_id).finished_at is not None
         return store.measurements(run.run_id)
 
@@ -135,7 +137,7 @@ def test_ctrl_c_keeps_the_trial_and_leaves_no_process(
         run = store.create_run(long, "dbdyno compare", {}, 2)
         threading.Thread(target=press, daemon=True).start()
         with pytest.raises(Interrupted, match="interrupted"):
-            bench.run(long, store, run, workspace, progress)
+            runner.run(long, store, run, workspace, progress)
         (kept,) = store.measurements(run.run_id)
     assert kept.failure == "interrupted by the user"
     assert kept.events == sum(i.events for i in kept.measured) > 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from source import ROOT
+from support.source import ROOT
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
@@ -24,7 +24,7 @@ def test_client_cpu_compares_both_programs_on_one_server(tmp_path: Path) -> None
     size = ["--seconds", "1", "--repeats", "1", "--target", "1000", "--cell-most", "1000"]
     size += ["--json", str(samples)]
     ended = subprocess.run(
-        [sys.executable, "-m", "bench.client_cpu", "--system", "mysql:5.7.22", *cell, *size],
+        [sys.executable, "-m", "benchmarks.client_cpu", "--system", "mysql:5.7.22", *cell, *size],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import making
 
-import lab_process
-from dbdyno.evidence import bundle
-from dbdyno.measurement import Measurement
-from dbdyno.plan import DatasetPlan, Plan
-from dbdyno.plan_systems import SystemPlan
-from dbdyno.store import StoredRun
-from lab_process import finished, processes_of, stored
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import DatasetPlan, Plan
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.store import bundle
+from dbdyno.store.store import StoredRun
+from support import lab_process, making
+from support.lab_process import finished, processes_of, stored
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 

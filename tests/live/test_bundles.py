@@ -13,12 +13,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from dbdyno import servers
 from dbdyno.errors import UsageError
-from dbdyno.servers import bundles
+from dbdyno.servers import axes, open
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.catalog import CATALOG
-from dbdyno.servers.catalog_entry import CatalogEntry
+from dbdyno.servers.programs.catalog import CATALOG
+from dbdyno.servers.programs.catalog_entry import CatalogEntry
 
 pytestmark = pytest.mark.live
 MIB = 1024**2
@@ -45,7 +44,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.reference)
 def test_every_axis_is_in_force_at_once(entry: CatalogEntry, folder: Path) -> None:
-    instance = servers.instance(ServerSpec("row", entry.reference), folder, lambda text: None)
+    instance = open.instance(ServerSpec("row", entry.reference), folder, lambda text: None)
     try:
         server = instance.start(keys(entry, with_pool(entry, LEAN)))
         shown = server.settings()
@@ -61,7 +60,7 @@ def test_every_axis_is_in_force_at_once(entry: CatalogEntry, folder: Path) -> No
 @pytest.mark.parametrize("entry", [POSTGRES[0], POSTGRES[-1]], ids=lambda entry: entry.reference)
 def test_postgres_has_the_same_bytes_and_promises(entry: CatalogEntry, folder: Path) -> None:
     values = {**LEAN, "thread_pool": "off", "binlog": "off"}
-    instance = servers.instance(ServerSpec("row", entry.reference), folder, lambda text: None)
+    instance = open.instance(ServerSpec("row", entry.reference), folder, lambda text: None)
     try:
         server = instance.start(keys(entry, values))
         shown = server.settings()
@@ -84,8 +83,8 @@ def with_pool(entry: CatalogEntry, values: Mapping[str, str]) -> dict[str, str]:
     return dict(values)
 
 
-def keys(entry: CatalogEntry, values: Mapping[str, str]) -> bundles.Keys:
-    return bundles.keys_of(entry.product, entry.version, values, {}, DATASET)
+def keys(entry: CatalogEntry, values: Mapping[str, str]) -> axes.Keys:
+    return axes.keys_of(entry.product, entry.version, values, {}, DATASET)
 
 
 def redo_bytes(shown: Mapping[str, str]) -> int:

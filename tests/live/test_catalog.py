@@ -15,13 +15,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from counters import settled
-from dbdyno import _engine, servers
+from dbdyno import _engine
+from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
-from dbdyno.servers.catalog import CATALOG
-from dbdyno.servers.catalog_entry import CatalogEntry
-from dbdyno.servers.families import family_of
-from real_server import login
+from dbdyno.servers.mysql.versions import family_of
+from dbdyno.servers.programs.catalog import CATALOG
+from dbdyno.servers.programs.catalog_entry import CatalogEntry
+from support.counters import settled
+from support.real_server import login
 
 pytestmark = pytest.mark.live
 ROWS = [entry for entry in CATALOG if entry.product in {"mysql", "mariadb"}]
@@ -62,7 +63,7 @@ def test_a_row_runs_and_its_data_comes_back_under_other_settings(
     entry: CatalogEntry, folder: Path
 ) -> None:
     spec = ServerSpec("row", entry.reference, {**SMALL, **small_redo(entry)})
-    instance = servers.instance(spec, folder / "row", lambda text: None)
+    instance = open.instance(spec, folder / "row", lambda text: None)
     try:
         server = instance.start()
         assert server.version().startswith(entry.version)

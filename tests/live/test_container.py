@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 
 import pymysql
 import pytest
-from tests.servers.docker_on_path import REFERENCE, Docker
 
-from dbdyno import servers
+from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
+from support.docker_on_path import REFERENCE, Docker
 
 pytestmark = pytest.mark.live
 SMALL = {"innodb_log_file_size": "48M", "innodb_buffer_pool_size": "128M"}
@@ -23,7 +23,7 @@ SMALL = {"innodb_log_file_size": "48M", "innodb_buffer_pool_size": "128M"}
 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    mysqld = servers.get("mysql:8.0.15", lambda text: None) / "bin" / "mysqld"
+    mysqld = open.get("mysql:8.0.15", lambda text: None) / "bin" / "mysqld"
     with TemporaryDirectory(prefix="dbdyno-box-") as name:
         Path(name).chmod(0o755)
         Docker(monkeypatch, Path(name))
@@ -43,7 +43,7 @@ def as_the_load(server: Server) -> pymysql.Connection:
 
 
 def test_a_server_in_a_container_is_set_up_proven_loaded_and_brought_back(folder: Path) -> None:
-    instance = servers.instance(ServerSpec("boxed", REFERENCE, SMALL), folder / "b", lambda t: None)
+    instance = open.instance(ServerSpec("boxed", REFERENCE, SMALL), folder / "b", lambda t: None)
     try:
         server = instance.start()
         assert server.version() == "8.0.15"

@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Any
 
 import pytest
-from tests.real_server import login, started
 
 from dbdyno import _engine
 from dbdyno.servers.base import Server
+from support.real_server import login, started
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 INTERVAL_S = 0.05

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dbdyno.bench.durability import prove
-from dbdyno.judge.durability import Proof, verdict_of
-from dbdyno.measurement_evidence import KilledServer
+from dbdyno.experiment.durability import prove
+from dbdyno.judge.checks.durability import Proof, verdict_of
+from dbdyno.measurement.measurement_evidence import KilledServer
 from dbdyno.servers.base import ServerSpec
 
 pytestmark = pytest.mark.live

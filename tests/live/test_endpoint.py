@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pymysql
 import pytest
-from tests.bench.fakes import Progress
 
-from dbdyno import bench, servers
-from dbdyno.bench.load_spec import dataset_hash
 from dbdyno.errors import ServerError
-from dbdyno.judge import judge
-from dbdyno.plan import DatasetPlan, DesignPlan, LoadPlan, Plan, TrialPlan, WorkloadPlan
-from dbdyno.plan_systems import SystemPlan
+from dbdyno.experiment import runner
+from dbdyno.experiment.engine.spec import dataset_hash
+from dbdyno.judge.judgement import judge
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
-from dbdyno.store import Store
-from real_server import started
+from dbdyno.store.store import Store
+from support.fakes import Progress
+from support.real_server import started
 
 pytestmark = pytest.mark.live
 TINY = {"innodb_log_file_size": "48M", "innodb_buffer_pool_size": "128M"}
@@ -46,7 +48,7 @@ def plan(server: Server, database: str = "shop") -> Plan:
 def measured(asked: Plan, folder: Path) -> tuple[Store, Progress]:
     store, progress = Store.open(folder), Progress()
     run = store.create_run(asked, "a test", {}, 2)
-    bench.run(asked, store, run, folder, progress)
+    runner.run(asked, store, run, folder, progress)
     return store, progress
 
 
@@ -59,7 +61,7 @@ def sized(asked: Plan) -> int:
         password_env=system.password_env,
         dataset=dataset_hash(asked),
     )
-    instance = servers.instance(spec, Path("nowhere"), str)
+    instance = open.instance(spec, Path("nowhere"), str)
     try:
         return instance.data_bytes()
     finally:

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from counters import settled
 from dbdyno import _engine
 from dbdyno.servers.base import Server
-from real_server import login, started
+from support.counters import settled
+from support.real_server import login, started
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 COUNTERS = ("Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin")

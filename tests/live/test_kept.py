@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 import dbdyno
-from dbdyno.servers import kept
+from dbdyno.servers.kept import kept
 
 pytestmark = pytest.mark.live
 LAB = str(Path(dbdyno.__file__).parents[1])

@@ -15,14 +15,14 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from counters import settled
-from dbdyno import servers
+from dbdyno.servers import open
 from dbdyno.servers.base import Server
-from real_server import started
+from support.counters import settled
+from support.real_server import started
 
 pytestmark = pytest.mark.live
 Tool = Callable[[str], str]
-ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
+ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 EVENTS = 40
 SIZE = "--oltp-table-size=600"
 # One connection: two would meet in a deadlock now and then, and begin an event again.
@@ -43,7 +43,7 @@ def sysbench(server: Server, tmp_path: Path) -> Tool:
     place = server.endpoint
     address = [f"--mysql-host={place.host}", f"--mysql-port={place.port}"]
     login = [f"--mysql-user={server.credentials.user}", f"--mysql-db={server.database}"]
-    lab = str(Path(servers.__file__).parents[2])
+    lab = str(Path(open.__file__).parents[2])
     environment = {**os.environ, "MYSQL_PWD": server.credentials.password, "PYTHONPATH": lab}
 
     def typed(line: str) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-import lab_process
-from dbdyno.report import moving
-from lab_process import (
+from dbdyno.report.formats import moving
+from support import lab_process
+from support.lab_process import (
     GONE_S,
     engines,
     finished,

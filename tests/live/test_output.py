@@ -19,14 +19,14 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from counters import settled
-from dbdyno import servers
+from dbdyno.servers import open
 from dbdyno.servers.base import Server
-from real_server import started
+from support.counters import settled
+from support.real_server import started
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 Done = subprocess.CompletedProcess[str]
-ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
+ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 STALL_S = 1.3
 
 
@@ -38,7 +38,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def dbdyno(server: Server) -> Callable[[str], Done]:
-    place, lab = server.endpoint, str(Path(servers.__file__).parents[2])
+    place, lab = server.endpoint, str(Path(open.__file__).parents[2])
     options = [
         f"--mysql-host={place.host}",
         f"--mysql-port={place.port}",

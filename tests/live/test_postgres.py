@@ -15,11 +15,17 @@ import psutil
 import psycopg
 import pytest
 
-from dbdyno import servers
-from dbdyno.bench.settling_postgres import settle
 from dbdyno.errors import ServerError
-from dbdyno.servers import postgres_memory
-from lab_process import GONE_S
+from dbdyno.experiment.settling_postgres import settle
+from dbdyno.servers import base, open
+from dbdyno.servers.postgres.instance import (
+    SEGMENTS,
+    SHARED_FILES,
+    _control_handle,
+    _listed,
+    segments,
+)
+from support.lab_process import GONE_S
 
 pytestmark = pytest.mark.live
 REFERENCES = ["postgres:15.19", "postgres:16.15", "postgres:17.11", "postgres:18.6"]
@@ -43,7 +49,7 @@ def folder():
 
 @pytest.fixture(scope="module")
 def shared(folder):
-    made = servers.instance(servers.ServerSpec("pg", NEWEST, SMALL), folder / "shared", quiet)
+    made = open.instance(base.ServerSpec("pg", NEWEST, SMALL), folder / "shared", quiet)
     yield made
     made.close()
 
@@ -81,20 +87,18 @@ def ask(server, sql, password=None):
 def memory_of(pid):
     """The shared memory that a server made: its segment's number, its files' names."""
     found = []
-    for segment in postgres_memory.segments(postgres_memory.SEGMENTS.read_text()):
+    for segment in segments(SEGMENTS.read_text()):
         if segment.creator == pid:
-            handle = postgres_memory._control_handle(segment.number, pid)
+            handle = _control_handle(segment.number, pid)
             control = f"PostgreSQL.{handle}"
-            listed = postgres_memory._listed(postgres_memory.SHARED_FILES / control)
+            listed = _listed(SHARED_FILES / control)
             found += [str(segment.number), control, *listed]
     return found
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_the_whole_life_of_a_server(reference, folder):
-    instance = servers.instance(
-        servers.ServerSpec("pg", reference, SMALL), folder / reference, quiet
-    )
+    instance = open.instance(base.ServerSpec("pg", reference, SMALL), folder / reference, quiet)
     server = instance.start()
     settings = server.settings()
     assert server.version() == reference.partition(":")[2]
@@ -167,7 +171,7 @@ def test_a_rounded_setting_is_an_error_with_both_values(instance):
 
 def test_a_folder_may_have_an_odd_and_long_name(folder):
     name = "Meß, werte #1 測定's $x " + "long-" * 20
-    made = servers.instance(servers.ServerSpec("odd", NEWEST, SMALL), folder / name, quiet)
+    made = open.instance(base.ServerSpec("odd", NEWEST, SMALL), folder / name, quiet)
     server = made.start()
     assert made.folder.is_relative_to(folder)
     assert ask(server, "SELECT 1") == [(1,)]
@@ -204,7 +208,7 @@ def test_no_server_outlives_a_lab_that_is_killed(folder):
         time.sleep(600)
         """
     )
-    root = str(Path(servers.__file__).parents[2])
+    root = str(Path(open.__file__).parents[2])
     with subprocess.Popen(
         [sys.executable, "-c", lab], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root}
     ) as running:
@@ -219,7 +223,7 @@ def test_no_server_outlives_a_lab_that_is_killed(folder):
     while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family):
         assert time.monotonic() < limit, "a server outlived its lab"
         time.sleep(0.02)
-    spec = servers.ServerSpec("pg", NEWEST, SMALL)
-    servers.instance(spec, folder / "killed", quiet).close()  # as the next lab does
+    spec = base.ServerSpec("pg", NEWEST, SMALL)
+    open.instance(spec, folder / "killed", quiet).close()  # as the next lab does
     assert memory_of(server.pid) == []
-    assert not [name for name in held if (postgres_memory.SHARED_FILES / name).exists()]
+    assert not [name for name in held if (SHARED_FILES / name).exists()]

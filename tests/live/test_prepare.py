@@ -16,7 +16,7 @@ import pytest
 
 from dbdyno import _engine
 from dbdyno.servers.base import Server
-from real_server import started
+from support.real_server import started
 
 pytestmark = pytest.mark.live
 ROWS = 60_000

@@ -12,23 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.bench.fakes import Progress
 
-from dbdyno import bench
-from dbdyno.judge import judge
-from dbdyno.measurement import Measurement
-from dbdyno.plan import (
-    DatasetPlan,
-    DesignPlan,
-    LoadPlan,
-    Plan,
-    ProcedurePlan,
-    TrialPlan,
-    WorkloadPlan,
-)
-from dbdyno.plan_settings import SettingsPlan
-from dbdyno.plan_systems import SystemPlan
-from dbdyno.store import Store
+from dbdyno.experiment import runner
+from dbdyno.judge.judgement import judge
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.settings import SettingsPlan
+from dbdyno.store.store import Store
+from support.fakes import Progress
 
 pytestmark = pytest.mark.live
 SYSTEMS = ("mysql:5.7.22", "mysql:8.0.15")
@@ -61,7 +54,7 @@ def measured() -> Iterator[list[Measurement]]:
         folder.chmod(0o755)
         with Store.open(folder) as store:
             run = store.create_run(plan(), "dbdyno run", {}, 8)
-            bench.run(plan(), store, run, folder, Progress())
+            runner.run(plan(), store, run, folder, Progress())
             assert store.run(run.run_id).finished_at is not None
             assert len(store.done(run.run_id)) == 8
             yield store.measurements(run.run_id)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.built import example
+from benchmarks.built import example
 
 from dbdyno import _engine
-from dbdyno.bench.record import intervals_of
-from dbdyno.measurement import Phase, merge_histograms
-from dbdyno.open_loop import Point, Side, growth, rate_at_limit
-from lab_process import finished, workspace
+from dbdyno.experiment.engine.record import intervals_of
+from dbdyno.measurement.measurement import merge_histograms
+from dbdyno.measurement.measurement_parts import Phase
+from dbdyno.stats.open_loop import Point, Side, growth, rate_at_limit
+from support.lab_process import finished, workspace
 
 pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(300)]
 CONNECTIONS = 8

@@ -16,12 +16,12 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from dbdyno import servers
+from dbdyno.servers import open
 from dbdyno.servers.base import Server
-from real_server import started
+from support.real_server import started
 
 pytestmark = pytest.mark.live
-ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
+ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 OURS = [sys.executable, "-c", ENTRY]
 TABLES = ["--tables=2", "--table-size=500"]
 RUN = ["oltp_write_only", *TABLES, "--events=50", "--time=0", "--threads=1"]
@@ -43,7 +43,7 @@ def left_behind(server: Server, tmp_path: Path) -> Checksums:
     secret.write_text(f"mysql-password={who.password}\n")
     login = [f"--config-file={secret}", f"--mysql-host={place.host}", f"--mysql-user={who.user}"]
     login += [f"--mysql-port={place.port}", f"--mysql-db={server.database}"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(servers.__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(open.__file__).parents[2])}
 
     def done(program: list[str], words: list[str]) -> None:
         ended = subprocess.run(

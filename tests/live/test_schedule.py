@@ -14,17 +14,17 @@ from typing import Any
 
 import psutil
 import pytest
-from tests import making
 
 from dbdyno import _engine
-from dbdyno.bench.record import intervals_of
-from dbdyno.judge import checks_course
-from dbdyno.judge.seconds import rates_of, whole_seconds
-from dbdyno.judge.stability import dips_of, stalls_of
-from dbdyno.measurement import merge_histograms
+from dbdyno.experiment.engine.record import intervals_of
+from dbdyno.judge.beside.stability import dips_of, stalls_of
+from dbdyno.judge.checks import course
+from dbdyno.judge.checks.seconds import rates_of, whole_seconds
+from dbdyno.measurement.measurement import merge_histograms
 from dbdyno.servers.base import Server
 from dbdyno.servers.process import launcher, server_user
-from real_server import login, started
+from support import making
+from support.real_server import login, started
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 STALL_S = 1.0
@@ -101,7 +101,7 @@ def test_a_stall_is_in_the_p99_at_a_rate_and_in_max_and_finding_in_a_closed_loop
     assert max(i["silence_ns_max"] for i in closed["intervals"]) > 0.9e9
     made = making.measurement(workload="oltp_point_select", window_s=10, warmup_s=0)
     seen = made.model_copy(update={"intervals": intervals_of(closed)})
-    found = checks_course.stall(seen, making.plan())
+    found = course.stall(seen, making.plan())
     assert found is not None
     assert "no statement was answered for up to" in found.evidence
 

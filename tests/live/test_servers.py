@@ -15,10 +15,10 @@ import psutil
 import pymysql
 import pytest
 
-from dbdyno import servers
 from dbdyno.errors import ServerError
+from dbdyno.servers import base, open
 from dbdyno.servers.reference import find
-from lab_process import GONE_S
+from support.lab_process import GONE_S
 
 pytestmark = pytest.mark.live
 REFERENCES = ["mysql:5.7.22", "mysql:8.0.15"]
@@ -40,12 +40,12 @@ def folder():
 
 @pytest.fixture(params=REFERENCES)
 def spec(request):
-    return servers.ServerSpec("fast", request.param, SMALL)
+    return base.ServerSpec("fast", request.param, SMALL)
 
 
 @pytest.fixture
 def instance(spec, folder):
-    made = servers.instance(spec, folder, quiet)
+    made = open.instance(spec, folder, quiet)
     yield made
     made.close()
 
@@ -136,18 +136,18 @@ def test_a_snapshot_brings_the_data_back(instance, spec, folder):
     assert ask(server, "CHECKSUM TABLE t") == before
     assert ask(server, "SHOW TABLES") == (("t",),)
     instance.close()
-    other = servers.ServerSpec("fast", spec.reference, {**SMALL, "innodb_file_per_table": False})
-    later = servers.instance(spec, folder, quiet)
+    other = base.ServerSpec("fast", spec.reference, {**SMALL, "innodb_file_per_table": False})
+    later = open.instance(spec, folder, quiet)
     assert later.has_snapshot()  # a lab that resumes finds it
     later.close()
-    different = servers.instance(other, folder, quiet)
+    different = open.instance(other, folder, quiet)
     assert not different.has_snapshot()  # but not for another format
     different.close()
 
 
 def test_an_unknown_setting_is_quoted_from_the_servers_log(spec, folder):
-    wrong = servers.ServerSpec("odd", spec.reference, {**SMALL, "innodb_wonder": 1})
-    made = servers.instance(wrong, folder, quiet)
+    wrong = base.ServerSpec("odd", spec.reference, {**SMALL, "innodb_wonder": 1})
+    made = open.instance(wrong, folder, quiet)
     with pytest.raises(ServerError, match="odd: the server did not start") as caught:
         made.start()
     assert "unknown variable 'innodb_wonder=1'" in (caught.value.found or "")
@@ -155,8 +155,8 @@ def test_an_unknown_setting_is_quoted_from_the_servers_log(spec, folder):
 
 
 def test_a_rounded_setting_is_an_error_with_both_values(spec, folder):
-    rounded = servers.ServerSpec("odd", spec.reference, {"innodb_buffer_pool_size": "300M"})
-    made = servers.instance(rounded, folder, quiet)
+    rounded = base.ServerSpec("odd", spec.reference, {"innodb_buffer_pool_size": "300M"})
+    made = open.instance(rounded, folder, quiet)
     with pytest.raises(ServerError, match="did not take innodb_buffer_pool_size") as caught:
         made.start()
     assert caught.value.wanted == "innodb_buffer_pool_size = 300M"
@@ -178,7 +178,7 @@ def test_a_server_that_was_killed_says_so_and_gives_no_snapshot(instance):
 
 
 def test_the_newest_takes_the_common_settings_under_their_new_names(folder):
-    made = servers.instance(servers.ServerSpec("new", "mysql:8.0.31", {}), folder, quiet)
+    made = open.instance(base.ServerSpec("new", "mysql:8.0.31", {}), folder, quiet)
     server = made.start()
     assert server.version() == "8.0.31"
     assert server.settings()["innodb_redo_log_capacity"] == str(512 * 1024**2)
@@ -189,7 +189,7 @@ def test_the_newest_takes_the_common_settings_under_their_new_names(folder):
 
 @pytest.mark.parametrize("name", ["Meß werte #1 測定's $x", "long-" * 30], ids=["odd", "long"])
 def test_a_folder_may_have_an_odd_or_a_long_name(folder, name):
-    made = servers.instance(servers.ServerSpec("odd", "mysql:5.7.22", SMALL), folder / name, quiet)
+    made = open.instance(base.ServerSpec("odd", "mysql:5.7.22", SMALL), folder / name, quiet)
     server = made.start()
     assert made.folder.is_relative_to(folder)
     assert ask(server, "SELECT 1") == ((1,),)
@@ -211,7 +211,7 @@ def test_no_server_outlives_a_lab_that_is_killed(spec, folder):
         time.sleep(600)
         """
     )
-    root = str(Path(servers.__file__).parents[2])
+    root = str(Path(open.__file__).parents[2])
     with subprocess.Popen(
         [sys.executable, "-c", lab], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root}
     ) as running:

@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from dbdyno import servers
-from dbdyno.servers import identify
+from dbdyno.servers import open
+from dbdyno.servers.programs import identify
 from dbdyno.servers.reference import find
-from real_server import started
+from support.real_server import started
 
 pytestmark = pytest.mark.live
 
@@ -63,7 +63,7 @@ def test_a_vendors_archive_runs_by_its_address_and_digest(
     vendor: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, address = vendor
-    home = servers.get("mysql:5.7.22", str)
+    home = open.get("mysql:5.7.22", str)
     monkeypatch.setenv("DBDYNO_CACHE", str(place.parent / "cache"))
     with tarfile.open(place / "server.tar.gz", "w:gz", compresslevel=1) as archive:
         archive.add(home, arcname="mysql-5.7.22-linux-x86_64")
@@ -76,7 +76,7 @@ def test_a_vendors_archive_runs_by_its_address_and_digest(
 
 
 def test_a_folder_runs_where_it_is_and_stays_as_it_was() -> None:
-    home = servers.get("mysql:5.7.22", str)
+    home = open.get("mysql:5.7.22", str)
     before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
     with started("folder", f"path:{home}") as server:
         assert server.version().startswith("5.7.22")
@@ -90,12 +90,12 @@ def test_a_registrys_client_brings_what_the_catalog_says_and_it_runs(
 ) -> None:
     entry = find(reference)
     said: list[str] = []
-    home = servers.get(reference, said.append)
+    home = open.get(reference, said.append)
     assert home == own_cache / "servers" / entry.folder_name
     found = identify.ask(home / entry.program)
     assert (found.product, found.version) == (entry.product, entry.version)
     with started("row", reference) as server:
         assert entry.version in server.version()
         assert Path(f"/proc/{server.pid}/exe").readlink().is_relative_to(home)
-    assert servers.get(reference, said.append) == home
+    assert open.get(reference, said.append) == home
     assert len([line for line in said if ": fetching " in line]) == 1

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from counters import settled
-from dbdyno import servers
+from dbdyno.servers import open
 from dbdyno.servers.base import Server
-from real_server import started
+from support.counters import settled
+from support.real_server import started
 
 pytestmark = pytest.mark.live
 Tool = Callable[..., str]
@@ -29,7 +29,7 @@ ROWS = 2000
 TABLES = 2
 TABLES_OPTIONS = (f"--table-size={ROWS}", f"--tables={TABLES}")
 COUNTERS = tuple(f"Com_{what}" for what in ("select", "update", "delete", "insert", "commit"))
-ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
+ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 
 
 @pytest.fixture(scope="module", params=["mysql:5.7.22", "mysql:8.0.15"])
@@ -59,7 +59,7 @@ def done(command: list[str], environment: dict[str, str] | None = None) -> str:
 
 
 def environment(server: Server) -> dict[str, str]:
-    lab = str(Path(servers.__file__).parents[2])
+    lab = str(Path(open.__file__).parents[2])
     return {**os.environ, "MYSQL_PWD": server.credentials.password, "PYTHONPATH": lab}
 
 

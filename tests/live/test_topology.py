@@ -18,28 +18,25 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.bench.fakes import Progress
 
-from dbdyno import bench, replication, servers
-from dbdyno.bench.lab import Makers
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.judge import judge
-from dbdyno.measurement import Measurement
-from dbdyno.plan import (
-    DatasetPlan,
-    DesignPlan,
-    LoadPlan,
-    NetworkPlan,
-    Plan,
-    TrialPlan,
-    WorkloadPlan,
-)
-from dbdyno.plan_systems import SystemPlan, TopologyPlan
-from dbdyno.servers import network, topology
+from dbdyno.experiment import runner
+from dbdyno.experiment.context import Makers
+from dbdyno.judge.judgement import judge
+from dbdyno.measurement import replication
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan_parts import NetworkPlan
+from dbdyno.plan.plan_systems import SystemPlan, TopologyPlan
+from dbdyno.servers import open
 from dbdyno.servers.base import Instance, ServerSpec
-from dbdyno.servers.topology_server import TopologyServer
-from dbdyno.store import Store
-from lab_process import GONE_S
+from dbdyno.servers.local import network
+from dbdyno.servers.mysql import topology
+from dbdyno.servers.mysql.topology_server import TopologyServer
+from dbdyno.store.store import Store
+from support.fakes import Progress
+from support.lab_process import GONE_S
 
 pytestmark = pytest.mark.live
 MARIADB = "mariadb:11.4.5"
@@ -59,7 +56,7 @@ def opened(reference: str, folder: Path, kind: str, replicas: int = 1) -> Instan
     plan = TopologyPlan.model_validate({"replicas": replicas, "replication": kind, "timeout_s": 20})
     redo = "innodb_redo_log_capacity" if reference.startswith("mysql:") else "innodb_log_file_size"
     spec = ServerSpec("both", reference, {redo: "48M"}, plan)
-    made = servers.instance(spec, folder / "system", lambda text: None)
+    made = open.instance(spec, folder / "system", lambda text: None)
     made.snapshot()
     return made
 
@@ -153,11 +150,11 @@ class Run:
         makers = Makers(open_instance=self._open)
         with Store.open(folder) as store:
             run = store.create_run(plan, "dbdyno run", {}, 2)
-            bench.run(plan, store, run, folder, Progress(self._interval), makers)
+            runner.run(plan, store, run, folder, Progress(self._interval), makers)
             self.measured: list[Measurement] = store.measurements(run.run_id)
 
     def _open(self, spec, folder, report):
-        self.instances.append(servers.instance(spec, folder, report))
+        self.instances.append(open.instance(spec, folder, report))
         return self.instances[-1]
 
     def _interval(self, trial, interval):
@@ -230,7 +227,7 @@ def test_no_network_outlives_a_lab_that_is_killed(folder):
         time.sleep(600)
         """
     )
-    root = str(Path(servers.__file__).parents[2])
+    root = str(Path(open.__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": root}
     with subprocess.Popen(
         [sys.executable, "-c", lab], stdout=subprocess.PIPE, env=environment, text=True

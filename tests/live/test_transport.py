@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import pytest
 
-from certificates import Authority
 from dbdyno import _engine
 from dbdyno.servers.base import Server
-from real_server import started
+from support.certificates import Authority
+from support.real_server import started
 
 pytestmark = pytest.mark.live
 HOST = "127.0.0.1"

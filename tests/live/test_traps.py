@@ -18,15 +18,15 @@ import pytest
 from tests.live.test_bench import Silent
 from tests.live.test_bench import plan as small_plan
 
-import making
-from dbdyno import bench
-from dbdyno.bench import held_back
-from dbdyno.bench.watch import Watch
-from dbdyno.judge import checks_held_back
+from dbdyno.experiment import runner
+from dbdyno.experiment.watch import held_back
+from dbdyno.experiment.watch.watch import Watch
 from dbdyno.judge.audit import audit
+from dbdyno.judge.checks import checks_held_back
 from dbdyno.judge.finding import Level
-from dbdyno.plan_systems import SystemPlan
-from dbdyno.store import Store
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.store.store import Store
+from support import making
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 REFERENCE = "mysql:5.7.22"
@@ -44,7 +44,7 @@ def test_a_server_that_swallows_its_syncs_reaches_no_verdict() -> None:
         folder.chmod(0o755)
         with Store.open(folder) as store:
             run = store.create_run(plan, "dbdyno compare", {}, 1)
-            bench.run(plan, store, run, folder, Silent())
+            runner.run(plan, store, run, folder, Silent())
             measured = store.measurements(run.run_id)
     audited = audit(measured, plan)
     void = {(f.check, f.system) for f in audited.findings if f.level is Level.VOID}

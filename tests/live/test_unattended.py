@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import lab_process
-from lab_process import GONE_S, finished, processes_of, started, stored, until
+from support import lab_process
+from support.lab_process import GONE_S, finished, processes_of, started, stored, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 KILLS = 20

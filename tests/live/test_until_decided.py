@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import lab_process
-from dbdyno.judge import enough
-from dbdyno.store import Store
-from lab_process import finished, processes_of, stored
+from dbdyno.judge.judgement import enough
+from dbdyno.store.store import Store
+from support import lab_process
+from support.lab_process import finished, processes_of, stored
 
 pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(600)]
 TWINS = ["a=mysql:5.7.22", "b=mysql:5.7.22", "--workload", "oltp_point_select", "--threads", "2"]

@@ -12,23 +12,23 @@ from pathlib import Path
 
 import polars
 import pytest
-from tests.counters import settled
 from tests.live.test_bench import Silent
 from tests.live.test_bench import plan as small_plan
-from tests.real_server import started
 
-from dbdyno import __main__, bench
-from dbdyno.bench import turns
-from dbdyno.bench.process_reading import family, read_process
-from dbdyno.cost import COSTS, per_event, source_of
-from dbdyno.export import TABLES
-from dbdyno.judge import checks_durable, checks_generator, checks_work
-from dbdyno.measurement import Measurement
-from dbdyno.plan import LoadPlan
-from dbdyno.plan_systems import SystemPlan
-from dbdyno.servers.catalog import CATALOG
-from dbdyno.servers.observer import Observable
-from dbdyno.store import Store
+from dbdyno import __main__
+from dbdyno.experiment import runner, turns
+from dbdyno.experiment.watch.process_reading import family, read_process
+from dbdyno.export.tables import TABLES
+from dbdyno.judge.checks import checks_durable, generator, work
+from dbdyno.measurement.cost import COSTS, per_event, source_of
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.servers.mysql.observer import Observable
+from dbdyno.servers.programs.catalog import CATALOG
+from dbdyno.store.store import Store
+from support.counters import settled
+from support.real_server import started
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 WINDOW_S = 3
@@ -48,7 +48,7 @@ def workspace() -> Iterator[Path]:
         with Store.open(folder) as store, pytest.MonkeyPatch.context() as patched:
             patched.setattr(turns, "WINDOW_S_MIN", WINDOW_S)
             run = store.create_run(plan, "dbdyno compare", {}, 2)
-            bench.run(plan, store, run, folder, Silent())
+            runner.run(plan, store, run, folder, Silent())
         yield folder
 
 
@@ -113,7 +113,7 @@ def test_evidence_is_collected_around_the_trials(measured: list[Measurement]) ->
         assert evidence.query_plans["point_selects"] == "const PRIMARY"
         assert set(evidence.rows_after.values()) == {1000}
         assert evidence.dataset_after != one.dataset
-        assert [f.check for f in checks_work.rows_not_kept([one], PLAN)] == []
+        assert [f.check for f in work.rows_not_kept([one], PLAN)] == []
     ways = [one.evidence.query_plans for one in measured]
     assert ways[0] == ways[1]
 
@@ -131,7 +131,7 @@ def test_twice_the_generators_threads_are_tried_on_the_baseline(
     assert [one.threads for one in seen.slices] == [usual * n for n in (1, 2, 2, 1, 1, 2, 2, 1)]
     rate_per_s = baseline.events / baseline.window_s
     assert all(rate_per_s / 20 < one.rate_per_s < 20 * rate_per_s for one in seen.slices)
-    for finding in checks_generator.generator_threads(measured, PLAN):
+    for finding in generator.generator_threads(measured, PLAN):
         assert finding.cell == baseline.trial.cell
 
 

@@ -19,12 +19,12 @@ from typing import Any
 
 import pytest
 
-from dbdyno import servers
+from dbdyno.servers import open
 from dbdyno.servers.base import Server
-from real_server import started
+from support.real_server import started
 
 pytestmark = pytest.mark.live
-ENTRY = "import sys; from dbdyno.sysbench import main; sys.exit(main(sys.argv[1:]))"
+ENTRY = "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))"
 PASSWORD = "the same everywhere"
 SESSIONS = (
     "SELECT variable_name, variable_value FROM performance_schema.status_by_thread"
@@ -68,7 +68,7 @@ def place(*them: Server) -> list[str]:
 
 def begun(where: list[str], *words: str) -> Run:
     line = ["--mysql-user=traveller", "--mysql-db=sbtest", "--table-size=1000", *where, *words]
-    lab = str(Path(servers.__file__).parents[2])
+    lab = str(Path(open.__file__).parents[2])
     return subprocess.Popen(
         [sys.executable, "-c", ENTRY, *line],
         stdout=subprocess.PIPE,

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from tests import making
-from tests.report.made_run import Run, run, whole
 
-from dbdyno.report import Written, write
+from dbdyno.report.write import Written, write
+from support import making
+from support.made_run import Run, run, whole
 
 
 @pytest.fixture(scope="session")

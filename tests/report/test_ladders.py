@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dbdyno.measurement import Cell
+from dbdyno.measurement.measurement import Cell
 from dbdyno.report.ladders import ladders, level_of, level_words
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests import making
 
-from dbdyno.judge import Estimate, SystemValue
+from dbdyno.judge.estimate import Estimate, SystemValue
 from dbdyno.judge.typical import Typical
-from dbdyno.metric import BY_NAME, PRIMARY
-from dbdyno.plan import cells
+from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from dbdyno.plan.plan import cells
 from dbdyno.report import numbers
+from support import making
 
 CELL = cells(making.plan())[0]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from tests import making
 from tests.judge.test_rate_limit import plan_of, search
 from tests.judge.test_rate_limit import run as trials_of
-from tests.report.made_run import run
 
-from dbdyno.judge import Judgement, RateSearch
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.rate_limit import RateSearch
 from dbdyno.report import rates
-from dbdyno.report.verdict_text import as_markdown, plain
+from dbdyno.report.formats.terminal import as_markdown, plain
+from support import making
+from support.made_run import run
 
 
 def judged(*searches: RateSearch) -> Judgement:

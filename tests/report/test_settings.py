@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from tests import making
 
 from dbdyno.report.settings import ALWAYS_DIFFER, compare, effective
+from support import making
 
 
 def test_variables_are_sorted_into_differing_partial_ignored_and_equal() -> None:

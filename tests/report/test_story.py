@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from tests import making
-from tests.report.made_run import Run, run
-
 from dbdyno.report.story import tell
+from support import making
+from support.made_run import Run, run
 
 HEADINGS = (
     "Verdicts at a glance",

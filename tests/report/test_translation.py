@@ -7,22 +7,23 @@ import re
 from pathlib import Path
 
 import pytest
-from tests import making
-from tests.report import rich_run
-from tests.report.made_run import Run, run
-from tests.report.test_gate_text import gate_of
-from tests.report.test_history import course
-from tests.report.test_replay_text import other, side
-from tests.report.test_sections_rates import MADE as OF_RATES
+from tests.report.formats.test_gate import gate_of
+from tests.report.formats.test_history import course
+from tests.report.formats.test_replay import other, side
+from tests.report.sections.test_sections_rates import MADE as OF_RATES
 
-from dbdyno.languages import Language
-from dbdyno.report import gate_text, history, html, markdown, replay_text, tell, verdict_text
-from dbdyno.report.drawing import Drawing
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import name, say
+from dbdyno.report.charts.drawing import Drawing
+from dbdyno.report.formats import history, html, markdown, replay, terminal
+from dbdyno.report.formats.gate import MARK, as_json, comment, plain
 from dbdyno.report.parts import Code, Column, Entry, Section, Story, Table
+from dbdyno.report.story import tell
 from dbdyno.report.translation import line, translated
-from dbdyno.words import name, say
+from support import making, rich_run
+from support.made_run import Run, run
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 ZH = Language.ZH
 TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 NAMES = re.compile(
@@ -85,20 +86,18 @@ def test_other_kinds_of_runs_are_told_in_chinese_too(empty: Run) -> None:
 
 
 def test_stdout_is_chinese_in_every_command(made: Run, rich: Run) -> None:
-    compared = replay_text.replay(side(made), other(made))
+    compared = replay.replay(side(made), other(made))
     listed = history.entries(course(), making.B)
     for text in (
-        verdict_text.plain(rich.plan, rich.judgement, rich.facts, ZH),
-        verdict_text.as_markdown(rich.plan, rich.judgement, rich.facts, ZH),
-        verdict_text.plain(OF_RATES.plan, OF_RATES.judgement, OF_RATES.facts, ZH),
-        gate_text.plain(gate_of(made), made.judgement, made.facts, ZH),
-        gate_text.comment(gate_of(rich), rich.judgement, rich.facts, ZH).removeprefix(
-            gate_text.MARK
-        ),
+        terminal.plain(rich.plan, rich.judgement, rich.facts, ZH),
+        terminal.as_markdown(rich.plan, rich.judgement, rich.facts, ZH),
+        terminal.plain(OF_RATES.plan, OF_RATES.judgement, OF_RATES.facts, ZH),
+        plain(gate_of(made), made.judgement, made.facts, ZH),
+        comment(gate_of(rich), rich.judgement, rich.facts, ZH).removeprefix(MARK),
         history.plain(listed, ZH),
         history.as_markdown(listed, ZH),
-        replay_text.plain(compared, ZH),
-        replay_text.as_markdown(compared, ZH),
+        replay.plain(compared, ZH),
+        replay.as_markdown(compared, ZH),
     ):
         assert english_in(text) == []
         assert re.search("[\u4e00-\u9fff]", text)
@@ -106,9 +105,9 @@ def test_stdout_is_chinese_in_every_command(made: Run, rich: Run) -> None:
 
 def test_json_is_english_in_every_language(made: Run) -> None:
     parts = (made.plan, made.judgement, made.facts)
-    assert verdict_text.as_json(*parts, ZH) == verdict_text.as_json(*parts)
+    assert terminal.as_json(*parts, ZH) == terminal.as_json(*parts)
     gate = (gate_of(made), made.judgement, made.facts)
-    assert gate_text.as_json(*gate, ZH) == gate_text.as_json(*gate)
+    assert as_json(*gate, ZH) == as_json(*gate)
 
 
 def test_english_is_the_very_same_story(made: Run) -> None:

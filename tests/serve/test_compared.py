@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests import making
-from tests.serve.made_workspace import runs_of, stored_run
-
 from dbdyno.serve.compared import Row, Side, compared
+from support import making
+from support.made_workspace import runs_of, stored_run
 
 
 def test_systems_of_two_runs_have_numbers_and_a_caveat_but_no_verdict(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
-from tests.serve.asked import Answer, ask
 
 from dbdyno.serve import guard
 from dbdyno.serve.access import Access
 from dbdyno.serve.guard import Guard
+from support.asked import Answer, ask
 
 TOKEN = "0123456789abcdef0123"
 

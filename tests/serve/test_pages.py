@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
-from tests import making
-from tests.serve.asked import ask
-from tests.serve.made_workspace import runs_of, stored_run
 
-from dbdyno.languages import Language
+from dbdyno.language.catalogues import Language
 from dbdyno.serve import live
 from dbdyno.serve.access import Access
 from dbdyno.serve.guard import Guard
 from dbdyno.serve.pages import application
+from support import making
+from support.asked import ask
+from support.made_workspace import runs_of, stored_run
 
 HOSTILE = "<script>alert('x')</script>"
 

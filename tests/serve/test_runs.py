@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests import making
-from tests.serve.made_workspace import runs_of, stored_run
 
 from dbdyno.errors import StoreError
-from dbdyno.store import Store
+from dbdyno.store.store import Store
+from support import making
+from support.made_workspace import runs_of, stored_run
 
 
 def test_every_run_is_listed_with_its_state(tmp_path: Path) -> None:

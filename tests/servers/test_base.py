@@ -1,6 +1,6 @@
 from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
-from dbdyno.servers.mysql import MysqlServer
-from dbdyno.servers.mysql_instance import MysqlInstance
+from dbdyno.servers.mysql.instance import MysqlInstance
+from dbdyno.servers.mysql.server import MysqlServer
 
 
 def owed(protocol: type) -> set[str]:

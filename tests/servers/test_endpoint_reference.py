@@ -2,9 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno import servers
 from dbdyno.errors import UnknownSystemError, UsageError
-from dbdyno.servers import endpoint_reference
+from dbdyno.servers import endpoint_reference, open
 from dbdyno.servers.endpoint_reference import EndpointReference, credentials, read
 
 ONE = EndpointReference("bench", (("db1", 3306),), "sbtest")
@@ -27,7 +26,7 @@ ONE = EndpointReference("bench", (("db1", 3306),), "sbtest")
 def test_a_reference_says_who_where_and_what(reference, wanted):
     assert endpoint_reference.is_endpoint(reference)
     assert read(reference) == wanted
-    assert servers.check(reference) is None
+    assert open.check(reference) is None
 
 
 def test_several_addresses_are_one_endpoint_with_others():
@@ -53,14 +52,14 @@ def test_several_addresses_are_one_endpoint_with_others():
 )
 def test_a_mistake_is_told_with_the_form(reference, message):
     with pytest.raises(UnknownSystemError) as caught:
-        servers.check(reference)
+        open.check(reference)
     assert message in caught.value.message
     assert caught.value.wanted == "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE"
 
 
 def test_a_password_is_refused_and_not_repeated():
     with pytest.raises(UnknownSystemError, match="holds a password") as caught:
-        servers.check("mysql://bench:hunter@2:x/y@db1/sbtest")
+        open.check("mysql://bench:hunter@2:x/y@db1/sbtest")
     assert "hunter" not in str(caught.value)
     assert "MYSQL_PWD" in str(caught.value)
 

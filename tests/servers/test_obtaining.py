@@ -4,9 +4,8 @@ import tarfile
 
 import pytest
 
-from dbdyno import servers
 from dbdyno.errors import ProvisionError, UnknownSystemError
-from dbdyno.servers import identify, sources_folder
+from dbdyno.servers import open, process
 from dbdyno.servers.obtaining import entry_before, obtain
 
 PROGRAM = b"#!/bin/sh\necho 'mysqld  Ver 8.0.32-26 for Linux on x86_64 (GreatSQL)'\n"
@@ -17,8 +16,8 @@ DIGEST = "ab" * 32
 def lab(monkeypatch, tmp_path):
     """A cache of its own; programs are asked as ourselves."""
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(identify.process, "server_user", lambda: None)
-    monkeypatch.setattr(sources_folder.process, "server_user", lambda: None)
+    monkeypatch.setattr(process, "server_user", lambda: None)
+    monkeypatch.setattr(process, "server_user", lambda: None)
     return tmp_path
 
 
@@ -77,7 +76,7 @@ def test_only_the_form_is_known_before():
 )
 def test_a_reference_that_cannot_be_is_told_before_anything_is_done(reference, lab):
     with pytest.raises(UnknownSystemError):
-        servers.check(reference)
+        open.check(reference)
     with pytest.raises(UnknownSystemError):
         obtain(reference, str)
     assert not (lab / "cache").exists()

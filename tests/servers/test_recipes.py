@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import servers
 from dbdyno.errors import UnknownSystemError
-from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers import open
+from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.recipes import RECIPES, recipe_for
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "servers.md"
@@ -25,7 +25,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "reference" / "servers.md"
 )
 def test_a_server_no_registry_has_is_answered_with_what_to_write(reference, words):
     with pytest.raises(UnknownSystemError, match=r"cannot fetch .* by name") as caught:
-        servers.check(reference)
+        open.check(reference)
     hint = caught.value.hint or ""
     assert words in hint
     assert hint.endswith("see docs/reference/servers.md")

@@ -1,8 +1,8 @@
 import pytest
 
-from dbdyno import servers
 from dbdyno.errors import UnknownSystemError
-from dbdyno.servers.catalog import CATALOG
+from dbdyno.servers import open
+from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.reference import find
 
 
@@ -22,7 +22,7 @@ def test_each_known_reference_finds_its_row(reference):
 )
 def test_an_unknown_reference_is_told_what_is_known_and_the_nearest(reference, message, nearest):
     with pytest.raises(UnknownSystemError) as caught:
-        servers.check(reference)
+        open.check(reference)
     assert message in caught.value.message
     assert all(entry.reference in (caught.value.wanted or "") for entry in CATALOG)
     assert caught.value.hint == f"did you mean {nearest}?"

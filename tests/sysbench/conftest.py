@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dbdyno import _engine
-from dbdyno.sysbench import main
-from made_intervals import interval, news
+from dbdyno.sysbench.entry import main
+from support.made_intervals import interval, news
 
 
 class FakeStop:

@@ -4,9 +4,9 @@ import pytest
 
 from dbdyno.sysbench import endpoint
 from dbdyno.sysbench.endpoint import Address, address
-from dbdyno.sysbench.options import GLOBAL_TABLE
-from dbdyno.sysbench.refusal import Refusal
-from dbdyno.sysbench.values import Values
+from dbdyno.sysbench.options.refusal import Refusal
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.values import Values
 
 
 def of(**typed):

@@ -91,7 +91,7 @@ def test_general_options_are_checked_before_the_banner_and_own_ones_after(sysben
 
 def test_starting_needs_no_heavy_library():
     code = (
-        "import sys, dbdyno.sysbench as s; s.main(['oltp_read_write', '--threads=0', 'run']);"
+        "import sys, dbdyno.sysbench.entry as s; s.main(['oltp_read_write', '--threads=0', 'run']);"
         "heavy = {'pydantic', 'typer', 'rich', 'numpy', 'scipy', 'argparse', 'difflib'};"
         "sys.exit(','.join(heavy & set(sys.modules)) or 0)"
     )
@@ -100,7 +100,7 @@ def test_starting_needs_no_heavy_library():
 
 
 def test_a_reader_that_goes_away_ends_it_quietly():
-    code = "import sys, dbdyno.sysbench as s; sys.exit(s.main(['--version']))"
+    code = "import sys, dbdyno.sysbench.entry as s; sys.exit(s.main(['--version']))"
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-c", code]

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.sysbench.general import General
-from dbdyno.sysbench.options import GLOBAL_TABLE
-from dbdyno.sysbench.refusal import Refusal
-from dbdyno.sysbench.values import Values
+from dbdyno.sysbench.options.refusal import Refusal
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.values import Values
 
 
 def of(**typed):

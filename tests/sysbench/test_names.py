@@ -3,7 +3,7 @@
 import pytest
 
 from dbdyno.sysbench.names import SCRIPTS, recognised
-from dbdyno.sysbench.refusal import Refusal
+from dbdyno.sysbench.options.refusal import Refusal
 
 OURS = ("oltp_read_write", "oltp_read_only", "bulk_insert", "select_random_points")
 

@@ -5,7 +5,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from dbdyno.sysbench.output_hlog import log
-from made_intervals import MS, encoded, interval, recorded
+from support.made_intervals import MS, encoded, interval, recorded
 
 
 def read(text, tmp_path):

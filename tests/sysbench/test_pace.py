@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.sysbench.options import GLOBAL_TABLE
+from dbdyno.sysbench.options.refusal import Refusal
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.values import Values
 from dbdyno.sysbench.pace import Pace
-from dbdyno.sysbench.refusal import Refusal
-from dbdyno.sysbench.values import Values
 
 
 def of(**typed):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from made_intervals import interval
+from support.made_intervals import interval
 
-REAL = Path(__file__).parent.parent / "golden" / "real_sysbench"
+REAL = Path(__file__).parents[1] / "golden" / "real_sysbench"
 LATENCY = re.compile(r"( +(?:min|avg|max|sum|\d+th percentile):)( +[\d.]+)")
 FAIRNESS = re.compile(r"\nThreads fairness:\n.*\n.*\n")
 BANNER = re.compile(r"\(using .*\)")

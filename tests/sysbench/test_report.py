@@ -3,10 +3,10 @@
 import pytest
 
 from dbdyno.sysbench.general import General
-from dbdyno.sysbench.options import GLOBAL_TABLE
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.values import Values
 from dbdyno.sysbench.report import Ending, header, report
 from dbdyno.sysbench.totals import Totals
-from dbdyno.sysbench.values import Values
 
 FAIR = dict.fromkeys(("events_mean", "events_stddev", "seconds_mean", "seconds_stddev"), 0.0)
 

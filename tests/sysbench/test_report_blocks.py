@@ -7,9 +7,9 @@ import pytest
 
 from dbdyno.sysbench import report_blocks
 from dbdyno.sysbench.totals import Totals
-from made_intervals import encoded, interval, recorded
+from support.made_intervals import encoded, interval, recorded
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.mark.parametrize(

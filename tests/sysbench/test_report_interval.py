@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.report_interval import Stretch, interval_line, moment, queue_line
-from dbdyno.sysbench.telling import Percentile
 
 NEWS = {
     "at_s": 4.0,

@@ -3,11 +3,11 @@
 import json
 
 from dbdyno.sysbench.general import General
-from dbdyno.sysbench.options import GLOBAL_TABLE
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.values import Values
 from dbdyno.sysbench.output import Output
 from dbdyno.sysbench.teller import Teller
-from dbdyno.sysbench.values import Values
-from made_intervals import interval, news
+from support.made_intervals import interval, news
 
 
 def teller(rows=None, **typed):

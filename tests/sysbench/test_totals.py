@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno._engine import Histogram
-from dbdyno.sysbench.telling import Percentile
+from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.totals import Totals, mean_ns
 
 MS = 1_000_000

@@ -12,7 +12,7 @@ from dbdyno import __version__, _engine
 from dbdyno.sysbench.output import Output
 from dbdyno.sysbench.work import cleanup, prepare, prewarm
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def interrupt(stop):

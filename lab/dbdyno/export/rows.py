@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from dbdyno.cost import COSTS, per_event, source_of
 from dbdyno.export import tables
 from dbdyno.export.columns import TableDefinition
-from dbdyno.measurement import Interval, Measurement, Phase, merge_histograms
-from dbdyno.metric import BY_NAME, TABLE
+from dbdyno.measurement.cost import COSTS, per_event, source_of
+from dbdyno.measurement.measurement import Measurement, merge_histograms
+from dbdyno.measurement.measurement_parts import Interval, Phase
+from dbdyno.measurement.metric import BY_NAME, TABLE
+from dbdyno.report.rows import Attempt
 from dbdyno.report.settings import effective
-from dbdyno.report.trials import Attempt
 
 Columns = Mapping[str, Sequence[Any]]
 NANOSECONDS_PER_MS: Final = 1e6

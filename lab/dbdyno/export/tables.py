@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dbdyno.export.columns import Column, TableDefinition, integer, number, text
-from dbdyno.metric import TABLE, Metric
+from dbdyno.measurement.metric import TABLE, Metric
 
 KEYS: Final = (
     text("run_id", "the run"),

@@ -18,31 +18,32 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
 
-from dbdyno.judge import (
+from dbdyno.judge.checks import (
     checks_control,
-    checks_count,
-    checks_course,
-    checks_design,
     checks_durable,
-    checks_generator,
     checks_held_back,
-    checks_machine,
     checks_order,
     checks_probe,
     checks_procedure,
-    checks_promises,
     checks_rates,
-    checks_replication,
     checks_settings,
     checks_window,
-    checks_work,
-    ledger,
+    counts,
+    course,
+    design,
+    generator,
+    instrument,
+    machine,
+    replication,
+    settings,
+    work,
 )
-from dbdyno.judge.checks_window import from_second, later_cuts, place_of
+from dbdyno.judge.checks.checks_window import from_second, later_cuts, place_of
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.measurement import EVENT, Measurement, Phase, Trial
-from dbdyno.metric import Metric
-from dbdyno.plan import Plan
+from dbdyno.measurement.measurement import EVENT, Measurement, Trial
+from dbdyno.measurement.measurement_parts import Phase
+from dbdyno.measurement.metric import Metric
+from dbdyno.plan.plan import Plan
 
 TrialCheck = Callable[[Measurement, Plan], Finding | None]
 """Looks at one trial."""
@@ -51,36 +52,36 @@ RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
 
 GATES: Final[tuple[TrialCheck, ...]] = (
     checks_procedure.cell_cannot_run,
-    checks_course.trial_failed,
-    checks_count.no_events,
+    course.trial_failed,
+    counts.no_events,
 )
 """Once one of these is void there is nothing left to look at."""
 
 TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
-    checks_course.server_restarted,
-    checks_course.stall,
-    checks_course.drift,
+    course.server_restarted,
+    course.stall,
+    course.drift,
     checks_procedure.step_undone,
     checks_procedure.no_steady_state,
     checks_rates.rate_not_sustained,
     checks_rates.few_requests,
-    checks_count.errors,
-    checks_count.little_law,
-    checks_count.statements_of_event,
-    checks_count.commits_at_server,
-    checks_replication.replicas_missing,
-    checks_replication.commits_not_waited,
-    checks_replication.commits_unproven,
-    checks_replication.wrong_wait_point,
-    checks_replication.replica_lags,
+    counts.errors,
+    counts.little_law,
+    counts.statements_of_event,
+    counts.commits_at_server,
+    replication.replicas_missing,
+    replication.commits_not_waited,
+    replication.commits_unproven,
+    replication.wrong_wait_point,
+    replication.replica_lags,
     checks_durable.commits_unflushed,
-    checks_work.retries,
-    checks_machine.client_bound,
-    checks_generator.near_ceiling,
-    checks_generator.timer_late,
-    checks_machine.steal,
-    checks_machine.other_processes,
-    checks_machine.shared_machine,
+    work.retries,
+    machine.client_bound,
+    generator.near_ceiling,
+    generator.timer_late,
+    machine.steal,
+    machine.other_processes,
+    machine.shared_machine,
     checks_held_back.throttled,
     checks_held_back.overheated,
     checks_held_back.memory_pressure,
@@ -88,32 +89,32 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
 )
 
 RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
-    checks_design.unequal_load,
+    design.unequal_load,
     checks_procedure.unequal_dataset,
-    checks_work.rows_not_kept,
-    checks_design.repeated_trial,
-    checks_design.incomplete_run,
-    checks_design.few_blocks,
-    checks_design.short_window,
-    checks_design.controls_declined,
-    checks_promises.unequal_durability,
+    work.rows_not_kept,
+    design.repeated_trial,
+    design.incomplete_run,
+    design.few_blocks,
+    design.short_window,
+    design.controls_declined,
+    settings.unequal_durability,
     checks_durable.unseen_flushes,
-    checks_promises.unequal_memory,
+    settings.unequal_memory,
     checks_control.uncontrolled_server,
     checks_settings.unequal_settings,
     checks_settings.changed_versions,
-    checks_work.unequal_plans,
+    work.unequal_plans,
     checks_order.sequential_design,
     checks_order.split_block,
     checks_order.machine_drift,
     checks_held_back.uneven_clock,
     checks_probe.probe_strays,
-    checks_generator.generator_threads,
-    checks_design.stopped_early,
+    generator.generator_threads,
+    design.stopped_early,
     checks_window.later_cut,
 )
 
-CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS, ledger.out_of_calibration)
+CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS, instrument.out_of_calibration)
 """Every check, in the order in which a trial meets them; the last one looks at the workspace."""
 
 CPU_METRIC: Final = "server_cpu_us_per_query"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from statistics import median
 
-from dbdyno.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement
 
 
 def block_seconds(measurements: Sequence[Measurement]) -> float | None:

@@ -15,11 +15,11 @@ from dbdyno.judge.audit import audit
 from dbdyno.judge.estimate import estimates
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Verdict, verdict_of
-from dbdyno.measurement import Measurement
-from dbdyno.measurement_control import ControlOutcome
-from dbdyno.metric import PRIMARY
-from dbdyno.plan import Plan
-from dbdyno.plan_controls import KINDS, SHARE, Kind
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.metric import PRIMARY
+from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.plan.controls import KINDS, SHARE, Kind
+from dbdyno.plan.plan import Plan
 
 TRUTH: Final[dict[Kind, float]] = {"same": 1.0, "planted": 1 - SHARE}
 """The ratio to the baseline's throughput that is known to be."""

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.checks_design import BLOCKS_MIN
+from dbdyno.judge.checks.design import BLOCKS_MIN
+from dbdyno.judge.interval import FIXED, LEVEL, interval
 from dbdyno.judge.pairs import Pairs
-from dbdyno.judge.sequential import FIXED, LEVEL, interval
-from dbdyno.measurement import Cell, Noun, value_of
-from dbdyno.metric import TABLE, Metric
-from dbdyno.plan import DesignPlan
+from dbdyno.measurement.measurement import Cell, value_of
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.metric import TABLE, Metric
+from dbdyno.plan.plan import DesignPlan
 
 CONFIDENCE: Final = 1 - LEVEL
 LOG_MAX: Final = 700.0

@@ -9,8 +9,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from dbdyno.measurement import Cell, Measurement, Noun
-from dbdyno.words import Label, Said, Text, clauses, say
+from dbdyno.language.words import Label, Said, Text, clauses, say
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.measurement_parts import Noun
 
 
 class Level(StrEnum):

@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dbdyno.judge.checks_design import BLOCKS_MIN
+from dbdyno.judge.checks.design import BLOCKS_MIN
 from dbdyno.judge.estimate import LOG_MAX, Estimate
-from dbdyno.judge.sequential import LEVEL, quantile
-from dbdyno.measurement import Noun
-from dbdyno.plan import DesignPlan
+from dbdyno.judge.interval import LEVEL, quantile
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.plan.plan import DesignPlan
 
 
 class Adjusted(Noun):

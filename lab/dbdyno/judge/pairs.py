@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Mapping
 
 from dbdyno.judge.audit import Sound
-from dbdyno.measurement import Cell
-from dbdyno.metric import Metric
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.metric import Metric
 
 
 class Pairs:

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 from dbdyno.judge.audit import Audit, Sound
-from dbdyno.judge.outliers import BadRestarts, Outlier, bad_restarts, outliers
-from dbdyno.judge.peaks import PeakRatio, peak_ratios
-from dbdyno.judge.scalability import Scalability, scalability
-from dbdyno.judge.stability import Stability, stability
-from dbdyno.judge.stability_pairs import CountPair, counts
-from dbdyno.measurement import Cell
-from dbdyno.metric import BY_NAME, PRIMARY, Metric
-from dbdyno.plan import Plan, cells
+from dbdyno.judge.beside.outliers import BadRestarts, Outlier, bad_restarts, outliers
+from dbdyno.judge.beside.peaks import PeakRatio, peak_ratios
+from dbdyno.judge.beside.scalability import Scalability, scalability
+from dbdyno.judge.beside.stability import Stability, stability
+from dbdyno.judge.beside.stability_pairs import CountPair, counts
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.plan.plan import Plan, cells
 
 
 class Shape(TypedDict):

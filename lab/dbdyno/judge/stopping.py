@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dbdyno.judge.checks_design import BLOCKS_MIN
+from dbdyno.judge.checks.design import BLOCKS_MIN
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.measurement import Measurement
-from dbdyno.plan import Plan
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
 
 VerdictsOf = Callable[[Sequence[Measurement], Plan], Sequence[Verdict]]
 

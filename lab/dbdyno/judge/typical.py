@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dbdyno.judge.checks_design import BLOCKS_MIN
-from dbdyno.judge.sequential import interval
-from dbdyno.measurement import Noun
-from dbdyno.plan import DesignPlan
+from dbdyno.judge.checks.design import BLOCKS_MIN
+from dbdyno.judge.interval import interval
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.plan.plan import DesignPlan
 
 
 class Typical(Noun):

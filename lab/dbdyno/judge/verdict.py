@@ -20,15 +20,16 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-from dbdyno.judge.checks_design import BLOCKS_FEW, BLOCKS_MIN
+from dbdyno.judge.checks.design import BLOCKS_FEW, BLOCKS_MIN
 from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.holm import Adjusted
-from dbdyno.judge.sequential import FIXED, LEVEL, quantile
-from dbdyno.measurement import Cell, Noun
-from dbdyno.metric import BY_NAME, Better, Metric
-from dbdyno.plan import DesignPlan
-from dbdyno.words import Said, Text, count, listed, say
+from dbdyno.judge.interval import FIXED, LEVEL, quantile
+from dbdyno.language.words import Said, Text, count, listed, say
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.metric import BY_NAME, Better, Metric
+from dbdyno.plan.plan import DesignPlan
 
 BLOCKS_MAX: Final = 1000
 """A plan has no more blocks; a need beyond that is none that can be met."""

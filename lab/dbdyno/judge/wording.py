@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dbdyno.judge.checks_design import BLOCKS_FEW, BLOCKS_MIN
+from dbdyno.judge.checks.design import BLOCKS_FEW, BLOCKS_MIN
 from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.verdict import BLOCKS_MAX, Verdict, Word
-from dbdyno.measurement_control import ControlOutcome
-from dbdyno.metric import BY_NAME
-from dbdyno.words import PARTED, Said, clauses, count, name, phrase, say
+from dbdyno.language.words import PARTED, Said, clauses, count, name, phrase, say
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.measurement.outcome import ControlOutcome
 
 THIN: Final = PARTED
 MULTIPLE_FROM: Final = 10.0

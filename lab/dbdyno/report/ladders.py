@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from dbdyno.measurement import Cell
-from dbdyno.plan_settings import DEFAULT
-from dbdyno.words import PARTED, Text, name, say
+from dbdyno.language.words import PARTED, Text, name, say
+from dbdyno.measurement.measurement import Cell
+from dbdyno.plan.settings import DEFAULT
 
 
 @dataclass(frozen=True)

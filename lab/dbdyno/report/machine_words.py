@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from dbdyno.words import Text, listed, name, say
+from dbdyno.language.words import Text, listed, name, say
 
 FEATURES: Final[Mapping[str, Text]] = {
     "cpu": say("cpu"),

@@ -11,10 +11,13 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from dbdyno.judge import ControlOutcome, Estimate, SystemValue, Verdict, wording
+from dbdyno.judge import wording
+from dbdyno.judge.estimate import Estimate, SystemValue
 from dbdyno.judge.typical import Typical
-from dbdyno.metric import Metric
-from dbdyno.words import PARTED, Text, name, say
+from dbdyno.judge.verdict import Verdict
+from dbdyno.language.words import PARTED, Text, name, say
+from dbdyno.measurement.metric import Metric
+from dbdyno.measurement.outcome import ControlOutcome
 
 NONE: Final = name("—")
 """There is no such number."""

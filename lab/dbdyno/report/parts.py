@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.words import Text
+from dbdyno.language.words import Text
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dbdyno.judge import Judgement, RateSearch, sentence
-from dbdyno.judge.rate_limit import BlockLimit, RateLimit
-from dbdyno.metric import BY_NAME
-from dbdyno.open_loop import Side
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.rate_limit import BlockLimit, RateLimit, RateSearch
+from dbdyno.judge.wording import sentence
+from dbdyno.language.words import Text, listed, name, say
+from dbdyno.measurement.metric import BY_NAME
 from dbdyno.report.numbers import NONE, number
-from dbdyno.words import Text, listed, name, say
+from dbdyno.stats.open_loop import Side
 
 SIDES = {Side.ABOVE: "≥ ", Side.BELOW: "< ", Side.BETWEEN: ""}
 """What stands before the rate of a block."""

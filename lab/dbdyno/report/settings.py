@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dbdyno.measurement import Measurement
-from dbdyno.words import Text, listed, name, say
+from dbdyno.language.words import Text, listed, name, say
+from dbdyno.measurement.measurement import Measurement
 
 ALWAYS_DIFFER: Final = re.compile(
     r"""

@@ -9,32 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.judge import Judgement
 from dbdyno.judge.controls import apart
-from dbdyno.measurement import Measurement
-from dbdyno.plan import Plan
-from dbdyno.report import (
-    charts,
-    sections_charts,
+from dbdyno.judge.judgement import Judgement
+from dbdyno.language.words import say
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from dbdyno.report.charts import charts, sections_charts
+from dbdyno.report.parts import Story
+from dbdyno.report.rows import attempts, title_of
+from dbdyno.report.sections import (
+    cells,
+    costs,
+    method,
+    results,
     sections_controls,
-    sections_costs,
     sections_flushes,
-    sections_grid,
-    sections_method,
     sections_outliers,
-    sections_published,
     sections_rates,
-    sections_results,
     sections_scalability,
     sections_settings,
-    sections_stability,
     sections_tables,
+    settings,
+    shape,
 )
-from dbdyno.report.conclusion import conclusion
-from dbdyno.report.facts import RunFacts
-from dbdyno.report.parts import Story
-from dbdyno.report.trials import attempts, title_of
-from dbdyno.words import say
+from dbdyno.report.sections.conclusion import conclusion
 
 
 def tell(
@@ -48,29 +47,29 @@ def tell(
     sections = (
         sections_charts.with_charts(sections_rates.within_limit(judgement), drawn, "limits"),
         sections_charts.matrix(plan, measurements, judgement, drawn),
-        sections_grid.grid(judgement),
-        sections_results.verdicts(judgement),
+        cells.grid(judgement),
+        results.verdicts(judgement),
         sections_tables.tables(plan, measurements, judgement),
         sections_charts.over_load(drawn),
         sections_scalability.scalability(judgement),
         sections_charts.over_time(drawn),
-        sections_stability.stability(judgement),
+        shape.stability(judgement),
         sections_outliers.outliers(judgement),
-        sections_results.numbers(plan, measurements, judgement),
-        sections_charts.with_charts(sections_costs.costs(plan, made), drawn, "costs"),
-        sections_results.server_cpu(plan, made),
+        results.numbers(plan, measurements, judgement),
+        sections_charts.with_charts(costs.costs(plan, made), drawn, "costs"),
+        results.server_cpu(plan, made),
         sections_flushes.flushes(plan, made),
-        sections_charts.with_charts(sections_costs.machine(plan, made), drawn, "cpu", "disk"),
-        sections_method.how_measured(plan, measurements),
+        sections_charts.with_charts(costs.machine(plan, made), drawn, "cpu", "disk"),
+        method.how_measured(plan, measurements),
         sections_rates.pilot(plan),
-        sections_published.published(plan, measurements, run),
+        settings.published(plan, measurements, run),
         sections_settings.settings(plan, measurements),
         sections_settings.environment(run),
-        sections_method.trial_order(every),
-        sections_results.findings(judgement),
+        method.trial_order(every),
+        results.findings(judgement),
         sections_controls.trust(plan, judgement),
-        sections_method.limitations(plan, measurements, judgement, run),
-        sections_method.repeat(plan, run),
+        method.limitations(plan, measurements, judgement, run),
+        method.repeat(plan, run),
     )
     return Story(
         title=title_of(plan),

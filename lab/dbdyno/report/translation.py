@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from dbdyno.languages import Language, said_in
+from dbdyno.language.catalogues import Language, said_in
+from dbdyno.language.words import Text, name
 from dbdyno.report.parts import Entry, Section, Story, Table
-from dbdyno.words import Text, name
 
 Part = TypeVar("Part", Story, Table)
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from dbdyno.measurement import Cell
-from dbdyno.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.language.words import Text, name, say
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.report.machine_words import found, what
 from dbdyno.report.numbers import change, metric_value
 from dbdyno.serve.runs import JudgedRun
-from dbdyno.words import Text, name, say
 
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dbdyno.words import Said, say
+from dbdyno.language.words import Said, say
 
 WORDS: Final[dict[str, Said]] = {
     "skip": say("Skip to the content"),

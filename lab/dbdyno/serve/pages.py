@@ -20,9 +20,11 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dbdyno.errors import StoreError
-from dbdyno.languages import Language, said_in
-from dbdyno.report import html, moving, tell, translated
-from dbdyno.report.drawing import draw
+from dbdyno.language.catalogues import Language, said_in
+from dbdyno.report.charts.drawing import draw
+from dbdyno.report.formats import html, moving
+from dbdyno.report.story import tell
+from dbdyno.report.translation import translated
 from dbdyno.serve import live
 from dbdyno.serve.access import Access
 from dbdyno.serve.compared import Side, compared

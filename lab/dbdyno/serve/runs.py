@@ -11,14 +11,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from dbdyno import evidence
-from dbdyno.judge import Judgement, judge
-from dbdyno.measurement import Measurement
-from dbdyno.plan import Plan
-from dbdyno.report.facts import RunFacts
-from dbdyno.run_lock import is_held
-from dbdyno.store import FILE_NAME, Store, StoredRun
-from dbdyno.words import Text, say
+from dbdyno.files import is_held
+from dbdyno.judge.judgement import Judgement, judge
+from dbdyno.language.words import Text, say
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from dbdyno.store import evidence
+from dbdyno.store.store import FILE_NAME, Store, StoredRun
 
 KEPT_MAX: Final = 8
 """Judged runs that are kept; each holds its measurements."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from dbdyno.plan_parts import NetworkPlan
-from dbdyno.plan_settings import OptionValue
-from dbdyno.plan_systems import TopologyPlan
+from dbdyno.plan.plan_parts import NetworkPlan
+from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.plan.settings import OptionValue
 
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""
@@ -123,7 +123,7 @@ class Replicated(Protocol):
         """The processes of the primary and its replicas."""
 
     def replication(self) -> dict[str, float]:
-        """How replication stands, by the names of `dbdyno.replication`; ServerError if unknown."""
+        """How replication stands, by the names of `dbdyno.measurement.replication`; ServerError if unknown."""
 
     def catch_up(self, cap_s: float) -> float:
         """Wait until its replicas have applied all; gives the seconds, `cap_s` at most."""

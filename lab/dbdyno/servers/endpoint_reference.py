@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.errors import UnknownSystemError, UsageError
-from dbdyno.plan_systems import ENDPOINT_SCHEME
+from dbdyno.plan.plan_systems import ENDPOINT_SCHEME
 from dbdyno.servers.base import Credentials, Endpoint
 
 PORT: Final = 3306

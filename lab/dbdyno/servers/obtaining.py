@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from dbdyno.servers import identify, provision, sources_folder, sources_tarball
-from dbdyno.servers.catalog_entry import CatalogEntry
+from dbdyno.servers.programs import given, identify, provision, sources_folder
+from dbdyno.servers.programs.catalog_entry import CatalogEntry
 from dbdyno.servers.reference import find
 
 
@@ -25,8 +25,8 @@ def obtain(asked: str, report: Callable[[str], None]) -> tuple[CatalogEntry, Pat
     if asked.startswith(sources_folder.SCHEME):
         source = sources_folder.look(sources_folder.read(asked))
         return _asked_itself(CatalogEntry("", "", source, (), "", "", named=asked), report)
-    if asked.startswith(sources_tarball.SCHEME):
-        archive = sources_tarball.read(asked)
+    if asked.startswith(given.SCHEME):
+        archive = given.read(asked)
         return _asked_itself(CatalogEntry("", "", archive, (), "", "", named=asked), report)
     entry = find(asked)
     return entry, provision.get(entry, report)
@@ -41,8 +41,8 @@ def entry_before(asked: str) -> CatalogEntry | None:
     if asked.startswith(sources_folder.SCHEME):
         sources_folder.read(asked)
         return None
-    if asked.startswith(sources_tarball.SCHEME):
-        sources_tarball.read(asked)
+    if asked.startswith(given.SCHEME):
+        given.read(asked)
         return None
     return find(asked)
 

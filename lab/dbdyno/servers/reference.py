@@ -10,8 +10,8 @@ import difflib
 from collections.abc import Sequence
 
 from dbdyno.errors import UnknownSystemError
-from dbdyno.servers.catalog import CATALOG
-from dbdyno.servers.catalog_entry import CatalogEntry
+from dbdyno.servers.programs.catalog import CATALOG
+from dbdyno.servers.programs.catalog_entry import CatalogEntry
 from dbdyno.servers.recipes import recipe_for
 
 

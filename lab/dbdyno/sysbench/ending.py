@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dbdyno.sysbench.failure import begin_lines, failure_of
-from dbdyno.sysbench.refusal import Refusal
+from dbdyno.sysbench.options.refusal import Refusal
 from dbdyno.sysbench.request import Request
 from dbdyno.sysbench.signals import Outcome
 

@@ -10,8 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.refusal import fatal
-from dbdyno.sysbench.values import Values
+from dbdyno.sysbench.options.refusal import fatal
+from dbdyno.sysbench.options.values import Values
 
 SOCKET_VARIABLE = "MYSQL_UNIX_PORT"
 """Environment variable by which MySQL's client libraries let their default socket be set."""

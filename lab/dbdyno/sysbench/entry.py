@@ -12,18 +12,18 @@ import sys
 from collections.abc import Callable, Sequence
 
 from dbdyno import _engine
-from dbdyno.sysbench import aliases, command_line, compat, not_yet
-from dbdyno.sysbench.command_line import CommandLine
+from dbdyno.sysbench.commands import run
 from dbdyno.sysbench.general import General
-from dbdyno.sysbench.help_text import general_help, version, workload_help
 from dbdyno.sysbench.names import recognised
-from dbdyno.sysbench.options import GLOBAL_TABLE
+from dbdyno.sysbench.options import aliases, command_line, compat, not_yet
+from dbdyno.sysbench.options.command_line import CommandLine
+from dbdyno.sysbench.options.help_text import general_help, version, workload_help
+from dbdyno.sysbench.options.refusal import Refusal, argument_error, fatal
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.telling import is_text_asked
+from dbdyno.sysbench.options.values import Values, boolean
 from dbdyno.sysbench.output import Output
-from dbdyno.sysbench.refusal import Refusal, argument_error, fatal
 from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.running import run
-from dbdyno.sysbench.telling import is_text_asked
-from dbdyno.sysbench.values import Values, boolean
 from dbdyno.sysbench.work import cleanup, prepare, prewarm
 
 Command = Callable[[Request, Output], int]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from dbdyno.sysbench.options.refusal import Refusal, fatal
+from dbdyno.sysbench.options.telling import Telling
+from dbdyno.sysbench.options.values import Values
 from dbdyno.sysbench.pace import Pace
-from dbdyno.sysbench.refusal import Refusal, fatal
-from dbdyno.sysbench.telling import Telling
-from dbdyno.sysbench.values import Values
 
 VERBOSITY_MAX = 5
 _DRAIN_S_MIN = 0.001

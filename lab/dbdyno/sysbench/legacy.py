@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench import legacy_options
-from dbdyno.sysbench.not_yet import refusal
-from dbdyno.sysbench.options import LEGACY, ONE_TABLE
-from dbdyno.sysbench.refusal import fatal
-from dbdyno.sysbench.values import Values, whole
+from dbdyno.sysbench.options import legacy_options
+from dbdyno.sysbench.options.not_yet import refusal
+from dbdyno.sysbench.options.refusal import fatal
+from dbdyno.sysbench.options.table import LEGACY, ONE_TABLE
+from dbdyno.sysbench.options.values import Values, whole
 
 LOAD_BY_RUN = LEGACY + "parallel_prepare"
 BULK_INSERT = LEGACY + "bulk_insert"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from dbdyno.sysbench.compat import V1_1
-from dbdyno.sysbench.not_yet import check_test, refusal
-from dbdyno.sysbench.options import LEGACY, ONE_TABLE
-from dbdyno.sysbench.refusal import fatal
+from dbdyno.sysbench.options.compat import V1_1
+from dbdyno.sysbench.options.not_yet import check_test, refusal
+from dbdyno.sysbench.options.refusal import fatal
+from dbdyno.sysbench.options.table import LEGACY, ONE_TABLE
 
 COMMON = "oltp_common"
 """The module that sysbench 1.0's tests share; its prepare and cleanup are theirs."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.report_interval import Stretch
-from dbdyno.sysbench.telling import Percentile
 from dbdyno.sysbench.totals import Totals
 
 _NS_PER_MS = 1e6

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.refusal import fatal
-from dbdyno.sysbench.values import Values
+from dbdyno.sysbench.options.refusal import fatal
+from dbdyno.sysbench.options.values import Values
 
 _ARRIVALS = ("poisson", "uniform")
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dbdyno.sysbench.general import General
+from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.report_histogram import histogram
-from dbdyno.sysbench.telling import Percentile
 from dbdyno.sysbench.totals import EVENT, Totals
 
 _NS_PER_MS = 1e6

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbdyno._engine import Histogram
-from dbdyno.sysbench.telling import Percentile
+from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.totals import Totals, mean_ns
 
 _NS_PER_MS = 1e6

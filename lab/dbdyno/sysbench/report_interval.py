@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.telling import Percentile, decimals
+from dbdyno.sysbench.options.telling import Percentile, decimals
 from dbdyno.sysbench.totals import Totals
 
 _TOLD = (

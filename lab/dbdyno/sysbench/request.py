@@ -6,16 +6,16 @@ import os
 from typing import Any, NamedTuple
 
 from dbdyno.sysbench import legacy
-from dbdyno.sysbench.compat import PREWARM
 from dbdyno.sysbench.endpoint import Address, address
 from dbdyno.sysbench.general import General
 from dbdyno.sysbench.legacy import Legacy
 from dbdyno.sysbench.names import COMMON
-from dbdyno.sysbench.not_yet import refusal
-from dbdyno.sysbench.options import of_test
-from dbdyno.sysbench.refusal import fatal
-from dbdyno.sysbench.transport import transport
-from dbdyno.sysbench.values import Values, whole
+from dbdyno.sysbench.options.compat import PREWARM
+from dbdyno.sysbench.options.not_yet import refusal
+from dbdyno.sysbench.options.refusal import fatal
+from dbdyno.sysbench.options.table import of_test
+from dbdyno.sysbench.options.values import Values, whole
+from dbdyno.sysbench.target import transport
 
 PASSWORD_VARIABLE = "MYSQL_PWD"  # noqa: S105 - the variable's name
 BULK_INSERT = "bulk_insert"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dbdyno._engine import Histogram
-from dbdyno.sysbench.telling import Percentile
+from dbdyno.sysbench.options.telling import Percentile
 
 EVENT = "event"
 SERVICE = "event_service"

@@ -9,12 +9,12 @@ import json
 from typing import Any
 
 from dbdyno import _engine
+from dbdyno.sysbench.commands import INITIALIZING
+from dbdyno.sysbench.console import ProgressBar
 from dbdyno.sysbench.ending import result, status
 from dbdyno.sysbench.failure import COMMAND
 from dbdyno.sysbench.output import Output
-from dbdyno.sysbench.progress_bar import ProgressBar
 from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.running import INITIALIZING
 from dbdyno.sysbench.signals import stoppable
 
 _STAGES = {

@@ -1,0 +1,143 @@
+"""What every benchmark here needs: a server of its own, and one run of a program against it.
+
+The CPU of a run is that of the whole process, start-up included, as the system counts it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.built import ROOT
+
+from dbdyno.servers import open
+from dbdyno.servers.base import Server, ServerSpec
+
+QUERIES = re.compile(r"^ +queries: +(\d+)", re.MULTILINE)
+Cell = tuple[str, str, int]
+"""What is compared: workload, transport (`tcp` or `socket`), connections."""
+
+
+def dbdyno() -> str:
+    """The console script of this environment."""
+    return str(Path(sysconfig.get_path("scripts")) / "dbdyno")
+
+
+@contextmanager
+def running_server(
+    folder: str, system: str, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """A fresh server in `folder`, stopped and removed at the end."""
+    # The server runs as another user: the folder must let it through.
+    Path(folder).chmod(0o755)
+    spec = ServerSpec(label="bench", reference=system, settings=dict(settings or {}))
+    instance = open.instance(spec, Path(folder) / "server", lambda text: None)
+    try:
+        yield instance.start()
+    finally:
+        instance.close()
+
+
+def run_program(
+    program: list[str],
+    server: Server,
+    options: argparse.Namespace,
+    cell: Cell,
+    command: str,
+    *more: str,
+) -> tuple[float, str]:
+    """Runs one command to its end; its CPU seconds and what it printed.
+
+    `options` has `tables`, `table_size` and `seconds`; `more` are options as they are typed.
+    """
+    workload, transport, connections = cell
+    endpoint = server.endpoint
+    place = (
+        [f"--mysql-socket={endpoint.socket}"]
+        if transport == "socket"
+        else [f"--mysql-host={endpoint.host}", f"--mysql-port={endpoint.port}"]
+    )
+    arguments = [
+        workload,
+        *place,
+        f"--mysql-user={server.credentials.user}",
+        f"--mysql-db={server.database}",
+        f"--tables={options.tables}",
+        f"--table-size={options.table_size}",
+        f"--threads={connections}",
+        f"--time={options.seconds}",
+        "--rand-type=uniform",
+        *more,
+        command,
+    ]
+    return finished(program, arguments, server.credentials.password)
+
+
+def login(server: Server, transport: str = "tcp") -> dict[str, Any]:
+    """Where a server is and who logs in, as the engine's specs have it."""
+    endpoint, credentials = server.endpoint, server.credentials
+    tcp = {"host": endpoint.host, "port": endpoint.port}
+    return {
+        "endpoint": {"socket": str(endpoint.socket)} if transport == "socket" else tcp,
+        "user": credentials.user,
+        "password": credentials.password,
+        "database": server.database,
+    }
+
+
+def run_engine(spec: dict[str, Any]) -> dict[str, Any]:
+    """One run of the engine in a process of its own: see `benchmarks.one_run`."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "benchmarks.one_run"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        input=json.dumps(spec),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    told: dict[str, Any] = json.loads(ended.stdout)
+    return told
+
+
+def finished(program: list[str], arguments: list[str], password: str) -> tuple[float, str]:
+    """Runs a program to its end; its CPU seconds and what it printed. A failure ends all."""
+    with (
+        tempfile.TemporaryFile() as output,
+        tempfile.NamedTemporaryFile("w", suffix=".conf") as secret,
+    ):
+        secret.write(f"mysql-password={password}\n")
+        secret.flush()
+        # Neither shows the password to others: sysbench reads a file, dbdyno the environment.
+        hidden = [f"--config-file={secret.name}"] if program[0] == "sysbench" else []
+        process = subprocess.Popen(
+            [*program, *hidden, *arguments],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "MYSQL_PWD": password},
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read().decode()
+    if process.returncode != 0:
+        sys.exit(f"{program[0]} {arguments[0]} {arguments[-1]} failed:\n{text}")
+    return usage.ru_utime + usage.ru_stime, text
+
+
+def queries_in(text: str) -> int:
+    """The count of queries in a report."""
+    found = QUERIES.search(text)
+    if found is None:
+        sys.exit(f"the program printed no count of queries:\n{text}")
+    return int(found[1])

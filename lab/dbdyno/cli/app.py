@@ -1,0 +1,198 @@
+"""The command line: each command reads what was typed, calls one function and prints.
+
+Commands are thin on purpose. What a command line means as a plan is in `cli_compare`, what is done
+with a plan is in `cli_flow`. stdout carries data only; progress and notes go to stderr.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+import typer
+
+from dbdyno import __version__, _engine
+from dbdyno.cli import (
+    bundle,
+    cli_export,
+    cli_plan,
+    durability,
+    flow,
+    gate,
+    history,
+    options,
+    serve,
+    servers,
+)
+from dbdyno.cli.compare import CompareOptions, read
+from dbdyno.cli.flow import Output
+from dbdyno.cli.plan import in_budget
+from dbdyno.errors import UsageError
+from dbdyno.experiment import budget as experiment_budget
+from dbdyno.experiment.engine import loadable
+from dbdyno.language.catalogues import Language
+from dbdyno.plan.plan import known_workloads
+from dbdyno.sysbench import entry as persona
+
+app = typer.Typer(
+    name="dbdyno",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(servers.app, name="servers")
+app.add_typer(cli_plan.plan_app, name="plan")
+
+
+@app.callback(invoke_without_command=True)
+def root(version: options.Version = False) -> None:
+    """Put a database on the dyno: real servers, real load, an honest verdict."""
+    if version:
+        sys.stdout.write(f"dbdyno {__version__} (engine {_engine.version()})\n")
+        raise typer.Exit
+
+
+@app.command()
+def compare(
+    context: typer.Context,
+    systems: options.Systems = None,
+    workload: options.Workloads = None,
+    threads: options.Threads = options.THREADS,
+    rates: options.Rates = "",
+    connections: options.Connections = options.CONNECTIONS,
+    slo: options.Slo = "",
+    blocks: options.Blocks = None,
+    stop: options.Stop = "blocks",
+    controls: options.Controls = True,
+    tables: options.Tables = options.TABLES,
+    table_size: options.TableSize = options.TABLE_SIZE,
+    warmup: options.Warmup = options.WARMUP,
+    window: options.Window = options.WINDOW,
+    margin: options.Margin = options.MARGIN,
+    seed: options.Seed = "1",
+    settings: options.Settings = None,
+    restart: options.Restart = "block",
+    prepared: options.Prepared = True,
+    distribution: options.Distribution = "uniform",
+    resume: options.ResumeRun = None,
+    retry: options.Retry = False,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Measure systems side by side, a verdict on each cell."""
+    if resume is not None:
+        _refuse_beside_resume(context)
+        flow.resume(resume, workspace, output, retry=retry, language=lang)
+        return
+    typed = CompareOptions(
+        systems=tuple(systems or ()),
+        workloads=tuple(workload or ("oltp_read_write",)),
+        threads=threads if not (rates or slo) or "threads" in _typed(context) else "",
+        rates=rates,
+        connections=connections,
+        slo=slo,
+        blocks=blocks,
+        stop=stop,
+        controls=controls,
+        tables=tables,
+        table_size=table_size,
+        warmup=warmup,
+        window=window,
+        margin=margin,
+        seed=seed,
+        settings=tuple(settings or ()),
+        restart=restart,
+        prepared=prepared,
+        distribution=distribution,
+    )
+    plan = read(typed, known_workloads(), loadable.check)
+    flow.begin(plan, workspace, _command_line(), output, lang)
+
+
+def _typed(context: typer.Context) -> list[str]:
+    """The options and arguments that stand on the command line."""
+    return [
+        name
+        for name in context.params
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    ]
+
+
+def _refuse_beside_resume(context: typer.Context) -> None:
+    """A resumed run is what it was: an option that would change it is a mistake."""
+    typed = [name for name in _typed(context) if name not in options.IN_A_RESUME]
+    if typed:
+        raise UsageError(
+            "a resumed run keeps its plan",
+            wanted="--resume with --workspace and --output only",
+            found=f"also {', '.join(sorted(typed))}",
+            hint="leave the others out, or begin a new run without --resume",
+        )
+
+
+@app.command()
+def run(
+    plan: options.PlanFile,
+    scale: options.Scale = "",
+    budget: options.Budget = None,
+    resume: options.ResumePlan = False,
+    retry: options.Retry = False,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Run a plan file."""
+    asked = cli_plan.read(plan, scale, budget)
+    fitted = experiment_budget.fitted(asked)
+    if fit := in_budget(asked, fitted):
+        sys.stderr.write(f"{fit}\n")
+    if resume:
+        flow.resume_plan(fitted, workspace, output, retry=retry, language=lang)
+    else:
+        flow.begin(fitted, workspace, _command_line(), output, lang)
+
+
+@app.command()
+def report(
+    run_id: options.RunOrBundle,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Judge a stored run or a bundle again and write its report again."""
+    flow.tell(run_id, workspace, output, lang)
+
+
+app.command("export")(cli_export.command)
+app.command("serve")(serve.command)
+app.command("gate")(gate.command)
+app.command("history")(history.command)
+app.command("bundle")(bundle.pack)
+app.command("replay")(bundle.replay)
+app.command("prove-durability")(durability.command)
+
+
+@app.command()
+def workloads() -> None:
+    """List the built-in workloads."""
+    sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
+
+
+@app.command(
+    "sysbench",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def sysbench(context: typer.Context) -> None:
+    """Do what sysbench does: prepare, run, cleanup."""
+    raise typer.Exit(persona.main(context.args))
+
+
+def _command_line() -> str:
+    return shlex.join(["dbdyno", *sys.argv[1:]])
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

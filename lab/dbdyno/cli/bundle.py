@@ -1,0 +1,105 @@
+"""`dbdyno bundle` and `dbdyno replay`: a run's evidence in a file, and the same run once more."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from dbdyno import api
+from dbdyno.cli import flow, options
+from dbdyno.cli.flow import Output
+from dbdyno.errors import DbdynoError, UsageError
+from dbdyno.language.catalogues import Language
+from dbdyno.plan import risks as plan_risks
+from dbdyno.plan.plan import Plan
+from dbdyno.report.formats import replay as formats_replay
+from dbdyno.report.formats.plain_table import printable
+from dbdyno.store import bundle
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help=f"The bundle; RUN{bundle.SUFFIX} in this folder if left out.",
+        callback=options.at_home_or_none,
+    ),
+]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="Run it though it asks for unknown programs, hosts or files."),
+]
+With = Annotated[
+    str | None,
+    typer.Option(
+        "--with", metavar="RUN", help="Compare with this stored run or bundle; run nothing."
+    ),
+]
+WORDS_FOR: Final = {
+    Output.PLAIN: formats_replay.plain,
+    Output.JSON: formats_replay.as_json,
+    Output.MARKDOWN: formats_replay.as_markdown,
+}
+
+
+def pack(
+    run: options.Run,
+    out: Out = None,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Write all that a run's verdicts rest on into one file."""
+    told = api.load(run, workspace).evidence
+    path = out if out is not None else Path(f"{told.run.run_id}{bundle.SUFFIX}")
+    digest = bundle.write(path, told.run, told.measurements, told.earlier)
+    sys.stdout.write(f"{path}\n")
+    sys.stderr.write(
+        f"{len(told.measurements)} measurements, {path.stat().st_size / 1e6:.1f} MB;"
+        f" SHA-256 of its sums: {digest}\n"
+    )
+
+
+def replay(
+    name: Annotated[
+        str, typer.Argument(metavar="BUNDLE", help="A bundle's file, or a run of the workspace.")
+    ],
+    again: With = None,
+    trust: Trust = False,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Run a bundle's experiment again and compare the two."""
+    first = api.load(name, workspace)
+    if again is None:
+        _refuse_risks(first.plan, name, trusted=trust or not first.evidence.digest)
+        again = _run_again(first, name, workspace)
+    second = api.load(again, workspace)
+    compared = formats_replay.replay(first.side, second.side)
+    sys.stdout.write(WORDS_FOR[output](compared, lang))
+
+
+def _run_again(first: api.Run, name: str, workspace: Path) -> str:
+    """Runs the plan; what it says by itself goes to stderr, as the comparison is the result."""
+    command = shlex.join(["dbdyno", "replay", name])
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return flow.begin(first.plan, workspace, command, Output.PLAIN)
+    except DbdynoError:
+        sys.stderr.write(f"when the run is complete: {command} --with latest\n")
+        raise
+
+
+def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
+    risks = list(plan_risks.risks(plan))
+    for risk in risks:
+        sys.stderr.write(f"the bundle's plan asks for this: {printable(risk)}\n")
+    if risks and not trusted:
+        raise UsageError(
+            f"{name} was made elsewhere and asks for more than known servers and plain settings",
+            found=f"{len(risks)} such; see above",
+            hint="if you trust whoever made it, add --trust",
+        )

@@ -1,0 +1,186 @@
+"""From the words of `dbdyno compare` to a plan: every mistake is found before anything is fetched.
+
+Options reach this file as they were typed, numbers too, so that three mistakes in one command line
+are three lines of one message. The plan's own rules are applied by the plan; here they are only
+told in the words of the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan import NOT_COMPARED, Plan
+from dbdyno.plan.plan_systems import label_of
+from dbdyno.plan.spelling import SLO_WANTED, latency_limit
+
+SOURCE: Final = "the command line"
+PLACES: Final[Mapping[tuple[str, ...], str]] = {
+    ("dataset", "tables"): "--tables",
+    ("dataset", "rows"): "--table-size",
+    ("load", "threads"): "--threads",
+    ("load", "rates"): "--rates",
+    ("load", "connections"): "--connections",
+    ("load", "slo"): "--slo",
+    ("trial", "warmup_s"): "--warmup",
+    ("trial", "window_s"): "--window",
+    ("design", "blocks"): "--blocks",
+    ("design", "stop"): "--stop",
+    ("design", "margin"): "--margin",
+    ("distribution", "name"): "--distribution",
+    ("procedure", "restart"): "--restart",
+    ("seed",): "--seed",
+    ("systems",): "SYSTEM",
+    ("workloads",): "--workload",
+}
+"""Which option sets which key of the plan."""
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What was typed, unread: see `dbdyno compare --help` for each."""
+
+    systems: tuple[str, ...]
+    workloads: tuple[str, ...]
+    threads: str
+    blocks: str | None
+    stop: str
+    controls: bool
+    tables: str
+    table_size: str
+    warmup: str
+    window: str
+    margin: str
+    seed: str
+    settings: tuple[str, ...]
+    restart: str
+    prepared: bool
+    distribution: str
+    rates: str = ""
+    connections: str = str(LoadPlan().connections)
+    slo: str = ""
+
+
+def read(
+    options: CompareOptions,
+    known_workloads: Collection[str],
+    check_reference: Callable[[str], None],
+) -> Plan:
+    """The plan that the options ask for.
+
+    Raises:
+        PlanError: all mistakes at once, each under the option it belongs to.
+    """
+    mistakes: list[PlanMistake] = []
+    systems = _systems(options, check_reference, mistakes)
+    _check_workloads(options.workloads, known_workloads, mistakes)
+    asked: dict[str, Any] = {
+        "title": " and ".join(system["label"] for system in systems),
+        "systems": systems,
+        "workloads": [{"name": name} for name in options.workloads],
+        "dataset": {"tables": options.tables, "rows": options.table_size},
+        "load": _load(options, mistakes),
+        "trial": {"warmup_s": options.warmup, "window_s": options.window},
+        "design": {
+            **_blocks(options),
+            "stop": options.stop,
+            "controls": options.controls,
+            "margin": options.margin,
+        },
+        "distribution": {"name": options.distribution},
+        "procedure": {"restart": options.restart, "prepared_statements": options.prepared},
+        "seed": options.seed,
+    }
+    try:
+        plan = Plan.model_validate(asked)
+    except ValidationError as error:
+        # Too few systems are told once, in the words of the command line.
+        told = [found for found in error.errors() if systems or found["loc"] != ("systems",)]
+        raise PlanError(SOURCE, [*mistakes, *map(_mistake, told)]) from None
+    if mistakes:
+        raise PlanError(SOURCE, mistakes)
+    return plan
+
+
+def _load(options: CompareOptions, mistakes: list[PlanMistake]) -> dict[str, Any]:
+    """What stands on the command line; what does not is left to the plan's defaults."""
+    load: dict[str, Any] = {"connections": options.connections}
+    for name, typed in (("threads", options.threads), ("rates", options.rates)):
+        if typed:
+            load[name] = [level.strip() for level in typed.split(",")]
+    if options.slo:
+        load["slo"] = latency_limit(options.slo)
+        if load["slo"] == options.slo:
+            mistakes.append(PlanMistake("--slo", f"{SLO_WANTED}, found {options.slo!r:.60}"))
+            del load["slo"]
+    return load
+
+
+def _blocks(options: CompareOptions) -> dict[str, str]:
+    """The blocks that were typed; else the plan has its own number for each way to stop."""
+    return {} if options.blocks is None else {"blocks": options.blocks}
+
+
+def _systems(
+    options: CompareOptions, check: Callable[[str], None], mistakes: list[PlanMistake]
+) -> list[dict[str, Any]]:
+    """Each system's label, reference and settings; `NAME=REFERENCE` gives it a label of its own."""
+    if len(options.systems) < 2:
+        message = f"two or more are compared, found {len(options.systems)}"
+        mistakes.append(PlanMistake("SYSTEM", message))
+    systems: list[dict[str, Any]] = []
+    for text in options.systems:
+        label, equals, reference = text.partition("=")
+        if not equals or "/" in label:  # the sign belongs to an address or a folder
+            label, reference = "", text
+        systems.append(
+            {"label": label or label_of(reference), "reference": reference, "settings": {}}
+        )
+        try:
+            check(reference)
+        except UnknownSystemError as error:
+            mistakes.append(PlanMistake(f"SYSTEM {systems[-1]['label']}", error.one_line))
+    for text in options.settings:
+        _apply_setting(text, systems, mistakes)
+    return systems
+
+
+def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[PlanMistake]) -> None:
+    """Lays `key=value` over all systems, or `LABEL:key=value` over one."""
+    left, equals, value = text.partition("=")
+    label, _, key = left.rpartition(":")
+    chosen = [system for system in systems if label in ("", system["label"])]
+    place = f"--set {text}"
+    if not equals or not key:
+        mistakes.append(PlanMistake(place, "is not key=value or LABEL:key=value"))
+    elif not chosen:
+        labels = ", ".join(system["label"] for system in systems)
+        mistakes.append(PlanMistake(place, f"no system is labelled {label}; there are {labels}"))
+    for system in chosen:
+        system["settings"][key] = value
+
+
+def _check_workloads(
+    names: tuple[str, ...], known: Collection[str], mistakes: list[PlanMistake]
+) -> None:
+    for name in names:
+        if name not in known or name in NOT_COMPARED:
+            unknown = f"unknown workload {name}; known are {', '.join(sorted(known))}"
+            message = NOT_COMPARED.get(name, unknown)
+            mistakes.append(PlanMistake("--workload", message))
+
+
+def _mistake(error: ErrorDetails) -> PlanMistake:
+    """One of pydantic's findings in the words of the command line."""
+    message = error["msg"].removeprefix("Value error, ")
+    where = tuple(str(part) for part in error["loc"]) or (message.partition(":")[0],)
+    place = PLACES.get(where[:2]) or PLACES[where[:1]]
+    if isinstance(error["input"], str):
+        message = f"{message[:1].lower()}{message[1:]}, found {error['input']!r}"
+    return PlanMistake(place, message)

@@ -1,0 +1,110 @@
+"""`dbdyno gate`: a run's verdicts as an exit status, for CI.
+
+0 when the gate holds, 3 when it does not. What it rests on goes to stdout, and on demand into a
+JUnit file and a comment for a pull request; both are written before the status is given.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from dbdyno import api
+from dbdyno.cli import options
+from dbdyno.cli.flow import Output
+from dbdyno.errors import GateError, StoreError, UsageError
+from dbdyno.judge.uses.gate import Outcome
+from dbdyno.language.catalogues import Language
+from dbdyno.plan.spelling import ratio
+from dbdyno.report.formats import gate
+from dbdyno.report.formats.gate_junit import junit
+
+Slower = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-if-slower",
+        metavar="SHARE",
+        help="Such as 3%: how much slower a system may be; the plan's margin if left out.",
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Fail too where it is not proved to be within that.")
+]
+JUnit = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit", metavar="FILE", help="Write a JUnit file.", callback=options.at_home_or_none
+    ),
+]
+Comment = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write a comment for a pull request, as Markdown.",
+        callback=options.at_home_or_none,
+    ),
+]
+WORDS_FOR: Final = {
+    Output.PLAIN: gate.plain,
+    Output.JSON: gate.as_json,
+    Output.MARKDOWN: gate.comment,
+}
+
+
+def command(
+    run: options.RunOrBundle,
+    fail_if_slower: Slower = None,
+    strict: Strict = False,
+    junit_file: JUnit = None,
+    comment: Comment = None,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Fail if a run proves a system slower than allowed: exit status 3."""
+    asked = None if fail_if_slower is None else share(fail_if_slower)
+    told = api.load(run, workspace)
+    slower_max = told.plan.design.margin if asked is None else asked
+    held = told.gate(slower_max, strict=strict)
+    sys.stdout.write(WORDS_FOR[output](held, told.judgement, told.facts, lang))
+    if junit_file is not None:
+        _write(junit_file, junit(held, told.facts))
+    if comment is not None:
+        text = gate.comment(held, told.judgement, told.facts, lang)
+        _write(comment, text.encode())
+    if not held.holds:
+        slower = [p.text for p in held.passages if p.outcome is Outcome.SLOWER]
+        raise GateError(
+            str(held.text),
+            found=slower[0] if slower else None,
+            hint=f"the whole report: dbdyno report {run}",
+        )
+
+
+def share(text: str) -> float:
+    """0.03 of `3%` or `0.03`; UsageError for what is no share between 0 and 1."""
+    value = ratio(text.replace(" ", ""))
+    try:
+        found = float(value) if isinstance(value, (str, float)) else -1.0
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 1:
+        raise UsageError(
+            f"--fail-if-slower {text} is no share",
+            wanted="such as 3% or 0.03, from 0 to below 100%",
+            found=repr(text),
+        )
+    return found
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written", found=error.strerror, hint="give another file"
+        ) from error

@@ -1,0 +1,85 @@
+"""`dbdyno history`: what the runs of a workspace said of a label, the newest first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from dbdyno import api
+from dbdyno.cli import options
+from dbdyno.cli.flow import Output
+from dbdyno.errors import UsageError
+from dbdyno.language.catalogues import Language
+from dbdyno.report.formats import history
+from dbdyno.report.formats.history import Told
+from dbdyno.store.evidence import of_stored
+from dbdyno.store.store import Store, StoredRun
+from dbdyno.store.store_find import opened
+
+RUNS: Final = 20
+Label = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="LABEL", help="A system's label, such as mysql:8.0.15; all if left out."
+    ),
+]
+Last = Annotated[
+    int, typer.Option(metavar="N", min=1, help="How many runs, the newest; each is judged again.")
+]
+WORDS_FOR: Final = {
+    Output.PLAIN: history.plain,
+    Output.JSON: history.as_json,
+    Output.MARKDOWN: history.as_markdown,
+}
+
+
+def command(
+    label: Label = None,
+    last: Last = RUNS,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """List the verdicts on a label over time."""
+    with opened(workspace) as store:
+        runs = _compared(store.runs(), label)
+        told = list(_told(store, runs[:last], workspace))
+    sys.stdout.write(WORDS_FOR[output](history.entries(told, label), lang))
+    if len(runs) > last:
+        sys.stderr.write(f"{last} of {len(runs)} runs; for more: --last {len(runs)}\n")
+
+
+def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
+    """The runs that compare the label with a baseline; UsageError if there is none."""
+    labels = {run.run_id: [s.label for s in run.plan.systems[1:]] for run in runs}
+    found = [run for run in runs if labels[run.run_id] and label in (None, *labels[run.run_id])]
+    if not found:
+        known = sorted({name for names in labels.values() for name in names})
+        raise UsageError(
+            f"no run here compares {label or 'anything'} with a baseline",
+            wanted=", ".join(known) or "a run of two systems",
+            found=f"{len(runs)} runs",
+            hint="the first system of a run is its baseline and has no verdict",
+        )
+    return found
+
+
+def _told(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[Told]:
+    for stored in runs:
+        run = api.Run(of_stored(store, stored, workspace))
+        yield Told(
+            run_id=run.id,
+            created_at=run.facts.created_at,
+            plan=run.plan,
+            complete=run.facts.complete,
+            versions={
+                trial.trial.system: trial.server.version
+                for trial in run.trials
+                if trial.server.version
+            },
+            verdicts=run.judgement.verdicts,
+        )

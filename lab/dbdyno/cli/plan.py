@@ -1,0 +1,275 @@
+"""A plan in words: what `dbdyno plan show` prints.
+
+The cells, how long they take, the disk they need, what cannot run and why, and which differences so
+many blocks can see: all that is worth knowing before hours of a machine are spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import Final
+
+from dbdyno.errors import UsageError
+from dbdyno.experiment import budget, disk, forecast, order
+from dbdyno.experiment.engine import setting
+from dbdyno.experiment.order import arms
+from dbdyno.judge.checks.design import BLOCKS_MIN
+from dbdyno.judge.interval import HORIZON_MAX, LEVEL
+from dbdyno.judge.uses import power
+from dbdyno.judge.verdict import BLOCKS_MAX
+from dbdyno.judge.wording import duration
+from dbdyno.plan.controls import KINDS, control_cell
+from dbdyno.plan.load import share_of
+from dbdyno.plan.pilot import foreseen, piloting, trials_expected
+from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.settings import OptionValue, axes, setting_names
+from dbdyno.servers import open
+from dbdyno.servers.mysql.settings import normalise
+
+_WIDTH: Final = 13
+STOPS: Final[tuple[power.Stop, ...]] = ("blocks", "decided")
+
+
+def told(plan: Plan) -> str:
+    """What `plan show` prints; the plan's budget is applied first.
+
+    Raises:
+        UsageError: not one block fits into the budget.
+    """
+    fitted = budget.fitted(plan)
+    lines = [_title(plan), "", *_what(plan), "", *_how(plan, fitted), ""]
+    lines += _cannot(plan)
+    lines += _overruled(plan)
+    lines += _seen(fitted)
+    named = [f"  {cell.title}" for cell in cells(plan)]
+    later = ["  rates that the pilot finds, for each workload"] * bool(trials_expected(plan))
+    return "\n".join([*lines, "", "cells", *named, *later, ""])
+
+
+def in_budget(plan: Plan, fitted: Plan) -> str | None:
+    """One line on what a budget makes of a plan and what can then be seen; None without one."""
+    budget_s = plan.design.budget_s
+    if budget_s is None:
+        return None
+    blocks = fitted.design.blocks
+    fit = f"budget {duration(budget_s)}: {blocks} of {plan.design.blocks} blocks fit"
+    window_s, stop = plan.trial.window_s, plan.design.stop
+    seen = power.difference_seen(blocks, power.USUAL_NOISE, window_s, stop, _level(plan))
+    if seen is None:
+        return f"{fit}, too few for a verdict ({BLOCKS_MIN} are the least)"
+    return (
+        f"{fit}; differences of {_percent(seen)} are seen where starts of one system differ by"
+        f" {_percent(power.USUAL_NOISE)}"
+    )
+
+
+def _title(plan: Plan) -> str:
+    return (plan.title or "untitled plan") + (f" (scale {plan.scale})" if plan.scale else "")
+
+
+def _row(name: str, *values: str) -> list[str]:
+    """A name and its values below each other."""
+    return [f"{name if n == 0 else '':{_WIDTH}}{value}" for n, value in enumerate(values)]
+
+
+def _what(plan: Plan) -> list[str]:
+    systems = []
+    for number, system in enumerate(plan.systems):
+        named = "" if system.label == system.reference else f" = {system.reference}"
+        topology = system.topology
+        behind = (
+            f", {topology.replication} with {_count(topology.replicas, 'replica')}"
+            if topology.replicas
+            else ""
+        )
+        baseline = ", the baseline" if number == 0 else ""
+        systems.append(f"{system.label}{named}{behind}{baseline}")
+    dataset = plan.dataset
+    rows = [
+        *_row("systems", *systems),
+        *_row("workloads", *(workload.label for workload in plan.workloads)),
+        *_loads(plan),
+        *_row("dataset", f"{_count(dataset.tables, 'table')} of {dataset.rows:,} rows"),
+    ]
+    varied = [f"{axis}: {', '.join(values)}" for axis, values in axes(plan.settings).items()]
+    return [*rows, *_row("settings", *varied)]
+
+
+def _loads(plan: Plan) -> list[str]:
+    """The levels of a closed loop, the rates of an open one, the limit that is looked for."""
+    load = plan.load
+    levels = ", ".join(str(level) for level in sorted(load.threads))
+    rows = _row("threads", levels) if levels else []
+    over = f"over {_count(load.connections, 'connection')}"
+    if load.rates:
+        shares = ", ".join(rate for rate in load.rates if share_of(rate))
+        rates = ", ".join(rate for rate in load.rates if not share_of(rate))
+        found = [f"{shares} of what the slower system sustains"] if shares else []
+        given = [f"{rates} events/s"] if rates else []
+        rows += _row("rates", f"{'; '.join([*found, *given])}, {over}")
+    if load.slo is not None:
+        limit = f"{load.slo.metric} within {load.slo.limit_ms:g} ms"
+        rows += _row("limit", f"{limit}: the highest sustained rate of each system, {over}")
+    return rows
+
+
+def _pilot(plan: Plan) -> list[str]:
+    """The trials that find the rates, before the first block."""
+    trials, each = trials_expected(plan), piloting(plan).trial
+    if trials == 0:
+        return []
+    times = f"{each.warmup_s:g} s of warm-up and {each.window_s:g} s each"
+    return _row("pilot", f"{_count(trials, 'trial')} to find the rates, {times}; in no number")
+
+
+def _how(plan: Plan, fitted: Plan) -> list[str]:
+    whole, trial = foreseen(fitted), plan.trial
+    trials = order.trials_of(whole, "")
+    warmup = f"{trial.warmup_s:g} s of warm-up"
+    if trial.until_steady:
+        warmup = f"load until steady ({trial.warmup_cap_s:g} s at most), {warmup}"
+    settings = len(setting_names(plan.settings))
+    shape = [
+        _count(len(plan.workloads), "workload"),
+        _count(len(cells(whole)) // (len(plan.workloads) * settings), "level"),
+        *([_count(settings, "setting")] if settings > 1 else []),
+    ]
+    most = " at most, until every cell is decided" if plan.design.stop == "decided" else ""
+    blocks = _count(fitted.design.blocks, "block")
+    fit = in_budget(plan, fitted)
+    return [
+        *_row("cells", f"{len(cells(whole))} = {' × '.join(shape)}"),
+        *_row("trials", f"{len(trials)} = {_trials(whole, blocks)}{most}"),
+        *_pilot(plan),
+        *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
+        *_row("starts", *_starts(whole)),
+        *_row(
+            "time",
+            f"about {duration(forecast.seconds_expected(fitted))}{' at most' if most else ''}, "
+            "downloads not counted",
+        ),
+        *_row("disk", f"about {disk.bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
+        *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
+    ]
+
+
+def _trials(plan: Plan, blocks: str) -> str:
+    compared = f"{blocks} × {_count(len(plan.systems), 'system')} × cells"
+    cell = control_cell(plan)
+    if cell is None:
+        return compared
+    return f"{compared} + {_count(plan.design.blocks * len(KINDS), 'control')} ({cell.title})"
+
+
+def _starts(plan: Plan) -> list[str]:
+    """How many servers are started, and what is done anew before."""
+    endpoints = {system.label for system in plan.systems if system.is_endpoint}
+    trials = [trial for trial in order.trials_of(plan, "") if trial.system not in endpoints]
+    starts = len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
+    told = [f"{starts} of a server", *_steps(plan)] if starts else []
+    return [*told, *(f"none of {label}, which others run" for label in sorted(endpoints))]
+
+
+def _steps(plan: Plan) -> list[str]:
+    """What is done anew before starts and trials."""
+    procedure = plan.procedure
+    steps = ["dataset restored" + (" before each" if procedure.fresh_data == "start" else " once")]
+    steps += ["page cache dropped"] if procedure.drop_caches else []
+    steps += ["binary logs purged"] if procedure.purge_binlogs else []
+    steps += [f"settled for {procedure.settle_cap_s:g} s at most"] if procedure.settle_cap_s else []
+    return steps
+
+
+def _cannot(plan: Plan) -> list[str]:
+    """The settings that a system cannot have: their cells will be void, the rest goes on."""
+    reasons: dict[str, list[str]] = {}
+    for system, name, keys in _keys(plan):
+        if isinstance(keys, UsageError):
+            reasons.setdefault(f"{system.label}: {keys.message}", []).append(name)
+    if not reasons:
+        return []
+    lines = ["cannot run, and will be void with this reason"]
+    several = len(setting_names(plan.settings)) > 1
+    for reason, names in reasons.items():
+        lines += [f"  {reason}", *(f"    {name}" for name in names if several)]
+    return [*lines, ""]
+
+
+def _overruled(plan: Plan) -> list[str]:
+    """Keys of a system's own settings that the plan's axes decide."""
+    decided: dict[str, set[str]] = {}
+    for system, _, keys in _keys(plan):
+        if not isinstance(keys, UsageError):
+            both = normalise(system.settings).keys() & keys.keys()
+            decided.setdefault(system.label, set()).update(both)
+    lines = [f"  {label}: {', '.join(sorted(keys))}" for label, keys in decided.items() if keys]
+    return ["decided by settings, whatever the system's own say", *lines, ""] if lines else []
+
+
+def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, OptionValue] | UsageError]]:
+    """Each system's keys for each setting, or why it cannot have it.
+
+    Systems whose programs must be asked what they are, and endpoints, are left out: nothing is
+    fetched or called to show a plan.
+    """
+    for system, name in product(plan.systems, setting_names(plan.settings)):
+        try:
+            if open.product_before(system.reference) is None:
+                continue
+        except UsageError:
+            continue
+        try:
+            yield system, name, setting.start_keys(plan, system.label, name, _size_of(plan))
+        except UsageError as error:
+            yield system, name, error
+
+
+def _size_of(plan: Plan) -> Callable[[], int]:
+    return lambda: disk.rows_bytes(plan)
+
+
+def _seen(plan: Plan) -> Iterator[str]:
+    blocks, window_s, margin = plan.design.blocks, plan.trial.window_s, plan.design.margin
+    if blocks < BLOCKS_MIN:
+        yield f"{_count(blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
+        return
+    level, count = _level(plan), len(cells(plan))
+    together = "" if count == 1 else f", all {count} cells together right in 95 %"
+    yield f"what {_count(blocks, 'block')} can see, in four of five comparisons{together}"
+    yield (
+        f"  starts differ by  all run  until decided  ties told   blocks to see {_percent(margin)}"
+    )
+    for noise in power.NOISES:
+        seen, early = (
+            power.difference_seen(blocks, noise, window_s, stop, level) for stop in STOPS
+        )
+        needed, most = (power.blocks_to_see(margin, noise, window_s, stop, level) for stop in STOPS)
+        ties = power.tie_told(margin, blocks, noise, window_s, plan.design.stop, level)
+        yield (
+            f"  {_percent(noise):>16}{_seen_or_not(seen):>9}{_seen_or_not(early):>15}"
+            f"{ties * 100:>9.0f} %   {_at_most(needed, BLOCKS_MAX)}, "
+            f"until decided {_at_most(most, HORIZON_MAX)}"
+        )
+
+
+def _level(plan: Plan) -> float:
+    """A cell's share of the 5 % before any other cell has handed on its own."""
+    return LEVEL / len(cells(plan))
+
+
+def _at_most(blocks: int | None, most: int) -> str:
+    return f"over {most}" if blocks is None or blocks > most else str(blocks)
+
+
+def _seen_or_not(ratio: float | None) -> str:
+    return "–" if ratio is None else _percent(ratio)
+
+
+def _percent(ratio: float) -> str:
+    return f"{ratio * 100:.1f} %"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

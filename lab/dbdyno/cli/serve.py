@@ -1,0 +1,63 @@
+"""`dbdyno serve`: the workspace as pages for a browser on this machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from dbdyno.cli import options
+from dbdyno.language.catalogues import Language
+from dbdyno.store.store_find import opened
+
+PORT: Final = 8732
+"""Where the page is looked for unless --port says otherwise."""
+Port = Annotated[
+    int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any that is free.")
+]
+Host = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Listen there; beyond this machine with a token only."),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="What visitors must type; a file that only you can read.",
+        callback=options.at_home_or_none,
+    ),
+]
+
+
+def command(
+    port: Port = PORT,
+    host: Host = None,
+    token_file: TokenFile = None,
+    workspace: options.Workspace = options.WORKSPACE,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Show runs, reports and a run that goes on in a browser."""
+    from dbdyno.serve import server  # noqa: PLC0415 - a web server is not loaded by other commands
+    from dbdyno.serve.access import decide  # noqa: PLC0415 - a web server is not loaded by other commands
+
+    access = decide(host, token_file)
+    opened(workspace).close()
+    listening = server.listen(access, port)
+    try:
+        server.serve(
+            workspace,
+            access,
+            listening,
+            begun=lambda: _say(server.address(listening)),
+            language=lang,
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write("the page is closed\n")
+
+
+def _say(address: str) -> None:
+    sys.stdout.write(f"{address}\n")
+    sys.stdout.flush()
+    sys.stderr.write("Ctrl-C closes it\n")

@@ -1,0 +1,126 @@
+"""`dbdyno servers`: which servers there are, and one that stays up for as long as it is wanted.
+
+As in `cli`, commands read what was typed, call one function and print: data on stdout, the rest on
+stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from dbdyno.cli import options
+from dbdyno.errors import UsageError
+from dbdyno.plan.plan_systems import label_of
+from dbdyno.servers import endpoint_reference, open
+from dbdyno.servers.kept import kept, shell
+from dbdyno.servers.kept.kept import KeptServer
+
+app = typer.Typer(help="The servers dbdyno can get, and those kept running.", no_args_is_help=True)
+
+ServerName = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="May be left out if there is only one.")
+]
+
+
+@app.command("list")
+def list_known() -> None:
+    """List the servers that can be got: reference, source, size of the download, cached or not."""
+    _print_columns(
+        [
+            (
+                entry.reference,
+                entry.source,
+                f"{entry.download_bytes / 1e6:.0f} MB",
+                "cached" if entry.cached else "-",
+            )
+            for entry in open.known()
+        ]
+    )
+
+
+@app.command()
+def get(reference: options.Reference) -> None:
+    """Fetch a server into the cache and print where it is."""
+    open.check(reference)
+    sys.stdout.write(f"{open.get(reference, _note)}\n")
+
+
+@app.command()
+def start(
+    reference: options.Reference,
+    name: Annotated[str, typer.Option(help="What to call it; made of its reference.")] = "",
+    settings: options.ServerSettings = None,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Start a server that stays up until it is stopped."""
+    open.check(reference)
+    if endpoint_reference.is_endpoint(reference):
+        raise UsageError("an endpoint runs already: there is nothing to fetch or start")
+    called = name or label_of(reference).replace(":", "-")
+    server = kept.start(workspace, called, reference, options.settings_of(settings or []), _note)
+    _print_columns([_row(server)])
+    _note(f"to log in: dbdyno servers shell {called}; to end it: dbdyno servers stop {called}")
+
+
+@app.command()
+def stop(name: ServerName = None, workspace: options.Workspace = options.WORKSPACE) -> None:
+    """Stop a server that was started, and remove its data."""
+    server = kept.find(workspace, name)
+    kept.stop(server)
+    _note(f"{server.name} was stopped, and its data removed")
+
+
+@app.command()
+def status(workspace: options.Workspace = options.WORKSPACE) -> None:
+    """Say which servers run here: name, reference, state, pid, address, since when."""
+    found = kept.all_of(workspace)
+    if not found:
+        _note(f"no server was started in {workspace}")
+    _print_columns([_row(server) for server in found])
+
+
+@app.command("shell", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def open_shell(
+    context: typer.Context,
+    name: ServerName = None,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Log in to a server that was started, with its product's own client."""
+    arguments = list(context.args)
+    if name is not None and name.startswith("-"):  # an option of the client, and no name
+        arguments.insert(0, name)
+        name = None
+    server = kept.find(workspace, name)
+    password = kept.password(server)
+    if server.state is None:
+        raise UsageError(f"{server.name} is still {server.status}", hint="wait until it is ready")
+    made = shell.shell(server.state, password, arguments)
+    sys.stdout.flush()
+    os.execve(made.command[0], made.command, made.environment)  # noqa: S606 - becomes the client
+
+
+def _row(server: KeptServer) -> tuple[str, ...]:
+    state = server.state
+    if state is None:
+        return (server.name, "-", server.status, "-", "-", "-")
+    pid = f"pid {state.pid}" if state.pid and server.status == "running" else "-"
+    address = f"{state.host}:{state.port}" if server.status == "running" else state.ending or "-"
+    return (server.name, state.reference, server.status, pid, address, f"since {state.since}")
+
+
+def _print_columns(rows: Sequence[Sequence[str]]) -> None:
+    if not rows:
+        return
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write(f"{line.rstrip()}\n")
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

@@ -1,0 +1,1 @@
+"""What is done: a run, its arms, its trials."""

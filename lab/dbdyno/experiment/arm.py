@@ -1,0 +1,189 @@
+"""One arm of a block: one system's ladder of trials, with one setting, on a fresh server.
+
+What is restored and in which state the server meets a trial is the plan's procedure (`procedure`).
+A trial that failed may have left anything behind; the next one gets a restored dataset and a new
+server. A cell that this system cannot have (no thread pool, too few connections) is stored as void
+with the reason, once found out without another start, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dbdyno.errors import CellError, ServerError, UsageError
+from dbdyno.experiment import disk, witness
+from dbdyno.experiment.context import Lab
+from dbdyno.experiment.engine.setting import start_keys
+from dbdyno.experiment.procedure import Steps, before_trial, catch_up, lay_out, start
+from dbdyno.experiment.trial import INTERRUPTED, OnInterval, run_trial
+from dbdyno.experiment.void import never_begun, reason
+from dbdyno.experiment.warm_up import run_until_steady
+from dbdyno.measurement.measurement import Measurement, Trial
+from dbdyno.measurement.measurement_evidence import Evidence, Probe
+from dbdyno.measurement.measurement_parts import WarmUp
+from dbdyno.servers.base import Instance, Server
+
+DIED: Final = "the server died before the trial; its last words: "
+
+
+def run_arm(lab: Lab, instance: Instance, trials: Iterable[Trial]) -> None:
+    """Runs these trials, all of one system, setting and block, and stores each as it ends.
+
+    Each is asked for when the one before it is stored.
+
+    Raises:
+        KeyboardInterrupt: the user stopped it; the trial that was running is stored as failed.
+        LoadError, ServerError: nothing can be run on this system; what was run is stored.
+    """
+    arm = _Arm(lab, instance)
+    try:
+        for trial in trials:
+            measurement = arm.measure(trial)
+            lab.store.append(measurement)
+            lab.left.remove(trial)
+            left_s = lab.forecast.seconds_left(lab.left, running=1)
+            lab.progress.end(trial, measurement, left_s)
+            if measurement.failure == INTERRUPTED or lab.interrupted:
+                raise KeyboardInterrupt
+            if lab.plan.procedure.restart == "cell":
+                arm.stop()
+    finally:
+        arm.stop()
+
+
+@dataclass
+class _Arm:
+    """The server of an arm while it has one.
+
+    Attributes:
+        broken: why the arm's server does not start; its other trials need not try.
+        probe: the machine's speed before the server was started.
+    """
+
+    lab: Lab
+    instance: Instance
+    server: Server | None = None
+    broken: str | None = None
+    probe: Probe | None = None
+    steps: Steps = field(default_factory=Steps)
+
+    def measure(self, trial: Trial) -> Measurement:
+        """One trial from its preparation to its measurement, whatever becomes of it."""
+        lab, self.steps = self.lab, Steps()
+        left_s = lab.forecast.seconds_left(lab.left, running=int(self.server is not None))
+        lab.progress.begin(trial, lab.number(), lab.total, left_s)
+        if (known := lab.refusal(trial)) is not None:
+            return self._void(trial, known, impossible=True)
+        disk.check_during(lab.folders)
+        try:
+            return self._measure(trial)
+        except UsageError as error:
+            lab.refused[trial.system, trial.cell.setting] = reason(error)
+            return self._void(trial, reason(error), impossible=True)
+        except CellError as error:
+            lab.refused[trial.system, trial.cell.key] = reason(error)
+            return self._void(trial, reason(error), impossible=True)
+
+    def _measure(self, trial: Trial) -> Measurement:
+        lab = self.lab
+        if self.server is not None and not self.server.alive():  # it died after the trial before
+            self._give_up()
+        server = self.server or self._start(trial)
+        if server is None:
+            return self._void(trial, self.broken or "", impossible=False)
+        began = time.monotonic()
+        before_trial(lab, server, self.steps)
+        warmed = self._warm_up(trial, server)
+        catch_up(server, self.steps)
+        lab.forecast.prepared(time.monotonic() - began)
+        if not server.alive():
+            self._give_up()
+            return self._void(trial, DIED + (server.last_words() or "none"), impossible=False)
+        measured = run_trial(lab.plan, trial, server, self._teller(trial), lab.makers.command)
+        evidence = Evidence(probe=self.probe)
+        if measured.failure:
+            self._give_up()
+        else:
+            evidence = witness.after_trial(lab, server, trial, self.probe)
+        return measured.model_copy(
+            update={
+                "evidence": evidence,
+                "procedure": tuple(self.steps.taken),
+                "until_steady": warmed,
+                "dataset": lab.dataset.get(self.instance.spec.label, ""),
+            }
+        )
+
+    def stop(self) -> None:
+        """Ends the server, if there is one; how it ends is only told.
+
+        One whose data the next start throws away is killed: writing gigabytes of changed pages
+        back takes minutes, and the disks' rest would be the next system's.
+        """
+        if self.server is None:
+            return
+        began = time.monotonic()
+        server, self.server = self.server, None
+        self.lab.progress.stage(f"{server.label}: stopping the server")
+        try:
+            if server.alive() and self.lab.is_restored_at_start(server.label):
+                server.kill()
+            else:
+                server.stop()  # which says how one that is dead had ended
+        except ServerError as error:
+            self.lab.as_loaded.discard(server.label)
+            self.lab.progress.stage(f"{server.label}: {error.message}")
+        self.lab.forecast.added(time.monotonic() - began)
+
+    def _give_up(self) -> None:
+        """Ends a server whose data nobody can vouch for."""
+        self.lab.as_loaded.discard(self.instance.spec.label)
+        self.stop()
+
+    def _start(self, trial: Trial) -> Server | None:
+        """A server with the trial's setting; None, with the reason kept, if it does not start.
+
+        A system that never started, with nothing varied, will not start later: that is raised.
+        """
+        lab, setting = self.lab, trial.cell.setting
+        if self.broken is not None:
+            return None
+        keys = start_keys(lab.plan, trial.system, setting, lambda: lab.dataset_bytes)
+        self.probe = witness.before_arm(lab, self.instance)
+        lay_out(lab, self.instance, self.steps)
+        try:
+            self.server = start(lab, self.instance, keys, self.steps)
+        except ServerError as error:
+            lab.as_loaded.discard(self.instance.spec.label)
+            if not keys and trial.system not in lab.started:
+                raise
+            self.broken = reason(error)
+        else:
+            lab.started.add(trial.system)
+        return self.server
+
+    def _warm_up(self, trial: Trial, server: Server) -> WarmUp | None:
+        lab = self.lab
+        if not lab.plan.trial.until_steady or not server.alive():
+            return None
+        with self.steps.timed("warm up until steady"):
+            return run_until_steady(
+                lab.plan, trial, server, self._teller(trial), lab.makers.command
+            )
+
+    def _void(self, trial: Trial, why: str, *, impossible: bool) -> Measurement:
+        steps = self.steps.taken
+        return never_begun(self.lab.plan, trial, why, impossible=impossible, steps=steps)
+
+    def _teller(self, trial: Trial) -> OnInterval:
+        lab = self.lab
+
+        def tell(interval: Mapping[str, Any]) -> None:
+            left_s = lab.forecast.seconds_left(lab.left, into_s=interval["at_s"], running=1)
+            lab.progress.interval(trial, interval, left_s)
+            disk.check_during(lab.folders)
+
+        return tell

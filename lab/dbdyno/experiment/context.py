@@ -1,0 +1,84 @@
+"""What the steps of a run share: the plan, where trials go, who is told, and the makers of servers.
+
+Tests hand in fake makers here, which is the only seam between bench and real processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dbdyno.experiment.engine import ceiling
+from dbdyno.experiment.engine.process import COMMAND
+from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.progress import Progress
+from dbdyno.measurement.measurement import Trial
+from dbdyno.plan.plan import Plan
+from dbdyno.servers import open
+from dbdyno.servers.base import Instance, ServerSpec
+from dbdyno.store.store import Store
+
+OpenInstance = Callable[[ServerSpec, Path, Callable[[str], None]], Instance]
+Ceiling = Callable[[Plan, Trial], float | None]
+
+
+@dataclass(frozen=True)
+class Makers:
+    """What makes instances, the command of the engine's child, and what tells its ceiling."""
+
+    open_instance: OpenInstance = field(default_factory=lambda: open.instance)
+    command: tuple[str, ...] = COMMAND
+    ceiling: Ceiling = ceiling.measure
+
+
+@dataclass
+class Lab:
+    """One run's surroundings.
+
+    Attributes:
+        left: the trials that were not run yet, in order; the first is the next one.
+        total: trials of the whole plan, those stored by an earlier lab included.
+        refused: why a system cannot have a setting, or cannot bear a cell, by both their names.
+        started: labels of systems that this lab has started for a trial.
+        as_loaded: labels of systems whose data was restored by this lab and not spoiled since.
+        dataset: digest of each system's rows, by label.
+        dataset_bytes: bytes of the baseline's loaded tables; None where nobody asked yet.
+        folders: where the disks are watched.
+        ceilings: events/s of each workload that the generator reaches on a server that is none.
+        query_plans: of each system that has run a trial, by label.
+        interrupted: the user stopped the run while something was asked after a trial, which is
+            stored before the run ends.
+    """
+
+    plan: Plan
+    store: Store
+    folder: Path
+    progress: Progress
+    makers: Makers
+    forecast: Forecast
+    left: list[Trial]
+    total: int
+    refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    started: set[str] = field(default_factory=set)
+    as_loaded: set[str] = field(default_factory=set)
+    dataset: dict[str, str] = field(default_factory=dict)
+    dataset_bytes: int | None = None
+    folders: list[Path] = field(default_factory=list)
+    ceilings: dict[str, float | None] = field(default_factory=dict)
+    query_plans: dict[str, dict[str, str]] = field(default_factory=dict)
+    interrupted: bool = False
+
+    def refusal(self, trial: Trial) -> str | None:
+        """Why the trial cannot be run, if that was found out before; None otherwise."""
+        return self.refused.get((trial.system, trial.cell.setting)) or self.refused.get(
+            (trial.system, trial.cell.key)
+        )
+
+    def is_restored_at_start(self, system: str) -> bool:
+        """Whether the next start of a system's server begins by restoring its dataset."""
+        return self.plan.procedure.fresh_data == "start" or system not in self.as_loaded
+
+    def number(self) -> int:
+        """The next trial's number, from 1."""
+        return self.total - len(self.left) + 1

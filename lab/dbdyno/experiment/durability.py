@@ -1,0 +1,250 @@
+"""Kills a server under load and looks what is left of its commits: the proof behind a promise.
+
+Connections of our own send single commits, each row numbered by its connection. An answer counts
+as a promise; what was answered is remembered here, outside the server. Then the server's processes
+are ended by SIGKILL, which nothing can catch, it is started again on the same files, and every row
+that was answered must be there. All earlier rounds must still be there too.
+
+A kill leaves the operating system running, and with it what the server had written but not synced.
+So flushes are counted meanwhile, by the server and by the machine's disks: they tell what a loss of
+power would take.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.experiment.committing import Session, log_syncs, sessions
+from dbdyno.experiment.watch.host import flushes
+from dbdyno.experiment.watch.process_reading import family
+from dbdyno.measurement.measurement_evidence import Kill, KilledServer
+from dbdyno.servers import endpoint_reference, open
+from dbdyno.servers.base import Instance, Server, ServerSpec
+from dbdyno.servers.foreign import container_program
+
+TABLE: Final = "dbdyno_commits"
+CONNECTIONS: Final = 4
+LOAD_S: Final = 1.5
+"""Long enough that a log which is written out once a second is behind when the kill comes."""
+UNEVEN_S: Final = 0.37
+"""Each round is that much longer than the one before: a kill must not fall in step with a flush."""
+FIRST_COMMIT_S_MAX: Final = 30.0
+
+OpenInstance = Callable[[ServerSpec, Path, Callable[[str], None]], Instance]
+Report = Callable[[str], None]
+
+
+@dataclass
+class _Load:
+    """One round's commits while they are sent; `answered` is by connection."""
+
+    table: str
+    number: int
+    asked: list[Session]
+    answered: list[int] = field(default_factory=list)
+    threads: list[threading.Thread] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def begin(self) -> None:
+        self.answered = [0] * len(self.asked)
+        for place in range(len(self.asked)):
+            thread = threading.Thread(target=self._send, args=(place,), daemon=True)
+            self.threads.append(thread)
+            thread.start()
+
+    def end(self) -> None:
+        """Waits until every connection has noticed that the server is gone."""
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+        for session in self.asked:
+            session.close()
+
+    def _send(self, place: int) -> None:
+        session = self.asked[place]
+        with suppress(ServerError):
+            while not self.over.is_set():
+                row = self.answered[place] + 1
+                session.rows(f"INSERT INTO {self.table} VALUES ({self.number}, {place}, {row})")
+                self.answered[place] = row
+
+
+def prove(
+    spec: ServerSpec,
+    folder: Path,
+    report: Report,
+    *,
+    kills: int = 3,
+    connections: int = CONNECTIONS,
+    load_s: float = LOAD_S,
+    open_instance: OpenInstance = open.instance,
+) -> KilledServer:
+    """Runs `kills` rounds of load, SIGKILL and restart on a server of its own, and counts rows.
+
+    Raises:
+        UsageError: the system is not one whose processes dbdyno starts itself.
+        ServerError: it did not start, not even after the kill; or it took no commit.
+        ProvisionError: its programs could not be got.
+    """
+    if endpoint_reference.is_endpoint(spec.reference) or container_program.is_container(
+        spec.reference
+    ):
+        raise UsageError(
+            f"{spec.label}: dbdyno kills only servers that it has started as processes itself",
+            wanted="a reference such as mysql:8.0.15",
+            found=spec.reference,
+            hint="name the version; its settings are given with --set",
+        )
+    instance = open_instance(spec, folder, report)
+    try:
+        server = instance.start()
+        version, settings = server.version(), server.settings()
+        table = _table(server)
+        rounds: list[Kill] = []
+        promised: list[list[int]] = []
+        for number in range(kills):
+            report(f"{spec.label}: round {number + 1} of {kills}: commits, then SIGKILL")
+            load = _Load(table, number, sessions(server, connections))
+            seen = _load_and_kill(server, load, load_s + number * UNEVEN_S)
+            promised.append(load.answered)
+            report(f"{spec.label}: starting it again on what is left")
+            began_s = time.monotonic()
+            server = instance.start()
+            recovery_s = time.monotonic() - began_s
+            rounds.append(_counted(server, table, promised, seen, recovery_s, rounds))
+        server.stop()
+    finally:
+        with suppress(ServerError):
+            instance.close()
+    return KilledServer(
+        system=spec.label,
+        version=version,
+        settings=settings,
+        connections=connections,
+        kills=tuple(rounds),
+    )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What was read while a round's load ran."""
+
+    load_s: float
+    counted: int
+    server_flushes: float | None
+    disk_flushes: float | None
+
+
+def _table(server: Server) -> str:
+    """An empty table for the rows, by the name under which the load's sessions know it."""
+    session = sessions(server, 1)[0]
+    table = session.qualified(TABLE)
+    try:
+        session.rows(
+            f"CREATE TABLE {table} (turn INT NOT NULL, client INT NOT NULL, place BIGINT NOT NULL"
+            ", PRIMARY KEY (turn, client, place))"
+        )
+    finally:
+        session.close()
+    return table
+
+
+def _load_and_kill(server: Server, load: _Load, seconds: float) -> _Seen:
+    """Sends commits for that long and kills the server in the midst of them."""
+    load.begin()
+    try:
+        _wait_for_the_first(server, load)
+        began_s = time.monotonic()
+        before = (sum(load.answered), log_syncs(server.status()), flushes())
+        time.sleep(seconds)
+        after = (sum(load.answered), log_syncs(server.status()), flushes())
+        load_s = time.monotonic() - began_s
+        _kill(server)
+    finally:
+        load.end()
+    return _Seen(
+        load_s=load_s,
+        counted=after[0] - before[0],
+        server_flushes=_grown(before[1], after[1]),
+        disk_flushes=_grown(before[2], after[2]),
+    )
+
+
+def _wait_for_the_first(server: Server, load: _Load) -> None:
+    ends = time.monotonic() + FIRST_COMMIT_S_MAX
+    while not all(load.answered):
+        if time.monotonic() > ends or not any(t.is_alive() for t in load.threads):
+            raise ServerError(
+                f"{server.label}: the server took no commit",
+                wanted=f"one of each of {len(load.asked)} connections",
+                found=server.last_words() or None,
+            )
+        time.sleep(0.005)
+
+
+def _kill(server: Server) -> None:
+    """SIGKILL to the server and to all that it forked; nobody else's processes are among them."""
+    for pid in family(server.pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    while server.alive():
+        time.sleep(0.002)
+    server.kill()  # removes what a dead server leaves beside its files
+
+
+def _counted(
+    server: Server,
+    table: str,
+    promised: list[list[int]],
+    seen: _Seen,
+    recovery_s: float,
+    before: list[Kill],
+) -> Kill:
+    """What is there now of this round's rows; what earlier rounds have lost since is lost here."""
+    held = _held(server, table, promised)
+    kept, unanswered = held[-1]
+    earlier = sum(one.kept for one in before)
+    vanished = earlier - sum(count for count, _ in held[:-1])
+    return Kill(
+        acknowledged=sum(promised[-1]),
+        kept=kept - vanished,
+        unanswered=unanswered,
+        load_s=seen.load_s,
+        recovery_s=recovery_s,
+        counted=seen.counted,
+        server_flushes=seen.server_flushes,
+        disk_flushes=seen.disk_flushes,
+    )
+
+
+def _held(server: Server, table: str, promised: list[list[int]]) -> list[tuple[int, int]]:
+    """Of each round: how many promised rows are there, and how many besides."""
+    session = sessions(server, 1)[0]
+    try:
+        found = []
+        for number, answered in enumerate(promised):
+            kept = besides = 0
+            for client, last in enumerate(answered):
+                rows = session.rows(
+                    f"SELECT COUNT(*), COUNT(CASE WHEN place <= {last} THEN 1 END)"
+                    f" FROM {table} WHERE turn = {number} AND client = {client}"
+                )
+                total, within = (int(value) for value in rows[0])
+                kept, besides = kept + within, besides + total - within
+            found.append((kept, besides))
+        return found
+    finally:
+        session.close()
+
+
+def _grown(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else max(0.0, after - before)

@@ -1,0 +1,1 @@
+"""The Rust engine as the lab sees it: a child process, its spec, its record."""

@@ -1,0 +1,86 @@
+"""How fast the generator is when no server holds it back: the yardstick for "client-bound".
+
+The same child with the same workload, against a responder that answers every statement at once
+and runs in a thread of the lab. A trial that comes near this rate may have measured the generator.
+It is taken once for each workload of a run, before any server is up.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, cast
+
+from dbdyno import _engine
+from dbdyno.errors import LoadError
+from dbdyno.experiment.engine.process import COMMAND, EngineProcess
+from dbdyno.experiment.engine.record import measured_of
+from dbdyno.experiment.engine.spec import run_spec
+from dbdyno.measurement.measurement import Trial
+from dbdyno.plan.plan import Plan
+from dbdyno.servers.base import Credentials, Endpoint, Server
+
+WARMUP_S: Final = 0.1
+WINDOW_S: Final = 0.4
+SLICE_S: Final = 0.1
+THREADS: Final = 64
+"""Enough to keep any generator busy; it is its capacity that is asked for."""
+HERE: Final = "127.0.0.1"
+ANYBODY: Final = Credentials("load", "")
+"""The responder lets everybody in."""
+
+
+@dataclass(frozen=True)
+class _Nobody:
+    """What a spec must know of the server that is none."""
+
+    endpoint: Endpoint
+    credentials: Credentials
+    database: str = "sbtest"
+
+
+def measure(plan: Plan, trial: Trial, command: Sequence[str] = COMMAND) -> float | None:
+    """Events a second of the trial's workload on a server that answers at once.
+
+    None where the responder cannot be had or does not understand the workload. The same question
+    is answered once in a process: the generator does not change meanwhile.
+    """
+    cell = trial.cell.model_copy(update={"threads": THREADS, "rate_per_s": None})
+    closed = trial.model_copy(update={"cell": cell, "seed": 1, "control": ""})
+    spec = run_spec(plan, closed, cast(Server, _Nobody(Endpoint(HERE, 0, None), ANYBODY)))
+    short = {"warmup_s": WARMUP_S, "window_s": WINDOW_S, "interval_s": SLICE_S, "drain_s": WARMUP_S}
+    return _reached(
+        json.dumps({**spec, **short}, sort_keys=True), plan.procedure.pin, tuple(command)
+    )
+
+
+@cache
+def _reached(asked: str, cores: tuple[int, ...], command: tuple[str, ...]) -> float | None:
+    """The rate of the best tenth of a second: what disturbs only ever makes one slower."""
+    try:
+        with _responding() as port:
+            spec = {**json.loads(asked), "endpoint": {"host": HERE, "port": port}}
+            with EngineProcess("run", spec, cores=cores, command=command) as engine:
+                record = engine.answer()
+    except (LoadError, OSError):
+        return None
+    whole = [one for one in measured_of(record) if one.end_s - one.start_s > SLICE_S / 2]
+    rates = [one.events / (one.end_s - one.start_s) for one in whole]
+    return max(rates, default=0.0) or None
+
+
+@contextmanager
+def _responding() -> Iterator[int]:
+    """A responder in a thread of its own; gives its port."""
+    responder, stop = _engine.Responder(), _engine.Stop()
+    thread = threading.Thread(target=responder.serve, args=(stop,), name="responder", daemon=True)
+    thread.start()
+    try:
+        yield responder.port
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,104 @@
+"""The child process in which the engine works: `python -m dbdyno.experiment.engine.child`.
+
+A process of its own, so that its CPU can be told from the lab's, it can be pinned, and its death
+does not take the lab along. It is asked one thing and answers in JSON lines:
+
+    stdin   {"do": "run" | "prepare" | "cleanup", "spec": {…}}     the password travels here only
+            {"do": "slices", "spec": {"slices": […]}}              runs, one right after the other
+            then "stop", or the end of the file: stop and tell what was measured
+    stdout  {"interval": {…}} | {"progress": {…}} …, then exactly one of
+            {"record": {…}} | {"report": {…}} | {"error": {"kind": "refused" | "invalid", …}}
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TextIO
+
+from dbdyno import _engine
+
+KNOWN: Final = ("run", "slices", "prepare", "cleanup")
+PR_SET_PDEATHSIG: Final = 1
+
+
+def main() -> int:
+    """Does what the first line of stdin asks; 0 if it could be told how that went."""
+    die_with_parent()
+    return serve(sys.stdin, sys.stdout)
+
+
+def serve(requests: TextIO, answers: TextIO) -> int:
+    """Answers the one request of `requests`; returns the exit status."""
+    first = requests.readline()
+    if not first:
+        return 1
+    request = json.loads(first)
+
+    def tell(kind: str, value: object) -> None:
+        answers.write(json.dumps({kind: value}, separators=(",", ":")) + "\n")
+        answers.flush()
+
+    if request["do"] not in KNOWN:
+        message = f"asked for {request['do']!r}, known are {', '.join(KNOWN)}"
+        tell("error", {"kind": "invalid", "message": message, "stage": "spec"})
+        return 0
+    stop = _engine.Stop()
+    threading.Thread(target=_watch_for_stop, args=(requests, stop), daemon=True).start()
+    try:
+        kind, answer = _do(request["do"], json.dumps(request["spec"]), tell, stop)
+        tell(kind, answer)
+    except ValueError as error:
+        tell("error", {"kind": "invalid", "message": str(error), "stage": "spec"})
+    except RuntimeError as error:
+        tell("error", {"kind": "refused", **failure_of(error)})
+    return 0
+
+
+def _do(
+    what: str, spec: str, tell: Callable[[str, object], None], stop: _engine.Stop
+) -> tuple[str, Any]:
+    if what == "run":
+        record = _engine.run(spec, lambda text: tell("interval", json.loads(text)), stop)
+        return "record", json.loads(record)
+    if what == "slices":
+        specs = [json.dumps(one) for one in json.loads(spec)["slices"]]
+        records = [_engine.run(one, lambda text: None, stop) for one in specs]
+        return "report", {"records": [json.loads(one) for one in records]}
+    if what == "prepare":
+        report = _engine.prepare(spec, lambda text: tell("progress", json.loads(text)), stop)
+        return "report", json.loads(report)
+    _engine.cleanup(spec)
+    return "report", {}
+
+
+def failure_of(error: RuntimeError) -> Mapping[str, object]:
+    """The engine's failure: JSON in the exception's text, or that text as the message."""
+    try:
+        failure = json.loads(str(error))
+    except ValueError:
+        failure = None
+    return failure if isinstance(failure, dict) else {"message": str(error)}
+
+
+def _watch_for_stop(requests: TextIO, stop: _engine.Stop) -> None:
+    requests.readline()
+    stop.set()
+
+
+def die_with_parent() -> None:
+    """Has the kernel kill this process when the lab dies, however it dies (Linux).
+
+    A lab that died before this call is noticed by the end of stdin.
+    """
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    # Not sys.exit: the thread that waits for "stop" still holds stdin, which Python's end dislikes.
+    os._exit(main())

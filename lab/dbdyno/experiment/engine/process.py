@@ -1,0 +1,245 @@
+"""The parent's side of the engine's child process: start, ask, listen, stop, never leave it behind.
+
+Two threads read the child's pipes into a queue, so that the lab can wait for "the next message or
+this moment" and a Ctrl-C can never tear a half-read line. The child has a session of its own: the
+terminal's Ctrl-C reaches the lab only, which then asks the child to stop and to tell what it saw.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+import dbdyno
+from dbdyno.errors import LoadError
+from dbdyno.experiment.engine import load_error
+
+COMMAND: Final = (sys.executable, "-P", "-m", "dbdyno.experiment.engine.child")
+"""How the child is started; -P: the working folder is not a place to import from."""
+STOP_GRACE_S: Final = 1.0
+"""A child that was asked to stop has that long to tell what it saw."""
+LAST_LINES: Final = 20
+FINAL: Final = frozenset({"record", "report", "error"})
+
+
+class Message(NamedTuple):
+    """One line of the child: interval, progress, record or report, and what it holds."""
+
+    kind: str
+    value: dict[str, Any]
+
+
+class EngineProcess:
+    """A running child; a context manager that kills it at the end if it still runs."""
+
+    def __init__(
+        self,
+        do: str,
+        spec: Mapping[str, Any],
+        *,
+        system: str = "",
+        cores: Sequence[int] = (),
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        """Starts the child and sends it `spec`.
+
+        Args:
+            do: run, slices, prepare or cleanup.
+            system: label of the system, for messages.
+            cores: the child is kept on these; empty for all.
+
+        Raises:
+            LoadError: the child cannot be started, or not on these cores.
+        """
+        self._do = do
+        self._system = system
+        self._ended: Message | None = None
+        self._process = _start(command)
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._errors: deque[str] = deque(maxlen=LAST_LINES)
+        self._listeners = [
+            threading.Thread(target=self._listen, daemon=True),
+            threading.Thread(target=self._listen_for_errors, daemon=True),
+        ]
+        for listener in self._listeners:
+            listener.start()
+        try:
+            keep_on(self._process.pid, cores)
+            self._say(json.dumps({"do": do, "spec": spec}))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def message(self, timeout_s: float | None = None) -> Message | None:
+        """The next message; None when none came within `timeout_s`.
+
+        The final message (record or report) is given again if asked again.
+
+        Raises:
+            LoadError: the child told an error, or died.
+        """
+        if self._ended is not None:
+            return self._ended
+        try:
+            line = self._lines.get(timeout=None if timeout_s is None else max(0.0, timeout_s))
+        except queue.Empty:
+            return None
+        if line is None:
+            raise self._death()
+        return self._understood(line)
+
+    def answer(self) -> dict[str, Any]:
+        """The value of the final message, whatever comes before it; LoadError as `message`."""
+        while True:
+            message = self.message()
+            if message is not None and message.kind in FINAL:
+                return message.value
+
+    def stop(self) -> None:
+        """Asks the child to stop; its final message follows soon."""
+        self._say("stop")
+
+    def stopped(self, grace_s: float = STOP_GRACE_S) -> tuple[list[Message], Message | None]:
+        """Stops the child and gives what it still told, and its record if that came in time.
+
+        Returns within `grace_s` and a little; a child that is still busy then is killed.
+        """
+        self.stop()
+        told: list[Message] = []
+        ends = time.monotonic() + grace_s
+        with suppress(LoadError):
+            while (left := ends - time.monotonic()) > 0:
+                message = self.message(left)
+                if message is not None and message.kind in FINAL:
+                    return told, message
+                if message is not None:
+                    told.append(message)
+        self.close()
+        return told, None
+
+    def close(self) -> None:
+        """Ends the child for certain and waits for it; does nothing the second time."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for listener in self._listeners:
+            if listener.ident is not None:
+                listener.join()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _understood(self, line: str) -> Message:
+        try:
+            ((kind, value),) = json.loads(line).items()
+        except (ValueError, AttributeError) as error:
+            raise LoadError(
+                "the engine's child said something that is no message",
+                found=line[:200].strip(),
+                hint="something prints to the child's stdout; report this",
+            ) from error
+        if kind == "error":
+            raise load_error.refused(value, self._do, self._system)
+        message = Message(kind, value)
+        if kind in FINAL:
+            self._ended = message
+        return message
+
+    def _death(self) -> LoadError:
+        status = self._process.wait()
+        self._listeners[1].join()
+        how = f"it ended with status {status}"
+        if status < 0:
+            how = f"it was killed by {signal.Signals(-status).name}"
+        return load_error.died(how, self._do, self._system, list(self._errors))
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):  # it died; that is told when its messages end
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def _listen_for_errors(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._errors.append(line.strip())
+
+
+def keep_on(pid: int, cores: Sequence[int]) -> None:
+    """Keeps a process, all its threads included, on `cores`; no cores: nothing is done.
+
+    Raises:
+        LoadError: there are no such cores for us.
+    """
+    if not cores:
+        return
+    allowed = os.sched_getaffinity(0)
+    if not set(cores) <= allowed:
+        raise LoadError(
+            "the load cannot be kept on the cores that the plan names",
+            wanted=f"cores {', '.join(map(str, sorted(cores)))}",
+            found=f"cores {', '.join(map(str, sorted(allowed)))}",
+            hint="correct procedure.pin in the plan",
+        )
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread.name), cores)
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[str]:
+    ours = str(Path(dbdyno.__file__).parents[1])
+    there = os.environ.get("PYTHONPATH")
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{there}" if there else ours},
+        )
+    except OSError as error:
+        raise LoadError(
+            "the engine's child cannot be started",
+            wanted=" ".join(command),
+            found=str(error),
+            hint="check the installation: python -m dbdyno.experiment.engine.child",
+        ) from error

@@ -1,0 +1,153 @@
+"""What the engine is asked for, made from the plan; pure. The shapes are those of `_engine`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Final
+
+from dbdyno.errors import UsageError
+from dbdyno.experiment.engine.setting import prepared
+from dbdyno.measurement.measurement import Trial
+from dbdyno.plan.controls import SHARE, standstill_period_s
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import OptionValue
+from dbdyno.servers.base import Endpoint, Server
+
+DRAIN_S: Final = 30.0
+"""How long events in flight may take to come home after the window."""
+INTERVAL_S: Final = 1.0
+PREPARE_THREADS: Final = 4
+IGNORED_ERRORS: Final = (1213, 1020, 1205)
+"""Deadlock, changed row, lock wait timeout: the event is begun again, as sysbench does."""
+ARRIVAL: Final = "poisson"
+"""Independent users: they come in bursts, as queues have to bear it."""
+STANDARD: Final = "standard"
+"""What a plan calls the engine's own layout, which is not asked for by name."""
+ONE_TABLE: Final = "legacy_one"
+"""The layout of sysbench 0.4: one table, named sbtest."""
+DATASET_OPTIONS: Final = ("auto_inc", "secondary", "create_secondary")
+"""Options of a workload that decide how its tables are made."""
+
+
+def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
+    """The load of one trial on a running server; holds the password."""
+    workload = plan.workload(trial.cell.workload)
+    return {
+        **_login(server),
+        "connections": trial.cell.threads,
+        "threads": 0,
+        "warmup_s": plan.trial.warmup_s,
+        "window_s": plan.trial.window_s,
+        "events": 0,
+        "interval_s": INTERVAL_S,
+        "drain_s": DRAIN_S,
+        "seed": trial.seed,
+        "seeding": "streams",
+        **_schedule(trial),
+        "reactor": "auto",
+        "prepared": prepared(plan, trial.cell),
+        "workload": {
+            "name": workload.name,
+            "options": {
+                "tables": plan.dataset.tables,
+                "table_size": plan.dataset.rows,
+                **({"one_table": True} if plan.dataset.layout == ONE_TABLE else {}),
+                **workload.options,
+            },
+        },
+        "distribution": plan.distribution.model_dump(mode="json"),
+        "ignore_errors": list(IGNORED_ERRORS),
+        "percentiles": [50, 95, 99],
+        **_planted(plan, trial),
+    }
+
+
+def _schedule(trial: Trial) -> dict[str, Any]:
+    """When events are due: at random moments of the trial's rate, drawn from its seed.
+
+    One seed and one rate give every system of a block the same moments.
+    """
+    rate_per_s = trial.cell.rate_per_s
+    return {} if rate_per_s is None else {"rate_per_s": rate_per_s, "arrival": ARRIVAL}
+
+
+def _planted(plan: Plan, trial: Trial) -> dict[str, Any]:
+    if trial.control != "planted":
+        return {}
+    period_s = standstill_period_s(plan.trial.window_s)
+    return {"standstill": {"share": SHARE, "period_s": period_s}}
+
+
+def prepare_spec(plan: Plan, server: Server) -> dict[str, Any]:
+    """The dataset, to be loaded into a running server; holds the password."""
+    return {
+        **cleanup_spec(plan, server),
+        "table_size": plan.dataset.rows,
+        "distribution": plan.distribution.model_dump(mode="json"),
+        "seed": plan.seed,
+        "threads": PREPARE_THREADS,
+        **dataset_options(plan),
+    }
+
+
+def cleanup_spec(plan: Plan, server: Server) -> dict[str, Any]:
+    """The dataset's tables, to be dropped; holds the password."""
+    layout = plan.dataset.layout
+    older = {} if layout == STANDARD else {"layout": layout}
+    return {**_login(server), "tables": plan.dataset.tables, **older}
+
+
+def table_names(plan: Plan) -> list[str]:
+    """The dataset's tables, as their layout names them."""
+    if plan.dataset.layout == ONE_TABLE:
+        return ["sbtest"]
+    return [f"sbtest{number}" for number in range(1, plan.dataset.tables + 1)]
+
+
+def dataset_options(plan: Plan) -> dict[str, OptionValue]:
+    """How the tables are made, as the plan's workloads say.
+
+    Raises:
+        UsageError: two workloads want different tables; all run on one dataset.
+    """
+    chosen: dict[str, OptionValue] = {}
+    for name in DATASET_OPTIONS:
+        asked = {w.label: w.options[name] for w in plan.workloads if name in w.options}
+        if len(set(asked.values())) > 1:
+            raise UsageError(
+                f"the workloads want different datasets: {name} differs",
+                wanted="one dataset for all workloads of a plan",
+                found=", ".join(f"{label}: {value}" for label, value in asked.items()),
+                hint="compare them in two plans",
+            )
+        if asked:
+            chosen[name] = next(iter(asked.values()))
+    return chosen
+
+
+def dataset_hash(plan: Plan) -> str:
+    """Names the dataset: two plans with one hash can use one snapshot of a system."""
+    about = [
+        plan.dataset.model_dump(mode="json"),
+        plan.distribution.model_dump(mode="json"),
+        plan.seed,
+        dataset_options(plan),
+    ]
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+def _login(server: Server) -> dict[str, Any]:
+    places = [_place(place) for place in (server.endpoint, *server.endpoint.others)]
+    return {
+        "endpoint": places if len(places) > 1 else places[0],
+        "user": server.credentials.user,
+        "password": server.credentials.password,
+        "database": server.database,
+    }
+
+
+def _place(endpoint: Endpoint) -> dict[str, Any]:
+    if not endpoint.port and endpoint.socket is not None:
+        return {"socket": str(endpoint.socket)}
+    return {"host": endpoint.host, "port": endpoint.port}

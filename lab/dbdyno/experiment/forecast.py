@@ -1,0 +1,106 @@
+"""How long a run will take: from the plan before it, from what was measured while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dbdyno.experiment.order import arms, trials_of
+from dbdyno.experiment.turns import seconds_of_turns
+from dbdyno.measurement.measurement import Trial
+from dbdyno.plan.controls import control_cell
+from dbdyno.plan.pilot import foreseen, piloting, trials_expected
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import setting_names
+
+START_S: Final = 10.0
+"""Restoring a dataset, starting the server on it and stopping it, before any was measured."""
+TRIAL_S: Final = 1.5
+"""What a trial takes beyond its warm-up and window: logins, the drain, storing."""
+ROWS_PER_S: Final = 40_000.0
+"""Loading rows with their indexes, in four streams."""
+DATASET_S: Final = 20.0
+"""Initialising a server and copying its data aside."""
+PURGE_S: Final = 0.2
+SETTLE_S: Final = 5.0
+STEADY_S: Final = 120.0
+"""Load that runs until it is steady mostly is so at the first look."""
+
+
+def seconds_expected(plan: Plan) -> float:
+    """How long the whole plan takes on an ordinary machine; servers to be fetched come on top."""
+    rows = plan.dataset.tables * plan.dataset.rows
+    directories = len(plan.systems) + (control_cell(plan) is not None)
+    datasets_s = directories * (DATASET_S + rows / ROWS_PER_S)
+    whole_s = Forecast(plan).seconds_left(trials_of(foreseen(plan), ""))
+    return datasets_s + pilot_s(plan) + whole_s
+
+
+def pilot_s(plan: Plan, done: int = 0) -> float:
+    """What the pilot takes after so many of its trials; each server is started once a setting."""
+    whole, trial = trials_expected(plan), piloting(plan).trial
+    if whole == 0:
+        return 0.0
+    starts = len(plan.systems) * len(setting_names(plan.settings))
+    each_s = starts * START_S / whole + trial.warmup_s + trial.window_s + TRIAL_S
+    return max(0, whole - done) * each_s
+
+
+class Forecast:
+    """Learns what starts cost here, and what comes between a start and a trial's load.
+
+    Attributes:
+        later_s: what comes after the trials it is asked about.
+        after_last_s: what is asked after the baseline's last trial, until that was done.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
+        self._per_cell = plan.procedure.restart == "cell"
+        self._starts = 0
+        self._starts_s = 0.0
+        self._before_s = _before_trial_s(plan)
+        self._prepared = 0
+        self._baseline = plan.systems[0].label
+        self.later_s = 0.0
+        self.after_last_s = seconds_of_turns(plan)
+
+    def started(self, seconds: float) -> None:
+        """A start was begun, and what comes before it took that long."""
+        self._starts += 1
+        self._starts_s += seconds
+
+    def added(self, seconds: float) -> None:
+        """Something more of a start that was told before took that long, its stop, say."""
+        self._starts_s += seconds
+
+    def prepared(self, seconds: float) -> None:
+        """Purging, settling and warming up before one trial's load took that long."""
+        self._prepared += 1
+        known_s = self._before_s if self._prepared > 1 else seconds
+        self._before_s = known_s + (seconds - known_s) / self._prepared
+
+    def seconds_left(self, trials: Sequence[Trial], into_s: float = 0.0, running: int = 0) -> float:
+        """Seconds for these trials, when the first of them is `into_s` seconds into its load.
+
+        Args:
+            running: 1 if the first trial's server has been started already.
+        """
+        starts = len(trials) if self._per_cell else len(arms(trials))
+        start_s = self._starts_s / self._starts if self._starts else START_S
+        waiting = max(0, starts - running)
+        each_s = self._before_s + self._trial_s
+        after_s = self.after_last_s if self._has_baseline(trials) else 0.0
+        loads_s = max(0.0, len(trials) * each_s + waiting * start_s - into_s)
+        return loads_s + after_s + self.later_s
+
+    def _has_baseline(self, trials: Sequence[Trial]) -> bool:
+        return any(one.system == self._baseline and not one.control for one in trials)
+
+
+def _before_trial_s(plan: Plan) -> float:
+    """What the procedure takes before a trial's load, before any was measured."""
+    procedure, trial = plan.procedure, plan.trial
+    purging_s = PURGE_S if procedure.purge_binlogs else 0.0
+    steady_s = min(trial.warmup_cap_s, STEADY_S) if trial.until_steady else 0.0
+    return purging_s + min(procedure.settle_cap_s, SETTLE_S) + steady_s

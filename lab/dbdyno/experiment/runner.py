@@ -1,0 +1,207 @@
+"""A whole run: every system's dataset, then the blocks in their order, each trial stored at once.
+
+A run resumes by itself: trials that the store has without failure are not run again. Whatever ends
+it, servers and children are ended first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import groupby
+from pathlib import Path
+
+from dbdyno.errors import CellError, DbdynoError, Interrupted
+from dbdyno.experiment import dataset_digest, disk
+from dbdyno.experiment.arm import run_arm
+from dbdyno.experiment.context import Lab, Makers
+from dbdyno.experiment.dataset import ensure_dataset, folder_of
+from dbdyno.experiment.engine.loadable import refuse_unspoken, refuse_unspoken_instance
+from dbdyno.experiment.engine.setting import wants_dataset_bytes
+from dbdyno.experiment.engine.spec import dataset_hash
+from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.order import arms, trials_of
+from dbdyno.experiment.pilot import run_pilot
+from dbdyno.experiment.progress import Progress
+from dbdyno.files import locked
+from dbdyno.measurement.measurement import Measurement, Trial
+from dbdyno.plan.controls import control_system, directory_of
+from dbdyno.plan.pilot import foreseen, resolved
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.servers.base import Instance, ServerSpec
+from dbdyno.store.store import Store, StoredRun
+
+Enough = Callable[[Sequence[Measurement]], bool]
+"""Whether what was measured so far answers the question, so that no further block is begun."""
+
+
+def run(
+    plan: Plan,
+    store: Store,
+    run: StoredRun,
+    folder: Path,
+    progress: Progress,
+    makers: Makers | None = None,
+    retry: bool = False,
+    enough: Enough | None = None,
+) -> None:
+    """Runs the plan's trials that the store does not have yet, after its pilot if it needs one.
+
+    A trial that fails (its server died, say) is stored with its reason and the run goes on; it is
+    tried again when the run is resumed. One that cannot be run is stored so as well, and is tried
+    again only with `retry`.
+
+    Args:
+        folder: the workspace; servers' files go to its `systems` folder.
+        makers: what makes servers and the engine's child; the real ones unless a test says so.
+        retry: whether cells that could not be run are tried once more.
+        enough: asked before each block but the first, with all that the store holds of the run; no
+            block is begun once it says yes. None: all blocks are run.
+
+    Raises:
+        UnknownSystemError: the engine does not speak to one of the systems; nothing was begun.
+        Interrupted: the user pressed Ctrl-C; what was measured is stored.
+        CellError: no cell of the plan can be run.
+        ServerError, LoadError, ProvisionError, StoreError: the run cannot go on; so too.
+    """
+    for system in plan.systems:
+        refuse_unspoken(system.reference)
+    try:
+        with store.locked(run.run_id):
+            done = store.done(run.run_id, impossible=not retry)
+            plan = resolved(plan, store.pilots(run.run_id))
+            trials = trials_of(foreseen(plan), run.run_id)
+            left = [trial for trial in trials if trial.key not in done]
+            lab = Lab(
+                plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
+            )
+            if _Blocks(lab, run.run_id, enough).decided():
+                lab.left.clear()
+            _run_blocks(lab, run.run_id, enough)
+            store.finish(run.run_id)
+            _raise_if_nothing_ran(lab, run.run_id)
+    except KeyboardInterrupt:
+        planned = {trial.key for trial in trials_of(foreseen(plan), run.run_id)}
+        raise Interrupted(
+            f"run {run.run_id} was interrupted by the user",
+            wanted=f"{len(planned)} trials",
+            found=f"{len(planned & store.done(run.run_id))} of them are stored",
+            hint=f"to go on: dbdyno compare --resume {run.run_id}",
+        ) from None
+
+
+class _Blocks:
+    """The blocks that are left, one after the other, until no further one is wanted."""
+
+    def __init__(self, lab: Lab, run_id: str, enough: Enough | None) -> None:
+        self._lab, self._enough, self._run_id = lab, enough, run_id
+        planned = trials_of(foreseen(lab.plan), run_id)
+        self._whole = Counter(trial.block for trial in planned)
+
+    def __iter__(self) -> Iterator[list[Trial]]:
+        for _, trials in groupby(tuple(self._lab.left), key=lambda trial: trial.block):
+            if self.decided():
+                return
+            yield list(trials)
+
+    def decided(self) -> bool:
+        """Whether nothing is left but whole blocks, and those before them were enough.
+
+        A block that was begun is ended: its trials are owed by the plan.
+        """
+        lab = self._lab
+        next_block = lab.left[0].block if lab.left else 0
+        if next_block == 0 or self._enough is None:
+            return False
+        begun = sum(trial.block == next_block for trial in lab.left) < self._whole[next_block]
+        if begun or not self._enough(lab.store.measurements(self._run_id)):
+            return False
+        most = lab.plan.design.blocks
+        lab.progress.stage(f"decided after {next_block} of at most {most} blocks")
+        return True
+
+
+def _run_blocks(lab: Lab, run_id: str, enough: Enough | None) -> None:
+    with _instances(lab) as instances:
+        for instance in instances.values():
+            refuse_unspoken_instance(instance)
+        disk.check_before(lab.plan, instances.values())
+        lab.folders = [lab.folder, *(instance.folder for instance in instances.values())]
+        for label, instance in instances.items():
+            ensure_dataset(lab, instance)
+            lab.dataset[label] = dataset_digest.kept(instance.folder)
+        if lab.left and wants_dataset_bytes(lab.plan):
+            lab.dataset_bytes = instances[lab.plan.systems[0].label].data_bytes()
+        if lab.left:
+            _take_rates(lab, run_pilot(lab, run_id, instances), run_id)
+        for trials in _Blocks(lab, run_id, enough):
+            for arm in arms(trials):
+                run_arm(lab, instances[_directory(arm[0])], arm)
+
+
+def _take_rates(lab: Lab, plan: Plan, run_id: str) -> None:
+    """What is left, now that the pilot has found the rates; none of those were measured before."""
+    if plan is lab.plan:
+        return
+    trials = trials_of(plan, run_id)
+    lab.plan, lab.left, lab.total = plan, trials, len(trials)
+
+
+@contextmanager
+def _instances(lab: Lab) -> Iterator[dict[str, Instance]]:
+    """The instances of all data directories that still have trials; closed whatever happens.
+
+    The baseline's too where a setting is a share of its dataset.
+    """
+    wanted = {_directory(trial) for trial in lab.left}
+    if wanted and wants_dataset_bytes(lab.plan):
+        wanted.add(lab.plan.systems[0].label)
+    with ExitStack() as stack:
+        opened: dict[str, Instance] = {}
+        for system in (*lab.plan.systems, control_system(lab.plan)):
+            if system.label in wanted:
+                opened[system.label] = stack.enter_context(_instance(lab, system))
+        yield opened
+
+
+def _directory(trial: Trial) -> str:
+    return directory_of(trial.system, trial.control)
+
+
+@contextmanager
+def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
+    """One system's instance, whose files no other run of this workspace touches meanwhile."""
+    folder = folder_of(lab.folder, lab.plan, system)
+    with locked(lab.folder / "locks" / f"{folder.name}.lock", system.label):
+        spec = ServerSpec(
+            system.label,
+            system.reference,
+            system.settings,
+            system.topology,
+            system.password_env,
+            dataset=dataset_hash(lab.plan),
+            network=lab.plan.network,
+        )
+        instance = lab.makers.open_instance(spec, folder, lab.progress.stage)
+        try:
+            yield instance
+        finally:
+            try:
+                instance.close()
+            except DbdynoError as error:  # the run's own outcome counts, not this
+                lab.progress.stage(f"{system.label}: {error.message}")
+
+
+def _raise_if_nothing_ran(lab: Lab, run_id: str) -> None:
+    """A plan of which no cell at all can be run is a mistake of the plan, and is said as one."""
+    if lab.store.done(run_id, impossible=False):
+        return
+    reasons = [m.failure for m in lab.store.measurements(run_id) if m.impossible]
+    if reasons:
+        raise CellError(
+            "no cell of the plan can be run",
+            found=reasons[-1],
+            hint="correct the plan; its trials are stored with their reasons",
+        )

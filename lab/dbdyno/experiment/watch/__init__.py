@@ -1,0 +1,1 @@
+"""Counters of the host and the server while a trial runs."""

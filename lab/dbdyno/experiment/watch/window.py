@@ -1,0 +1,131 @@
+"""Reads the server's counters at the two edges of the measured window, and nothing in between.
+
+How precise: the engine tells each interval when it ends, with its time since the load began; from
+that the lab knows when the edges are due on its own clock. A reading is made when the edge is due,
+and takes as long as the server needs to list its counters: some milliseconds, more when it is
+overloaded. With no warm-up the first reading is made before the engine logs in, so that the logins
+are counted too.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from dbdyno.errors import ServerError
+from dbdyno.experiment.watch.proc import Switches
+from dbdyno.experiment.watch.process_reading import ProcessReading, SwitchCounter, read_process
+from dbdyno.measurement.parts import ProcessWork
+from dbdyno.measurement.replication import over_window
+from dbdyno.servers.base import Replicated, Server
+
+EARLY_S: Final = 0.005
+"""A wait may end that much before its time."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The server's own counters and those of its process at one moment."""
+
+    status: dict[str, float]
+    process: ProcessReading
+    switches: Switches | None
+    replication: dict[str, float]
+
+
+class Bracket:
+    """The two readings of one trial.
+
+    Attributes:
+        origin_s: when the load began, monotonic clock; None until an interval told it.
+        trouble: why a reading failed; None if none did.
+    """
+
+    def __init__(self, server: Server, warmup_s: float, window_s: float) -> None:
+        self._server = server
+        self._due_s = [warmup_s, warmup_s + window_s]
+        self._edges: list[Edge] = []
+        self._switches = SwitchCounter(server.pid)
+        self.origin_s: float | None = None
+        self.trouble: str | None = None
+        if warmup_s == 0:
+            self._read()
+
+    def hear(self, at_s: float) -> None:
+        """An interval that ended `at_s` seconds after the load's begin was told just now."""
+        origin_s = time.monotonic() - at_s
+        # The message that came with the least delay knows best.
+        self.origin_s = origin_s if self.origin_s is None else min(self.origin_s, origin_s)
+
+    def look(self) -> None:
+        """Reads the counters if an edge is due."""
+        left_s = self.seconds_to_edge()
+        if left_s is not None and left_s <= EARLY_S:
+            self._read()
+
+    def seconds_to_edge(self) -> float | None:
+        """Seconds until the next reading; None if it is not known, or nothing is left to read."""
+        if self.origin_s is None or self.trouble or len(self._edges) == 2:
+            return None
+        return self.origin_s + self._due_s[len(self._edges)] - time.monotonic()
+
+    def close(self) -> None:
+        """The load is over: makes the second reading though it was not due, for a window cut short.
+
+        Does nothing if the window had not begun.
+        """
+        if len(self._edges) == 1 and not self.trouble:
+            self._read()
+
+    def status(self) -> dict[str, float]:
+        """By how much each counter grew over the window; empty without both readings."""
+        if len(self._edges) < 2:
+            return {}
+        begin, end = self._edges
+        return {
+            name: value - begin.status[name]
+            for name, value in end.status.items()
+            if name in begin.status
+        }
+
+    def replication(self) -> dict[str, float]:
+        """What primary and replicas said over the window; empty for a server without replicas."""
+        if len(self._edges) < 2:
+            return {}
+        return over_window(*(edge.replication for edge in self._edges))
+
+    def cpu_s(self) -> float:
+        """The server process's CPU seconds over the window; 0 without both readings."""
+        if len(self._edges) < 2:
+            return 0.0
+        return max(0.0, self._edges[1].process.cpu_s - self._edges[0].process.cpu_s)
+
+    def process(self) -> ProcessWork | None:
+        """What the server's process read, wrote and waited for; None without both readings."""
+        if len(self._edges) < 2:
+            return None
+        begin, end = self._edges
+        both = begin.switches is not None and end.switches is not None
+        return ProcessWork(
+            read_bytes=_growth(begin.process.read_bytes, end.process.read_bytes),
+            written_bytes=_growth(begin.process.written_bytes, end.process.written_bytes),
+            switches_voluntary=self._switches.total.voluntary if both else None,
+            switches_involuntary=self._switches.total.involuntary if both else None,
+        )
+
+    def _read(self) -> None:
+        process = read_process(self._server.pid)
+        try:
+            status, replication = self._server.status(), self._replication()
+        except ServerError as error:
+            self.trouble = f"the server's counters could not be read: {error.found or error}"
+            return
+        self._edges.append(Edge(status, process, self._switches.read(), replication))
+
+    def _replication(self) -> dict[str, float]:
+        return self._server.replication() if isinstance(self._server, Replicated) else {}
+
+
+def _growth(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, after - before)

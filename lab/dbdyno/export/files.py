@@ -1,0 +1,115 @@
+"""A run as tables that anyone can read: Parquet or CSV, one file a table, every column explained.
+
+The store keeps a trial as one JSON value, which is right for keeping and wrong for asking. An
+export turns a whole run round, once, into columns for polars, pandas, DuckDB, SQL or R. Nothing is
+judged here: which trials count is in the column `state`, as the judge said it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+import polars
+
+from dbdyno.errors import StoreError
+from dbdyno.export import rows
+from dbdyno.export.columns import TableDefinition
+from dbdyno.export.tables import KEYS, TABLES
+from dbdyno.report.rows import Attempt
+
+__all__ = ["KEYS", "TABLES", "Format", "frame", "frames", "write"]
+
+
+class Format(StrEnum):
+    """The kind of files; also their extension."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+
+
+def frames(attempts: Sequence[Attempt]) -> Iterator[tuple[str, polars.DataFrame]]:
+    """Every table with its name, one after the other; empty tables have their columns too."""
+    for table in TABLES:
+        yield table.name, frame(table, attempts)
+
+
+def frame(table: TableDefinition, attempts: Sequence[Attempt]) -> polars.DataFrame:
+    """One table of all attempts."""
+    parts = [
+        _frame(table, attempt, attempts, _keys(attempts, place))
+        for place, attempt in enumerate(attempts)
+    ]
+    return polars.concat([_empty(table), *parts])
+
+
+def write(folder: Path, attempts: Sequence[Attempt], kind: Format) -> list[Path]:
+    """Writes one file a table into the folder, each whole or not at all; returns their paths.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [_file(folder / f"{name}.{kind}", frame, kind) for name, frame in frames(attempts)]
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise StoreError(
+            f"the tables cannot be written: {error}",
+            wanted=f"{kind} files in {folder}",
+            hint="give another folder, or make room and the right to write there",
+        ) from error
+
+
+def _frame(
+    table: TableDefinition,
+    attempt: Attempt,
+    attempts: Sequence[Attempt],
+    keys: Sequence[polars.Expr],
+) -> polars.DataFrame:
+    peers = [other.measurement for other in attempts if other.cell == attempt.cell]
+    columns = rows.OF_TABLE[table.name](attempt, peers)
+    return polars.DataFrame(columns, schema=table.schema, strict=False).select(
+        *keys, polars.col(*table.schema)
+    )
+
+
+def _keys(attempts: Sequence[Attempt], place: int) -> list[polars.Expr]:
+    """The trial's keys as columns of one value each."""
+    attempt = attempts[place]
+    trial = attempt.measurement.trial
+    before = [other for other in attempts[:place] if other.measurement.trial.key == trial.key]
+    values = {
+        **trial.model_dump(
+            include={"run_id", "sequence", "block", "position", "system", "control"}
+        ),
+        **trial.cell.model_dump(include={"workload", "threads", "rate_per_s", "setting"}),
+        "attempt": len(before),
+        "state": attempt.state.value,
+    }
+    return [polars.lit(values[c.name], c.kind.dtype).alias(c.name) for c in KEYS]
+
+
+def _empty(table: TableDefinition) -> polars.DataFrame:
+    return polars.DataFrame(schema={**{c.name: c.kind.dtype for c in KEYS}, **table.schema})
+
+
+def _file(path: Path, frame: polars.DataFrame, kind: Format) -> Path:
+    """Writes beside the place and moves, so that a reader sees the old file or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        if kind is Format.PARQUET:
+            frame.write_parquet(name)
+        else:
+            frame.write_csv(name)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+    return path

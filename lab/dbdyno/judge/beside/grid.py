@@ -1,0 +1,147 @@
+"""What all cells of a system say together: one ratio, and how many cells went which way.
+
+The cells of a block share its restarts and its minutes, so they are not independent: taken as such,
+a geometric mean's 95 % interval covers 64 to 67 % (method.md 1.c). So each block gives one number,
+the weighted mean of its cells' log ratios, and the interval is over blocks. Weights are declared
+beforehand: alike within a workload, then alike over workloads. Blocks in which a cell is missing
+would mix other cells, so they are left out.
+
+Counts are of verdicts, never of point estimates: with no difference at all one system "wins" 15 of
+20 cells in 29 % of comparisons. The best and the worst cell are picked for their result, so they
+carry the interval that holds together with all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dbdyno.judge.estimate import back
+from dbdyno.judge.pairs import Pairs
+from dbdyno.judge.verdict import Verdict, Word, word_for
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.metric import BY_NAME, Better, Metric
+from dbdyno.plan.plan import DesignPlan
+
+
+class SelectedCell(Noun):
+    """A cell that was picked for its result.
+
+    Attributes:
+        low, high: interval that holds together with those of all cells of the system.
+        level: how often that interval alone would miss.
+    """
+
+    cell: Cell
+    ratio: float
+    low: float
+    high: float
+    level: float
+
+
+class GridSummary(Noun):
+    """A system against the baseline over all cells of closed loops.
+
+    Attributes:
+        cells: cells that enter the ratio; `cells_left_out` have no three sound pairs.
+        ratio: geometric mean over cells, of the geometric means over blocks; None without a block
+            in which all those cells are sound.
+        low, high: its 95 % interval; None below 3 such blocks.
+        blocks: those blocks; block_ratios: the ratio of each.
+        word, material: the decision table on that interval; material beyond the margin.
+        counts: verdicts by word.
+        best, worst: the cells of the best and the worst ratio; None without intervals.
+    """
+
+    baseline: str
+    system: str
+    metric: str
+    cells: int
+    cells_left_out: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+    blocks: int
+    block_ratios: tuple[float, ...]
+    word: Word
+    material: bool
+    counts: dict[Word, int]
+    best: SelectedCell | None
+    worst: SelectedCell | None
+
+
+def summaries(
+    pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan
+) -> tuple[GridSummary, ...]:
+    """One summary for each system that has verdicts, in their order."""
+    grids: dict[tuple[str, str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.cell.rate_per_s is None:  # at a given rate the throughput is the rate
+            place = (verdict.baseline, verdict.system, verdict.metric)
+            grids.setdefault(place, []).append(verdict)
+    return tuple(_summary(pairs, grid, design) for grid in grids.values())
+
+
+def weights(cells: Sequence[Cell]) -> dict[Cell, float]:
+    """Each cell's share of the mean: workloads weigh alike, and so do a workload's cells."""
+    by_workload: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_workload.setdefault(cell.workload, []).append(cell)
+    return {
+        cell: 1 / len(by_workload) / len(alike) for alike in by_workload.values() for cell in alike
+    }
+
+
+def block_means(logs: Mapping[Cell, Mapping[int, float]]) -> dict[int, float]:
+    """The weighted mean log ratio of each block in which no cell is missing."""
+    share = weights(list(logs))
+    whole = set.intersection(*(set(of_cell) for of_cell in logs.values())) if logs else set()
+    return {block: sum(share[c] * logs[c][block] for c in logs) for block in sorted(whole)}
+
+
+def _summary(pairs: Pairs, grid: Sequence[Verdict], design: DesignPlan) -> GridSummary:
+    first = grid[0]
+    metric = BY_NAME[first.metric]
+    usable = [verdict for verdict in grid if verdict.low is not None]
+    means = block_means(
+        {v.cell: pairs.log_ratios(v.cell, v.baseline, v.system, metric) for v in usable}
+    )
+    ratio, low, high, _ = back(list(means.values()), design)
+    word, material = _word(low, high, metric, first.margin)
+    ranked = sorted(_selected(usable), key=lambda one: one.ratio)
+    if metric.better is Better.LOWER:
+        ranked.reverse()
+    words = [verdict.word for verdict in grid]
+    return GridSummary(
+        baseline=first.baseline,
+        system=first.system,
+        metric=metric.name,
+        cells=len(usable),
+        cells_left_out=len(grid) - len(usable),
+        ratio=ratio,
+        low=low,
+        high=high,
+        blocks=len(means),
+        block_ratios=tuple(back([mean])[0] or 1.0 for mean in means.values()),
+        word=word,
+        material=material,
+        counts={word: words.count(word) for word in Word},
+        best=ranked[-1] if ranked else None,
+        worst=ranked[0] if ranked else None,
+    )
+
+
+def _word(
+    low: float | None, high: float | None, metric: Metric, margin: float
+) -> tuple[Word, bool]:
+    if low is None or high is None:
+        return Word.NO_VERDICT, False
+    return word_for(metric, low, high, margin)
+
+
+def _selected(verdicts: Sequence[Verdict]) -> list[SelectedCell]:
+    return [
+        SelectedCell(cell=v.cell, ratio=v.estimate.ratio, low=v.low, high=v.high, level=v.level)
+        for v in verdicts
+        if v.estimate.ratio is not None and v.low is not None and v.high is not None
+    ]

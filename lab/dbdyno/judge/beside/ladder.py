@@ -1,0 +1,155 @@
+"""What happens along the load levels of one workload: who overtakes whom, and who falls off.
+
+A crossover is claimed only where two cells of a ladder have verdicts of opposite sign that hold
+together; curves that cross in a chart may do so by chance (method.md 1.c.5).
+
+A system regresses at high load if it does less with the most connections than with N_ref of them.
+N_ref must not be picked for its result, so it is the ladder's middle level, known before the run;
+whoever took the best level would find a drop behind every chance peak (method.md 1.c.6). The price
+is that a drop from a peak beyond the middle is not claimed while the end is above the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from dbdyno.judge.estimate import Estimate, estimate_of
+from dbdyno.judge.holm import adjusted
+from dbdyno.judge.pairs import Pairs
+from dbdyno.judge.verdict import Verdict, Word, word_of
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.metric import PRIMARY
+from dbdyno.plan.plan import DesignPlan
+
+DIRECTIONS = (Word.BETTER, Word.WORSE)
+
+
+class Crossover(Noun):
+    """Whether a system is better than the baseline at some levels of a ladder and worse at others.
+
+    Attributes:
+        better, worse: levels (threads) with that verdict, rising.
+        between: neighbouring levels among those, between which the sign turns; empty where no
+            crossover is proven.
+    """
+
+    baseline: str
+    system: str
+    workload: str
+    setting: str
+    better: tuple[int, ...]
+    worse: tuple[int, ...]
+    between: tuple[tuple[int, int], ...]
+
+    @property
+    def proven(self) -> bool:
+        """Whether two verdicts of opposite sign prove it."""
+        return bool(self.between)
+
+
+class Regression(Noun):
+    """A system's throughput at the highest level of a ladder against that at its middle one.
+
+    Attributes:
+        threads_reference, threads_most: the two levels.
+        ratio: throughput at the highest over that at the middle level, geometric mean over blocks.
+        low, high: interval that holds together with those of the system's other ladders; None
+            below 3 blocks in which both levels are sound.
+        level: how often that interval alone would miss.
+        word: worse where throughput falls; equivalent where it stays within the margin.
+    """
+
+    system: str
+    workload: str
+    setting: str
+    threads_reference: int
+    threads_most: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+    blocks: int
+    level: float | None
+    word: Word
+    material: bool
+
+
+def crossovers(verdicts: Sequence[Verdict]) -> tuple[Crossover, ...]:
+    """One for each ladder of two levels or more of each system."""
+    ladders: dict[tuple[str, str, str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.cell.rate_per_s is None:
+            place = (verdict.baseline, verdict.system, *_ladder_of(verdict.cell))
+            ladders.setdefault(place, []).append(verdict)
+    return tuple(_crossover(ladder) for ladder in ladders.values() if len(ladder) > 1)
+
+
+def regressions(
+    pairs: Pairs, cells: Sequence[Cell], systems: Sequence[str], design: DesignPlan
+) -> tuple[Regression, ...]:
+    """One for each system and each ladder of two levels or more."""
+    return tuple(one for system in systems for one in _regressions(pairs, cells, system, design))
+
+
+def reference_level(levels: Sequence[int]) -> int:
+    """N_ref: the middle of the rising levels, the lower one of two middles."""
+    rising = sorted(levels)
+    return rising[(len(rising) - 1) // 2]
+
+
+def _ladder_of(cell: Cell) -> tuple[str, str]:
+    return cell.workload, cell.setting
+
+
+def _crossover(ladder: Sequence[Verdict]) -> Crossover:
+    signs = {v.cell.threads: v.word for v in ladder if v.word in DIRECTIONS}
+    rising = sorted(signs)
+    cell = ladder[0].cell
+    return Crossover(
+        baseline=ladder[0].baseline,
+        system=ladder[0].system,
+        workload=cell.workload,
+        setting=cell.setting,
+        better=tuple(level for level in rising if signs[level] is Word.BETTER),
+        worse=tuple(level for level in rising if signs[level] is Word.WORSE),
+        between=tuple(
+            (lower, upper) for lower, upper in pairwise(rising) if signs[lower] is not signs[upper]
+        ),
+    )
+
+
+def _regressions(
+    pairs: Pairs, cells: Sequence[Cell], system: str, design: DesignPlan
+) -> Iterator[Regression]:
+    ladders: dict[tuple[str, str], dict[int, Cell]] = {}
+    for cell in cells:
+        if cell.rate_per_s is None:
+            ladders.setdefault(_ladder_of(cell), {})[cell.threads] = cell
+    long = [ladder for ladder in ladders.values() if len(ladder) > 1]
+    contrasts = [_contrast(pairs, ladder, system, design) for ladder in long]
+    together = adjusted(contrasts, design)
+    for ladder, contrast, held in zip(long, contrasts, together, strict=True):
+        word, material = word_of(held.low, held.high, design.margin) if held else (None, False)
+        yield Regression(
+            system=system,
+            workload=contrast.cell.workload,
+            setting=contrast.cell.setting,
+            threads_reference=reference_level(list(ladder)),
+            threads_most=max(ladder),
+            ratio=contrast.ratio,
+            low=held.low if held else None,
+            high=held.high if held else None,
+            blocks=contrast.blocks,
+            level=held.level if held else None,
+            word=word or Word.NO_VERDICT,
+            material=material,
+        )
+
+
+def _contrast(pairs: Pairs, ladder: dict[int, Cell], system: str, design: DesignPlan) -> Estimate:
+    """ln X(most) − ln X(reference) of one system, block by block, as an estimate."""
+    middle, most = ladder[reference_level(list(ladder))], ladder[max(ladder)]
+    below, above = (pairs.logs(cell, system, PRIMARY) for cell in (middle, most))
+    contrasts = [above[block] - below[block] for block in below if block in above]
+    return estimate_of(contrasts, most, PRIMARY, system, system, design)

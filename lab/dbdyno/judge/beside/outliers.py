@@ -1,0 +1,203 @@
+"""Runs that lie apart from the others of their kind: named, listed, never dropped.
+
+A restart that is 30 % slow once in thirty is a fact about the system, not a fault of the
+measurement, and no method with twenty blocks can put a number on it (method.md 1.b, E14). So every
+outlying run stays in all numbers and is listed here, and it is said how many of the restarts were
+bad and how many more could be without having shown.
+
+The rule is Rosner's generalised extreme Studentised deviate (Technometrics 25, 1983): it finds
+several outliers that would hide each other. Its steps have 2.5 % each, so that five to twelve runs
+without an outlier are given one in about 5 % of cases (simulated in the tests). Besides, a run must
+be off by more than the margin: what does not matter is not listed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from dbdyno.judge.audit import Sound
+from dbdyno.judge.checks.design import BLOCKS_FEW
+from dbdyno.measurement.measurement import Cell, Trial
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.metric import Better, Metric
+from dbdyno.stats.distributions import beta_quantile, student_quantile
+
+MetricOf = Callable[[Cell], Metric]
+"""What a cell's runs are judged by."""
+STEP_CHANCE: Final = 0.025
+BOUND_CONFIDENCE: Final = 0.95
+
+
+class Outlier(Noun):
+    """One trial that lies apart from that system's others in that cell.
+
+    Attributes:
+        trial: its key.
+        metric: by which it does: throughput, or at a fixed rate latency.
+        ratio: its value over the geometric mean of the runs that do not lie apart.
+        runs: sound trials of the system in the cell, this one included.
+    """
+
+    trial: str
+    cell: Cell
+    system: str
+    block: int
+    metric: str
+    ratio: float
+    runs: int
+
+
+class BadRestarts(Noun):
+    """How many restarts of a system were bad, and how many could be.
+
+    Attributes:
+        setting: the restarts' settings bundle.
+        restarts: that have a sound trial.
+        bad: those that lie apart on the bad side by more than the margin, over all cells which
+            they served.
+        share_max: more bad restarts than that share are excluded with 95 % confidence
+            (Clopper and Pearson; with none bad it is about 3 / restarts).
+    """
+
+    setting: str
+    system: str
+    restarts: int
+    bad: int
+    share_max: float
+
+
+def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list[Outlier]:
+    """Every outlying trial, in the order of trials; none among fewer than five."""
+    groups: dict[tuple[Cell, str], list[tuple[Trial, float]]] = {}
+    for one in sound:
+        value = one.value(metric_of(one.trial.cell))
+        if value:
+            place = one.trial.cell, one.trial.system
+            groups.setdefault(place, []).append((one.trial, math.log(value)))
+    made = []
+    for (cell, _), trials in groups.items():
+        for place_of, off in apart([log for _, log in trials], margin).items():
+            trial, _ = trials[place_of]
+            made.append(
+                Outlier(
+                    trial=trial.key,
+                    cell=trial.cell,
+                    system=trial.system,
+                    block=trial.block,
+                    metric=metric_of(cell).name,
+                    ratio=math.exp(off),
+                    runs=len(trials),
+                )
+            )
+    return made
+
+
+def bad_restarts(
+    sound: Iterable[Sound], margin: float, metric_of: MetricOf, *, per_cell: bool
+) -> list[BadRestarts]:
+    """The bad restarts of every system and setting that has five restarts or more.
+
+    Args:
+        per_cell: every cell had a restart of its own; else one served all cells of a setting.
+    """
+    groups: dict[tuple[str, str], dict[tuple[Cell, int], float]] = {}
+    for one in sound:
+        trial, metric = one.trial, metric_of(one.trial.cell)
+        value = one.value(metric)
+        if value:
+            good = math.log(value) if metric.better is Better.HIGHER else -math.log(value)
+            place = groups.setdefault((trial.cell.setting, trial.system), {})
+            place[trial.cell, trial.block] = good
+    made = []
+    for (setting, system), logs in groups.items():
+        samples = _restarts(logs, per_cell=per_cell)
+        restarts = sum(map(len, samples))
+        if all(len(sample) < BLOCKS_FEW for sample in samples):
+            continue
+        bad = sum(off < 0 for sample in samples for off in apart(sample, margin).values())
+        made.append(
+            BadRestarts(
+                setting=setting,
+                system=system,
+                restarts=restarts,
+                bad=bad,
+                share_max=share_max(bad, restarts),
+            )
+        )
+    return made
+
+
+def share_max(bad: int, of: int) -> float:
+    """The greatest share that is not excluded by `bad` of `of`, with 95 % confidence, one side.
+
+    Clopper and Pearson (Biometrika 26, 1934); for 0 of n it is 1 − 0.05^(1/n), about 3/n.
+    """
+    if bad >= of:
+        return 1.0
+    return beta_quantile(BOUND_CONFIDENCE, bad + 1, of - bad)
+
+
+def apart(logs: Sequence[float], margin: float) -> dict[int, float]:
+    """Places of the outliers and how far each is from the mean of the rest; empty below five.
+
+    At most the smaller half can be outliers; of two halves nobody knows which is the odd one.
+    """
+    if len(logs) < BLOCKS_FEW:
+        return {}
+    places = rosner(logs, (len(logs) - 1) // 2)
+    rest = [log for place, log in enumerate(logs) if place not in places]
+    middle = math.fsum(rest) / len(rest)
+    far = {place: logs[place] - middle for place in sorted(places)}
+    return {place: off for place, off in far.items() if abs(off) > math.log1p(margin)}
+
+
+def rosner(sample: Sequence[float], most: int, chance: float = STEP_CHANCE) -> set[int]:
+    """The places that the generalised ESD test names, `most` at the most.
+
+    Step after step the value furthest from the mean is set apart; the last step at which it was too
+    far for `chance` says how many of them are outliers.
+    """
+    values = np.asarray(sample, dtype=np.float64)
+    left = list(range(len(values)))
+    taken: list[int] = []
+    found = 0
+    for step in range(1, most + 1):
+        rest = values[left]
+        sd = float(rest.std(ddof=1))
+        if sd <= 1e-12:
+            break
+        off = np.abs(rest - rest.mean())
+        worst = int(off.argmax())
+        if float(off[worst]) / sd > _critical(len(values), step, chance):
+            found = step
+        taken.append(left.pop(worst))
+    return set(taken[:found])
+
+
+def _critical(count: int, step: int, chance: float) -> float:
+    """Rosner's λ of the step: what the greatest deviate of so many exceeds by that chance."""
+    left = count - step + 1
+    t = student_quantile(1 - chance / (2 * left), left - 2)
+    return (left - 1) * t / math.sqrt((left - 2 + t * t) * left)
+
+
+def _restarts(logs: Mapping[tuple[Cell, int], float], *, per_cell: bool) -> list[list[float]]:
+    """One number a restart: how far its trials are from their cells' typical ones, on average.
+
+    One sample where restarts serve whole ladders; one for each cell where each has its own.
+    """
+    by_cell: dict[Cell, dict[int, float]] = {}
+    for (cell, block), log in logs.items():
+        by_cell.setdefault(cell, {})[block] = log
+    if per_cell:
+        return [list(of_cell.values()) for of_cell in by_cell.values()]
+    by_block: dict[int, list[float]] = {}
+    for of_cell in by_cell.values():
+        middle = float(np.median(list(of_cell.values())))
+        for block, log in of_cell.items():
+            by_block.setdefault(block, []).append(log - middle)
+    return [[math.fsum(offs) / len(offs) for _, offs in sorted(by_block.items())]]

@@ -1,0 +1,166 @@
+"""How evenly a system worked within each window: slow seconds, dips, stalls, recovery, tail.
+
+Two systems of the same throughput are not the same if one of them stands still for a second every
+minute. Everything here is of one trial; `stability_pairs` compares systems by it, block by block.
+An average run is never made: it would hide what one run did (method.md 1.e).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from dbdyno.judge.audit import Sound
+from dbdyno.judge.checks.course import STALL_EVENTS_MIN
+from dbdyno.judge.checks.seconds import SECONDS_MIN, Rates, rates_of, whole_seconds
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.measurement_parts import Interval, Noun
+from dbdyno.measurement.metric import BY_NAME
+
+LOW_SHARE: Final = 0.8
+DIP_SHARE: Final = 0.7
+RECOVERED_SHARE: Final = 0.95
+CHANCE_SD: Final = 3.0
+"""A second is low only if it also misses that many √(events): few events scatter by themselves."""
+STALL_S_MIN: Final = 0.2
+
+
+class Dip(Noun):
+    """Seconds in a row below 70 % of the window's median rate.
+
+    Attributes:
+        start_s, end_s: since the load began.
+        least: the lowest second's share of the median.
+        recovered_s: from its begin to the end of the first second at 95 % of the median again; None
+            if that was not within the window.
+    """
+
+    start_s: float
+    end_s: float
+    least: float
+    recovered_s: float | None
+
+
+class Stall(Noun):
+    """A stretch of 0.2 s or more in which events ran and no statement was answered.
+
+    Attributes:
+        until_s: end of the second in which it ended, since the load began.
+        seconds: how long it was; the longest that ended in that second.
+    """
+
+    until_s: float
+    seconds: float
+
+
+class Stability(Noun):
+    """How evenly one sound trial went; None where its window is too short to say.
+
+    Attributes:
+        rate_per_s_median: of the window's whole seconds.
+        low_share: share of seconds below 80 % of the median.
+        stalls: None where nobody listened for them (an imported log).
+        latency_p99_over_p50: how much longer the slowest hundredth waits than half of all.
+        latency_ms_p999: None with fewer than 100 requests beyond it.
+    """
+
+    trial: str
+    cell: Cell
+    system: str
+    block: int
+    seconds: int
+    rate_per_s_median: float
+    low_share: float | None
+    dips: tuple[Dip, ...]
+    stalls: tuple[Stall, ...] | None
+    latency_p99_over_p50: float | None
+    latency_ms_p999: float | None
+
+    @property
+    def stall_s_longest(self) -> float:
+        """The longest stall in seconds, 0 without one."""
+        return max((stall.seconds for stall in self.stalls or ()), default=0.0)
+
+    @property
+    def stall_s_total(self) -> float:
+        """All stalls together in seconds."""
+        return math.fsum(stall.seconds for stall in self.stalls or ())
+
+    @property
+    def dip_s_total(self) -> float:
+        """All dips together in seconds."""
+        return math.fsum(dip.end_s - dip.start_s for dip in self.dips)
+
+
+def stability(sound: Iterable[Sound]) -> list[Stability]:
+    """Every sound trial that has seconds, in the order of trials."""
+    return [_of(one) for one in sound if whole_seconds(one.condensed)]
+
+
+def dips_of(seconds: Sequence[Interval], rates: Rates) -> list[Dip]:
+    """The dips of these seconds; rates are theirs."""
+    median = float(np.median(rates))
+    low = rates < _bound(median, DIP_SHARE)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], low, [False]))))
+    return [
+        _dip(seconds, rates, median, int(begin), int(end))
+        for begin, end in zip(edges[::2], edges[1::2], strict=True)
+    ]
+
+
+def stalls_of(measured: Iterable[Interval], rate_per_s: float) -> list[Stall]:
+    """The stalls that ended in these intervals.
+
+    At a rate so low that fewer than ten events were to be expected in it, silence is no stall.
+    """
+    silent = ((i.end_s, i.silence_ns_max / 1e9) for i in measured)
+    return [
+        Stall(until_s=until_s, seconds=silence_s)
+        for until_s, silence_s in silent
+        if silence_s >= STALL_S_MIN and silence_s * rate_per_s >= STALL_EVENTS_MIN
+    ]
+
+
+def _of(one: Sound) -> Stability:
+    measurement, trial = one.condensed, one.trial
+    seconds, rates = whole_seconds(measurement), rates_of(measurement)
+    median = float(np.median(rates))
+    long_enough = len(rates) >= SECONDS_MIN
+    listened = any(i.silence_ns_max for i in measurement.intervals)
+    return Stability(
+        trial=trial.key,
+        cell=trial.cell,
+        system=trial.system,
+        block=trial.block,
+        seconds=len(rates),
+        rate_per_s_median=median,
+        low_share=float((rates < _bound(median, LOW_SHARE)).mean()) if long_enough else None,
+        dips=tuple(dips_of(seconds, rates)) if long_enough else (),
+        stalls=tuple(stalls_of(measurement.measured, median)) if listened else None,
+        latency_p99_over_p50=_tail(one),
+        latency_ms_p999=one.value(BY_NAME["latency_ms_p999"]),
+    )
+
+
+def _tail(one: Sound) -> float | None:
+    p99, p50 = (one.value(BY_NAME[name]) for name in ("latency_ms_p99", "latency_ms_p50"))
+    return p99 / p50 if p99 and p50 else None
+
+
+def _bound(median: float, share: float) -> float:
+    """Below that rate a second is low: by the share, and by more than chance explains."""
+    return min(share * median, median - CHANCE_SD * math.sqrt(median))
+
+
+def _dip(seconds: Sequence[Interval], rates: Rates, median: float, begin: int, end: int) -> Dip:
+    again = np.flatnonzero(rates[end:] >= RECOVERED_SHARE * median)
+    start_s = seconds[begin].start_s
+    return Dip(
+        start_s=start_s,
+        end_s=seconds[end - 1].end_s,
+        least=float(rates[begin:end].min()) / median,
+        recovered_s=seconds[end + int(again[0])].end_s - start_s if again.size else None,
+    )

@@ -1,0 +1,1 @@
+"""Checks of measurements: one file a question."""

@@ -1,0 +1,213 @@
+"""Do a trial's own numbers agree with each other? (method.md 1.g, self-consistency)
+
+Every count is taken over a window, and every connection has an event in flight at each of its two
+edges. So no identity holds exactly; each check says how far the edges alone can move it, and takes
+that or its limit, whichever is larger. A short window thereby loses sharpness, never honesty.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dbdyno.judge.checks.invariant import commits_per_event, statements_per_event
+from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.language.words import listed, say
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement_parts import Phase
+from dbdyno.plan.controls import SHARE, standstill_period_s
+from dbdyno.plan.plan import Plan
+
+ERROR_SHARE_MAX: Final = 0.001
+"""Failed statements of all statements (method.md 1.g, same work)."""
+LITTLE_SHARE_MAX: Final = 0.01
+"""How far N = X·R may be off (method.md 1.f.4)."""
+STATEMENT_SHARE_MAX: Final = 0.001
+"""How far statements may be off their invariant (method.md 1.h)."""
+COMMIT_SHARE_MAX: Final = 0.005
+"""How far the server's count of commits may be off the load's."""
+STATUS_SKEW_S: Final = 0.5
+"""Both readings of the server's counters together may lie so far from the window's edges."""
+
+
+def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: nothing was completed in the window."""
+    if measurement.events > 0 and measurement.window_s > 0:
+        return None
+    return on_trial(
+        measurement,
+        "no-events",
+        Level.VOID,
+        say(
+            "{events} events in a window of {window_s:.1f} s",
+            events=measurement.events,
+            window_s=measurement.window_s,
+        ),
+        say("look at the trial's errors and the server's log; a slow system needs a longer window"),
+    )
+
+
+def errors(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void above the limit, a note below it: failed statements as a share of all statements."""
+    by_code = measurement.errors
+    failed = sum(by_code.values())
+    if failed == 0:
+        return None
+    share = failed / (failed + measurement.queries)
+    codes = [
+        say("{code}: {times}", code=code, times=times) for code, times in sorted(by_code.items())
+    ]
+    return on_trial(
+        measurement,
+        "errors",
+        Level.VOID if share > ERROR_SHARE_MAX else Level.NOTE,
+        say(
+            "{failed} of {all} statements failed, {share:.3%} (limit {limit:.1%}); by code {codes}",
+            failed=failed,
+            all=failed + measurement.queries,
+            share=share,
+            limit=ERROR_SHARE_MAX,
+            codes=listed(codes),
+        ),
+        say("remove the cause, or compare at a load level where it does not happen"),
+    )
+
+
+def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: in a closed loop, connections = throughput × mean latency (N = X·R), within 1 %.
+
+    X·R is the sum of the completed events' latencies over the window's length. A connection that
+    is never idle fills the window with its events, but the first of them may have begun before
+    the window (too much) and the last may end behind it (too little). Each connection has at most
+    one event across each edge, and so is off by edge / window at most, edge being the longest
+    event that can have straddled one; what holds for each holds for their mean. With equal
+    latencies this is N·R / window connections of N; after a stall at an edge it is more.
+
+    At a rate connections may well be idle, and latency counts from before they are used.
+    """
+    if measurement.trial.cell.rate_per_s is not None:
+        return None
+    connections = measurement.trial.cell.threads
+    tolerance = LITTLE_SHARE_MAX + _edge_s(measurement) / measurement.window_s
+    if measurement.trial.control == "planted":
+        tolerance += SHARE + _waiting_s(measurement) / measurement.window_s
+    rate_per_s = measurement.events / measurement.window_s
+    latency_s = (measurement.latency_ms_avg or 0.0) / 1e3
+    off = rate_per_s * latency_s / connections - 1
+    if abs(off) <= tolerance:
+        return None
+    return on_trial(
+        measurement,
+        "little-law",
+        Level.VOID,
+        say(
+            "{rate:.1f} events/s × {latency_ms:.3f} ms = {busy:.2f} connections busy, the load had "
+            "{connections}: off by {off:+.1%} (tolerance {tolerance:.1%})",
+            rate=rate_per_s,
+            latency_ms=latency_s * 1e3,
+            busy=rate_per_s * latency_s,
+            connections=connections,
+            off=off,
+            tolerance=tolerance,
+        ),
+        say(
+            "a negative figure means connections stood idle (generator too slow, or reconnecting), "
+            "a positive one that events or time were miscounted"
+        ),
+    )
+
+
+def _waiting_s(measurement: Measurement) -> float:
+    """How long a connection may have waited for the others before the load stood still."""
+    longest_s = max(interval.latency_ns_max for interval in measurement.measured) / 1e9
+    standstills = round(measurement.window_s / standstill_period_s(measurement.window_s))
+    return longest_s * standstills
+
+
+def _edge_s(measurement: Measurement) -> float:
+    """The longest event, in seconds, that can have straddled an edge of the window.
+
+    At the start: one that ended in the window and is longer than the window then was. At the end:
+    one that ended in the drain; without a record of the drain, one as long as the last interval's.
+    """
+    measured = measurement.measured
+    start_s = measured[0].start_s
+    before = [
+        longest_s
+        for interval in measured
+        if (longest_s := interval.latency_ns_max / 1e9) >= interval.start_s - start_s
+    ]
+    drain = [i.latency_ns_max / 1e9 for i in measurement.intervals if i.phase is Phase.DRAIN]
+    return max([*before, *(drain or [measured[-1].latency_ns_max / 1e9])])
+
+
+def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: statements per event are those of the workload.
+
+    Allowed besides the error share: at each edge a connection may be within an event, which moves
+    the difference by per_event − 1 at most, and a restarted event repeats at most all its own.
+    """
+    per_event = statements_per_event(measurement, plan)
+    if per_event is None:
+        return None
+    expected = per_event * measurement.events
+    restarts = sum(i.restarts for i in measurement.measured)
+    edge = measurement.trial.cell.threads * (per_event - 1)
+    tolerance = STATEMENT_SHARE_MAX * expected + edge + restarts * per_event
+    tolerance += sum(measurement.errors.values())
+    off = measurement.queries - expected
+    if abs(off) <= tolerance:
+        return None
+    return on_trial(
+        measurement,
+        "statements-of-event",
+        Level.VOID,
+        say(
+            "{statements} statements in {events} events are {found:.3f} an event, the workload has "
+            "{per_event}: off by {off:+d} (tolerance {tolerance:.0f})",
+            statements=measurement.queries,
+            events=measurement.events,
+            found=measurement.queries / measurement.events,
+            per_event=per_event,
+            off=off,
+            tolerance=tolerance,
+        ),
+        say("compare the workload's options with the plan's; both systems must do the same work"),
+    )
+
+
+def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: the server counted other commits than the load did (method.md 1.g).
+
+    The server's counters are read just outside the window's edges, hence the skew; and an event in
+    flight at an edge may have committed at the server before its reply was counted.
+    """
+    per_event = commits_per_event(measurement, plan)
+    seen = measurement.server.status.get("Com_commit")
+    if per_event == 0 or seen is None:
+        return None
+    count = measurement.events * per_event
+    restarts = sum(i.restarts for i in measurement.measured)
+    skew = count / measurement.window_s * STATUS_SKEW_S
+    tolerance = COMMIT_SHARE_MAX * count + skew + 2 * measurement.trial.cell.threads + restarts
+    off = seen - count
+    if abs(off) <= tolerance:
+        return None
+    return on_trial(
+        measurement,
+        "commits-at-server",
+        Level.DOUBTFUL,
+        say(
+            "the server's {counter} rose by {seen:.0f}, the load counted {count}: off by "
+            "{off:+.0f}, {share:+.1%} (tolerance {tolerance:.0f})",
+            counter="Com_commit",
+            seen=seen,
+            count=count,
+            off=off,
+            share=off / count,
+            tolerance=tolerance,
+        ),
+        say(
+            "something else used the server, or the load did not reach it; give it a server of its "
+            "own"
+        ),
+    )

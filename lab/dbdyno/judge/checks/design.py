@@ -1,0 +1,236 @@
+"""What only shows when all trials are laid side by side: is it the experiment that was planned?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.language.words import Said, count, listed, name, say
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.plan.controls import BLOCKS_MIN as BLOCKS_CONTROLLED
+from dbdyno.plan.controls import WhyNone, why_none
+from dbdyno.plan.plan import Plan, cells
+
+WINDOW_S_MIN: Final = 60.0
+"""Method.md 1.a.6: below a minute the noise within a trial shows beside that of restarts."""
+BLOCKS_MIN: Final = 3
+"""Method.md 1.b: the least for any verdict; below it there is a number but no interval."""
+BLOCKS_FEW: Final = 5
+"""Method.md 1.b: below that many blocks print "few blocks"."""
+NAMED_MAX: Final = 5
+"""How many trials a finding names before it stops."""
+
+
+def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Void: systems of one block were given different requests (method.md 1.g, same work).
+
+    One seed, one distribution of rows and one way of sending statements make the streams equal.
+    All trials of such a group are void: nobody can say which of them is the right one.
+    """
+
+    def place(measurement: Measurement) -> tuple[int, str]:
+        return measurement.trial.block, measurement.trial.cell.key
+
+    complete = sorted((m for m in measurements if m.failure is None), key=place)
+    for _, members in groupby(complete, key=place):
+        group = list(members)
+        loads = {measurement.trial.system: _load(measurement) for measurement in group}
+        if len(set(loads.values())) == 1:
+            continue
+        seen = listed(
+            (say("{system}: {load}", system=system, load=load) for system, load in loads.items()),
+            "; ",
+        )
+        for measurement in group:
+            yield on_trial(
+                measurement,
+                "unequal-load",
+                Level.VOID,
+                say(
+                    "systems of block {block} got different requests: {seen}",
+                    block=measurement.trial.block + 1,
+                    seen=seen,
+                ),
+                say("run the block again with one plan and one version of dbdyno"),
+            )
+
+
+def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: a failed attempt was repeated; doubtful: a trial is there complete more than once."""
+    attempts: dict[str, list[Measurement]] = {}
+    for measurement in measurements:
+        attempts.setdefault(measurement.trial.key, []).append(measurement)
+    for tries in attempts.values():
+        complete = sum(attempt.failure is None for attempt in tries)
+        if complete == 0 or len(tries) == 1:
+            continue
+        failed = len(tries) - complete
+        yield on_trial(
+            tries[-1],
+            "repeated-trial",
+            Level.DOUBTFUL if complete > 1 else Level.NOTE,
+            say(
+                "{complete} and {failed} failed; the first complete one counts",
+                complete=count(complete, "complete attempt"),
+                failed=failed,
+            ),
+            say("keep the first: choosing among complete attempts would bias the result")
+            if complete > 1
+            else say(
+                "look why the attempt failed; only a trial without a complete attempt is lost"
+            ),
+        )
+
+
+def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful: trials that the plan asks for are missing, so that the end was not the plan's.
+
+    A run that may stop when it is decided lacks nothing in blocks that were not begun.
+    """
+    done = {_place(m) for m in measurements if m.failure is None or m.impossible}
+    planned = [
+        (block, system.label, cell)
+        for block in range(_blocks_owed(measurements, plan))
+        for system in plan.systems
+        for cell in cells(plan)
+    ]
+    missing = [place for place in planned if place not in done]
+    if not missing:
+        return
+    named = [
+        say("block {block}, {system}, {cell}", block=block + 1, system=label, cell=cell.title)
+        for block, label, cell in missing[:NAMED_MAX]
+    ]
+    more = (name("…") for _ in missing[NAMED_MAX : NAMED_MAX + 1])
+    yield Finding(
+        check="incomplete-run",
+        level=Level.DOUBTFUL,
+        evidence=say(
+            "{missing} of {planned} planned trials are missing: {named}",
+            missing=len(missing),
+            planned=len(planned),
+            named=listed([*named, *more], "; "),
+        ),
+        advice=say("resume the run; stopping where the numbers please makes intervals too narrow"),
+    )
+
+
+def stopped_early(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: fewer blocks were run than the most that a run until decided may take."""
+    begun = _blocks_owed(measurements, plan)
+    if plan.design.stop == "decided" and 0 < begun < plan.design.blocks:
+        yield Finding(
+            check="stopped-early",
+            level=Level.NOTE,
+            evidence=say(
+                "{begun} of at most {most} blocks were run; intervals are wide enough to be "
+                "looked at after each block, whatever the reason to stop",
+                begun=begun,
+                most=plan.design.blocks,
+            ),
+            advice=say("nothing is wrong; where a cell is undecided, resume the run"),
+        )
+
+
+def _blocks_owed(measurements: Sequence[Measurement], plan: Plan) -> int:
+    """Blocks whose trials must all be there: those that were begun, if the run may stop early."""
+    if plan.design.stop == "decided" and measurements:
+        return max(measurement.trial.block for measurement in measurements) + 1
+    return plan.design.blocks
+
+
+def few_blocks(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: fewer than five blocks make wide intervals."""
+    blocks = {m.trial.block for m in measurements if m.failure is None}
+    if measurements and len(blocks) < BLOCKS_FEW:
+        yield Finding(
+            check="few-blocks",
+            level=Level.NOTE,
+            evidence=say(
+                "few blocks: {blocks} ({good} or more are good, {least} the least for a verdict)",
+                blocks=len(blocks),
+                good=BLOCKS_FEW,
+                least=BLOCKS_MIN,
+            ),
+            advice=say("plan more blocks: design.blocks of {good} or more", good=BLOCKS_FEW),
+        )
+
+
+def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: windows below a minute."""
+    windows = [m.window_s for m in measurements if m.failure is None]
+    short = [window for window in windows if window < WINDOW_S_MIN]
+    if short:
+        yield Finding(
+            check="short-window",
+            level=Level.NOTE,
+            evidence=say(
+                "short window: {short} of {all} trials measured less than {least:.0f} s, the "
+                "shortest {shortest:.1f} s",
+                short=len(short),
+                all=len(windows),
+                least=WINDOW_S_MIN,
+                shortest=min(short),
+            ),
+            advice=say(
+                "use trial.window_s of 60 or more; checkpoints and flushes do not fit in less"
+            ),
+        )
+
+
+def controls_declined(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: nothing in the run shows how far its verdicts can be trusted (method.md 1.b)."""
+    why = why_none(plan)
+    if why is not None and lacks_control(plan):
+        evidence, advice = _DECLINED[why]
+        yield Finding(check="controls-declined", level=Level.NOTE, evidence=evidence, advice=advice)
+
+
+def lacks_control(plan: Plan) -> bool:
+    """Whether several systems are compared, no two of them the same, and without controls."""
+    kinds = {(s.reference, tuple(sorted(s.settings.items()))) for s in plan.systems}
+    several = len(plan.systems) > 1 and len(kinds) == len(plan.systems)
+    return several and why_none(plan) is not None
+
+
+_DECLINED: Final = {
+    WhyNone.DECLINED: (
+        say("controls are declined by the plan"),
+        say("leave design.controls (--controls) on: they cost two trials a block"),
+    ),
+    WhyNone.FEW_BLOCKS: (
+        say("controls are run in comparisons of {least} blocks or more", least=BLOCKS_CONTROLLED),
+        say("ask for {least} blocks or more", least=BLOCKS_CONTROLLED),
+    ),
+    WhyNone.ENDPOINT: (
+        say("the baseline is an endpoint, which has no second data directory for controls"),
+        say("name the baseline a second time under another label; the two should be equivalent"),
+    ),
+    WhyNone.OPEN_LOOP: (
+        say("controls need a closed loop: only there a slowdown shows as less throughput"),
+        say("add a load level of a closed loop"),
+    ),
+    WhyNone.DATA_KEPT: (
+        say("controls need restored data: it ages by the trials that run on it"),
+        say("use procedure.fresh_data: start"),
+    ),
+}
+"""What is said for each reason; with one system nothing is compared and nothing is said."""
+
+
+def _load(measurement: Measurement) -> Said:
+    engine = measurement.engine
+    prepared = engine.prepared_statements
+    return say(
+        "seed {seed}, {distribution}, {statements}",
+        seed=measurement.trial.seed,
+        distribution=engine.distribution,
+        statements=say("prepared statements") if prepared else say("plain statements"),
+    )
+
+
+def _place(measurement: Measurement) -> tuple[int, str, Cell]:
+    trial = measurement.trial
+    return trial.block, trial.system, trial.cell

@@ -1,0 +1,193 @@
+"""What a kill -9 has proved, in one word and with what it has not proved.
+
+A killed process takes with it what it had not given to the operating system; the system writes out
+the rest at its leisure. So "every answered commit was there" alone does not say that a loss of
+power would have left them. That takes a flush of the log between commit and answer, of which a
+connection that waits needs one for each of its commits: with N connections at least one for N.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from dbdyno.judge.checks.promises import commit_is_waited_for, durability
+from dbdyno.language.words import Said, Text, clauses, say
+from dbdyno.measurement.measurement_evidence import Kill, KilledServer
+from dbdyno.measurement.measurement_parts import Noun
+
+SHARE_MIN: Final = 0.9
+"""Counts of commits and of flushes are not read at the same moment."""
+
+
+class Proof(StrEnum):
+    """What is known of a server's commits."""
+
+    DURABLE = "durable"  # all were there, and there were flushes enough for each answer
+    UNFLUSHED = "unflushed"  # all were there, but a loss of power would have taken some
+    UNPROVEN = "unproven"  # all were there; whether they had been flushed is not known
+    LOST = "lost"  # answered commits were gone
+
+    @property
+    def said(self) -> Said:
+        """The word for people."""
+        return _WORDS[self]
+
+
+_WORDS: Final = {
+    Proof.DURABLE: say("durable"),
+    Proof.UNFLUSHED: say("unflushed"),
+    Proof.UNPROVEN: say("unproven"),
+    Proof.LOST: say("lost"),
+}
+
+
+class DurabilityVerdict(Noun):
+    """The word, the counts behind it, and what they mean.
+
+    Attributes:
+        acknowledged, missing: commits over all kills.
+        server_flushes_per_commit, disk_flushes_per_commit: as counted; None if nobody counts.
+        flushes_needed_per_commit: the least that can answer each commit from the disk.
+        reasons: sentences, the most important first.
+    """
+
+    proof: Proof
+    sentence: Text
+    acknowledged: int
+    missing: int
+    server_flushes_per_commit: float | None
+    disk_flushes_per_commit: float | None
+    flushes_needed_per_commit: float
+    reasons: tuple[Text, ...]
+
+
+def verdict_of(killed: KilledServer) -> DurabilityVerdict:
+    """Judges what was seen of one server."""
+    acknowledged = sum(kill.acknowledged for kill in killed.kills)
+    missing = acknowledged - sum(kill.kept for kill in killed.kills)
+    server = _per_commit(killed.kills, [kill.server_flushes for kill in killed.kills])
+    disk = _per_commit(killed.kills, [kill.disk_flushes for kill in killed.kills])
+    needed = 1 / killed.connections
+    proof = _proof(killed, missing, server, disk)
+    return DurabilityVerdict(
+        proof=proof,
+        sentence=_sentence(killed, proof, acknowledged, missing),
+        acknowledged=acknowledged,
+        missing=missing,
+        server_flushes_per_commit=server,
+        disk_flushes_per_commit=disk,
+        flushes_needed_per_commit=needed,
+        reasons=(
+            _promised(killed),
+            _flushed(server, disk, needed, killed.connections),
+            *_oddities(killed),
+            _meaning(proof),
+        ),
+    )
+
+
+def _proof(killed: KilledServer, missing: int, server: float | None, disk: float | None) -> Proof:
+    """The disks' count is the whole machine's, and a disk that cannot lose reports none at all.
+
+    So it confirms what the server counts, or stands in for it, and proves nothing alone against
+    settings that do not promise a flush.
+    """
+    least = SHARE_MIN / killed.connections
+    if missing > 0:
+        return Proof.LOST
+    if durability(killed.settings) and not commit_is_waited_for(killed.settings):
+        return Proof.UNFLUSHED
+    if server is not None and server < least:
+        return Proof.UNFLUSHED
+    if disk is not None:
+        return Proof.DURABLE if disk >= least else Proof.UNPROVEN
+    return Proof.UNPROVEN if server is None else Proof.DURABLE
+
+
+def _per_commit(kills: Sequence[Kill], flushes: Sequence[float | None]) -> float | None:
+    known = [one for one in flushes if one is not None]
+    commits = sum(kill.counted for kill in kills)
+    return sum(known) / commits if commits and len(known) == len(kills) else None
+
+
+def _sentence(killed: KilledServer, proof: Proof, acknowledged: int, missing: int) -> Text:
+    count = len(killed.kills)
+    kills = say("one kill -9") if count == 1 else say("{count} kills -9", count=count)
+    if proof is Proof.LOST:
+        return say(
+            "{system} lost {missing} of {acknowledged} acknowledged commits by {kills}",
+            system=killed.system,
+            missing=missing,
+            acknowledged=acknowledged,
+            kills=kills,
+        )
+    return say(
+        "{system} kept all {acknowledged} acknowledged commits through {kills}",
+        system=killed.system,
+        acknowledged=acknowledged,
+        kills=kills,
+    )
+
+
+def _promised(killed: KilledServer) -> Text:
+    promises = durability(killed.settings)
+    if not promises:
+        return say("what its settings promise is not known")
+    waited = commit_is_waited_for(killed.settings)
+    told = clauses(
+        say("{what}: {kept}", what=promise.what, kept=promise.kept) for promise in promises
+    )
+    if waited:
+        return say("its settings promise durable commits ({told})", told=told)
+    return say("its settings do not promise durable commits ({told})", told=told)
+
+
+def _flushed(server: float | None, disk: float | None, needed: float, connections: int) -> Text:
+    return say(
+        "flushes per commit: {server} of the log by the server's count, {disk} by the disks'; "
+        "{connections} connections that wait for their answers need {needed:.2f} at least",
+        server=_number(server),
+        disk=_number(disk),
+        connections=connections,
+        needed=needed,
+    )
+
+
+def _number(value: float | None) -> Text:
+    return say("unknown") if value is None else say("{value:.3f}", value=value)
+
+
+def _oddities(killed: KilledServer) -> tuple[Text, ...]:
+    """A connection can have one commit on its way; more rows than that were never asked for."""
+    worst = max((kill.unanswered for kill in killed.kills), default=0)
+    if worst <= killed.connections:
+        return ()
+    return (
+        say(
+            "{rows} rows are there that were never answered, more than one for each connection",
+            rows=worst,
+        ),
+    )
+
+
+def _meaning(proof: Proof) -> Text:
+    if proof is Proof.LOST:
+        return say("an application was told that these were stored: they are not durable commits")
+    if proof is Proof.UNFLUSHED:
+        return say(
+            "a kill -9 leaves the operating system's memory alone: a loss of power or a crash of "
+            "the system would take commits that were answered and not yet flushed"
+        )
+    if proof is Proof.UNPROVEN:
+        return say(
+            "whether they had reached a disk is not known: no flushes of the machine's disks were "
+            "counted that would have sufficed. A disk without a cache that can lose reports none; "
+            "memory that passes for a disk (tmpfs) neither"
+        )
+    return say(
+        "a kill -9 proves the server's part: answered commits had left its memory. That they "
+        "outlive a loss of power rests on the counted flushes, and on disks that obey them; no "
+        "power was cut"
+    )

@@ -1,0 +1,150 @@
+"""Could the generator itself be what was measured? (method.md 1.g, client-bound)
+
+`checks_machine.client_bound` looks at its CPU. These look at what it does: whether it sends when it
+means to, how far the trial was from the rate that the same generator reaches with no server in the
+way, and whether twice its threads make the same load faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.judge.interval import FIXED, interval
+from dbdyno.language.words import Said, say
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.measurement_evidence import DoubledThreads
+from dbdyno.plan.plan import Plan
+
+TIMER_LAG: Final = "timer_lag"
+"""The histogram of how late the generator was where a connection was free; open loops have it."""
+LAG_NS_MIN: Final = 200_000
+LAG_SHARE_MAX: Final = 0.05
+QUANTILE: Final = 0.99
+CEILING_SHARE_MAX: Final = 0.5
+DOUBLING_MAX: Final = 0.02
+PAIRS_MIN: Final = 3
+_FASTER: Final[Said] = say(
+    "the generator held the load back, and systems this fast look more alike than they are: give "
+    "it cores of its own (procedure.pin) or load from another host"
+)
+_SLOWER: Final[Said] = say(
+    "its threads are not what limits this load; more of them took CPU from the server, so the two "
+    "compete for it: pin the generator (procedure.pin) or load from another host for absolute rates"
+)
+_UNSEEN: Final[Said] = say(
+    "the rate varied too much to see {limit:.0%}, which neither clears nor blames the generator: a "
+    "quieter machine and windows of a minute see more",
+    limit=DOUBLING_MAX,
+)
+
+
+def timer_late(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: p99 of the generator's own lateness is over 0.2 ms and over 5 % of the median."""
+    lag = measurement.histogram(TIMER_LAG)
+    if lag.count() == 0:
+        return None
+    late_ns = lag.quantile(QUANTILE)
+    median_ns = measurement.histogram().quantile(0.5)
+    limit_ns = max(LAG_NS_MIN, LAG_SHARE_MAX * median_ns)
+    if late_ns <= limit_ns:
+        return None
+    return on_trial(
+        measurement,
+        "timer-late",
+        Level.DOUBTFUL,
+        say(
+            "the generator began events late though a connection was free: p99 {late_ms:.2f} ms "
+            "(limit {limit_ms:.2f} ms, median latency {median_ms:.2f} ms)",
+            late_ms=late_ns / 1e6,
+            limit_ms=limit_ns / 1e6,
+            median_ms=median_ns / 1e6,
+        ),
+        say("give the generator cores of its own (procedure.pin) or load from another host"),
+    )
+
+
+def near_ceiling(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: the trial's rate is over half of what the generator reaches without a server."""
+    evidence = measurement.evidence
+    if evidence.ceiling_per_s is None or measurement.trial.cell.rate_per_s is not None:
+        return None
+    rate_per_s = measurement.events / measurement.window_s
+    share = rate_per_s / evidence.ceiling_per_s
+    if share <= CEILING_SHARE_MAX:
+        return None
+    return on_trial(
+        measurement,
+        "near-ceiling",
+        Level.DOUBTFUL,
+        say(
+            "{rate:.0f} events/s are {share:.0%} of the {ceiling:.0f} that the same generator "
+            "reaches on a server that answers at once (limit {limit:.0%})",
+            rate=rate_per_s,
+            share=share,
+            ceiling=evidence.ceiling_per_s,
+            limit=CEILING_SHARE_MAX,
+        ),
+        say("give the generator more cores or another host; the server may be faster than this"),
+    )
+
+
+def generator_threads(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful or a note: a load changes by over 2 %, or may do so, with twice its threads.
+
+    Student's interval of the pairs' mean log ratio decides. Faster is a doubt: the generator was a
+    limit, for every system as fast. Slower is none, as the usual threads reached more; where
+    the generator shares the server's cores, more of its threads take them from the server.
+    """
+    for measurement in measurements:
+        for seen in measurement.evidence.doubled_threads:
+            logs = _log_ratios(seen)
+            if measurement.failure is None and len(logs) >= PAIRS_MIN:
+                yield from _judged(seen, logs)
+
+
+def _log_ratios(seen: DoubledThreads) -> list[float]:
+    """ln(rate with twice the threads / usual rate) of each pair of slices."""
+    logs = []
+    for pair in zip(seen.slices[::2], seen.slices[1::2], strict=False):
+        usual, doubled = sorted(pair, key=lambda one: one.threads)
+        if usual.rate_per_s > 0 and doubled.threads > usual.threads:
+            logs.append(math.log(doubled.rate_per_s / usual.rate_per_s))
+    return logs
+
+
+def _judged(seen: DoubledThreads, logs: Sequence[float]) -> Iterator[Finding]:
+    found, limit = interval(logs, FIXED), math.log1p(DOUBLING_MAX)
+    low, high = float(found.mean - found.half), float(found.mean + found.half)
+    if -limit <= low and high <= limit:
+        return
+    level, advice = Level.NOTE, _UNSEEN
+    if low > limit:
+        level, advice = Level.DOUBTFUL, _FASTER
+    elif high < -limit:
+        advice = _SLOWER
+    threads = min(one.threads for one in seen.slices)
+    yield Finding(
+        check="generator-threads",
+        level=level,
+        evidence=say(
+            "with twice the generator's threads ({doubled} instead of {usual}, {connections} "
+            "connections) the rate of {workload} changed by {change:+.1%}: 95 % interval "
+            "{low:+.1%} to {high:+.1%}, {pairs} pairs of slices of {seconds:.1f} s "
+            "(limit {limit:.0%})",
+            doubled=2 * threads,
+            usual=threads,
+            connections=seen.connections,
+            workload=seen.workload,
+            change=math.expm1(float(found.mean)),
+            low=math.expm1(low),
+            high=math.expm1(high),
+            pairs=len(logs),
+            seconds=seen.slice_s,
+            limit=DOUBLING_MAX,
+        ),
+        advice=advice,
+        cell=Cell(workload=seen.workload, threads=seen.connections, setting=seen.setting),
+    )

@@ -1,0 +1,212 @@
+"""What the measurements allow to be said: measurements and plan in, findings and verdicts out.
+
+Pure: no files, no clock, no chance. The same stored trials give the same judgement in ten years,
+and an imported log is judged by the same rules as a run of our own.
+
+    audit ─▶ findings, sound trials ─estimate─▶ values, ratios ─holm, verdict─▶ words with reasons
+                                                     words ─grid, ladder─▶ what they say together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from dbdyno.judge.audit import Audit, Sound
+from dbdyno.judge.audit import audit as audit_of
+from dbdyno.judge.beside import grid, ladder
+from dbdyno.judge.beside.grid import GridSummary
+from dbdyno.judge.beside.ladder import Crossover, Regression
+from dbdyno.judge.beside.outliers import BadRestarts, Outlier
+from dbdyno.judge.beside.peaks import PeakRatio
+from dbdyno.judge.beside.scalability import Scalability
+from dbdyno.judge.beside.stability import Stability
+from dbdyno.judge.beside.stability_pairs import CountPair
+from dbdyno.judge.block_time import block_seconds
+from dbdyno.judge.checks.instrument import Ledger, ledger_of, out_of_calibration
+from dbdyno.judge.controls import apart, proved
+from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
+from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.holm import adjusted
+from dbdyno.judge.pairs import Pairs
+from dbdyno.judge.rate_limit import RateSearch, rate_searches
+from dbdyno.judge.shape import shape
+from dbdyno.judge.stopping import decided
+from dbdyno.judge.verdict import Verdict, Word, verdict_of
+from dbdyno.judge.wording import sentence
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.plan.cell_metric import metric_of
+from dbdyno.plan.plan import Plan, cells
+
+__all__ = [
+    "Audit",
+    "ControlOutcome",
+    "Crossover",
+    "Estimate",
+    "Finding",
+    "GridSummary",
+    "Judgement",
+    "Ledger",
+    "Level",
+    "RateSearch",
+    "Regression",
+    "Sound",
+    "SystemValue",
+    "Verdict",
+    "Word",
+    "enough",
+    "judge",
+    "sentence",
+]
+
+
+class Judgement(Noun):
+    """All that is said about a run.
+
+    Attributes:
+        values: every metric of every system and cell that has a sound trial.
+        estimates: every metric of every system against the first one of the plan.
+        verdicts: about the metric of each cell, one for each system but the first; none for rates
+            that are there only to find where a latency limit is met.
+        slo: the highest sustained rate within the plan's latency limit.
+        summaries: all cells of a system together, one for each system but the first.
+        crossovers, regressions: what happens along the load levels of each workload.
+        scalability: every ladder of a closed loop with five levels or more; peaks: those of two
+            systems, where both peak.
+        stability: every sound trial; stability_counts: stalls and dips of two systems.
+        outliers, bad_restarts: what lies apart; it stays in all numbers.
+        controls: what the run's control trials came to, which are in nothing else here.
+        ledger: the same counted over all complete runs of the workspace.
+    """
+
+    findings: tuple[Finding, ...]
+    values: tuple[SystemValue, ...]
+    estimates: tuple[Estimate, ...]
+    verdicts: tuple[Verdict, ...]
+    slo: tuple[RateSearch, ...] = ()
+    summaries: tuple[GridSummary, ...] = ()
+    crossovers: tuple[Crossover, ...] = ()
+    regressions: tuple[Regression, ...] = ()
+    scalability: tuple[Scalability, ...] = ()
+    peaks: tuple[PeakRatio, ...] = ()
+    stability: tuple[Stability, ...] = ()
+    stability_counts: tuple[CountPair, ...] = ()
+    outliers: tuple[Outlier, ...] = ()
+    bad_restarts: tuple[BadRestarts, ...] = ()
+    controls: tuple[ControlOutcome, ...] = ()
+    ledger: Ledger = Ledger()
+
+    def value(self, cell: Cell, system: str, metric_name: str) -> SystemValue | None:
+        """That metric of that system in that cell; None without a sound trial."""
+        wanted = (cell, system, metric_name)
+        return next((v for v in self.values if (v.cell, v.system, v.metric) == wanted), None)
+
+    def estimate(self, cell: Cell, system: str, metric_name: str) -> Estimate | None:
+        """That metric of that system against the baseline; None for the baseline itself."""
+        wanted = (cell, system, metric_name)
+        return next((e for e in self.estimates if (e.cell, e.system, e.metric) == wanted), None)
+
+
+def judge(
+    measurements: Sequence[Measurement], plan: Plan, earlier: Iterable[ControlOutcome] = ()
+) -> Judgement:
+    """Audits the measurements, estimates with those that are sound, and puts it into words.
+
+    The plan's first system is the baseline. With one system there are values but no verdicts.
+
+    Args:
+        earlier: what the controls of the workspace's other runs came to.
+    """
+    measurements, controls = apart(measurements)
+    checked = proved(measurements, controls, plan)
+    ledger = ledger_of([*earlier, *checked.outcomes])
+    audited = audit_of(measurements, plan)
+    audited = replace(audited, findings=(*audited.findings, *out_of_calibration(ledger)))
+    pairs = Pairs(audited.sound)
+    judged = _cells(measurements, plan)
+    compared = _compared(audited, judged, plan)
+    verdicts = _verdicts(compared, audited, measurements, plan)
+    labels = [system.label for system in plan.systems]
+    return Judgement(
+        findings=(*audited.findings, *checked.findings),
+        values=tuple(system_values(audited.sound, judged, plan.design)),
+        estimates=tuple(compared),
+        verdicts=verdicts,
+        slo=_searches(audited, plan),
+        summaries=grid.summaries(pairs, verdicts, plan.design),
+        crossovers=ladder.crossovers(verdicts),
+        regressions=ladder.regressions(pairs, judged, labels, plan.design),
+        **shape(audited, plan),
+        controls=checked.outcomes,
+        ledger=ledger,
+    )
+
+
+def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
+    """Whether a run that stops when decided may end: every cell that can be decided is."""
+    return decided(apart(measurements)[0], plan, _verdicts_alone)
+
+
+def _verdicts_alone(measurements: Sequence[Measurement], plan: Plan) -> tuple[Verdict, ...]:
+    """The verdicts on cells and on rates within a limit, without the rest of the judgement."""
+    measurements, _ = apart(measurements)
+    audited = audit_of(measurements, plan)
+    compared = _compared(audited, _cells(measurements, plan), plan)
+    searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
+    return (*_verdicts(compared, audited, measurements, plan), *searched)
+
+
+def _compared(audited: Audit, judged: Sequence[Cell], plan: Plan) -> list[Estimate]:
+    baseline, *systems = (system.label for system in plan.systems)
+    return estimates(audited.sound, judged, baseline, systems, plan.design)
+
+
+def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
+    counted = {one.trial.key for one in audited.sound}
+    return rate_searches(audited.sound, plan, lambda one: _concerning(one, audited, counted))
+
+
+def _verdicts(
+    compared: Sequence[Estimate], audited: Audit, measurements: Sequence[Measurement], plan: Plan
+) -> tuple[Verdict, ...]:
+    """One for each cell and system; those of one system hold together."""
+    primary = [estimate for estimate in compared if _has_verdict(estimate, plan)]
+    counted = {one.trial.key for one in audited.sound}
+    block_s = block_seconds(measurements)
+    made: dict[int, Verdict] = {}
+    for label in dict.fromkeys(estimate.system for estimate in primary):
+        of_system = [estimate for estimate in primary if estimate.system == label]
+        for estimate, held in zip(of_system, adjusted(of_system, plan.design), strict=True):
+            made[id(estimate)] = verdict_of(
+                estimate,
+                plan.design.margin,
+                _concerning(estimate, audited, counted),
+                adjusted=held,
+                design=plan.design,
+                block_s=block_s,
+            )
+    return tuple(made[id(estimate)] for estimate in primary)
+
+
+def _has_verdict(estimate: Estimate, plan: Plan) -> bool:
+    """Whether the estimate is what its cell is about, and the cell was asked for."""
+    cell = estimate.cell
+    return estimate.metric == metric_of(plan, cell).name and not plan.load.is_rung(cell.rate_per_s)
+
+
+def _cells(measurements: Iterable[Measurement], plan: Plan) -> list[Cell]:
+    """The plan's cells, then those that only the measurements have (settings, imported logs)."""
+    seen = (measurement.trial.cell for measurement in measurements)
+    return list(dict.fromkeys([*cells(plan), *seen]))
+
+
+def _concerning(estimate: Estimate, audited: Audit, counted: set[str]) -> list[Finding]:
+    """Findings about the cell and its two systems, but none on an attempt that was made good."""
+    return [
+        finding
+        for finding in audited.findings
+        if finding.concerns(estimate.cell, estimate.baseline, estimate.system)
+        and not (finding.level is Level.VOID and finding.trial in counted)
+    ]

@@ -1,0 +1,1 @@
+"""Uses of a judgement: gate, agreement of two runs, power."""

@@ -1,0 +1,183 @@
+"""A verdict as a gate: may this version pass, if it may be slower by no more than that?
+
+Each comparison is held against a limit, with the interval that gave its verdict's word, so that
+the cells of a system are right together and a long ladder does not close the gate by chance:
+
+    the whole interval is beyond the limit    slower      the gate does not hold
+    none of it is                             held
+    the limit lies within it                  undecided   holds, unless `strict`
+    there is no interval                      void        holds, unless `strict`
+
+What is undecided or void is said each time, and a gate at which nothing was decided never holds:
+silence is no proof. "Slower by more than 3 %" is a throughput below 0.97 of the baseline's, or a
+latency above 1.03 of it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from dbdyno.judge.verdict import Verdict
+from dbdyno.judge.wording import change_decided
+from dbdyno.language.words import Said, Text, count, name, phrase, say
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.metric import BY_NAME, Better
+
+
+class Outcome(StrEnum):
+    """What a gate says of one comparison."""
+
+    SLOWER = "slower"
+    HELD = "held"
+    UNDECIDED = "undecided"
+    VOID = "void"
+
+    @property
+    def said(self) -> Said:
+        """The word for people."""
+        return _OUTCOMES[self]
+
+
+_OUTCOMES: Final = {
+    Outcome.SLOWER: say("slower"),
+    Outcome.HELD: say("held"),
+    Outcome.UNDECIDED: say("undecided"),
+    Outcome.VOID: say("void"),
+}
+
+
+class Passage(Noun):
+    """One comparison at the gate.
+
+    Attributes:
+        holds: whether the gate may open as far as this comparison goes.
+        text: the outcome in words with its numbers.
+    """
+
+    verdict: Verdict
+    outcome: Outcome
+    holds: bool
+    text: Text
+
+
+class Gate(Noun):
+    """A run at the gate.
+
+    Attributes:
+        slower_max: how much slower a system may be, 0.03 = 3 %.
+        strict: whether each comparison must be proved to be within that.
+    """
+
+    slower_max: float
+    strict: bool
+    passages: tuple[Passage, ...]
+
+    @property
+    def decided(self) -> int:
+        """Comparisons that are within the limit or beyond it."""
+        return sum(p.outcome in (Outcome.HELD, Outcome.SLOWER) for p in self.passages)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every comparison may pass, and one of them at least is decided."""
+        return self.decided > 0 and all(passage.holds for passage in self.passages)
+
+    def count(self, outcome: Outcome) -> int:
+        """How many comparisons came out so."""
+        return sum(passage.outcome is outcome for passage in self.passages)
+
+    @property
+    def text(self) -> Said:
+        """The whole in one sentence."""
+        allowed = _percent(self.slower_max)
+        if not self.passages:
+            return say("gate does not hold: the run compares nothing")
+        if not self.decided:
+            return say("gate does not hold: nothing is decided about a limit of {a}", a=allowed)
+        counts = {outcome.value: self.count(outcome) for outcome in Outcome}
+        if self.holds:
+            return say(
+                "gate holds at {a} slower: {held} held, {undecided} undecided, {void} void",
+                a=allowed,
+                **counts,
+            )
+        return say(
+            "gate does not hold at {a} slower: {slower} slower, {held} held, "
+            "{undecided} undecided, {void} void",
+            a=allowed,
+            **counts,
+        )
+
+
+def gate(verdicts: tuple[Verdict, ...], slower_max: float, *, strict: bool = False) -> Gate:
+    """Holds a run's verdicts against a limit.
+
+    Args:
+        slower_max: how much slower a system may be than the baseline, 0.03 = 3 %.
+        strict: also what is undecided or void closes the gate.
+    """
+    passages = tuple(_passage(verdict, slower_max, strict) for verdict in verdicts)
+    return Gate(slower_max=slower_max, strict=strict, passages=passages)
+
+
+def _passage(verdict: Verdict, slower_max: float, strict: bool) -> Passage:
+    outcome = _outcome(verdict, slower_max)
+    unproved = outcome in (Outcome.UNDECIDED, Outcome.VOID)
+    return Passage(
+        verdict=verdict,
+        outcome=outcome,
+        holds=outcome is not Outcome.SLOWER and not (strict and unproved),
+        text=_text(verdict, outcome, slower_max),
+    )
+
+
+def _outcome(verdict: Verdict, slower_max: float) -> Outcome:
+    low, high = verdict.low, verdict.high
+    if low is None or high is None:
+        return Outcome.VOID
+    if BY_NAME[verdict.metric].better is Better.HIGHER:
+        slower, held = high < 1 - slower_max, low >= 1 - slower_max
+    else:
+        slower, held = low > 1 + slower_max, high <= 1 + slower_max
+    if slower:
+        return Outcome.SLOWER
+    return Outcome.HELD if held else Outcome.UNDECIDED
+
+
+TEXTS: Final = {
+    Outcome.SLOWER: phrase("{system} is slower than {baseline} by more than {allowed}: {numbers}"),
+    Outcome.HELD: phrase(
+        "{system} is not slower than {baseline} by more than {allowed}: {numbers}"
+    ),
+    Outcome.UNDECIDED: phrase(
+        "whether {system} is slower than {baseline} by more than {allowed} is undecided: "
+        "{numbers}; more blocks narrow the interval"
+    ),
+    Outcome.VOID: phrase("nothing can be said about {system} and {baseline}: {numbers}"),
+}
+
+
+def _text(verdict: Verdict, outcome: Outcome, slower_max: float) -> Said:
+    return say(
+        TEXTS[outcome],
+        system=verdict.system,
+        baseline=verdict.baseline,
+        allowed=_percent(slower_max),
+        numbers=_numbers(verdict),
+    )
+
+
+def _numbers(verdict: Verdict) -> Said:
+    blocks = verdict.estimate.blocks
+    told = change_decided(verdict)
+    if told is None:
+        return count(blocks, "sound block")
+    metric = BY_NAME[verdict.metric].label
+    return say(
+        "{metric} {change}, {blocks}", metric=metric, change=told, blocks=count(blocks, "block")
+    )
+
+
+def _percent(share: float) -> Said:
+    return name(f"{share * 100:g} %")

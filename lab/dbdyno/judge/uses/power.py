@@ -1,0 +1,115 @@
+"""What a comparison can see before it is made: differences for its blocks, blocks for a difference.
+
+Two systems that are started anew for each block differ by chance from start to start; how much is
+not known before the first run, so every answer is given for several sizes of that noise (method.md
+1.b and E10). Noise within a window is what a second of throughput scatters, averaged over the
+window. "Seen" is: in four of five comparisons the ratio's interval leaves 1 outside. A run that
+stops when decided is judged here by its last block; what it sees before comes on top.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, Literal
+
+import numpy as np
+
+from dbdyno.judge.checks.design import BLOCKS_MIN
+from dbdyno.judge.interval import LEVEL, quantile
+from dbdyno.judge.verdict import BLOCKS_MAX
+from dbdyno.plan.plan import DesignPlan
+from dbdyno.stats.distributions import (
+    chi_square_quantiles,
+    noncentral_student_tail,
+    normal_share,
+    root,
+)
+
+Stop = Literal["blocks", "decided"]
+POWER: Final = 0.8
+"""Four of five."""
+NOISES: Final = (0.005, 0.01, 0.015, 0.03)
+"""Standard deviations of a system's throughput over restarts: a quiet machine to a busy one."""
+USUAL_NOISE: Final = 0.015
+SECOND_NOISE: Final = 0.06
+"""Scatter of a mean over one second when seconds hang together (3 %, autocorrelation 0.6)."""
+_LOG_MAX: Final = math.log(100.0)
+
+
+def log_sd(noise: float, window_s: float) -> float:
+    """Standard deviation of ln(B/A) over blocks, for this noise of restarts and this window."""
+    return math.sqrt(2 * (noise**2 + SECOND_NOISE**2 / window_s))
+
+
+def power_of(
+    difference: float,
+    blocks: int,
+    noise: float,
+    window_s: float,
+    stop: Stop = "blocks",
+    level: float = LEVEL,
+) -> float:
+    """How probably a ratio of 1 + difference is told from 1 by so many blocks, at most.
+
+    Args:
+        level: how often the interval may miss: 0.05, or a cell's share of it.
+    """
+    if blocks < BLOCKS_MIN:
+        return 0.0
+    off = math.log1p(difference) * math.sqrt(blocks) / log_sd(noise, window_s)
+    return noncentral_student_tail(_multiplier(blocks, stop, level), blocks - 1, off)
+
+
+def difference_seen(
+    blocks: int, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
+) -> float | None:
+    """The least ratio difference that is seen, 0.02 = 2 %; None where blocks give no verdict."""
+    if blocks < BLOCKS_MIN:
+        return None
+
+    def missing(log_difference: float) -> float:
+        difference = math.expm1(log_difference)
+        return power_of(difference, blocks, noise, window_s, stop, level) - POWER
+
+    return math.expm1(root(missing, 1e-6, _LOG_MAX))
+
+
+def blocks_to_see(
+    difference: float, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
+) -> int | None:
+    """The blocks in which a ratio difference is seen; None if a plan cannot have so many."""
+    low, high = BLOCKS_MIN, BLOCKS_MAX
+    if power_of(difference, high, noise, window_s, stop, level) < POWER:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if power_of(difference, middle, noise, window_s, stop, level) >= POWER:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def tie_told(
+    margin: float,
+    blocks: int,
+    noise: float,
+    window_s: float,
+    stop: Stop = "blocks",
+    level: float = LEVEL,
+) -> float:
+    """How probably two systems that are the same are called equivalent within the margin.
+
+    The interval must lie within the margin, whatever spread the blocks show; so it is the mean over
+    that spread's distribution, at a thousand of its quantiles.
+    """
+    if blocks < BLOCKS_MIN:
+        return 0.0
+    quantiles = chi_square_quantiles((np.arange(1000) + 0.5) / 1000, blocks - 1)
+    half = _multiplier(blocks, stop, level) * np.sqrt(quantiles / (blocks - 1))
+    room = math.log1p(margin) * math.sqrt(blocks) / log_sd(noise, window_s) - half
+    return float(np.mean(np.maximum(0.0, 2 * normal_share(room) - 1)))
+
+
+def _multiplier(blocks: int, stop: Stop, level: float) -> float:
+    return quantile(blocks, DesignPlan(blocks=blocks, stop=stop), level)

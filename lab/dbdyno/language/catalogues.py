@@ -1,0 +1,55 @@
+"""The languages that a report can be told in, and where their sentences stand.
+
+English is what the code says. Every other language has a folder `lang/<language>` of gettext
+catalogues, one file for each room that speaks, which translators' tools can edit: a msgid is the
+English template, a msgstr the same in that language with the same placeholders. Read once, and
+only when such a language is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from dbdyno.language.words import NAME, Said, told
+
+FOLDER: Final = Path(__file__).parent
+_SIGN: Final = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+_GAP: Final = re.compile(f"(?<={_SIGN}) (?={_SIGN})")
+"""A template parts its values from its words; between two Chinese signs there is no space."""
+
+
+class Language(StrEnum):
+    """A language, under its tag in HTML and on the command line."""
+
+    EN = "en"
+    ZH = "zh"
+
+    @property
+    def tag(self) -> str:
+        """The language with its script, as a page's `lang` names it."""
+        return "zh-Hans" if self is Language.ZH else self.value
+
+
+@cache
+def catalogue(language: Language) -> Mapping[str, str]:
+    """The language's template for each English one; empty for English."""
+    if language is Language.EN:
+        return {}
+    import polib  # noqa: PLC0415 - costs time, and English needs none
+
+    files = sorted((FOLDER / language.value).glob("*.po"))
+    entries = (entry for file in files for entry in polib.pofile(str(file)))
+    return {entry.msgid: entry.msgstr for entry in entries if entry.msgstr}
+
+
+def said_in(text: str, language: Language) -> str:
+    """The text in that language; names, and what was not said, stay as they are."""
+    found = told(text, catalogue(language))
+    if language is Language.EN or not isinstance(text, Said) or text.template == NAME:
+        return found
+    return _GAP.sub("", found)

@@ -1,0 +1,1 @@
+"""What was seen: the nouns between making and judging."""

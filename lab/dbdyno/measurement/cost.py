@@ -1,0 +1,247 @@
+"""The one table of costs: what a transaction took of the server, whatever its throughput.
+
+A throughput says how fast this machine was; a cost says why, and carries over to others. Each cost
+is total over total within the measured window, so that merging trials weighs them by their work.
+
+One cost may be counted by several sources (InnoDB's rows, the handler's calls), of which products
+have one or another. Systems are compared by a source that all of them have, where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dbdyno.language.words import Said, name, say
+from dbdyno.measurement.measurement import Measurement
+
+Total = Callable[[Measurement], float | None]
+PAGE_KB_POSTGRES: Final = 8.192
+
+
+@dataclass(frozen=True)
+class Source:
+    """Who counted.
+
+    Attributes:
+        name: the server's own word for the counter, or what else was looked at.
+        total: the sum within one measured window, in the cost's unit; None where it is unknown.
+    """
+
+    name: Said
+    total: Total
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One thing that transactions cost.
+
+    Attributes:
+        name: the key in tables, unit first, since "per event" is common to all.
+        label: the words of a report.
+        unit: of the total, per transaction.
+        decimals: digits behind the point at most.
+        sources: who may have counted it, the best first.
+    """
+
+    name: str
+    label: Said
+    unit: Said
+    decimals: int
+    sources: tuple[Source, ...]
+
+
+def source_of(cost: Cost, measurements: Sequence[Measurement]) -> Source | None:
+    """The best source that every one of the measurements has; None if there is none."""
+    for source in cost.sources:
+        if measurements and all(source.total(m) is not None for m in measurements):
+            return source
+    return None
+
+
+def per_event(source: Source, measurements: Sequence[Measurement]) -> float | None:
+    """The cost of one transaction over all measurements; None without transactions or a count."""
+    totals = [source.total(measurement) for measurement in measurements]
+    known = [total for total in totals if total is not None]
+    events = sum(measurement.events for measurement in measurements)
+    return sum(known) / events if events and len(known) == len(totals) else None
+
+
+def _counted(*names: str, scale: float = 1.0, label: str = "") -> Source:
+    """The growth of the server's counters over the window, added up; all of them must be there."""
+
+    def total(measurement: Measurement) -> float | None:
+        status = measurement.server.status
+        if not all(name in status for name in names):
+            return None
+        return sum(status[name] for name in names) * scale
+
+    return Source(name(label or " + ".join(names)), total)
+
+
+def _either(label: Said, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> Source:
+    """InnoDB's counters; a new MariaDB lacks them, and its own say the same."""
+    first, second = _counted(*innodb).total, _counted(*mariadb).total
+
+    def total(measurement: Measurement) -> float | None:
+        counted = first(measurement)
+        if counted is None and "Handler_tmp_write" in measurement.server.status:
+            return second(measurement)
+        return counted
+
+    return Source(label, total)
+
+
+def _innodb_written_kb(measurement: Measurement) -> float | None:
+    """Pages, doublewrite and log; without the log's syncs (MariaDB, new) its bytes are apart."""
+    status = measurement.server.status
+    if (written := status.get("Innodb_data_written")) is None:
+        return None
+    apart = "Innodb_os_log_fsyncs" not in status
+    return (written + (status.get("Innodb_os_log_written", 0.0) if apart else 0.0)) / 1e3
+
+
+def _cpu_us(measurement: Measurement) -> float | None:
+    return measurement.server.cpu_s * 1e6 if measurement.server.cpu_s > 0 else None
+
+
+def _process(field: str, scale: float = 1.0) -> Total:
+    def total(measurement: Measurement) -> float | None:
+        process = measurement.server.process
+        count = None if process is None else getattr(process, field)
+        return None if count is None else count * scale
+
+    return total
+
+
+def _postgres_syncs(measurement: Measurement) -> float | None:
+    """Until PostgreSQL 17 pg_stat_wal counts those of the log; from 18 on pg_stat_io has them."""
+    found = [
+        growth
+        for name, growth in measurement.server.status.items()
+        if name == "wal.wal_sync" or (name.startswith("io.") and name.endswith(".fsyncs"))
+    ]
+    return sum(found) if found else None
+
+
+def _flushes(measurement: Measurement) -> float | None:
+    """Of the machine's disks, from the samples; their edges are half a second off at most."""
+    rates = [sample.disk_flushes_per_s for sample in measurement.watch_measured]
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) / len(known) * measurement.window_s if known else None
+
+
+def _replies_kb(measurement: Measurement) -> float | None:
+    return sum(interval.bytes_received for interval in measurement.measured) / 1e3 or None
+
+
+HANDLER_READS: Final = tuple(
+    f"Handler_read_{how}" for how in ("first", "key", "next", "prev", "rnd", "rnd_next")
+)
+INNODB_CHANGES: Final = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted")
+MARIADB_CHANGES: Final = ("Handler_write", "Handler_update", "Handler_delete")
+"""Without temporary tables in MariaDB, which counts those apart; with them in MySQL."""
+POSTGRES_CHANGES: Final = tuple(
+    f"database.tup_{what}" for what in ("inserted", "updated", "deleted")
+)
+PROCESS: Final = say("the kernel, for the server's process")
+
+COSTS: Final[tuple[Cost, ...]] = (
+    Cost("server_cpu_us", say("server CPU"), name("µs"), 1, (Source(PROCESS, _cpu_us),)),
+    Cost(
+        "rows_read",
+        say("rows read"),
+        say("rows"),
+        2,
+        (
+            _either(
+                say("{first} or {second}", first="Innodb_rows_read", second="Rows_read"),
+                ("Innodb_rows_read",),
+                ("Rows_read",),
+            ),
+            _counted(*HANDLER_READS, label="Handler_read_*"),
+            _counted("database.tup_fetched"),
+        ),
+    ),
+    Cost(
+        "rows_changed",
+        say("rows changed"),
+        say("rows"),
+        2,
+        (
+            _either(say("rows inserted, updated, deleted"), INNODB_CHANGES, MARIADB_CHANGES),
+            _counted(*POSTGRES_CHANGES, label="database.tup_inserted, _updated, _deleted"),
+        ),
+    ),
+    Cost(
+        "read_kb",
+        say("read by the server"),
+        name("KB"),
+        2,
+        (
+            _counted("Innodb_data_read", scale=1e-3),
+            _counted("database.blks_read", scale=PAGE_KB_POSTGRES),
+        ),
+    ),
+    Cost(
+        "written_kb",
+        say("written by the server"),
+        name("KB"),
+        2,
+        (Source(say("{counter} with the log", counter="Innodb_data_written"), _innodb_written_kb),),
+    ),
+    Cost(
+        "log_kb",
+        say("of it log"),
+        name("KB"),
+        2,
+        (_counted("Innodb_os_log_written", scale=1e-3), _counted("wal.wal_bytes", scale=1e-3)),
+    ),
+    Cost(
+        "storage_read_kb",
+        say("read from storage"),
+        name("KB"),
+        2,
+        (Source(PROCESS, _process("read_bytes", 1e-3)),),
+    ),
+    Cost(
+        "storage_written_kb",
+        say("sent to storage"),
+        name("KB"),
+        2,
+        (Source(PROCESS, _process("written_bytes", 1e-3)),),
+    ),
+    Cost(
+        "syncs",
+        say("syncs of data and log files"),
+        say("syncs"),
+        3,
+        (
+            _counted("Innodb_data_fsyncs"),
+            Source(name("wal.wal_sync + io.*.fsyncs"), _postgres_syncs),
+        ),
+    ),
+    Cost(
+        "disk_flushes",
+        say("flushes of the machine's disks"),
+        say("flushes"),
+        3,
+        (Source(say("the kernel, for all disks"), _flushes),),
+    ),
+    Cost(
+        "switches",
+        say("context switches"),
+        say("switches"),
+        2,
+        (Source(PROCESS, _process("switches")),),
+    ),
+    Cost(
+        "replies_kb",
+        say("sent to the client"),
+        name("KB"),
+        2,
+        (Source(say("the load's engine"), _replies_kb),),
+    ),
+)
+"""In the order of a report; docs/reference/costs.md says what each means and leaves out."""

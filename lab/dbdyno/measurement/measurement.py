@@ -1,0 +1,298 @@
+"""The noun in the middle: what one trial was, where it ran and what it saw.
+
+The rooms that make measurements (servers, bench, intake) and those that judge them (judge, report)
+meet only here and in the store. So a verdict can be made again years later from stored trials,
+and an imported log is judged by the same rules as our own run.
+
+Every value is frozen and validates itself, because it may come back from a store that an older
+dbdyno wrote. Histograms are HDR V2 blobs; they travel beside the JSON, not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dbdyno._engine import Histogram
+from dbdyno.language.words import Said, name, say
+from dbdyno.measurement.measurement_evidence import Evidence
+from dbdyno.measurement.measurement_parts import Interval, Noun, Phase, Step, WarmUp
+from dbdyno.measurement.metric import Merge, Metric
+from dbdyno.measurement.parts import ProcessWork, StatusSeries, WatchSample
+
+__all__ = [
+    "EVENT",
+    "SERVICE",
+    "Cell",
+    "EngineFacts",
+    "Evidence",
+    "Interval",
+    "Measurement",
+    "Noun",
+    "Phase",
+    "ServerFacts",
+    "Step",
+    "Trial",
+    "WarmUp",
+    "merge_histograms",
+    "value_of",
+]
+
+EVENT = "event"
+"""Name of the histogram of event latency from the intended start."""
+SERVICE = "event_service"
+"""Name of the histogram of event latency from the actual start."""
+
+
+class Cell(Noun):
+    """One combination that is compared: workload × load level × setting.
+
+    Attributes:
+        workload: the workload's label in the plan.
+        threads: connections; alone they are the load level of a closed loop.
+        setting: name of the settings bundle; ``default`` where the plan has no axis of settings.
+        rate_per_s: events that fall due in a second whatever the server does; None in a closed
+            loop.
+    """
+
+    workload: str
+    threads: int
+    setting: str = "default"
+    rate_per_s: float | None = None
+
+    @property
+    def key(self) -> str:
+        """Stable text that names the cell in stores and reports."""
+        rate = "" if self.rate_per_s is None else f"/rate={self.rate_per_s:g}"
+        return f"{self.workload}/threads={self.threads}{rate}/{self.setting}"
+
+    @property
+    def load(self) -> Said:
+        """The load level in words."""
+        one = self.threads == 1
+        threads = say("1 thread") if one else say("{count} threads", count=self.threads)
+        if self.rate_per_s is None:
+            return threads
+        return say("{rate:g}/s over {threads}", rate=self.rate_per_s, threads=threads)
+
+    @property
+    def title(self) -> Said:
+        """The words of a heading."""
+        named = {"workload": self.workload, "load": self.load, "setting": self.setting}
+        if self.setting == "default":
+            return say("{workload}, {load}", **named)
+        return say("{workload}, {load}, {setting}", **named)
+
+
+class Trial(Noun):
+    """One trial's place in the design, known before it runs.
+
+    Attributes:
+        sequence: position in the whole run, from 0; with run_id it names the trial.
+        block: block number, from 0.
+        position: place of this arm (its system with its setting) within the block, from 0.
+        system: label of the system.
+        control: what it proves where it is no part of the comparison: ``same`` is the baseline once
+            more, ``planted`` the baseline with a slowdown put in on purpose, ``pilot`` a look for
+            the rates of an open loop; empty for all others.
+        cell: what is run.
+        seed: seed of the request stream; the same for every system of a block (common draws).
+    """
+
+    run_id: str
+    sequence: int
+    block: int
+    position: int
+    system: str
+    cell: Cell
+    seed: int
+    control: Literal["", "same", "planted", "pilot"] = ""
+
+    @property
+    def arm(self) -> Said:
+        """The system's label, with what the trial is for where it is a control."""
+        if self.control == "same":
+            return say("{system} (once more)", system=self.system)
+        if self.control == "planted":
+            return say("{system} (slowed down)", system=self.system)
+        if self.control == "pilot":
+            return say("{system} (pilot)", system=self.system)
+        return name(self.system)
+
+    @property
+    def key(self) -> str:
+        """Stable text that names the trial in its run."""
+        control = f"/{self.control}" if self.control else ""
+        return f"{self.block}/{self.system}{control}/{self.cell.key}"
+
+
+class EngineFacts(Noun):
+    """What drove the load, and how hard it had to work.
+
+    Attributes:
+        cpu_s: user + system seconds of the whole generator process within the measured window.
+        cpu_share_max: the busiest engine thread's CPU seconds per second of the window (0 to 1).
+    """
+
+    version: str
+    reactor: str
+    threads: int
+    cpu_s: float
+    cpu_share_max: float
+    distribution: str
+    prepared_statements: bool
+
+
+class ServerFacts(Noun):
+    """The server as it really was, read back from itself.
+
+    Attributes:
+        version: as the server says it.
+        settings: all effective global variables.
+        status: global status counters at the end of the window minus those at its beginning.
+        cpu_s: server process CPU seconds within the measured window.
+        pid: process id of the server that was started for this trial's arm.
+        process: its reads, writes and context switches in the window; None if nobody looked.
+        replication: what primary and replicas said over the window, by names of `replication`.
+    """
+
+    version: str
+    settings: Annotated[dict[str, str], Field(repr=False)]
+    status: Annotated[dict[str, float], Field(repr=False)]
+    cpu_s: float
+    pid: int | None = None
+    process: ProcessWork | None = None
+    replication: dict[str, float] = {}
+
+
+class Measurement(Noun):
+    """What one trial saw. A trial that could not be finished is a measurement too, with `failure`.
+
+    Attributes:
+        started_at: ISO 8601 time with offset.
+        window_s: length of the measured window as it really was.
+        intervals: one a second from the load's first moment, warm-up included.
+        watch, status_seconds: the machine and the server's counters, one reading a second.
+        failure: why the trial did not end as planned; None if it did.
+        impossible: whether it would fail so again, as this system cannot bear this cell; then it
+            is not tried again unless that is asked for.
+        procedure: what was done before the trial and after the one before, in order.
+        until_steady: the load before `warmup_s` that ran until it was steady; None without one.
+        dataset: digest of the rows that were loaded; empty where nobody took it.
+        evidence: what was found out around it, for the checks.
+    """
+
+    trial: Trial
+    started_at: str
+    warmup_s: float
+    window_s: float
+    engine: EngineFacts
+    server: ServerFacts
+    intervals: tuple[Interval, ...]
+    watch: tuple[WatchSample, ...] = ()
+    status_seconds: StatusSeries | None = None
+    failure: str | None = None
+    impossible: bool = False
+    procedure: tuple[Step, ...] = ()
+    until_steady: WarmUp | None = None
+    dataset: str = ""
+    evidence: Evidence = Evidence()
+
+    @property
+    def measured(self) -> tuple[Interval, ...]:
+        """The intervals of the measured window."""
+        return tuple(i for i in self.intervals if i.phase is Phase.MEASURED)
+
+    @property
+    def watch_measured(self) -> tuple[WatchSample, ...]:
+        """The watch samples of the measured window."""
+        if not (measured := self.measured):
+            return ()
+        start_s, end_s = measured[0].start_s, measured[-1].end_s
+        return tuple(s for s in self.watch if start_s <= s.at_s <= end_s)
+
+    @property
+    def events(self) -> int:
+        """Events completed in the window."""
+        return sum(i.events for i in self.measured)
+
+    @property
+    def queries(self) -> int:
+        """Statements answered without error in the window."""
+        return sum(i.queries for i in self.measured)
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Failed statements of the window by error code."""
+        total: dict[str, int] = {}
+        for interval in self.measured:
+            for code, count in interval.errors.items():
+                total[code] = total.get(code, 0) + count
+        return total
+
+    @property
+    def latency_ms_avg(self) -> float | None:
+        """Mean event latency of the window in ms; None without events."""
+        if self.events == 0:
+            return None
+        return sum(i.latency_ns_sum for i in self.measured) / self.events / 1e6
+
+    def histogram(self, name: str = EVENT) -> Histogram:
+        """Latency of the whole window in ns: the intervals' counts added up."""
+        return merge_histograms(i.histograms[name] for i in self.measured if name in i.histograms)
+
+    def value(self, metric: Metric) -> float | None:
+        """Reads one metric off this measurement; None where it was not seen or too few requests."""
+        return value_of([self], metric)
+
+
+def merge_histograms(blobs: Iterable[bytes]) -> Histogram:
+    """Adds the counts of HDR V2 blobs; an empty histogram for none."""
+    merged = Histogram()
+    for blob in blobs:
+        merged.add(Histogram.decode(blob))
+    return merged
+
+
+def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
+    """The value of `metric` over several measurements, merged as the metric says.
+
+    Returns None where nothing was seen, or a quantile has too few requests beyond it.
+    """
+    measurements = list(parts)
+    events = sum(m.events for m in measurements)
+    if not measurements or events < metric.requests_needed():
+        return None
+    if metric.merge is Merge.MAXIMUM:
+        return _latency_ns_max(measurements) / 1e6
+    if metric.quantile is not None:
+        merged = merge_histograms(m.histogram().encode() for m in measurements)
+        # The upper edge of a size class can lie above the largest latency, which is kept exactly.
+        return min(merged.quantile(metric.quantile), _latency_ns_max(measurements)) / 1e6
+    numerator, denominator = _SIDES[metric.name](measurements)
+    return numerator / denominator if denominator > 0 else None
+
+
+def _latency_ns_max(parts: list[Measurement]) -> int:
+    return max(interval.latency_ns_max for part in parts for interval in part.measured)
+
+
+def _window_s(parts: list[Measurement]) -> float:
+    return sum(m.window_s for m in parts)
+
+
+_SIDES: Mapping[str, Callable[[list[Measurement]], tuple[float, float]]] = {
+    "transactions_per_s": lambda parts: (sum(m.events for m in parts), _window_s(parts)),
+    "queries_per_s": lambda parts: (sum(m.queries for m in parts), _window_s(parts)),
+    "latency_ms_avg": lambda parts: (
+        sum(i.latency_ns_sum for m in parts for i in m.measured) / 1e6,
+        sum(m.events for m in parts),
+    ),
+    "server_cpu_us_per_query": lambda parts: (
+        sum(m.server.cpu_s for m in parts) * 1e6,
+        # No CPU at all means that nobody could look: servers on other machines.
+        sum(m.queries for m in parts) if all(m.server.cpu_s for m in parts) else 0,
+    ),
+}

@@ -1,0 +1,97 @@
+"""The one table of metrics: what each is called, its unit, which way is better, how parts merge.
+
+Report rows, intervals, docs and intake mappings derive from this table, so that a row and the
+significance printed beside it cannot come from two different numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from dbdyno.language.words import Said, say
+
+
+class Better(StrEnum):
+    """Which direction is good for the user."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+class Merge(StrEnum):
+    """How the values of parts become the value of the whole."""
+
+    TOTAL_OVER_TOTAL = "total over total"  # a rate or mean: sum both sides, then divide
+    HISTOGRAM = "add histogram counts, then read the quantile"  # averaging percentiles is wrong
+    MAXIMUM = "maximum"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One thing that can be read off a measurement.
+
+    Attributes:
+        name: the key used in stores and JSON, unit last.
+        label: the words of tables and charts.
+        unit: as printed.
+        better: which direction is good.
+        merge: how trials are combined into one value.
+        decimals: digits behind the point in tables.
+        quantile: for histogram metrics, which quantile of the event latency; else None.
+        requests_above_minimum: a quantile is shown only with that many requests beyond it
+            (method.md 1.f.2: 100).
+    """
+
+    name: str
+    label: Said
+    unit: str
+    better: Better
+    merge: Merge
+    decimals: int = 2
+    quantile: float | None = None
+    requests_above_minimum: int = 100
+
+    def requests_needed(self) -> int:
+        """Requests a measurement must hold before this metric is shown; 1 for plain metrics."""
+        if self.quantile is None:
+            return 1
+        return round(self.requests_above_minimum / (1 - self.quantile))
+
+
+def _percentile(name: str, label: Said, quantile: float) -> Metric:
+    return Metric(name, label, "ms", Better.LOWER, Merge.HISTOGRAM, quantile=quantile)
+
+
+TABLE: Final[tuple[Metric, ...]] = (
+    Metric("transactions_per_s", say("TPS"), "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
+    Metric("queries_per_s", say("QPS"), "1/s", Better.HIGHER, Merge.TOTAL_OVER_TOTAL),
+    Metric("latency_ms_avg", say("avg"), "ms", Better.LOWER, Merge.TOTAL_OVER_TOTAL),
+    _percentile("latency_ms_p50", say("p50"), 0.50),
+    _percentile("latency_ms_p95", say("p95"), 0.95),
+    _percentile("latency_ms_p99", say("p99"), 0.99),
+    _percentile("latency_ms_p999", say("p99.9"), 0.999),
+    Metric("latency_ms_max", say("max"), "ms", Better.LOWER, Merge.MAXIMUM),
+    Metric(
+        "server_cpu_us_per_query",
+        say("server CPU per query"),
+        "µs",
+        Better.LOWER,
+        Merge.TOTAL_OVER_TOTAL,
+        decimals=1,
+    ),
+)
+
+RATE_AT_LIMIT: Final = Metric(
+    "rate_at_limit_per_s",
+    say("rate within the limit"),
+    "1/s",
+    Better.HIGHER,
+    Merge.TOTAL_OVER_TOTAL,
+)
+"""The highest sustained rate that keeps a latency limit. It takes several trials to see it, so no
+measurement has it and it stands in no table of measurements."""
+BY_NAME: Final[dict[str, Metric]] = {metric.name: metric for metric in (*TABLE, RATE_AT_LIMIT)}
+PRIMARY: Final = BY_NAME["transactions_per_s"]
+"""The metric a closed loop's verdict is about."""

@@ -1,0 +1,93 @@
+"""Which trials of a plan prove the instrument: where they run, and why a plan may have none.
+
+A comparison of five blocks or more runs the baseline twice more in each block, in one cell: as it
+is (``same``), where no difference may be found, and with a slowdown put in on purpose
+(``planted``), which must be found (method.md 1.b). Both use a second data directory of the
+baseline's, loaded by itself, as every other system of the comparison has one of its own.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, Literal
+
+from dbdyno.measurement.measurement import Cell
+from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.plan_systems import SystemPlan
+
+Kind = Literal["same", "planted"]
+KINDS: Final[tuple[Kind, ...]] = ("same", "planted")
+SHARE: Final = 0.02
+"""Of a planted trial's window the load stands still, so that its throughput is 1 - SHARE."""
+PERIOD_S_MAX: Final = 10.0
+"""Between two standstills: each lasts 0.2 s, which no check takes for a stall of the server."""
+BLOCKS_MIN: Final = 5
+
+
+class WhyNone(StrEnum):
+    """Why a plan has no controls."""
+
+    ONE_SYSTEM = "one system"  # nothing is compared
+    DECLINED = "declined"
+    FEW_BLOCKS = "few blocks"
+    ENDPOINT = "endpoint"  # the baseline is somebody else's, and has one set of tables
+    OPEN_LOOP = "open loop"  # no cell in which a slowdown shows as less throughput
+    DATA_KEPT = "data kept"  # a directory that fewer trials ran on is no longer the same
+
+
+def why_none(plan: Plan) -> WhyNone | None:
+    """Why the plan has no controls; None if it has."""
+    if len(plan.systems) == 1:
+        return WhyNone.ONE_SYSTEM
+    if not plan.design.controls:
+        return WhyNone.DECLINED
+    if plan.design.blocks < BLOCKS_MIN:
+        return WhyNone.FEW_BLOCKS
+    if plan.systems[0].is_endpoint:
+        return WhyNone.ENDPOINT
+    if plan.procedure.fresh_data == "once":
+        return WhyNone.DATA_KEPT
+    return None if _ladder(plan) else WhyNone.OPEN_LOOP
+
+
+def control_cell(plan: Plan) -> Cell | None:
+    """The cell of the controls: of the first workload and setting the middle level (the upper of
+    two) of a closed loop; None if the plan has no controls."""
+    if why_none(plan) is not None:
+        return None
+    ladder = _ladder(plan)
+    return ladder[len(ladder) // 2]
+
+
+def control_system(plan: Plan) -> SystemPlan:
+    """The baseline on its second data directory; its label is none that a plan can give."""
+    baseline = plan.systems[0]
+    return baseline.model_copy(update={"label": directory_of(baseline.label, "same")})
+
+
+def directory_of(label: str, control: str) -> str:
+    """The label of the data directory that a trial runs on: both controls share the second."""
+    return f"{label} (control)" if control else label
+
+
+def standstill_period_s(window_s: float) -> float:
+    """Seconds from one standstill to the next; a window has a whole number of them."""
+    return window_s / max(1, -(-window_s // PERIOD_S_MAX))
+
+
+def _ladder(plan: Plan) -> list[Cell]:
+    closed = [cell for cell in cells(plan) if cell.rate_per_s is None]
+    return [c for c in closed if (c.workload, c.setting) == (closed[0].workload, closed[0].setting)]
+
+
+def as_begun(text: str) -> Plan:
+    """The plan of a stored run; one that an older dbdyno began knew no controls, and gets none.
+
+    Args:
+        text: the plan's JSON as it was stored.
+    """
+    plan = Plan.model_validate_json(text)
+    if '"controls":' in text or control_cell(plan) is None:
+        return plan
+    design = plan.design.model_copy(update={"controls": False})
+    return plan.model_copy(update={"design": design})

@@ -1,0 +1,132 @@
+"""Plan files: YAML in, a checked `Plan` out, or every mistake at once with its line.
+
+A plan says what is compared and how; all but `systems` and `workloads` has a default::
+
+    title: MySQL 5.7 against 8.0
+    systems:                      # the first one is what the others are compared with
+      - mysql:5.7.22              # short for {label: mysql:5.7.22, reference: mysql:5.7.22}
+      - label: tuned
+        reference: mysql:8.0.15
+        settings: {innodb_flush_log_at_trx_commit: 2}      # keys as in my.cnf
+    workloads:
+      - oltp_read_write           # short for {name: oltp_read_write}
+      - {name: oltp_read_only, label: no-ranges, options: {range_selects: false}}
+    dataset: {tables: 4, rows: 100000}      # rows of each table
+    load: {threads: [1, 8, 32]}   # connections; one number is a list of one
+    settings: {buffer_pool: [25%, 1G], binlog: on}         # varied on every system
+    trial: {warmup: 15s, window: 2m}        # or warmup_s and window_s, in seconds; ms, s, m, h
+    design: {blocks: 5, margin: 2%}         # or 0.02
+    distribution: uniform         # gaussian, special, pareto, zipfian
+    procedure: {restart: block, prepared_statements: true}
+    network: {client: 0.8ms}      # or client_ms, in milliseconds
+    seed: 1
+    scales:                       # the same in other sizes, laid over the plan when asked for
+      small: {dataset: {rows: 1000}, load: {threads: 1}}
+
+YAML is 1.2: ``on`` and ``off`` are words, ``true`` and ``false`` are not. A key that stands twice
+is a mistake, not a riddle.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from dbdyno.errors import PlanError, PlanMistake
+from dbdyno.plan.document import Document, parse
+from dbdyno.plan.mistakes import name_mistakes, nearest, shape_mistakes
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan_file_scale import scaled, take_scales
+from dbdyno.plan.spelling import spell_out
+
+BYTES_MAX = 1_000_000
+
+
+def read(
+    path: Path,
+    known_workloads: Collection[str],
+    check_reference: Callable[[str], None],
+    scale: str = "",
+) -> Plan:
+    """The plan of a file.
+
+    Args:
+        path: a YAML file of at most 1 MB.
+        known_workloads: names of the engine's workloads.
+        check_reference: raises UsageError for a system that cannot be got.
+        scale: which of the file's scales to lay over the plan; none if empty.
+
+    Raises:
+        PlanError: the file cannot be read, or the plan has mistakes: all of them, those of scales
+            that were not asked for as well.
+    """
+    return read_text(_text(path), str(path), known_workloads, check_reference, scale)
+
+
+def read_text(
+    text: str,
+    source: str,
+    known_workloads: Collection[str],
+    check_reference: Callable[[str], None],
+    scale: str = "",
+) -> Plan:
+    """The plan of a YAML text that came from `source`; arguments and errors are those of `read`."""
+    document = parse(text)
+    if document.value is None:
+        raise PlanError(source, document.mistakes or [PlanMistake("plan", "is empty")])
+    scales = take_scales(document)
+    sizes = {"": document, **{name: scaled(document, scales, name) for name in scales}}
+    plans: dict[str, Plan | None] = {}
+    mistakes: list[PlanMistake] = []
+    for name, sized in sizes.items():
+        plans[name] = _checked(
+            sized, known_workloads, check_reference if name == scale else _unchecked
+        )
+        told = {(mistake.line, mistake.message) for mistake in mistakes}
+        for mistake in sized.mistakes:
+            if (mistake.line, mistake.message) not in told:
+                where = f"{mistake.place} (scale {name})" if name else mistake.place
+                mistakes.append(mistake._replace(place=where))
+    if scale not in plans:
+        message = f"there is no scale {scale!r} in this plan{nearest(scale, scales)}"
+        mistakes.append(PlanMistake("--scale", message))
+    plan = plans.get(scale)
+    if mistakes or plan is None:
+        raise PlanError(source, mistakes)
+    return plan
+
+
+def _unchecked(reference: str) -> None:
+    """For the sizes that are not run: what they name may be there on another machine only."""
+
+
+def _checked(
+    document: Document, known_workloads: Collection[str], check_reference: Callable[[str], None]
+) -> Plan | None:
+    """The document's plan, None if it has mistakes; they are added to the document's."""
+    spell_out(document)
+    plan = None
+    try:
+        plan = Plan.model_validate_json(json.dumps(document.value), strict=True)
+    except ValidationError as error:
+        document.mistakes.extend(shape_mistakes(document, error))
+    document.mistakes.extend(name_mistakes(document, known_workloads, check_reference))
+    return plan
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
+        if len(content) > BYTES_MAX:
+            raise PlanError(str(path), [PlanMistake("file", f"is larger than {BYTES_MAX} bytes")])
+        return content.decode()
+    except UnicodeDecodeError as error:
+        message = f"is not UTF-8: byte {error.start} cannot be read"
+        raise PlanError(str(path), [PlanMistake("file", message)]) from error
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise PlanError(str(path), [PlanMistake("file", message)]) from error

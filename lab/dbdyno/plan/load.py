@@ -1,0 +1,151 @@
+"""The load of a plan: levels of a closed loop, rates of an open one, a latency limit to be kept.
+
+A closed loop has a number of connections, each of which asks again when it has its answer. An open
+loop has a rate: requests fall due at times drawn beforehand, whatever the server does. Rates are
+given in events a second, or as shares of what the slower system sustains; those, and the rates
+around a latency limit, are found by a pilot whose outcome is kept here (`plan_pilot`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from dbdyno.measurement.measurement_parts import Noun
+
+_NUMBER: Final = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
+_RATE: Final = re.compile(rf"\s*({_NUMBER})\s*")
+_SHARE: Final = re.compile(rf"\s*({_NUMBER})\s*%\s*")
+SHARE_MAX: Final = 2.0
+"""More than twice what a system sustains tells nothing of it."""
+
+
+def rate_per_s(text: str) -> float | None:
+    """500.0 of ``500``; None for a share."""
+    found = _RATE.fullmatch(text)
+    return float(found[1]) if found else None
+
+
+def share_of(text: str) -> float | None:
+    """0.7 of ``70%``; None for a rate."""
+    found = _SHARE.fullmatch(text)
+    return float(found[1]) / 100 if found else None
+
+
+def _a_rate(text: str) -> str:
+    rate, share = rate_per_s(text), share_of(text)
+    if not rate and not (share and share <= SHARE_MAX):
+        raise ValueError(
+            "must be events a second such as 500, or a share such as 70% of what the slower system"
+            f" sustains (200% at most), found {text!r:.60}"
+        )
+    return text.replace(" ", "")
+
+
+Rate = Annotated[str, AfterValidator(_a_rate)]
+Threads = Annotated[int, Field(ge=1, le=100_000)]
+Percentile = Literal["p50", "p95", "p99", "p999"]
+
+
+class SloPlan(Noun):
+    """A latency that must be kept: the highest rate that keeps it is looked for.
+
+    Attributes:
+        metric: which percentile of event latency, from the intended start.
+        limit_ms: in milliseconds.
+    """
+
+    metric: Percentile = "p99"
+    limit_ms: Annotated[float, Field(gt=0, le=3_600_000)]
+
+    @property
+    def quantile(self) -> float:
+        """0.99 of p99, 0.999 of p999."""
+        return float(f"0.{self.metric.removeprefix('p')}")
+
+
+class PilotFound(Noun):
+    """What the pilot found for one workload and setting.
+
+    Attributes:
+        workload, setting: where it was found.
+        sustained_per_s: events a second of a closed loop, by system.
+        limits_per_s: the rate up to which the latency limit seemed to hold, by system; none where
+            no limit is looked for.
+        rates_per_s: the rates that are measured, the same for all systems, rising.
+    """
+
+    workload: str
+    setting: str
+    sustained_per_s: dict[str, float]
+    limits_per_s: dict[str, float] = {}
+    rates_per_s: tuple[float, ...]
+
+
+class LoadPlan(Noun):
+    """The load levels.
+
+    Attributes:
+        rates: of an open loop, in events a second or as shares of what the slower system sustains.
+        connections: over which an open loop's events are sent.
+        slo: the latency limit to which a highest rate is looked for.
+        threads: connections of a closed loop, each level once; none unless asked for where there
+            are rates or a limit.
+        pilot: what a pilot found; it is written by the run, not by hand.
+    """
+
+    rates: tuple[Rate, ...] = ()
+    connections: Threads = 64
+    slo: SloPlan | None = None
+    threads: Annotated[tuple[Threads, ...], Field(json_schema_extra={"minItems": 1})] = (1, 8)
+    pilot: tuple[PilotFound, ...] = ()
+
+    @field_validator("threads", "rates")
+    @classmethod
+    def _no_level_twice(cls, levels: tuple[object, ...]) -> tuple[object, ...]:
+        if len(set(levels)) != len(levels):
+            raise ValueError(f"each level once, found {list(levels)}")
+        return levels
+
+    @field_validator("threads")
+    @classmethod
+    def _some_level(cls, threads: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        if not threads and not info.data.get("rates") and not info.data.get("slo"):
+            raise PydanticCustomError("too_short", "needs at least one level")
+        return threads
+
+    @model_validator(mode="after")
+    def _rates_take_the_place_of_threads(self) -> LoadPlan:
+        if (self.rates or self.slo) and "threads" not in self.model_fields_set:
+            object.__setattr__(self, "threads", ())  # frozen for everyone else
+        return self
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some of it is an open loop."""
+        return bool(self.rates) or self.slo is not None
+
+    @property
+    def seeks_rates(self) -> bool:
+        """Whether the rates around the latency limit have to be found."""
+        return self.slo is not None and not self.rates
+
+    @property
+    def needs_pilot(self) -> bool:
+        """Whether rates are not known before something was measured."""
+        return self.seeks_rates or any(share_of(rate) for rate in self.rates)
+
+    def rates_of(self, workload: str, setting: str) -> tuple[float, ...]:
+        """The rates of a workload and setting in events a second, as far as they are known."""
+        known = [rate for text in self.rates if (rate := rate_per_s(text)) is not None]
+        for found in self.pilot:
+            if (found.workload, found.setting) == (workload, setting):
+                known.extend(found.rates_per_s)
+        return tuple(sorted(set(known)))
+
+    def is_rung(self, rate: float | None) -> bool:
+        """Whether a rate is there to find the limit, and is no level that was asked for."""
+        return rate is not None and self.seeks_rates

@@ -1,0 +1,227 @@
+"""What is wrong with a plan, in words about plans: the shape by pydantic, the names by lookup.
+
+Both are looked for in one go, whatever the other found, because a user wants every mistake at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from dbdyno.errors import PlanMistake, UsageError
+from dbdyno.plan.document import Document, Path, place
+from dbdyno.plan.plan import NOT_COMPARED, Plan
+from dbdyno.plan.plan_file_scale import SCALES
+from dbdyno.plan.plan_systems import LABEL_PATTERN
+from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
+from dbdyno.plan.spelling import TIMES
+
+WORKLOAD_OPTIONS = frozenset(
+    {
+        *("auto_inc", "create_secondary", "delete_inserts", "distinct_ranges", "index_updates"),
+        *("mysql_storage_engine", "non_index_updates", "order_ranges", "point_selects"),
+        *("range_selects", "range_size", "secondary", "simple_ranges", "skip_trx", "sum_ranges"),
+        *("random_points", "number_of_ranges", "delta"),
+    }
+)
+"""sysbench's options of a workload, without those that a plan's dataset decides."""
+
+TABLE_OPTIONS = {"tables": "dataset.tables", "table_size": "dataset.rows"}
+
+_MESSAGES = {
+    "missing": "is missing",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "tuple_type": "must be a list",
+    "dict_type": "must be keys with values",
+    "model_type": "must be keys with values",
+    "too_short": "needs at least one entry",
+    "string_too_short": "must not be empty",
+    "literal_error": "must be one of {expected}",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_pattern_mismatch": "{must}",
+    "value_error": "{error}",
+}
+_PATTERNS = {
+    LABEL_PATTERN: (
+        "must be up to 64 letters, digits and . _ : + -, beginning with a letter or digit"
+    ),
+    AXIS_PATTERN: "must be up to 32 lowercase letters, digits and _, beginning with a letter",
+    VALUE_PATTERN: (
+        "must be up to 32 letters, digits and . _ : + % / -, beginning with a letter or digit"
+    ),
+}
+_OPTION_VALUE = "must be a number, a text, true or false"
+
+
+def shape_mistakes(document: Document, error: ValidationError) -> Iterator[PlanMistake]:
+    """The mistakes that pydantic found, each once, in our words and with lines."""
+    told = set()
+    for details in error.errors(include_url=False):
+        path = _path_in(document, details)
+        if "label used twice" in details["msg"]:
+            continue  # `name_mistakes` says it with a line
+        if details["type"] == "too_short" and details["input"]:
+            continue  # its entries have mistakes; those are told
+        mistake = PlanMistake(place(path), _message(document, details, path), document.line(path))
+        if mistake.place not in told:
+            told.add(mistake.place)
+            yield mistake
+
+
+def name_mistakes(
+    document: Document,
+    known_workloads: Collection[str],
+    check_reference: Callable[[str], None],
+) -> Iterator[PlanMistake]:
+    """Systems, workloads and options that are not known, and labels that stand twice."""
+    plan = document.value
+    if not isinstance(plan, dict):
+        return
+    systems, workloads = _entries(plan, "systems"), _entries(plan, "workloads")
+    for path, system in systems:
+        yield from _system_mistakes(document, path, system, check_reference)
+    for path, workload in workloads:
+        yield from _workload_mistakes(document, path, workload, known_workloads)
+    yield from _labels_twice(document, systems)
+    yield from _labels_twice(document, workloads)
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """``; did you mean …?`` when a known name is near, else those known."""
+    near = get_close_matches(name, list(names), n=1)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; there are {', '.join(sorted(names))}" if names else "; there are none"
+
+
+def _path_in(document: Document, details: ErrorDetails) -> Path:
+    """The location without what the file has not: the branches of a union of types."""
+    path = details["loc"]
+    if details["type"] in ("missing", "extra_forbidden"):
+        return path
+    while path and path not in document.lines:
+        path = path[:-1]
+    return path
+
+
+def _message(document: Document, details: ErrorDetails, path: Path) -> str:
+    kind, found = details["type"], details["input"]
+    context = details.get("ctx", {})
+    if kind == "extra_forbidden":
+        return "is no key of a plan" + nearest(str(path[-1]), _keys_beside(path))
+    if kind == "string_pattern_mismatch":
+        return f"{_PATTERNS[context['pattern']]}, found {_shown(found)}"
+    if details["loc"] and details["loc"][-1] in ("bool", "int", "float", "str"):
+        return f"{_OPTION_VALUE}, found {_shown(found)}"
+    template = _MESSAGES.get(kind)
+    if template is None:
+        message = details["msg"][:1].lower() + details["msg"][1:]
+    else:
+        message = template.format(**context)
+    if kind in ("missing", "value_error"):
+        return message
+    return f"{message}, found {_shown(found)}{_meant(kind, context, found)}"
+
+
+def _meant(kind: str, context: Mapping[str, Any], found: object) -> str:
+    """A value of the few that may stand there, if one is near to what was typed."""
+    values = re.findall(r"'([^']*)'", str(context["expected"])) if kind == "literal_error" else []
+    near = get_close_matches(str(found), values, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _keys_beside(path: Path) -> Collection[str]:
+    """The keys that may stand where the unknown one stands, short ways of writing included."""
+    model: type[BaseModel] = Plan
+    part = ""
+    for name in (name for name in path[:-1] if isinstance(name, str)):
+        field = model.model_fields.get(name)
+        inner = _model_in(field.annotation) if field is not None else None
+        if inner is None:
+            break
+        model, part = inner, name
+    names = {*model.model_fields, *TIMES.get(part, ())}
+    return names if part else names - {"scale"} | {SCALES}
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """The model that a field's type is, or holds in a tuple or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = (_model_in(argument) for argument in get_args(annotation))
+    return next((model for model in inner if model is not None), None)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _entries(plan: dict[str, Any], key: str) -> list[tuple[Path, dict[str, Any]]]:
+    """The entries of a list that are whole enough to be looked at; a word is a name."""
+    values = plan.get(key)
+    entries: list[tuple[Path, dict[str, Any]]] = []
+    for index, value in enumerate(values if isinstance(values, list) else []):
+        entry = {"name": value} if isinstance(value, str) else value
+        if isinstance(entry, dict):
+            entries.append(((key, index), entry))
+    return entries
+
+
+def _system_mistakes(
+    document: Document, path: Path, system: dict[str, Any], check: Callable[[str], None]
+) -> Iterator[PlanMistake]:
+    reference = system.get("reference")
+    if not isinstance(reference, str) or not reference:
+        return
+    try:
+        check(reference)
+    except UsageError as error:
+        path = (*path, "reference")
+        yield PlanMistake(place(path), error.one_line, document.line(path))
+
+
+def _workload_mistakes(
+    document: Document, path: Path, workload: dict[str, Any], known: Collection[str]
+) -> Iterator[PlanMistake]:
+    name, options = workload.get("name"), workload.get("options")
+    if isinstance(name, str) and (name not in known or name in NOT_COMPARED):
+        named = (*path, "name")
+        unknown = f"there is no workload {name!r}{nearest(name, known)}"
+        message = NOT_COMPARED.get(name, unknown)
+        yield PlanMistake(place(named), message, document.line(named))
+    for option in options if isinstance(options, dict) else ():
+        found = (*path, "options", option)
+        if option in TABLE_OPTIONS:
+            message = f"the tables are the same for all workloads: say {TABLE_OPTIONS[option]}"
+        elif option not in WORKLOAD_OPTIONS:
+            message = f"is no option of a workload{nearest(option, WORKLOAD_OPTIONS)}"
+        else:
+            continue
+        yield PlanMistake(place(found), message, document.line(found))
+
+
+def _labels_twice(
+    document: Document, entries: list[tuple[Path, dict[str, Any]]]
+) -> Iterator[PlanMistake]:
+    first: dict[str, Path] = {}
+    for path, entry in entries:
+        label = entry.get("label") or entry.get("name")
+        if not isinstance(label, str):
+            continue
+        if label in first:
+            message = f"the label {label!r} is that of {place(first[label])} too; give one another"
+            yield PlanMistake(place((*path, "label")), message, document.line((*path, "label")))
+        first.setdefault(label, path)

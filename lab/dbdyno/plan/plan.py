@@ -1,0 +1,261 @@
+"""The experiment as it was asked for: systems × workloads × load × settings, and how to run them.
+
+A plan comes from a file (`plan_file.read`) or from a command line (`compare`); both give this
+value, so both are checked by the same rules. A plan is stored whole with its run, and its hash
+names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from dbdyno import _engine
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan_parts import DistributionPlan, NetworkPlan, PublishedPlan
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.settings import OptionValue, SettingsPlan, setting_names
+
+__all__ = [
+    "NOT_COMPARED",
+    "DatasetPlan",
+    "DesignPlan",
+    "LoadPlan",
+    "NetworkPlan",
+    "OptionValue",
+    "Plan",
+    "ProcedurePlan",
+    "TrialPlan",
+    "WorkloadPlan",
+    "cells",
+    "known_workloads",
+]
+
+_FILLS_ITS_OWN = (
+    "fills tables of its own, one for each connection, and a plan has one dataset for all; run it"
+    " with dbdyno sysbench"
+)
+NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "legacy_bulk_insert")}
+"""Workloads that the engine has and a plan has no place for, and why."""
+
+BLOCKS_UNTIL_DECIDED = 12
+"""The most blocks of a run that stops when decided, unless it says so itself (method.md 1.b)."""
+
+
+class WorkloadPlan(Noun):
+    """A workload and its sysbench options, under a label.
+
+    Attributes:
+        name: as sysbench calls it, such as ``oltp_read_write``.
+        label: how it is called in reports; its name unless given.
+        options: sysbench's, with underscores and without leading dashes.
+    """
+
+    name: str
+    label: str = ""
+    options: dict[str, OptionValue] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _label_is_the_name(cls, value: object) -> object:
+        if isinstance(value, str):
+            value = {"name": value}
+        if isinstance(value, dict) and not value.get("label"):
+            return {**value, "label": value.get("name", "")}
+        return value
+
+
+class DatasetPlan(Noun):
+    """What is loaded before anything is measured.
+
+    Attributes:
+        layout: sysbench 1.0's tables, those of its legacy scripts, or the one table of 0.4.
+        tables: how many there are, all alike.
+        rows: in each table.
+    """
+
+    layout: Literal["standard", "legacy", "legacy_one"] = "standard"
+    tables: Annotated[int, Field(ge=1, le=100_000)] = 4
+    rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
+
+
+class TrialPlan(Noun):
+    """One trial's times in seconds.
+
+    Attributes:
+        warmup_s: load before the window, not measured.
+        until_steady: before that, the cell's load runs until its throughput is steady (method.md
+            1.a), for `warmup_cap_s` at most.
+        warmup_cap_s: the longest that is waited for a steady load.
+        window_s: what is measured; below a minute checkpoints and flushes do not fit in.
+    """
+
+    warmup_s: Annotated[float, Field(ge=0)] = 15
+    until_steady: bool = False
+    warmup_cap_s: Annotated[float, Field(gt=0)] = 300
+    window_s: Annotated[float, Field(ge=1)] = 60
+
+
+class DesignPlan(Noun):
+    """How the comparison is laid out.
+
+    Attributes:
+        blocks: how often every system runs the whole ladder; 3 is the least that allows a verdict;
+            12 unless given where the run stops when decided.
+        stop: all blocks are run, or no more than it takes until every cell is decided; then
+            `blocks` is the most, and intervals are wider so that they hold however it ended
+            (method.md 1.b).
+        controls: whether comparisons of five blocks or more measure the baseline against itself
+            and against a slowdown put in on purpose, to prove the instrument.
+        margin: ratio difference that matters to the user, 0.02 = 2 %.
+        budget_s: time for the whole run; as many blocks as fit into it, `blocks` at most.
+    """
+
+    blocks: Annotated[int, Field(ge=1, le=1000)] = 5
+    stop: Literal["blocks", "decided"] = "blocks"
+    controls: bool = True
+    margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    budget_s: Annotated[float, Field(gt=0)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _more_blocks_until_decided(cls, value: object) -> object:
+        if isinstance(value, dict) and value.get("stop") == "decided":
+            return {"blocks": BLOCKS_UNTIL_DECIDED, **value}
+        return value
+
+
+class ProcedurePlan(Noun):
+    """What is done anew before trials.
+
+    Attributes:
+        restart: a freshly started server for each arm of a block (its ladder runs on it in an order
+            drawn per block), or for every cell.
+        fresh_data: the dataset is restored before each start, or only before the run's first.
+        drop_caches: the system's page cache is dropped before each start; a finding where the lab
+            may not.
+        purge_binlogs: binary logs are purged before each trial.
+        settle_cap_s: the longest wait between two trials for the server to have written out and
+            purged what the one before left; 0 for none.
+        prepared_statements: whether the load uses prepared statements.
+        pin: keep the generator on its own cores, given as core numbers.
+    """
+
+    restart: Literal["block", "cell"] = "block"
+    fresh_data: Literal["start", "once"] = "start"
+    drop_caches: bool = False
+    purge_binlogs: bool = False
+    settle_cap_s: Annotated[float, Field(ge=0)] = 0
+    prepared_statements: bool = True
+    pin: tuple[int, ...] = ()
+
+
+class Plan(Noun):
+    """A whole experiment.
+
+    Attributes:
+        title: what the comparison is about, for the report's heading.
+        systems: what is compared; the first is the baseline.
+        workloads: what each of them is asked to do.
+        dataset: what is loaded before anything is measured.
+        load, settings: what is varied on every system.
+        trial, design, procedure: how long, how often and how it is measured.
+        distribution: which rows are touched.
+        network: what is added to each round trip.
+        published: the experiment that this follows.
+        scale: which of the plan file's scales this is; empty for the plan as it stands there.
+        seed: of the order of trials and of the requests.
+    """
+
+    title: str = ""
+    systems: Annotated[tuple[SystemPlan, ...], Field(min_length=1)]
+    workloads: Annotated[tuple[WorkloadPlan, ...], Field(min_length=1)]
+    dataset: DatasetPlan = DatasetPlan()
+    load: LoadPlan = LoadPlan()
+    trial: TrialPlan = TrialPlan()
+    design: DesignPlan = DesignPlan()
+    distribution: DistributionPlan = DistributionPlan()
+    procedure: ProcedurePlan = ProcedurePlan()
+    settings: SettingsPlan = SettingsPlan()
+    network: NetworkPlan = NetworkPlan()
+    published: PublishedPlan | None = None
+    scale: str = ""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+
+    @model_validator(mode="after")
+    def _labels_are_unique(self) -> Plan:
+        for kind, labels in (
+            ("systems", [s.label for s in self.systems]),
+            ("workloads", [w.label for w in self.workloads]),
+        ):
+            twice = sorted({label for label in labels if labels.count(label) > 1})
+            if twice:
+                raise ValueError(f"{kind}: label used twice: {', '.join(twice)}")
+        return self
+
+    @model_validator(mode="after")
+    def _workloads_find_their_tables(self) -> Plan:
+        legacy = set(_engine.legacy_workloads())
+        wants_legacy = self.dataset.layout != "standard"
+        known = {w.label: w.name in legacy for w in self.workloads if w.name in known_workloads()}
+        misplaced = [label for label, is_legacy in known.items() if is_legacy != wants_legacy]
+        if misplaced:
+            raise ValueError(
+                f"dataset: layout {self.dataset.layout} does not suit {', '.join(misplaced)};"
+                " workloads named legacy_… run on the layouts legacy and legacy_one, all others on"
+                " standard"
+            )
+        return self
+
+    def hash(self) -> str:
+        """SHA-256 of the plan's canonical JSON: two runs with one hash asked for the same thing.
+
+        What a pilot found was not asked for, and a new key that is not used keeps old hashes.
+        """
+        told = self.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
+        canonical = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def system(self, label: str) -> SystemPlan:
+        """The system of that label; KeyError if there is none."""
+        return {system.label: system for system in self.systems}[label]
+
+    def workload(self, label: str) -> WorkloadPlan:
+        """The workload of that label; KeyError if there is none."""
+        return {workload.label: workload for workload in self.workloads}[label]
+
+
+def known_workloads() -> list[str]:
+    """The engine's workloads: today's, then those of before sysbench 1.0."""
+    return [*_engine.workloads(), *_engine.legacy_workloads()]
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """Every cell of the plan: settings and workloads in their order, load levels rising.
+
+    Levels of a closed loop come first, then rates; those that a pilot has to find are there once
+    it has found them.
+    """
+    return [
+        cell
+        for setting in setting_names(plan.settings)
+        for workload in plan.workloads
+        for cell in _levels(plan.load, workload.label, setting)
+    ]
+
+
+def _levels(load: LoadPlan, workload: str, setting: str) -> list[Cell]:
+    closed = [
+        Cell(workload=workload, threads=threads, setting=setting)
+        for threads in sorted(load.threads)
+    ]
+    rates = [
+        Cell(workload=workload, threads=load.connections, setting=setting, rate_per_s=rate)
+        for rate in load.rates_of(workload, setting)
+    ]
+    return closed + rates

@@ -1,0 +1,59 @@
+"""What a plan that somebody else wrote would do on this machine, before it is run.
+
+A plan can name programs to fetch and start, servers on other machines to load, and settings that
+make a server run a command or read a file. Your own plan may; a bundle that came by mail may not,
+until you have seen what it asks for. Servers of dbdyno's catalog are checked by digest, and plain
+numbers, sizes and switches can slow a server down at most; whatever is more than that is listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from dbdyno.language.words import say
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import OptionValue
+
+FROM_CATALOG: Final = re.compile(r"(?:mysql|mariadb|percona|postgres|postgresql):[0-9][\w.+-]*")
+NUMBER_OR_SWITCH: Final = re.compile(
+    r"[+-]?[0-9]+(?:\.[0-9]+)?\s?[a-z%]{0,3}|on|off|true|false|yes|no|", re.IGNORECASE
+)
+PLAIN_WORD: Final = re.compile(r"[\w.,:%+-]*")
+PLAIN_NAME: Final = re.compile(r"[\w.-]+")
+REACHING: Final = re.compile(
+    r"command|cmd|plugin|librar|preload|exec|init|hook|script|file|dir|path|host|address|socket"
+    r"|port|listen|program|notify|sst|provider|ssl|tls|secure|_log$|log_bin|log_error|include"
+)
+"""Parts of names whose settings reach beyond the server: files, addresses, code, commands."""
+
+
+def risks(plan: Plan) -> Iterator[str]:
+    """What a stranger's plan asks for beyond known servers with plain settings, a sentence each."""
+    for system in plan.systems:
+        if not FROM_CATALOG.fullmatch(system.reference.strip()):
+            yield say(
+                "system {label} is {reference}: programs or a machine that dbdyno does not know",
+                label=system.label,
+                reference=system.reference,
+            )
+        if system.password_env:
+            yield say(
+                "system {label} is sent the password in your environment's {name}",
+                label=system.label,
+                name=system.password_env,
+            )
+        yield from _reaching(system.settings)
+    for values in plan.settings.own.values():
+        for settings in values.values():
+            yield from _reaching(settings)
+
+
+def _reaching(settings: Mapping[str, OptionValue]) -> Iterator[str]:
+    for name, value in settings.items():
+        if PLAIN_NAME.fullmatch(name) and NUMBER_OR_SWITCH.fullmatch(str(value)):
+            continue
+        plain = PLAIN_NAME.fullmatch(name) and PLAIN_WORD.fullmatch(str(value))
+        if not plain or REACHING.search(name.lower().replace("-", "_")):
+            yield say("setting {name} = {value}", name=name, value=value)

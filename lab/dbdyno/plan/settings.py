@@ -1,0 +1,130 @@
+"""The settings axis: what is varied in the same way on every system, by names of the field.
+
+An axis is a name and the values it takes; a cell's setting is one value of each axis. What a value
+means in the configuration of one server is not said here (`servers.bundles` does): a plan says
+``durability: double-1``, and MySQL 5.6 and MariaDB 11.8 get the keys they understand.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+
+from dbdyno.measurement.measurement_parts import Noun
+
+OptionValue = bool | int | float | str
+DEFAULT = "default"
+"""Name of the setting where there is one for all cells."""
+
+_SIZE: Final = re.compile(r"([0-9]{1,15})\s*([KMGT]?)i?B?", re.IGNORECASE)
+_SHARE: Final = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*%")
+_UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T"))}
+
+
+def size_bytes(text: str) -> int | None:
+    """Bytes of ``512M`` or ``1G`` (units of 1024), None for what is no size."""
+    found = _SIZE.fullmatch(text.strip())
+    return int(found[1]) * _UNITS[found[2].upper()] if found else None
+
+
+def share(text: str) -> float | None:
+    """0.25 of ``25%``, None for what is no share."""
+    found = _SHARE.fullmatch(text.strip())
+    return float(found[1]) / 100 if found else None
+
+
+def _a_size(text: str) -> str:
+    if not size_bytes(text):
+        raise ValueError(f"must be a size in bytes such as 512M or 1G, found {text!r:.60}")
+    return text
+
+
+def _a_size_or_share(text: str) -> str:
+    if not (size_bytes(text) or share(text)):
+        raise ValueError(
+            "must be a size such as 512M or 1G, or a share of the dataset such as 25%,"
+            f" found {text!r:.60}"
+        )
+    return text
+
+
+Durability = Literal["double-1", "0/2"]
+Switch = Literal["on", "off"]
+Size = Annotated[str, AfterValidator(_a_size)]
+SizeOrShare = Annotated[str, AfterValidator(_a_size_or_share)]
+AXIS_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"
+VALUE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+%/-]{0,31}$"
+AxisName = Annotated[str, Field(pattern=AXIS_PATTERN)]
+ValueName = Annotated[str, Field(pattern=VALUE_PATTERN)]
+
+
+class SettingsPlan(Noun):
+    """The axes; one that is not given stays as the systems have it.
+
+    Attributes:
+        durability: ``double-1`` (each commit is on disk, in redo and binary log) or ``0/2``.
+        buffer_pool: bytes such as ``1G``, or a share of the loaded dataset such as ``25%``.
+        redo_log: bytes of redo space in all.
+        thread_pool, prepared_statements, binlog: ``on`` or ``off``.
+        own: further axes, by name: the keys of each named value, verbatim.
+    """
+
+    durability: Annotated[tuple[Durability, ...], Field(min_length=1)] | None = None
+    buffer_pool: Annotated[tuple[SizeOrShare, ...], Field(min_length=1)] | None = None
+    redo_log: Annotated[tuple[Size, ...], Field(min_length=1)] | None = None
+    thread_pool: Annotated[tuple[Switch, ...], Field(min_length=1)] | None = None
+    prepared_statements: Annotated[tuple[Switch, ...], Field(min_length=1)] | None = None
+    binlog: Annotated[tuple[Switch, ...], Field(min_length=1)] | None = None
+    own: dict[
+        AxisName,
+        Annotated[dict[ValueName, dict[str, OptionValue]], Field(min_length=1)],
+    ] = {}
+
+    @field_validator(
+        "durability", "buffer_pool", "redo_log", "thread_pool", "prepared_statements", "binlog"
+    )
+    @classmethod
+    def _no_value_twice(cls, values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if values is not None and len(set(values)) != len(values):
+            raise ValueError(f"each value once, found {list(values)}")
+        return values
+
+    @field_validator("own")
+    @classmethod
+    def _own_names_are_new(
+        cls, own: dict[str, dict[str, dict[str, OptionValue]]]
+    ) -> dict[str, dict[str, dict[str, OptionValue]]]:
+        taken = sorted(own.keys() & cls.model_fields.keys())
+        if taken:
+            raise ValueError(f"{', '.join(taken)} is an axis already; choose another name")
+        return own
+
+
+def axes(settings: SettingsPlan) -> dict[str, tuple[str, ...]]:
+    """The axes that are given, in their order, and the names of their values."""
+    given = {name: getattr(settings, name) for name in SettingsPlan.model_fields if name != "own"}
+    known = {name: values for name, values in given.items() if values is not None}
+    return {**known, **{name: tuple(values) for name, values in settings.own.items()}}
+
+
+def combinations(settings: SettingsPlan) -> dict[str, dict[str, str]]:
+    """Each setting's name, as cells carry it, and its value on every axis.
+
+    A name has the axes with several values; what is the same everywhere would tell nothing apart.
+    """
+    whole = axes(settings)
+    varied = [axis for axis, values in whole.items() if len(values) > 1]
+    chosen = [dict(zip(whole, values, strict=True)) for values in product(*whole.values())]
+    return {_name({axis: values[axis] for axis in varied}): values for values in chosen}
+
+
+def setting_names(settings: SettingsPlan) -> list[str]:
+    """The names of all settings, in order; `DEFAULT` alone where nothing is varied."""
+    return list(combinations(settings))
+
+
+def _name(values: dict[str, str]) -> str:
+    return ", ".join(f"{axis} {value}" for axis, value in values.items()) or DEFAULT

@@ -1,0 +1,94 @@
+"""The charts of a report: which there are, by name.
+
+One specification in Vega-Lite with its data inside serves the interactive page, the SVG and the
+PNG; drawing is `drawing.py`'s work, looks are `looks.py`'s. To add a chart: a `chart_*` file with a
+function that gives a `Figure` or None, one line here, its place in `story`.
+
+    limits                       rates within a latency limit
+    verdicts · ratios            what was concluded
+    throughput · latency · latency-throughput   over load
+    seconds-N · cpu-N · disk-N   every trial over time, a chart for each ladder
+    costs-N                      of one transaction
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from dbdyno.judge.judgement import Judgement
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from dbdyno.report.charts import (
+    chart_limits,
+    chart_machine,
+    chart_seconds,
+    costs,
+    curve,
+    levels,
+    ratios,
+    verdicts,
+)
+from dbdyno.report.charts.looks import LOOKS
+from dbdyno.report.ladders import Ladder, ladders
+from dbdyno.report.parts import Figure
+from dbdyno.report.rows import attempts, cells_of, systems_of
+
+
+def figures(
+    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
+) -> tuple[Figure, ...]:
+    """All charts for which there is something to draw, in the order of the report."""
+    rungs = ladders(cells_of(plan, measurements))
+    systems = systems_of(plan, measurements)
+    made = [
+        chart_limits.limits(judgement.slo, systems),
+        verdicts.matrix(rungs, judgement.verdicts),
+        ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
+        *_over_load(rungs, systems, judgement),
+        *_of_trials(rungs, systems, measurements, judgement),
+    ]
+    return tuple(_with_looks(figure) for figure in made if figure is not None)
+
+
+def named(drawn: Iterable[Figure], *beginnings: str) -> tuple[Figure, ...]:
+    """The charts whose names begin so, in the order of the beginnings."""
+    every = list(drawn)
+    return tuple(
+        figure
+        for beginning in beginnings
+        for figure in every
+        if figure.name == beginning or figure.name.startswith(f"{beginning}-")
+    )
+
+
+def _over_load(
+    rungs: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
+) -> list[Figure | None]:
+    closed = [ladder for ladder in rungs if not ladder.is_open]  # else throughput is the rate
+    return [
+        levels.throughput(closed, systems, judgement),
+        levels.latency(rungs, systems, judgement),
+        curve.latency_throughput(closed, systems, judgement),
+    ]
+
+
+def _of_trials(
+    rungs: Sequence[Ladder],
+    systems: Sequence[str],
+    measurements: Sequence[Measurement],
+    judgement: Judgement,
+) -> list[Figure | None]:
+    every = attempts(measurements, judgement)
+    made: list[Figure | None] = []
+    for number, ladder in enumerate(rungs, start=1):
+        made += [
+            chart_seconds.per_second(f"seconds-{number}", ladder, systems, every, judgement),
+            costs.costs(f"costs-{number}", ladder, systems, every),
+            *chart_machine.timelines(number, ladder, systems, every),
+        ]
+    return made
+
+
+def _with_looks(figure: Figure) -> Figure:
+    return replace(figure, spec={**figure.spec, "config": LOOKS})

@@ -1,0 +1,139 @@
+"""What one transaction cost, as bars: a panel for each cost, a bar for each system and load.
+
+The bars stand on zero, so their lengths may be compared; the thin line at an end is the lowest and
+the highest trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from dbdyno.language.words import name as label
+from dbdyno.language.words import say
+from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.report.charts.base import (
+    WIDTH,
+    Spec,
+    arranged,
+    colour,
+    from_zero,
+    in_words,
+    panel,
+    shown,
+    where,
+)
+from dbdyno.report.charts.looks import INK
+from dbdyno.report.ladders import Ladder, level_of, level_words
+from dbdyno.report.numbers import number
+from dbdyno.report.parts import Figure
+from dbdyno.report.rows import Attempt, sound
+
+COLUMNS: Final = 3
+Trials = dict[tuple[Cell, str], list[Measurement]]
+
+
+def costs(
+    name: str, ladder: Ladder, systems: Sequence[str], attempts: Iterable[Attempt]
+) -> Figure | None:
+    """The bars of one ladder; None where nothing was counted."""
+    made = list(attempts)
+    trials = {(c, s): sound(made, c, s) for c in ladder.cells for s in systems}
+    drawn = [(cost, rows) for cost in COSTS if (rows := _rows(cost, ladder, systems, trials))]
+    if not drawn:
+        return None
+    panels = [
+        panel(
+            label(cost.label),
+            rows,
+            _layers(ladder, systems, cost),
+            (WIDTH - 60) // COLUMNS - 40,
+            130,
+        )
+        for cost, rows in drawn
+    ]
+    title = say("Costs of one transaction: {ladder}", ladder=ladder.title)
+    points = [
+        say(
+            "{cost}, {level}, {system}: {value} {unit}",
+            cost=cost.label,
+            level=row["level"],
+            system=row["system"],
+            value=number(row["value"], cost.decimals),
+            unit=cost.unit,
+        )
+        for cost, rows in drawn
+        for row in rows
+    ]
+    per = say("per transaction")
+    note = say(
+        "Bars are totals over totals of all sound trials; a thin line is from the lowest to the "
+        "highest trial. Costs that are zero everywhere are left out."
+    )
+    return Figure(name, title, in_words(title, per, points), arranged(panels, COLUMNS), note)
+
+
+def _rows(cost: Cost, ladder: Ladder, systems: Sequence[str], trials: Trials) -> list[Spec]:
+    """The cost of each cell and system, by one counter in a cell where all systems have it."""
+    rows = []
+    for cell in ladder.cells:
+        common = source_of(cost, [m for system in systems for m in trials[cell, system]])
+        for system in systems:
+            group = trials[cell, system]
+            source = common or source_of(cost, group)
+            value = per_event(source, group) if source else None
+            if source is None or value is None:
+                continue
+            single = [part for one in group if (part := per_event(source, [one])) is not None]
+            rows.append(
+                {
+                    "load": level_of(cell),
+                    "level": level_words(cell),
+                    "system": system,
+                    "value": value,
+                    "low": min(single, default=value),
+                    "high": max(single, default=value),
+                }
+            )
+    return rows if any(row["value"] for row in rows) else []
+
+
+def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
+    x = {
+        "field": "load",
+        "type": "ordinal",
+        "sort": ladder.levels,
+        "title": ladder.load_title,
+        "scale": {"paddingInner": 0.25},
+        "axis": {"labelAngle": 0, "grid": False, "titleFontSize": 11},
+    }
+    unit = label(cost.unit)
+    side: Spec = {"field": "system", "type": "nominal", "sort": list(systems)}
+    side |= {"scale": {"domain": list(systems)}}
+    same = {"x": x, "xOffset": side}
+    return [
+        {
+            "mark": {"type": "bar"},
+            "encoding": {
+                **same,
+                "y": from_zero("value", unit, ticks=4),
+                "color": colour(systems),
+                "tooltip": shown(
+                    *where(),
+                    ("value", unit),
+                    ("low", say("lowest trial")),
+                    ("high", say("highest trial")),
+                ),
+            },
+        },
+        {
+            "mark": {"type": "rule", "color": INK, "strokeWidth": 1},
+            "transform": [{"filter": "datum.high > datum.low"}],
+            "encoding": {
+                **same,
+                "y": from_zero("low", unit, ticks=4),
+                "y2": {"field": "high"},
+            },
+        },
+    ]

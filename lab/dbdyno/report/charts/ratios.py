@@ -1,0 +1,282 @@
+"""Ratios against the baseline with their intervals, one line a cell: a forest plot.
+
+The shaded band is the margin: an interval that lies inside it says equivalent, one that lies beyond
+it says better or worse by more than matters, one that reaches across leaves it open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dbdyno.judge.beside.grid import GridSummary
+from dbdyno.judge.verdict import Verdict
+from dbdyno.language.words import Text, name, say
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.report.charts.base import Spec, in_words, shown
+from dbdyno.report.charts.looks import INK, SHADE, verdict_scale, verdict_words, words_of
+from dbdyno.report.charts.ratio_scale import View, view_of
+from dbdyno.report.numbers import decided, interval
+from dbdyno.report.parts import Figure
+
+PLOT_WIDTH: Final = 330
+STEP: Final = 24
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One line of the plot.
+
+    Attributes:
+        low, high: the interval that the word rests on.
+        inner: an interval that holds for this line alone, drawn thicker; None without one.
+        words: ratio and interval as they stand beside the line.
+        overall: whether it sums up the others; drawn as a diamond.
+    """
+
+    name: Text
+    word: Text
+    ratio: float
+    low: float | None
+    high: float | None
+    inner: tuple[float, float] | None
+    words: Text
+    overall: bool = False
+
+
+def ratios(
+    verdicts: Sequence[Verdict], margin: float, summaries: Iterable[GridSummary] = ()
+) -> Figure | None:
+    """A panel for each system and metric that is compared; None without a ratio.
+
+    Args:
+        summaries: of several cells; each stands below the cells of its system.
+    """
+    groups: dict[tuple[str, str], list[Ratio]] = {}
+    for verdict in verdicts:
+        if (line := of_verdict(verdict)) is not None:
+            groups.setdefault((verdict.system, verdict.metric), []).append(line)
+    if not groups:
+        return None
+    for summary in summaries:
+        lines_of = groups.get((summary.system, summary.metric), [])
+        if summary.cells > 1 and (line := of_summary(summary)) is not None:
+            lines_of.append(line)
+    lines = [line for group in groups.values() for line in group]
+    ends = [end for line in lines for end in (line.low, line.high) if end is not None]
+    view = view_of([line.ratio for line in lines], ends, margin)
+    baseline = verdicts[0].baseline
+    colour = _colour(lines)
+    panels = [
+        _panel(system, BY_NAME[metric].label, baseline, group, view, margin, colour)
+        for (system, metric), group in groups.items()
+    ]
+    title = say("Change against {baseline}, with intervals", baseline=baseline)
+    points = [
+        say("{system}, {cell}: {change}", system=system, cell=line.name, change=line.words)
+        for (system, _), group in groups.items()
+        for line in group
+    ]
+    spec = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 26}
+    shaded = say("the margin is {margin:.3g}\u00a0%", margin=margin * 100)
+    note = say(
+        "Points are geometric means of the ratios within blocks, thin lines the intervals that the "
+        "verdicts rest on, with an arrow where one goes on beyond the picture. A thick line is the "
+        "interval of a cell by itself; it is narrower where several cells must hold together. The "
+        "shaded band is the margin."
+    )
+    return Figure("ratios", title, in_words(title, shaded, points), spec, note)
+
+
+def of_verdict(verdict: Verdict) -> Ratio | None:
+    """The line of one verdict; None without a ratio."""
+    estimate = verdict.estimate
+    if estimate.ratio is None or estimate.ratio <= 0:
+        return None
+    return Ratio(
+        name=name(verdict.cell.title),
+        word=verdict_words(verdict),
+        ratio=estimate.ratio,
+        low=verdict.low,
+        high=verdict.high,
+        inner=_own(verdict),
+        words=decided(verdict),
+    )
+
+
+def of_summary(summary: GridSummary) -> Ratio | None:
+    """The line of all cells of a system together; None without a ratio."""
+    if summary.ratio is None or summary.ratio <= 0:
+        return None
+    return Ratio(
+        name=say("all {cells} cells, geometric mean", cells=summary.cells),
+        word=words_of(summary.word, material=summary.material),
+        ratio=summary.ratio,
+        low=summary.low,
+        high=summary.high,
+        inner=None,
+        words=interval(summary.ratio, summary.low, summary.high),
+        overall=True,
+    )
+
+
+def _own(verdict: Verdict) -> tuple[float, float] | None:
+    """The cell's own interval, where that of the word is wider."""
+    low, high = verdict.estimate.low, verdict.estimate.high
+    if low is None or high is None or low <= 0 or (low, high) == (verdict.low, verdict.high):
+        return None
+    return low, high
+
+
+def _panel(
+    system: str,
+    metric: str,
+    baseline: str,
+    lines: Sequence[Ratio],
+    view: View,
+    margin: float,
+    colour: Spec,
+) -> Spec:
+    names = [line.name for line in lines]
+    ticks = view.ticks()
+    x = {
+        "field": "at",
+        "type": "quantitative",
+        "title": say("{metric}, change against {baseline}", metric=metric, baseline=baseline),
+        "scale": {"domain": view.domain, "nice": False},
+        "axis": {
+            "values": [place for place, _ in ticks],
+            "labelExpr": _labels(ticks),
+            "labelOverlap": False,
+        },
+    }
+    y = {
+        "field": "name",
+        "type": "nominal",
+        "sort": names,
+        "scale": {"domain": names},
+        "title": None,
+        "axis": {"labelLimit": 420, "domain": False, "ticks": False, "grid": False},
+    }
+    rows = [_row(line, view) for line in lines]
+    return {
+        "title": system,
+        "data": {"values": rows},
+        "width": PLOT_WIDTH,
+        "height": {"step": STEP},
+        "layer": [*_ground(view, margin), *_intervals(x, y, colour), *_points(x, y, colour)],
+    }
+
+
+def _labels(ticks: Sequence[tuple[float, str]]) -> str:
+    """An expression that gives a tick its words by its nearest place."""
+    told = "''"
+    for place, words in reversed(ticks):
+        told = f"abs(datum.value - ({place:.9f})) < 1e-6 ? '{words}' : {told}"
+    return told
+
+
+def _colour(lines: Sequence[Ratio]) -> Spec:
+    """By the words, the same in all panels."""
+    scale = verdict_scale((line.word for line in lines), lines=True)
+    return {"field": "word", "type": "nominal", "title": None, "scale": scale}
+
+
+def _row(line: Ratio, view: View) -> Spec:
+    row: Spec = {
+        "name": line.name,
+        "word": line.word,
+        "at": view.within(line.ratio),
+        "told": line.words,
+        "overall": line.overall,
+    }
+    if line.low is not None and line.high is not None and line.low > 0:
+        row |= {"low": view.within(line.low), "high": view.within(line.high)}
+        row |= {"low_on": not view.holds(line.low), "high_on": not view.holds(line.high)}
+    if line.inner is not None:
+        row |= {"inner_low": view.within(line.inner[0]), "inner_high": view.within(line.inner[1])}
+    return row
+
+
+def _ground(view: View, margin: float) -> list[Spec]:
+    """The margin's band and the line of no change."""
+    ends = {"from": view.within(1 / (1 + margin)), "to": view.within(1 + margin), "none": 0}
+    data = {"values": [ends]}
+    return [
+        {
+            "data": data,
+            "mark": {"type": "rect", **SHADE},
+            "encoding": {"x": _place("from"), "x2": {"field": "to"}},
+        },
+        {
+            "data": data,
+            "mark": {"type": "rule", "color": INK, "strokeWidth": 1},
+            "encoding": {"x": _place("none")},
+        },
+    ]
+
+
+def _place(field: str) -> Spec:
+    return {"field": field, "type": "quantitative"}
+
+
+def _intervals(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
+    whole = {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": colour}
+    inner = {**whole, "x": {**x, "field": "inner_low"}, "x2": {"field": "inner_high"}}
+
+    def arrow(side: str, angle: int) -> Spec:
+        return {
+            "mark": {"type": "point", "shape": "triangle", "filled": True, "size": 50},
+            "transform": [{"filter": f"datum.{side}_on"}],
+            "encoding": {
+                "y": y,
+                "x": {**x, "field": side},
+                "angle": {"value": angle},
+                "color": colour,
+            },
+        }
+
+    return [
+        {
+            "mark": {"type": "rule", "strokeWidth": 1.5},
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "encoding": whole,
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": 4},
+            "transform": [{"filter": "isValid(datum.inner_low)"}],
+            "encoding": inner,
+        },
+        arrow("low", 270),
+        arrow("high", 90),
+    ]
+
+
+def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
+    tooltip = shown(
+        ("name", say("cell")), ("word", say("verdict")), ("told", say("change with interval"))
+    )
+    shape = {"condition": {"test": "datum.overall", "value": "diamond"}, "value": "circle"}
+    size = {"condition": {"test": "datum.overall", "value": 150}, "value": 70}
+    return [
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 1},
+            "encoding": {
+                "y": y,
+                "x": x,
+                "shape": shape,
+                "size": size,
+                "color": colour,
+                "tooltip": tooltip,
+            },
+        },
+        {
+            "mark": {"type": "text", "color": INK, "fontSize": 12, "align": "left", "dx": 8},
+            "encoding": {
+                "y": y,
+                "x": {"value": PLOT_WIDTH},
+                "text": {"field": "told", "type": "nominal"},
+            },
+        },
+    ]

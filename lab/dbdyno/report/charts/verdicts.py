@@ -1,0 +1,223 @@
+"""All verdicts at one look: a heat map of workload × load, and the same as a table of words.
+
+Colour alone says nothing to many readers, so each field has its sign and its change; the words are
+in the legend and in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dbdyno.judge.verdict import Verdict
+from dbdyno.language.words import Text, name, say
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.plan.settings import DEFAULT
+from dbdyno.report.charts.base import WIDTH, Spec, in_words, shown
+from dbdyno.report.charts.looks import ON_VERDICT, verdict_scale, verdict_sign, verdict_words
+from dbdyno.report.ladders import Ladder, level_of
+from dbdyno.report.numbers import NONE, change, decided
+from dbdyno.report.parts import Column, Figure, Table
+
+FIELD_WIDTH: Final = (74, 130)
+"""Least and most; between them the fields share the width."""
+LABELS_WIDTH: Final = 150
+ROOM_FOR_INTERVAL: Final = 118
+VERDICTS_MIN: Final = 2
+"""One verdict is told by its sentence."""
+
+
+def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | None:
+    """A map for each setting and system; None below two verdicts."""
+    if len(verdicts) < VERDICTS_MIN:
+        return None
+    scale = verdict_scale(map(verdict_words, verdicts))
+    panels = [
+        _panel(part, of_system, scale)
+        for part in _parts(ladders)
+        for of_system in _by_system(verdicts, part)
+    ]
+    title = say("Verdicts by workload and load")
+    points = [
+        say(
+            "{system}, {cell}: {word}",
+            system=verdict.system,
+            cell=verdict.cell.title,
+            word=verdict_words(verdict),
+        )
+        for verdict in verdicts
+    ]
+    spec = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 26}
+    note = say(
+        "Each field is one comparison; the number is the change against the baseline. Undecided is "
+        "not equal: the interval allows both a difference that matters and none."
+    )
+    baseline = say("against {baseline}", baseline=verdicts[0].baseline)
+    return Figure("verdicts", title, in_words(title, baseline, points), spec, note)
+
+
+def table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> list[Table]:
+    """The same for readers of text: a table for each setting and system."""
+    return [
+        _table(part, of_system)
+        for part in _parts(ladders)
+        for of_system in _by_system(verdicts, part)
+        if len(verdicts) >= VERDICTS_MIN
+    ]
+
+
+def _parts(ladders: Sequence[Ladder]) -> list[list[Ladder]]:
+    """Closed loops, then open ones, those of each setting by themselves."""
+    parts: dict[tuple[bool, str], list[Ladder]] = {}
+    for ladder in sorted(ladders, key=lambda ladder: ladder.is_open):
+        parts.setdefault((ladder.is_open, ladder.setting), []).append(ladder)
+    return list(parts.values())
+
+
+def _by_system(verdicts: Sequence[Verdict], ladders: Sequence[Ladder]) -> list[list[Verdict]]:
+    cells = {cell for ladder in ladders for cell in ladder.cells}
+    groups: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.cell in cells:
+            groups.setdefault(verdict.system, []).append(verdict)
+    return list(groups.values())
+
+
+def _levels(ladders: Sequence[Ladder]) -> list[Text]:
+    """Every level of these ladders once, rising."""
+    cells = sorted(
+        (cell for ladder in ladders for cell in ladder.cells),
+        key=lambda cell: (cell.rate_per_s or 0.0, cell.threads),
+    )
+    return list(dict.fromkeys(map(level_of, cells)))
+
+
+def _against(verdict: Verdict) -> Text:
+    return say(
+        "{metric} of {system} against {baseline}",
+        metric=BY_NAME[verdict.metric].label,
+        system=verdict.system,
+        baseline=verdict.baseline,
+    )
+
+
+def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) -> Spec:
+    levels = _levels(ladders)
+    workloads = [ladder.workload for ladder in ladders]
+    least, most = FIELD_WIDTH
+    width = min(most, max(least, (WIDTH - LABELS_WIDTH) // len(levels)))
+    rows = [_row(verdict) for verdict in verdicts]
+    x = {
+        "field": "level",
+        "type": "ordinal",
+        "sort": levels,
+        "scale": {"domain": levels},
+        "title": ladders[0].load_title,
+        "axis": {"labelAngle": 0, "domain": False, "ticks": False, "grid": False},
+    }
+    y = {
+        "field": "workload",
+        "type": "ordinal",
+        "sort": workloads,
+        "scale": {"domain": workloads},
+        "title": None,
+        "axis": {"domain": False, "ticks": False, "grid": False, "labelLimit": 240},
+    }
+    return {
+        "title": {"text": _against(verdicts[0]), **_setting(ladders[0])},
+        "data": {"values": rows},
+        "width": {"step": width},
+        "height": {"step": 46},
+        "encoding": {"x": x, "y": y},
+        "layer": _layers(scale, width),
+    }
+
+
+def _setting(ladder: Ladder) -> Spec:
+    return {} if ladder.setting == DEFAULT else {"subtitle": ladder.setting}
+
+
+def _row(verdict: Verdict) -> Spec:
+    sign = verdict_sign(verdict)
+    estimate = verdict.estimate
+    told = decided(verdict)
+    _, _, ends = told.partition(" [")
+    return {
+        "workload": verdict.cell.workload,
+        "level": level_of(verdict.cell),
+        "word": verdict_words(verdict),
+        "sign": f"{sign} {change(estimate.ratio)}" if estimate.ratio is not None else sign,
+        "interval": f"[{ends}" if ends else "",
+        "told": told,
+    }
+
+
+def _layers(scale: Spec, width: int) -> list[Spec]:
+    fields: Spec = {
+        "mark": {"type": "rect", "stroke": "#ffffff", "strokeWidth": 2, "cornerRadius": 3},
+        "encoding": {
+            "color": {
+                "field": "word",
+                "type": "nominal",
+                "title": None,
+                "scale": scale,
+                "legend": {"symbolType": "square", "symbolSize": 160, "columns": 4},
+            },
+            "tooltip": shown(
+                ("workload", say("workload")),
+                ("level", say("load")),
+                ("word", say("verdict")),
+                ("told", say("change with interval")),
+            ),
+        },
+    }
+    if width < ROOM_FOR_INTERVAL:
+        return [fields, _text("sign", 12, 0, "bold")]
+    two, one = "datum.interval !== ''", "datum.interval === ''"
+    return [
+        fields,
+        {**_text("sign", 12, -8, "bold"), "transform": [{"filter": two}]},
+        {**_text("interval", 11, 9, "normal"), "transform": [{"filter": two}]},
+        {**_text("sign", 12, 0, "bold"), "transform": [{"filter": one}]},
+    ]
+
+
+def _text(field: str, size: int, dy: int, weight: str) -> Spec:
+    return {
+        "mark": {
+            "type": "text",
+            "color": ON_VERDICT,
+            "fontSize": size,
+            "dy": dy,
+            "fontWeight": weight,
+        },
+        "encoding": {"text": {"field": field, "type": "nominal"}},
+    }
+
+
+def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:
+    levels = _levels(ladders)
+    words = {
+        (verdict.cell.workload, verdict.cell.setting, level_of(verdict.cell)): _field(verdict)
+        for verdict in verdicts
+    }
+    rows = tuple(
+        (
+            name(ladder.workload),
+            *(words.get((ladder.workload, ladder.setting, level), NONE) for level in levels),
+        )
+        for ladder in ladders
+    )
+    heads = (say("Workload by {load}", load=ladders[0].load_title), *levels)
+    caption = _against(verdicts[0])
+    if ladders[0].setting != DEFAULT:
+        caption = say("{what}, {setting}", what=caption, setting=ladders[0].setting)
+    return Table(caption, tuple(Column(head) for head in heads), rows)
+
+
+def _field(verdict: Verdict) -> Text:
+    return say(
+        "{word} {change}",
+        word=verdict_words(verdict),
+        change=decided(verdict),
+    )

@@ -1,0 +1,93 @@
+"""Everything a report rests on as one JSON value, for programs and for those who check us.
+
+Numbers are the judgement's own, unrounded; what is not finite becomes null, since JSON has no word
+for it. Histograms stay in the store.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dbdyno.judge.controls import apart
+from dbdyno.judge.judgement import Judgement
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.metric import TABLE
+from dbdyno.plan.plan import Plan
+from dbdyno.report.rows import Attempt, attempts, systems_of
+from dbdyno.report.settings import compare, effective
+
+FORMAT: Final = 2
+"""Raised when a key changes its meaning or goes."""
+
+
+def document(
+    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
+) -> dict[str, Any]:
+    """The report as JSON values."""
+    measurements, controls = apart(measurements)
+    systems = systems_of(plan, measurements)
+    found = compare(measurements, systems)
+    made: dict[str, Any] = {
+        "format": FORMAT,
+        "run": run.model_dump(mode="json"),
+        "plan": plan.model_dump(mode="json"),
+        **of_judgement(judgement),
+        "trials": [_trial(one) for one in attempts([*measurements, *controls], judgement)],
+        "settings": {system: effective(measurements, system) for system in systems},
+        "settings_differing": [row[0] for row in found.differing],
+        "settings_partial": [row[0] for row in found.partial],
+        "settings_ignored": list(found.ignored),
+    }
+    return {name: finite(value) for name, value in made.items()}
+
+
+def of_judgement(judgement: Judgement) -> dict[str, Any]:
+    """Everything that was judged, under its names."""
+    return judgement.model_dump(mode="json")
+
+
+def text(value: Mapping[str, Any]) -> str:
+    """JSON text; the same value always gives the same text."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def finite(value: object) -> object:
+    """The same value with null for every number that JSON cannot hold."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(inner) for inner in value]
+    return value
+
+
+def _trial(attempt: Attempt) -> dict[str, Any]:
+    measurement = attempt.measurement
+    return {
+        "trial": measurement.trial.model_dump(mode="json"),
+        "key": measurement.trial.key,
+        "arrivals": sum(interval.arrivals for interval in measurement.measured),
+        "backlog": measurement.measured[-1].backlog if measurement.measured else 0,
+        "state": attempt.state.value,
+        "why": attempt.why,
+        "started_at": measurement.started_at,
+        "warmup_s": measurement.warmup_s,
+        "window_s": measurement.window_s,
+        "events": measurement.events,
+        "queries": measurement.queries,
+        "errors": measurement.errors,
+        "restarts": sum(interval.restarts for interval in measurement.measured),
+        "server_version": measurement.server.version,
+        "server_cpu_s": measurement.server.cpu_s,
+        "procedure": [step.model_dump(mode="json") for step in measurement.procedure],
+        "until_steady": measurement.until_steady and measurement.until_steady.model_dump(),
+        "dataset": measurement.dataset,
+        "evidence": measurement.evidence.model_dump(mode="json"),
+        "engine": measurement.engine.model_dump(mode="json"),
+        "values": {metric.name: measurement.value(metric) for metric in TABLE},
+    }

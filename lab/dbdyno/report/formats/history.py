@@ -1,0 +1,165 @@
+"""A label's verdicts over time: what each run of a workspace said of it, the newest first.
+
+Only ratios within blocks are listed, which a change of machine or day does not move as it moves
+throughput. Each is held against the run before it that asked for the same thing (the same plan but
+for its seed, blocks and title), with the interval of `judge.agreement`; so a step in a label's
+course is told from chance by the same rule as everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from dbdyno.judge.uses.agreement import Agreement, agreements
+from dbdyno.judge.verdict import Verdict
+from dbdyno.judge.wording import change_decided
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import Text, name, say
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.plan.plan import DesignPlan, Plan
+from dbdyno.report import document
+from dbdyno.report.formats import markdown, plain_table
+from dbdyno.report.formats.replay import difference
+from dbdyno.report.numbers import NONE
+from dbdyno.report.parts import Column, Table
+from dbdyno.report.translation import translated
+
+FORMAT: Final = 1
+
+
+class Entry(Noun):
+    """One verdict of one run.
+
+    Attributes:
+        version: what the system said its version was.
+        since: the same comparison in the run before of the same experiment; None for the first.
+    """
+
+    run_id: str
+    created_at: str
+    plan_hash: str
+    complete: bool
+    version: str
+    verdict: Verdict
+    since: Agreement | None = None
+
+
+class Told(Noun):
+    """What one run says, as a history needs it.
+
+    Attributes:
+        versions: by system.
+    """
+
+    run_id: str
+    created_at: str
+    plan: Plan
+    complete: bool
+    versions: dict[str, str]
+    verdicts: tuple[Verdict, ...]
+
+
+def entries(runs: Sequence[Told], label: str | None = None) -> tuple[Entry, ...]:
+    """Every verdict on that label, or on all, of the newest run first.
+
+    Args:
+        runs: the newest first, as a store gives them.
+    """
+    made: list[Entry] = []
+    before: dict[str, Told] = {}
+    for run in reversed(runs):
+        asked = experiment(run.plan)
+        made[:0] = _of_run(run, before.get(asked), label)
+        before[asked] = run
+    return tuple(made)
+
+
+def experiment(plan: Plan) -> str:
+    """What two runs have in common that ask the same question, however often or in which order."""
+    design = DesignPlan(margin=plan.design.margin)
+    return plan.model_copy(update={"design": design, "seed": 1, "title": "", "scale": ""}).hash()
+
+
+def _of_run(run: Told, before: Told | None, label: str | None) -> list[Entry]:
+    verdicts = [v for v in run.verdicts if label in (None, v.system)]
+    since = agreements(before.verdicts, verdicts, run.plan.design.margin) if before else ()
+    by_place = {(a.cell, a.baseline, a.system): a for a in since if a.first and a.second}
+    return [
+        Entry(
+            run_id=run.run_id,
+            created_at=run.created_at,
+            plan_hash=run.plan.hash(),
+            complete=run.complete,
+            version=run.versions.get(verdict.system, ""),
+            verdict=verdict,
+            since=by_place.get((verdict.cell, verdict.baseline, verdict.system)),
+        )
+        for verdict in verdicts
+    ]
+
+
+def plain(listed: Sequence[Entry], language: Language = Language.EN) -> str:
+    """A table for each comparison, as text."""
+    lines: list[str] = []
+    for made in tables(listed):
+        table = translated(made, language)
+        lines += [plain_table.printable(table.caption), *plain_table.lines(table), ""]
+    return "\n".join(lines).rstrip() + "\n" if lines else ""
+
+
+def as_markdown(listed: Sequence[Entry], language: Language = Language.EN) -> str:
+    """The same as GitHub Markdown."""
+    lines: list[str] = []
+    for made in tables(listed):
+        table = translated(made, language)
+        lines += [*markdown.table(table), ""]
+    return "\n".join(lines).rstrip() + "\n" if lines else ""
+
+
+def as_json(listed: Sequence[Entry], language: Language = Language.EN) -> str:
+    """The same for programs, numbers unrounded, English in every language."""
+    made: dict[str, Any] = {
+        "format": FORMAT,
+        "verdicts": [entry.model_dump(mode="json") for entry in listed],
+    }
+    return document.text({name: document.finite(value) for name, value in made.items()})
+
+
+def tables(listed: Sequence[Entry]) -> Iterator[Table]:
+    """One table for each comparison: system, baseline, cell."""
+    groups: dict[tuple[str, str, Cell], list[Entry]] = {}
+    for entry in listed:
+        verdict = entry.verdict
+        groups.setdefault((verdict.system, verdict.baseline, verdict.cell), []).append(entry)
+    for (system, baseline, cell), members in sorted(groups.items(), key=lambda g: g[0][:2]):
+        caption = say(
+            "{system} against {baseline}: {cell}", system=system, baseline=baseline, cell=cell.title
+        )
+        yield Table(caption, COLUMNS, tuple(map(_row, members)))
+
+
+COLUMNS: Final = (
+    Column(say("When")),
+    Column(say("Run")),
+    Column(say("Version")),
+    Column(say("Verdict")),
+    Column(say("Change [95 %]"), numeric=True),
+    Column(say("Blocks"), numeric=True),
+    Column(say("Since the run before")),
+)
+
+
+def _row(entry: Entry) -> tuple[Text, ...]:
+    verdict = entry.verdict
+    run = name(entry.run_id)
+    return (
+        name(entry.created_at[:16].replace("T", " ")),
+        run if entry.complete else say("{run} (incomplete)", run=run),
+        name(entry.version or NONE),
+        verdict.word.said,
+        name(change_decided(verdict) or NONE),
+        name(str(verdict.estimate.blocks)),
+        difference(entry.since) if entry.since else NONE,
+    )

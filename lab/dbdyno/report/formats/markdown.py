@@ -1,0 +1,112 @@
+"""A story as GitHub Markdown: for an issue, a wiki or a terminal.
+
+Text from outside (labels, settings, the environment) is escaped so that it cannot end a table's
+cell, become a tag or a link, or start emphasis.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import Text, say
+from dbdyno.report.parts import (
+    Code,
+    Entries,
+    Entry,
+    Figure,
+    Items,
+    Paragraph,
+    Part,
+    Section,
+    Story,
+    Table,
+)
+from dbdyno.report.translation import line
+
+SPECIAL = re.compile(r"[\\`*|]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[])|^(?=[#>+-] )")
+CHARTS = "charts"
+"""The folder of the charts, beside the page."""
+
+
+def render(story: Story, language: Language = Language.EN) -> str:
+    """The whole report as Markdown; charts are images in `charts/`."""
+    lines = [f"# {text(story.title)}", "", f"*{text(story.byline)}*", ""]
+    first, *others = story.conclusion
+    lines += [f"**{text(first)}**", "", *(f"- {text(line)}" for line in others), ""]
+    for section in story.sections:
+        lines += _section(section, language)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(section: Section, language: Language) -> Iterator[str]:
+    yield from (f"## {text(section.heading)}", "")
+    for part in section.parts:
+        yield from _part(part, language)
+        yield ""
+
+
+def _part(part: Part, language: Language) -> Iterator[str]:
+    match part:
+        case Paragraph():
+            yield text(part.text)
+        case Items():
+            yield from (f"- {text(item)}" for item in part.items)
+        case Table():
+            yield from folded(part, language) if part.folded else table(part)
+        case Entries():
+            for entry in part.entries:
+                yield f"- {_statement(entry, language)}"
+                yield from (f"  - {text(line)}" for line in entry.lines)
+        case Figure():
+            yield f"![{text(part.title)}]({CHARTS}/{part.name}.png)"
+            yield from ("", f"*{_read(part, language)}*")
+        case Code():
+            yield from ("```sh", part.text.replace("```", "'''"), "```")
+
+
+def table(part: Table) -> Iterator[str]:
+    """A GitHub table under its caption."""
+    yield from (f"**{text(part.caption)}**", "")
+    yield _row(column.heading for column in part.columns)
+    yield "|" + "|".join(" ---: " if column.numeric else " --- " for column in part.columns) + "|"
+    for row in part.rows:
+        yield _row(row)
+
+
+def folded(part: Table, language: Language = Language.EN) -> Iterator[str]:
+    """The same in a box that a reader opens."""
+    yield f"<details><summary>{text(with_rows(part, language))}</summary>"
+    yield ""
+    yield from table(part)
+    yield from ("", "</details>")
+
+
+def _statement(entry: Entry, language: Language) -> str:
+    """A statement behind its mark; what is filled in was told and escaped before."""
+    parts = {"heading": text(entry.heading), "text": text(entry.text)}
+    mark = f"**{text(entry.mark)}**"
+    return line(say("{mark}, {heading}: {text}", mark=mark, **parts), language)
+
+
+def _read(figure: Figure, language: Language) -> str:
+    """A chart's name, and how to read it."""
+    parts = {"title": text(figure.title), "note": text(figure.note)}
+    return line(say("{title}. {note}", **parts), language)
+
+
+def with_rows(part: Table, language: Language) -> Text:
+    """What a box that is not open says of the table in it."""
+    return line(say("{caption} ({rows} rows)", caption=part.caption, rows=len(part.rows)), language)
+
+
+def _row(cells: Iterator[str] | tuple[str, ...]) -> str:
+    return "| " + " | ".join(text(cell) for cell in cells) + " |"
+
+
+def text(plain: str) -> str:
+    """Plain text in which nothing is markup, on one line."""
+    line = " ".join(plain.split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return SPECIAL.sub(lambda found: f"\\{found.group()}", line)

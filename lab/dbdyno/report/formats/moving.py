@@ -1,0 +1,80 @@
+"""What makes the charts of a page move: the chart program, its specifications, what may run.
+
+The program is Vega, put together by the very converter that draws the SVG and PNG, so that a page
+and its pictures come from one specification and one version. It stands in the page as text: no
+address is asked for it. The page's policy lets exactly these scripts run, known by their digest,
+and neither evaluates text as code nor opens a connection; expressions of charts are interpreted.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import vl_convert
+from markupsafe import Markup
+
+from dbdyno.report.charts.drawing import VEGA_LITE
+from dbdyno.report.document import finite
+from dbdyno.report.parts import Figure
+
+TEMPLATES: Final = Path(__file__).parents[1] / "templates"
+EXPORT: Final = "window.dbdynoEmbed = vegaEmbed;"
+"""The name under which a page's own script finds the program."""
+DARK: Final = {
+    "white": "#14181d",
+    "#ffffff": "#14181d",
+    "#222222": "#e6eaee",
+    "#888888": "#8a949e",
+    "#e4e4e4": "#333b44",
+    "black": "#e6eaee",
+    "#000000": "#e6eaee",
+    "#0072b2": "#56a8e0",
+    "#d55e00": "#ff8c42",
+    "#009e73": "#3fc79a",
+    "#cc79a7": "#e29cc5",
+}
+"""What becomes of a chart's colours on a dark page; those left out can be seen on both."""
+
+
+@cache
+def program() -> str:
+    """The chart program as JavaScript text; made once a process, it takes about two seconds."""
+    return str(vl_convert.javascript_bundle(EXPORT, VEGA_LITE))
+
+
+@cache
+def page_script() -> str:
+    """The script of a report: colours by choice, charts that answer the pointer."""
+    return (TEMPLATES / "report.js").read_text(encoding="utf-8")
+
+
+def specification(figure: Figure) -> dict[str, Any]:
+    """The figure's Vega-Lite for a page: no schema's address, no number that JSON cannot hold."""
+    spec = finite(figure.spec)
+    if not isinstance(spec, dict):
+        raise TypeError("a chart's specification is a mapping")
+    return {key: value for key, value in spec.items() if key != "$schema"}
+
+
+def as_json(value: object) -> Markup:
+    """JSON to stand inside a `<script>` element, which no text in it can end."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # noqa: S704 - escaped above for where it stands
+
+
+def policy(scripts: Iterable[str]) -> str:
+    """The page's Content-Security-Policy: these scripts and nothing else, from nowhere."""
+    digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
+    may_run = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {may_run or chr(39) + 'none' + chr(39)}; "
+        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )

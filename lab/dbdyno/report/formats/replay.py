@@ -1,0 +1,263 @@
+"""A repeated experiment beside its first run: do the verdicts agree, and what was different?
+
+What differed comes right below the answer, as it is the first thing to ask about when two runs
+disagree: machine, versions, settings in effect. Throughput of two runs is not compared; days and
+machines lie between them, only the ratios within blocks carry over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.uses.agreement import Agreeing, Agreement, agreements
+from dbdyno.judge.verdict import Verdict
+from dbdyno.judge.wording import change_decided
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import Text, listed, name, say
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from dbdyno.report import document
+from dbdyno.report.formats import markdown, plain_table
+from dbdyno.report.machine_words import found, what
+from dbdyno.report.numbers import NONE, change
+from dbdyno.report.parts import Column, Table
+from dbdyno.report.rows import systems_of
+from dbdyno.report.settings import ABSENT, ALWAYS_DIFFER, effective
+from dbdyno.report.translation import line, translated
+
+FORMAT: Final = 1
+ROWS_PLAIN_MAX: Final = 40
+DIFFERENCES_OPEN_MAX: Final = 25
+"""A longer table of what differed is folded."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two runs."""
+
+    plan: Plan
+    measurements: Sequence[Measurement]
+    judgement: Judgement
+    facts: RunFacts
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Two runs side by side.
+
+    Attributes:
+        differences: what, in the first, in the second; what only one of them has comes last.
+    """
+
+    first: Side
+    second: Side
+    agreements: tuple[Agreement, ...]
+    differences: tuple[tuple[Text, Text, Text], ...]
+
+
+def replay(first: Side, second: Side) -> Replay:
+    """Compares a run with its repetition, with the first plan's margin."""
+    verdicts = (first.judgement.verdicts, second.judgement.verdicts)
+    return Replay(
+        first,
+        second,
+        agreements(*verdicts, first.plan.design.margin),
+        tuple(sorted(_differences(first, second), key=lambda row: ABSENT in row)),
+    )
+
+
+def answer(replay: Replay) -> list[Text]:
+    """Whether the second run says what the first said, in sentences."""
+    found = replay.agreements
+    both = [a for a in found if a.first and a.second]
+    if not both:
+        return [say("the runs have no comparison in common")]
+    counts = {word: sum(a.word is word for a in found) for word in Agreeing}
+    told: list[Text] = [
+        say(
+            "the same verdict in {same} of {all} comparisons; the ratios agree in {agree}, are "
+            "not shown to differ in {open}, differ in {differ}",
+            same=sum(a.same_word for a in both),
+            all=len(both),
+            agree=counts[Agreeing.AGREE],
+            open=counts[Agreeing.NOT_SHOWN],
+            differ=counts[Agreeing.DIFFER],
+        )
+    ]
+    if contradictions := sum(agreement.contradict for agreement in both):
+        told.append(
+            say("{count} contradict: better in one run, worse in the other", count=contradictions)
+        )
+    if counts[Agreeing.MISSING]:
+        told.append(say("{count} are in one run only", count=counts[Agreeing.MISSING]))
+    if replay.first.facts.run_id == replay.second.facts.run_id:
+        told.append(say("both are the same run: nothing was repeated"))
+    if replay.first.plan.hash() != replay.second.plan.hash():
+        told.append(say("the plans differ: this is no repetition of the same experiment"))
+    return told
+
+
+def difference(agreement: Agreement) -> Text:
+    """How the second ratio stands to the first: "differ: +3.1 % [+1.0 %, +5.2 %]"."""
+    word = agreement.word.said
+    if agreement.ratio is None:
+        return word
+    told = change(agreement.ratio)
+    if agreement.low is not None and agreement.high is not None:
+        told = name(f"{told} [{change(agreement.low)}, {change(agreement.high)}]")
+    return say("{word}: {change}", word=word, change=told)
+
+
+def plain(replay: Replay, language: Language = Language.EN) -> str:
+    """The answer and both tables as text."""
+    lines: list[str] = [*_heads(replay), *answer(replay), ""]
+    for made in _tables(replay):
+        table = translated(made, language)
+        shown = dataclasses.replace(table, rows=table.rows[:ROWS_PLAIN_MAX])
+        lines += [table.caption, *plain_table.lines(shown)]
+        if left := len(table.rows) - len(shown.rows):
+            lines.append(say("and {count} more; all of them: --output json", count=left))
+        lines.append("")
+    told = (plain_table.printable(line(text, language)) for text in lines)
+    return "".join(f"{text}\n" for text in told).rstrip() + "\n"
+
+
+def as_markdown(replay: Replay, language: Language = Language.EN) -> str:
+    """The same as GitHub Markdown."""
+    first, *others = (line(text, language) for text in (*answer(replay), *_heads(replay)))
+    lines = [f"**{markdown.text(first)}**", ""]
+    lines += [f"- {markdown.text(text)}" for text in others]
+    lines.append("")
+    for made in _tables(replay):
+        table = translated(made, language)
+        folded = len(table.rows) > DIFFERENCES_OPEN_MAX and table.folded
+        lines += [*(markdown.folded(table, language) if folded else markdown.table(table)), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def as_json(replay: Replay, language: Language = Language.EN) -> str:
+    """The same for programs, numbers unrounded, English in every language."""
+    made: dict[str, Any] = {
+        "format": FORMAT,
+        "first": replay.first.facts.model_dump(mode="json"),
+        "second": replay.second.facts.model_dump(mode="json"),
+        "answer": [str(line) for line in answer(replay)],
+        "agreements": [
+            {**a.model_dump(mode="json"), "same_word": a.same_word, "contradict": a.contradict}
+            for a in replay.agreements
+        ],
+        "differences": [
+            dict(zip(("what", "first", "second"), row, strict=True)) for row in replay.differences
+        ],
+    }
+    return document.text({name: document.finite(value) for name, value in made.items()})
+
+
+def _heads(replay: Replay) -> list[Text]:
+    return [
+        say(
+            "{which}: run {run_id} of {when}, dbdyno {version}",
+            which=which,
+            run_id=side.facts.run_id,
+            when=side.facts.created_at[:16].replace("T", " "),
+            version=side.facts.dbdyno_version,
+        )
+        for which, side in ((say("first"), replay.first), (say("again"), replay.second))
+    ]
+
+
+def _tables(replay: Replay) -> Iterator[Table]:
+    if replay.agreements:
+        heads = (
+            Column(say("Cell")),
+            Column(say("System")),
+            Column(say("First")),
+            Column(say("Again")),
+            Column(say("Again / first [95 %]")),
+        )
+        rows = tuple(_row(agreement) for agreement in replay.agreements)
+        yield Table(say("Verdicts, first and again"), heads, rows)
+    columns = (Column(say("What")), Column(say("First")), Column(say("Again")))
+    if replay.differences:
+        caption = say("What was different ({count})", count=len(replay.differences))
+        yield Table(caption, columns, replay.differences, folded=True)
+    else:
+        alike = (say("machine, versions and settings"), say("alike"), say("alike"))
+        yield Table(say("What was different"), columns, (alike,))
+
+
+def _row(agreement: Agreement) -> tuple[Text, ...]:
+    return (
+        name(agreement.cell.title),
+        name(agreement.system),
+        _told(agreement.first),
+        _told(agreement.second),
+        difference(agreement),
+    )
+
+
+def _told(verdict: Verdict | None) -> Text:
+    if verdict is None:
+        return NONE
+    change = change_decided(verdict) or NONE
+    return say("{word} {change}", word=verdict.word.said, change=change)
+
+
+def _differences(first: Side, second: Side) -> Iterator[tuple[Text, Text, Text]]:
+    """Machine, dbdyno, versions and settings in effect, where they are not the same."""
+    yield from _differing(*(_machine(side.facts.environment) for side in (first, second)))
+    engines = [{say("load generator"): _engines(side.measurements)} for side in (first, second)]
+    yield from _differing(*engines)
+    for system in systems_of(first.plan, first.measurements):
+        versions = [_versions(side.measurements, system) for side in (first, second)]
+        what_of = say("{system}: {what}", system=system, what=say("version"))
+        yield from _differing(*({what_of: version} for version in versions))
+        found = [effective(side.measurements, system) for side in (first, second)]
+        if all(found):
+            yield from _differing(*(_telling(system, settings) for settings in found))
+
+
+def _machine(environment: dict[str, str]) -> dict[Text, Text]:
+    return {what(feature): found(value) for feature, value in environment.items()}
+
+
+def _differing(
+    first: dict[Text, Text], second: dict[Text, Text]
+) -> Iterator[tuple[Text, Text, Text]]:
+    for feature in dict.fromkeys([*first, *second]):
+        pair = (first.get(feature, ABSENT), second.get(feature, ABSENT))
+        if pair[0] != pair[1]:
+            yield (feature, *pair)
+
+
+def _telling(system: str, settings: dict[str, Text]) -> dict[Text, Text]:
+    """Without what tells instances apart rather than configurations: paths, ports, identities."""
+    return {
+        name(f"{system}: {variable}"): value
+        for variable, value in settings.items()
+        if not ALWAYS_DIFFER.fullmatch(variable)
+    }
+
+
+def _engines(measurements: Sequence[Measurement]) -> Text:
+    seen = {
+        say(
+            "{version}, {reactor}, {threads}",
+            version=m.engine.version,
+            reactor=m.engine.reactor,
+            threads=say("{count} threads", count=m.engine.threads),
+        )
+        for m in measurements
+        if m.intervals
+    }
+    return listed(sorted(seen), "; ")
+
+
+def _versions(measurements: Sequence[Measurement], system: str) -> Text:
+    of_system = (m for m in measurements if m.trial.system == system)
+    return listed(sorted({m.server.version for m in of_system if m.server.version}), "; ")

@@ -1,0 +1,187 @@
+"""The verdict for stdout: as text for people, as JSON for programs, as Markdown for an issue.
+
+A cell's verdict comes as a sentence with the numbers it is about; doubts follow in short, since a
+verdict without them would be half the truth. The whole report is in the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.verdict import Word, few_blocks
+from dbdyno.judge.wording import sentence
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import Text, clauses, count, listed, name, say
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.plan.cell_metric import latency_of
+from dbdyno.plan.plan import Plan, cells
+from dbdyno.report import document, rates
+from dbdyno.report.formats import markdown, plain_table
+from dbdyno.report.formats.plain_table import padded
+from dbdyno.report.numbers import change_with_interval, metric_value
+from dbdyno.report.parts import Column, Table
+from dbdyno.report.rows import OF_FAILED_ATTEMPT, title_of
+from dbdyno.report.translation import line, translated
+
+OF_MADE_GOOD: Final = "repeated-trial"
+"""The check that speaks of a trial with a complete attempt among several."""
+VALUE_WIDTH: Final = 20
+SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
+
+
+def plain(plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN) -> str:
+    """Verdicts, numbers, counts and doubts as plain text, ordinary spaces only."""
+    lines: list[Text] = [_head(plan, run), name("")]
+    if found := rates.sentences(judgement):
+        lines += [*found, name("")]
+    for cell in _cells(plan, judgement):
+        lines += [
+            *_cell(cell, plan, judgement),
+            *_values(cell, plan, judgement, language),
+            name(""),
+        ]
+    lines += [*doubts(judgement), *_counts(judgement)]
+    told = (plain_table.printable(line(text, language)) for text in lines)
+    return "\n".join(told).rstrip() + "\n"
+
+
+def as_json(
+    plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN
+) -> str:
+    """Run, plan and the whole judgement as JSON text; numbers as the judge gave them.
+
+    Its words are English in every language, as programs read them.
+    """
+    head = {"run": run.model_dump(mode="json"), "plan": plan.model_dump(mode="json")}
+    whole = {**head, **document.of_judgement(judgement)}
+    return document.text({name: document.finite(value) for name, value in whole.items()})
+
+
+def as_markdown(
+    plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN
+) -> str:
+    """One table of all cells, then the doubts, as GitHub Markdown."""
+    table = translated(_table(plan, judgement), language)
+    lines = [markdown.text(line(_head(plan, run), language)), ""]
+    if found := rates.sentences(judgement):
+        lines += [*(f"- {markdown.text(line(text, language))}" for text in found), ""]
+    lines += [*markdown.table(table), ""]
+    below = (*doubts(judgement), *_counts(judgement))
+    lines += [f"- {markdown.text(line(text, language))}" for text in below]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _head(plan: Plan, run: RunFacts) -> Text:
+    if run.complete:
+        return say("{title}: run {run_id}", title=title_of(plan), run_id=run.run_id)
+    return say(
+        "{title}: run {run_id}, incomplete ({trials} planned)",
+        title=title_of(plan),
+        run_id=run.run_id,
+        trials=count(run.trials_planned, "trial"),
+    )
+
+
+def _cell(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[Text]:
+    yield name(cell.title)
+    for verdict in judgement.verdicts:
+        if verdict.cell == cell:
+            told = sentence(verdict)
+            yield indented(told)
+            said = f"{told}; {few_blocks(verdict.estimate.blocks)}"
+            for reason in verdict.reasons:
+                if reason not in said:
+                    yield say("    ({reason})", reason=reason)
+
+
+def indented(text: str) -> Text:
+    """A line that belongs to the one above it."""
+    return say("  {text}", text=text)
+
+
+def _values(cell: Cell, plan: Plan, judgement: Judgement, language: Language) -> Iterator[Text]:
+    """The systems' numbers, one below the other, in columns of equal width in every language."""
+    labels = [system.label for system in plan.systems]
+    width = max(map(len, labels))
+    metrics = SHOWN if cell.rate_per_s is None else (PRIMARY, latency_of(plan))
+
+    def row(label: str, columns: Iterable[Text]) -> Text:
+        told = (padded(line(column, language), VALUE_WIDTH, right=True) for column in columns)
+        return name("  ".join((f"  {label:<{width}}", *told)))
+
+    yield row("", (say("{metric} {unit}", metric=m.label, unit=m.unit) for m in metrics))
+    for label in labels:
+        shown = (metric_value(judgement.value(cell, label, m.name), m) for m in metrics)
+        yield row(label, shown)
+
+
+def _table(plan: Plan, judgement: Judgement) -> Table:
+    columns = [Column(say("Cell")), Column(say("System")), Column(say("Verdict"))]
+    for metric in SHOWN:
+        columns.append(Column(name(f"{metric.label} {metric.unit}"), numeric=True))
+        columns.append(Column(say("Change [95 %]"), numeric=True))
+    rows = []
+    for cell in _cells(plan, judgement):
+        for system in plan.systems:
+            word = _word(judgement, cell, system.label)
+            row = [name(cell.title), name(system.label), word]
+            for metric in SHOWN:
+                estimate = judgement.estimate(cell, system.label, metric.name)
+                value = judgement.value(cell, system.label, metric.name)
+                row += [metric_value(value, metric), change_with_interval(estimate)]
+            rows.append(tuple(row))
+    caption = say("Verdicts against {baseline}", baseline=plan.systems[0].label)
+    return Table(caption, tuple(columns), tuple(rows))
+
+
+def _word(judgement: Judgement, cell: Cell, system: str) -> Text:
+    words = [v.word for v in judgement.verdicts if (v.cell, v.system) == (cell, system)]
+    return words[0].said if words else say("baseline")
+
+
+def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
+    """All cells but those that only help to find a limit: that is told in one sentence."""
+    every = dict.fromkeys([*cells(plan), *(value.cell for value in judgement.values)])
+    return [cell for cell in every if not plan.load.is_rung(cell.rate_per_s)]
+
+
+def _counts(judgement: Judgement) -> Iterator[Text]:
+    searched = [verdict for search in judgement.slo for verdict in search.verdicts]
+    words = [verdict.word for verdict in (*judgement.verdicts, *searched)]
+    if not words:
+        yield say("no comparison was made")
+        return
+    counts = (say("{word} {count}", word=w.said, count=words.count(w)) for w in Word)
+    yield listed(counts)
+
+
+def doubts(judgement: Judgement) -> Iterator[Text]:
+    """What throws doubt on the verdicts; not a failed attempt that a complete one made good."""
+    good = {finding.trial for finding in judgement.findings if finding.check == OF_MADE_GOOD}
+    for level in (Level.VOID, Level.DOUBTFUL):
+        found = [
+            finding
+            for finding in judgement.findings
+            if finding.level is level
+            and not (finding.check in OF_FAILED_ATTEMPT and finding.trial in good)
+        ]
+        for check in dict.fromkeys(finding.check for finding in found):
+            yield _short(level, [finding for finding in found if finding.check == check])
+
+
+def _short(level: Level, found: Sequence[Finding]) -> Text:
+    first = found[0]
+    more = say(" (and {count} more)", count=len(found) - 1) if len(found) > 1 else name("")
+    return say(
+        "{level}: {check}: {evidence}{more}; {advice}",
+        level=level.said,
+        check=clauses([first.check, *([first.place] if first.place else [])]),
+        evidence=first.evidence,
+        more=more,
+        advice=first.advice,
+    )

@@ -1,0 +1,208 @@
+"""What the verdicts mean for somebody who has to decide, in sentences.
+
+A word and an interval are not yet an answer: whether a difference matters depends on the margin,
+and "undecided" is not "equal". These sentences say it, and say no more than the interval allows
+that the word rests on, which is the wider one where several cells hold together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from dbdyno.judge.beside.grid import GridSummary
+from dbdyno.judge.finding import Level
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.judge.wording import sentence
+from dbdyno.language.words import Text, count, listed, name, phrase, say
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.plan.plan import Plan
+from dbdyno.report import rates
+from dbdyno.report.numbers import change, decided, interval, share
+from dbdyno.report.rows import Attempt, State
+from dbdyno.report.sections.decision import decision
+from dbdyno.report.sections.meaning import meaning
+
+__all__ = ["conclusion", "meaning", "tally"]
+NAMED_MAX: Final = 4
+"""More cells of one word are counted, not named."""
+DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
+COUNTED: Final[Mapping[Word, str]] = {
+    Word.BETTER: phrase("better in {count}"),
+    Word.WORSE: phrase("worse in {count}"),
+    Word.EQUIVALENT: phrase("equivalent in {count}"),
+    Word.UNDECIDED: phrase("undecided in {count}"),
+    Word.VOID: phrase("void in {count}"),
+    Word.NO_VERDICT: phrase("no verdict in {count}"),
+}
+NAMED: Final[Mapping[Word, str]] = {
+    Word.BETTER: phrase("Better: {cells}."),
+    Word.WORSE: phrase("Worse: {cells}."),
+    Word.EQUIVALENT: phrase("Equivalent: {cells}."),
+    Word.UNDECIDED: phrase("Undecided, which is not equal: {cells}."),
+    Word.VOID: phrase("Void: {cells}."),
+    Word.NO_VERDICT: phrase("No verdict: {cells}."),
+}
+
+
+def conclusion(
+    plan: Plan, judgement: Judgement, run: RunFacts, attempts: Sequence[Attempt]
+) -> tuple[Text, ...]:
+    """Verdicts, then what is missing, then what throws doubt on it; the first line says it all."""
+    parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
+    doubts = [finding for finding in judgement.findings if finding.level is Level.DOUBTFUL]
+    if doubts and attempts:
+        parts.append(
+            say(
+                "{findings} ({checks}) must be weighed with these numbers; see Findings.",
+                findings=count(len(doubts), "doubtful finding"),
+                checks=listed(dict.fromkeys(finding.check for finding in doubts)),
+            )
+        )
+    return tuple(parts)
+
+
+def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> list[Text]:
+    if not attempts:
+        return [say("Nothing has been measured yet, so nothing can be said about any system.")]
+    if not any(attempt.state is State.SOUND for attempt in attempts):
+        return [say("No trial is usable, so nothing can be said about any system.")]
+    if len(plan.systems) == 1:
+        return [
+            say(
+                "Only {system} was measured: this report has its numbers and compares it with "
+                "nothing.",
+                system=plan.systems[0].label,
+            )
+        ]
+    verdicts, limits = judgement.verdicts, rates.sentences(judgement)
+    if limits and not verdicts:
+        return limits
+    if len(verdicts) == 1 and not limits:
+        told = say("{cell}: {told}.", cell=verdicts[0].cell.title, told=sentence(verdicts[0]))
+        return [told, meaning(verdicts[0])]
+    tallied = (tally(verdicts, one.label, judgement.summaries) for one in plan.systems[1:])
+    return [*limits, *(line for lines in tallied for line in lines)]
+
+
+def tally(
+    verdicts: Sequence[Verdict], system: str, summaries: Iterable[GridSummary] = ()
+) -> list[Text]:
+    """A system's verdicts together: how many of each word, their sum, then word by word."""
+    of_system = [verdict for verdict in verdicts if verdict.system == system]
+    if not of_system:
+        return [say("There is no verdict on {system}.", system=system)]
+    words = [verdict.word for verdict in of_system]
+    head = say(
+        "{system} against {baseline} in {cells}: {counts}.",
+        system=system,
+        baseline=of_system[0].baseline,
+        cells=_cells(len(words)),
+        counts=listed(
+            say(COUNTED[word], count=words.count(word)) for word in Word if word in words
+        ),
+    )
+    overall = (_overall(summary) for summary in summaries if summary.system == system)
+    groups = ([v for v in of_system if v.word is word] for word in Word)
+    return [
+        head,
+        *(line for line in overall if line),
+        *decision(of_system),
+        *(_of_word(group) for group in groups if group),
+        *_together(of_system),
+    ]
+
+
+def _together(verdicts: Sequence[Verdict]) -> list[Text]:
+    """Why an interval is wider than the cell's own."""
+    cells = verdicts[0].cells
+    if cells == 1:
+        return []
+    return [say("Intervals are as wide as it takes for all {cells} cells to hold.", cells=cells)]
+
+
+def _overall(summary: GridSummary) -> Text:
+    """All cells as one number; empty where there is none, or one cell only."""
+    if summary.ratio is None or summary.cells < 2:
+        return name("")
+    return say(
+        "Over all {cells} cells taken together, {metric} differs by {change} (geometric mean; "
+        "workloads weigh alike, and so do the cells of one).",
+        cells=summary.cells,
+        metric=BY_NAME[summary.metric].label,
+        change=interval(summary.ratio, summary.low, summary.high),
+    )
+
+
+def _of_word(verdicts: Sequence[Verdict]) -> Text:
+    """The cells of one word, each by its name if they are few."""
+    return say(
+        NAMED[verdicts[0].word],
+        cells=say("{cells}{material}", cells=_named(verdicts), material=_material(verdicts)),
+    )
+
+
+def _named(verdicts: Sequence[Verdict]) -> Text:
+    first = verdicts[0]
+    is_decided, metric = first.word in DECIDED, BY_NAME[first.metric].label
+    if len(verdicts) <= NAMED_MAX:
+        return listed((_one(v) if is_decided else v.cell.title for v in verdicts), "; ")
+    if not is_decided:
+        return _cells(len(verdicts))
+    ratios = [v.estimate.ratio for v in verdicts if v.estimate.ratio is not None]
+    return say(
+        "{cells}: {metric} {least} to {most}",
+        cells=_cells(len(verdicts)),
+        metric=metric,
+        least=change(min(ratios)),
+        most=change(max(ratios)),
+    )
+
+
+def _one(verdict: Verdict) -> Text:
+    return say(
+        "{cell}: {metric} {change}",
+        cell=verdict.cell.title,
+        metric=BY_NAME[verdict.metric].label,
+        change=decided(verdict),
+    )
+
+
+def _material(verdicts: Sequence[Verdict]) -> Text:
+    """In how many of the cells the whole interval lies beyond the margin."""
+    material, margin = sum(verdict.material for verdict in verdicts), share(verdicts[0].margin)
+    if material == 0:
+        return name("")
+    if material == len(verdicts):
+        return say(" (beyond the margin of {margin})", margin=margin)
+    return say(
+        " (beyond the margin of {margin} in {material} of {all})",
+        margin=margin,
+        material=material,
+        all=len(verdicts),
+    )
+
+
+def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
+    if not run.complete:
+        done = len({a.measurement.trial.key for a in attempts if a.state is not State.FAILED})
+        yield say(
+            "The run is not complete: {done} of {planned} trials are done.",
+            done=done,
+            planned=run.trials_planned,
+        )
+    states = [attempt.state for attempt in attempts]
+    void, failed = states.count(State.VOID), states.count(State.FAILED)
+    lost = [
+        *([say("{count} void", count=void)] if void else []),
+        *([say("{count} failed", count=failed)] if failed else []),
+    ]
+    if lost:
+        made = count(len(states), "attempt")
+        yield say("Not counted of {attempts}: {lost}.", attempts=made, lost=listed(lost))
+
+
+def _cells(number: int) -> Text:
+    return count(number, "cell")

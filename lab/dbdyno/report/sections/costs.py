@@ -1,0 +1,169 @@
+"""Sections on what the work took: costs of a transaction, the machine while it was measured."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from typing import Final
+
+from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.parts import WatchSample
+from dbdyno.plan.plan import Plan
+from dbdyno.report.numbers import NONE, number
+from dbdyno.report.parts import Column, Paragraph, Part, Section, Table
+from dbdyno.report.rows import Attempt, cells_of, sound, systems_of
+
+HEADING: Final = say("Costs per transaction")
+Read = Callable[[WatchSample], float | None]
+MACHINE: Final[tuple[tuple[Text, int, Read], ...]] = (
+    (say("user"), 2, lambda s: s.host_cpu_user),
+    (say("system"), 2, lambda s: s.host_cpu_system),
+    (say("I/O wait"), 2, lambda s: s.host_cpu_iowait),
+    (say("stolen"), 2, lambda s: s.host_cpu_steal),
+    (say("idle"), 2, lambda s: s.host_cpu_idle),
+    (say("waits for CPU, %"), 1, lambda s: _percent(s.pressure_cpu_some)),
+    (say("waits for I/O, %"), 1, lambda s: _percent(s.pressure_io_some)),
+    (say("waits for memory, %"), 1, lambda s: _percent(s.pressure_memory_some)),
+    (say("disk read, MB/s"), 2, lambda s: s.disk_read_bytes_per_s / 1e6),
+    (say("disk written, MB/s"), 2, lambda s: s.disk_written_bytes_per_s / 1e6),
+    (say("disk flushes/s"), 1, lambda s: s.disk_flushes_per_s),
+    (say("server RSS, MB"), 0, lambda s: s.server_rss_bytes / 1e6),
+)
+"""Columns of the machine's table: heading, decimals, what is read off a sample."""
+
+
+def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
+    """One table for each cell: what one transaction cost on each system."""
+    measurements = [attempt.measurement for attempt in attempts]
+    systems = systems_of(plan, measurements)
+    tables = [
+        _cell_table(cell, systems, {s: sound(attempts, cell, s) for s in systems})
+        for cell in cells_of(plan, measurements)
+        if any(sound(attempts, cell, system) for system in systems)
+    ]
+    if not tables:
+        return Section(HEADING, ())
+    explained = say(
+        "What one transaction took in the measured window, total over total of all sound trials; "
+        "in brackets the lowest and the highest trial. Systems are counted by the same counter "
+        "where all of them have it; {page} says what each counter leaves out.",
+        page="docs/reference/costs.md",
+    )
+    watched: list[Part] = [Paragraph(text) for text in _cost_of_watching(attempts)]
+    return Section(HEADING, (Paragraph(explained), *tables, *watched))
+
+
+def _cell_table(cell: Cell, systems: Sequence[str], trials: dict[str, list[Measurement]]) -> Table:
+    columns = (
+        Column(say("Cost")),
+        Column(say("Unit")),
+        *(Column(name(system), numeric=True) for system in systems),
+        Column(say("Counted by")),
+    )
+    rows = (_row(cost, [trials[system] for system in systems]) for cost in COSTS)
+    return Table(name(cell.title), columns, tuple(row for row in rows if row))
+
+
+def _row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ...] | None:
+    """The cost on each system; None where nobody counted it."""
+    common = source_of(cost, [measurement for group in groups for measurement in group])
+    sources = [common or source_of(cost, group) for group in groups]
+    values = [
+        _with_range(cost, group, [per_event(source, part) for part in (group, *_each(group))])
+        if source
+        else NONE
+        for source, group in zip(sources, groups, strict=True)
+    ]
+    if all(value == NONE for value in values):
+        return None
+    counters = dict.fromkeys(source.name for source in sources if source)
+    return (name(cost.label), name(cost.unit), *values, listed(counters, "; "))
+
+
+def _each(group: Sequence[Measurement]) -> list[list[Measurement]]:
+    return [[measurement] for measurement in group]
+
+
+def _with_range(cost: Cost, group: Sequence[Measurement], values: list[float | None]) -> Text:
+    whole, *single = values
+    known = [value for value in single if value is not None]
+    text = number(whole, cost.decimals)
+    if len(group) < 2 or len(known) < 2:
+        return text
+    low, high = number(min(known), cost.decimals), number(max(known), cost.decimals)
+    return text if low == high else name(f"{text} ({low}–{high})")
+
+
+def _cost_of_watching(attempts: Sequence[Attempt]) -> list[Text]:
+    """What the readings themselves took, where it was measured."""
+    measurements = [attempt.measurement for attempt in attempts]
+    own = [s.watch_cpu for m in measurements for s in m.watch_measured if s.watch_cpu is not None]
+    series = [m.status_seconds for m in measurements if m.status_seconds is not None]
+    took_ms = [took for one in series for took in one.took_ms]
+    cpu_ms = [one.server_cpu_ms for one in series if one.server_cpu_ms is not None]
+    said = []
+    if own:
+        cores = number(statistics.mean(own), 3)
+        said.append(say("reading host and processes took {cores} cores", cores=cores))
+    if took_ms:
+        median = _ms(took_ms)
+        said.append(
+            say("an answer of the server's counters took {median} in the median", median=median)
+        )
+    if cpu_ms:
+        said.append(say("and cost the server {median} of CPU before the load", median=_ms(cpu_ms)))
+    return [*_watching(said), *_missing([one.trouble for one in series if one.trouble])]
+
+
+def _watching(said: Sequence[Text]) -> Iterator[Text]:
+    if said:
+        costs = reduce(lambda one, more: say("{one}, {more}", one=one, more=more), said)
+        yield say("What watching cost, one reading a second: {costs}.", costs=costs)
+
+
+def _missing(troubles: Sequence[str]) -> Iterator[Text]:
+    if troubles:
+        yield say(
+            "Readings are missing in {trials}: {trouble}.",
+            trials=count(len(troubles), "trial"),
+            trouble=troubles[0],
+        )
+
+
+def _ms(values: Sequence[float]) -> Text:
+    return name(f"{number(statistics.median(values))} ms")
+
+
+def machine(plan: Plan, attempts: Sequence[Attempt]) -> Section:
+    """The whole machine's means over the measured windows, a row for each cell and system."""
+    measurements = [attempt.measurement for attempt in attempts]
+    rows = []
+    for cell in cells_of(plan, measurements):
+        for system in systems_of(plan, measurements):
+            trials = sound(attempts, cell, system)
+            samples = [sample for trial in trials for sample in trial.watch_measured]
+            if samples:
+                means = (_mean(samples, read, decimals) for _, decimals, read in MACHINE)
+                rows.append((name(cell.title), name(system), *means))
+    columns = (
+        Column(say("Cell")),
+        Column(say("System")),
+        *(Column(heading, numeric=True) for heading, *_ in MACHINE),
+    )
+    caption = say(
+        "Means over the measured windows; CPU in cores, waits as shares of time (PSI, some)"
+    )
+    table = Table(caption, columns, tuple(rows), folded=True)
+    return Section(say("Machine"), (table,) if rows else ())
+
+
+def _mean(samples: Sequence[WatchSample], read: Read, decimals: int) -> Text:
+    values = [value for sample in samples if (value := read(sample)) is not None]
+    return number(statistics.mean(values), decimals) if values else NONE
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else share * 100

@@ -1,0 +1,167 @@
+"""What a run cannot show, said before somebody else says it.
+
+Each limit is a sentence with its condition; those that hold for this run are printed. An expert
+looks here first, so a limit is stated as strongly as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dbdyno.judge.checks.design import BLOCKS_FEW, WINDOW_S_MIN, lacks_control
+from dbdyno.judge.finding import Level
+from dbdyno.judge.judgement import Judgement
+from dbdyno.language.words import Text, count, name, say
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from dbdyno.report.numbers import mebibytes, number, seconds
+from dbdyno.report.rows import State, attempts, cells_of
+
+BYTES_PER_ROW: Final = 250
+"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes (method.md 1.h)."""
+
+
+def limits(
+    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
+) -> Iterator[Text]:
+    """The limits that hold for this run, the gravest first."""
+    yield from _of_record(plan, measurements, judgement, run)
+    yield from _of_design(plan, measurements)
+    yield from _of_place(plan, measurements)
+    yield from _of_loops(plan)
+    yield say(
+        "Generated rows and queries are not your application; a difference here need not be the "
+        "difference there."
+    )
+
+
+def _of_loops(plan: Plan) -> Iterator[Text]:
+    if plan.load.threads:
+        yield say(
+            "A closed loop hides stalls: requests that would have arrived during one are never "
+            "sent. Its latencies are service times at saturation."
+        )
+    if plan.load.is_open:
+        yield say(
+            "Random arrivals over {connections} connections are independent users; real ones may"
+            " come in larger bursts, or wait for each other.",
+            connections=plan.load.connections,
+        )
+    else:
+        yield say("Latency at a given arrival rate needs an open loop, which this run did not use.")
+
+
+def _of_record(
+    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
+) -> Iterator[Text]:
+    made = attempts(measurements, judgement)
+    if not run.complete:
+        yield say(
+            "The run is incomplete ({attempts}, {planned} trials planned).{further}",
+            attempts=count(len(made), "attempt"),
+            planned=run.trials_planned,
+            further=_cost_of_stopping(plan),
+        )
+    tried = {attempt.measurement.trial.key for attempt in made}
+    sound = {a.measurement.trial.key for a in made if a.state is State.SOUND}
+    if tried - sound:
+        yield say(
+            "{trials} of {all} gave no usable measurement. If what spoiled them depends on the "
+            "system, what is left is a selection.",
+            trials=count(len(tried - sound), "trial"),
+            all=len(tried),
+        )
+    if any(finding.level is Level.DOUBTFUL for finding in judgement.findings):
+        yield say("Some trials that count are doubtful; see Findings.")
+
+
+def _cost_of_stopping(plan: Plan) -> Text:
+    """Intervals of a run until decided allow for any end."""
+    narrow = say(" Stopping when the numbers please makes intervals too narrow.")
+    return narrow if plan.design.stop == "blocks" else name("")
+
+
+def _blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
+    """The plan's blocks, or those that a run until decided took."""
+    if plan.design.stop == "blocks" or not measurements:
+        return plan.design.blocks
+    return len({measurement.trial.block for measurement in measurements})
+
+
+def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
+    blocks = _blocks_run(plan, measurements)
+    if blocks < BLOCKS_FEW:
+        yield say(
+            "{blocks} only: intervals are wide, and differences of a few percent cannot be "
+            "settled.",
+            blocks=count(blocks, "block"),
+        )
+    if lacks_control(plan):
+        yield say(
+            "There is no A/A control: no system ran twice, "
+            "so the run does not measure how often it would err."
+        )
+    cells = len(cells_of(plan, measurements))
+    comparisons = cells * (len(plan.systems) - 1)
+    if comparisons > 1:
+        yield say(
+            "The verdicts on a system's {cells} cells hold together at 95 % (Holm); those on "
+            "another system, and all intervals but those of verdicts and of selected cells, do not "
+            "allow for one another.",
+            cells=cells,
+        )
+    if plan.procedure.restart == "block" and cells > 1:
+        yield say(
+            "Cells of one block ran on one server start, so what befell that start befell all of "
+            "them; the cells are not independent evidence."
+        )
+    if plan.trial.window_s < WINDOW_S_MIN:
+        yield say(
+            "Windows of {window} are too short to hold several checkpoints; a cost that comes in "
+            "waves may be missed.",
+            window=seconds(plan.trial.window_s),
+        )
+    yield say(
+        "{starts} of each system say little about rare bad starts: even if none was seen, a share "
+        "of up to {share} % is not excluded.",
+        starts=count(blocks, "start"),
+        share=_rule_of_three(blocks),
+    )
+
+
+def _rule_of_three(starts: int) -> Text:
+    """The share that none seen in so many starts does not exclude at 95 %: 1 − 0.05^(1/n)."""
+    return number((1 - 0.05 ** (1 / starts)) * 100, 0)
+
+
+def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
+    if any(measurement.server.pid is not None for measurement in measurements):
+        yield say(
+            "Load generator and server shared one machine and talked over loopback: they take CPU "
+            "from each other, and no network is in the latencies."
+        )
+    yield say(
+        "One machine: other processors, disks and memory sizes may rank the systems differently."
+    )
+    pools = {
+        int(size)
+        for measurement in measurements
+        if (size := measurement.server.settings.get("innodb_buffer_pool_size", "")).isdigit()
+    }
+    if pools:
+        data, least = plan.dataset.tables * plan.dataset.rows * BYTES_PER_ROW, min(pools)
+        sizes = {"data": mebibytes(data), "pool": mebibytes(least)}
+        if data < least:
+            yield say(
+                "The dataset (about {data}) fits into the buffer pool ({pool}): reads from disk "
+                "were not measured.",
+                **sizes,
+            )
+        else:
+            yield say(
+                "The dataset (about {data}) is larger than the buffer pool ({pool}), but the "
+                "operating system's cache may have served it.",
+                **sizes,
+            )

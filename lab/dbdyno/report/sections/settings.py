@@ -1,0 +1,172 @@
+"""The section on the published experiment that a plan follows: what it did, what this run did.
+
+A repeat on a smaller machine says nothing about the published numbers, and is soon read as if it
+did. So all that differs stands in one table, beside what was published. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import axes
+from dbdyno.report.machine_words import found
+from dbdyno.report.numbers import NONE, seconds
+from dbdyno.report.parts import Column, Items, Paragraph, Section, Table
+from dbdyno.report.rows import systems_of
+
+HEADING: Final = say("The published experiment")
+COLUMNS: Final = (Column(say("What")), Column(say("Published")), Column(say("This run")))
+TOPICS: Final[Mapping[str, Text]] = {
+    "systems": say("systems"),
+    "data": say("data"),
+    "load": say("load"),
+    "settings": say("settings"),
+    "procedure": say("procedure"),
+    "machine": say("machine"),
+    "repeats": say("repeats"),
+    "window": say("window"),
+}
+"""What a plan file calls its topics; it may have others."""
+
+
+def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
+    """What was published, what was done here, and why it differs; empty for a plan of one's own."""
+    if plan.published is None:
+        return Section(HEADING, ())
+    here = _here(plan, measurements, run)
+    topics = dict.fromkeys([*plan.published.setup, *here])
+    rows = tuple(
+        (
+            TOPICS.get(topic, name(topic)),
+            name(plan.published.setup.get(topic, NONE)),
+            here.get(topic, NONE),
+        )
+        for topic in topics
+    )
+    differences = tuple(map(name, plan.published.differences))
+    parts = (
+        Paragraph(
+            say(
+                "The plan follows: {source}. Its numbers and this run's cannot be put beside each "
+                "other: machine, data and load differ as the table says.",
+                source=plan.published.source,
+            )
+        ),
+        Table(say("Published and here"), COLUMNS, rows),
+        *((Items(differences),) if differences else ()),
+    )
+    return Section(HEADING, parts)
+
+
+def _here(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
+    """The same topics of this run, as far as the plan and the measurements tell."""
+    return {
+        "systems": listed(_system(label, measurements) for label in systems_of(plan, measurements)),
+        "data": say(
+            "{tables} of {rows}",
+            tables=count(plan.dataset.tables, "table"),
+            rows=count(plan.dataset.rows, "row"),
+        ),
+        "load": _load(plan),
+        "settings": _settings(plan),
+        "procedure": _procedure(plan),
+        "machine": _machine(run),
+        "repeats": say(
+            "{blocks}, in each of them every cell once", blocks=count(plan.design.blocks, "block")
+        ),
+    }
+
+
+def _system(label: str, measurements: Sequence[Measurement]) -> Text:
+    seen = dict.fromkeys(m.server.version for m in measurements if m.trial.system == label)
+    versions = listed((version for version in seen if version), " and ")
+    if not versions or versions in label:
+        return name(label)
+    return say("{system} ({versions})", system=label, versions=versions)
+
+
+def _load(plan: Plan) -> Text:
+    levels = [
+        *(_connections(plan) if plan.load.threads else []),
+        *(_rates(plan) if plan.load.is_open else []),
+    ]
+    names = listed(workload.label for workload in plan.workloads)
+    statements = (
+        say("prepared statements")
+        if plan.procedure.prepared_statements
+        else say("no prepared statements")
+    )
+    return listed([*levels, names, statements], "; ")
+
+
+def _connections(plan: Plan) -> list[Text]:
+    levels = listed(map(str, sorted(plan.load.threads)))
+    return [say("{levels} connections", levels=levels)]
+
+
+def _rates(plan: Plan) -> list[Text]:
+    rates = listed(plan.load.rates)
+    if rates:
+        return [say("{rates} events/s", rates=rates)]
+    return [say("rates around a latency limit")]
+
+
+def _settings(plan: Plan) -> Text:
+    varied = [
+        say("{axis}: {values}", axis=axis, values=listed(values))
+        for axis, values in axes(plan.settings).items()
+    ]
+    network = plan.network
+    if network.client_ms > 0:
+        varied.append(
+            say(
+                "{ms:g} ms added to a round trip between load and server",
+                ms=network.client_ms,
+            )
+        )
+    if network.replica_ms > 0:
+        varied.append(
+            say(
+                "{ms:g} ms added to a round trip between primary and replicas",
+                ms=network.replica_ms,
+            )
+        )
+    return listed(varied, "; ") or say("as the systems have them")
+
+
+def _procedure(plan: Plan) -> Text:
+    procedure, trial = plan.procedure, plan.trial
+    steps = [
+        say("server restarted for each setting of a block")
+        if procedure.restart == "block"
+        else say("server restarted for each cell")
+    ]
+    if procedure.fresh_data == "start":
+        steps.append(say("on a restored dataset"))
+    if procedure.drop_caches:
+        steps.append(say("caches dropped"))
+    if procedure.purge_binlogs:
+        steps.append(say("binary logs purged"))
+    times = {"warmup": seconds(trial.warmup_s), "window": seconds(trial.window_s)}
+    told = (
+        say("warm-up until steady, then {warmup}, window {window}", **times)
+        if trial.until_steady
+        else say("warm-up {warmup}, window {window}", **times)
+    )
+    return listed([listed(steps), told], "; ")
+
+
+def _machine(run: RunFacts) -> Text:
+    return (
+        listed(
+            found(run.environment[feature])
+            for feature in ("cpu", "cores", "memory", "filesystem")
+            if feature in run.environment
+        )
+        or NONE
+    )

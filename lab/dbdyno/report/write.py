@@ -1,0 +1,107 @@
+"""What is handed to people: a page for a manager that an expert cannot take apart.
+
+    plan, measurements, judgement, facts ─story─▶ sections ─▶ HTML, Markdown; charts ─▶ SVG, PNG
+                                         ─data──▶ JSON          ─verdict_text─▶ stdout
+
+The report adds no judgement of its own: every word and number is the judge's or is counted from
+the measurements. A run that is empty, incomplete or void gives a report that says so.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.errors import StoreError
+from dbdyno.judge.judgement import Judgement
+from dbdyno.language.catalogues import Language
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from dbdyno.report import document as report_document
+from dbdyno.report.charts.drawing import Drawing, draw
+from dbdyno.report.formats import html, markdown
+from dbdyno.report.formats.terminal import as_json, as_markdown, plain
+from dbdyno.report.story import tell
+from dbdyno.report.translation import translated
+
+__all__ = ["RunFacts", "Written", "as_json", "as_markdown", "plain", "tell", "translated", "write"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of a report.
+
+    Attributes:
+        charts: for each chart its SVG, then its PNG.
+    """
+
+    html: Path
+    markdown: Path
+    json: Path
+    charts: tuple[Path, ...]
+
+
+def write(
+    folder: Path,
+    plan: Plan,
+    measurements: Sequence[Measurement],
+    judgement: Judgement,
+    run: RunFacts,
+    language: Language = Language.EN,
+) -> Written:
+    """Writes report.html, report.md, report.json and charts/ into the folder.
+
+    Each file appears whole or not at all; the pages come last, so that a page never names a chart
+    that is not there.
+
+    Args:
+        language: of the pages and charts; report.json has the same words in every language.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    story = translated(tell(plan, measurements, judgement, run), language)
+    drawings = [draw(figure) for figure in story.figures]
+    document = report_document.text(report_document.document(plan, measurements, judgement, run))
+    try:
+        return Written(
+            charts=tuple(path for drawing in drawings for path in _charts(folder, drawing)),
+            json=_whole(folder / "report.json", document.encode()),
+            markdown=_whole(folder / "report.md", markdown.render(story, language).encode()),
+            html=_whole(
+                folder / "report.html", html.render(story, drawings, language=language).encode()
+            ),
+        )
+    except OSError as error:
+        raise StoreError(
+            f"the report cannot be written: {error.strerror or error}",
+            wanted=f"a report in {folder}",
+            hint="give another folder, or make room and the right to write there",
+        ) from error
+
+
+def _charts(folder: Path, drawing: Drawing) -> tuple[Path, Path]:
+    charts = folder / markdown.CHARTS
+    return (
+        _whole(charts / f"{drawing.figure.name}.svg", drawing.svg.encode()),
+        _whole(charts / f"{drawing.figure.name}.png", drawing.png),
+    )
+
+
+def _whole(path: Path, content: bytes) -> Path:
+    """Writes beside the place and moves, so that a reader sees the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path

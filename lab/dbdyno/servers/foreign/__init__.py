@@ -1,0 +1,1 @@
+"""Servers that are not ours to start: containers and endpoints."""

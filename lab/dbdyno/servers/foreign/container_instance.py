@@ -1,0 +1,240 @@
+"""A system that runs in a container: its data in a volume, a copy of it in another.
+
+Volumes and not folders, because what a container writes belongs to users of its own. A new volume
+is set up by the image itself, with a password in a file of environment that is removed at once; a
+volume that has data gets its passwords anew from SQL that the server runs as it starts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan.settings import OptionValue
+from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
+from dbdyno.servers.foreign import container_image, container_program
+from dbdyno.servers.foreign.container import ContainerServer, Leash
+from dbdyno.servers.mysql import readback, settings
+from dbdyno.servers.mysql.accounts import DATABASE, accounts_sql
+from dbdyno.servers.mysql.client import Client
+from dbdyno.servers.mysql.versions import family_of
+from dbdyno.servers.process import LOOPBACK
+
+LOAD_USER: Final = "dbdyno"
+MARKER: Final = "snapshot.json"
+PORT: Final = "3306"
+SQL: Final = "/dbdyno.sql"
+COPY: Final = "cp -a /from/. /to/ && sync"
+SIZE: Final = f"du -sk /from/{DATABASE}"
+"""The folder of the load's tables, in KiB: images have a `du` that knows no more."""
+COPY_S_MAX: Final = 3600.0
+
+
+class ContainerInstance:
+    """Made by `servers.instance`."""
+
+    def __init__(self, spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> None:
+        container_program.image_of(spec.reference)
+        if spec.topology.replicas:
+            raise UsageError(f"{spec.label}: replicas of containers cannot be made yet")
+        self.spec = spec
+        self.folder = folder.absolute()
+        self._program = container_program.find()
+        self._image = container_image.look(self._program, spec.reference, report)
+        self._entry = self._image.entry
+        self._asked = settings.effective(self._entry, spec.settings)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        named = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]
+        self._label = f"dbdyno.folder={named}"
+        self._data, self._copy = f"dbdyno-{named}-data", f"dbdyno-{named}-copy"
+        self._report = report
+        self._server: ContainerServer | None = None
+        self._leash: Leash | None = None
+        self._has_data = False
+        self._clear()  # a lab that died may have left its own
+
+    def start(self, settings: Mapping[str, OptionValue] | None = None) -> ContainerServer:
+        """Start a container and wait until its settings are proven.
+
+        Raises:
+            UsageError: a setting cannot be.
+            ServerError: it did not start, or a setting is not in force.
+        """
+        self._must_be_stopped("started")
+        self._let_go()  # of the container before
+        asked = self._with(settings or {})
+        if not self._has_data and self.has_snapshot():
+            self.restore()
+        root = Credentials("root", secrets.token_hex(24))
+        load = Credentials(LOAD_USER, secrets.token_hex(24))
+        sql = accounts_sql(self._entry, root, load)
+        try:
+            container = self._create(asked, root, sql)
+            self._leash = Leash(self._program, container)
+            server = self._begin(container, load)
+            self._server = server
+            if not self._has_data:
+                server.wait_ready(root)
+                self._make_accounts(server.endpoint, root, sql)
+                self._has_data = True
+            server.wait_ready(load)
+            self._prove(server, asked)
+        except BaseException:
+            self._let_go()
+            raise
+        return server
+
+    def snapshot(self) -> None:
+        """Copy the stopped container's data to a volume of their own.
+
+        Raises:
+            ServerError: it runs, or did not stop cleanly.
+        """
+        self._must_be_stopped("copied")
+        if self._server is None or not self._server.stopped_cleanly:
+            raise ServerError(
+                f"{self.spec.label}: no snapshot of a server that did not stop cleanly",
+                hint="restore the older snapshot, or load the rows again",
+            )
+        self._report(f"{self.spec.label}: keeping a copy of the loaded data")
+        (self.folder / MARKER).unlink(missing_ok=True)
+        self._copy_volume(self._data, self._copy)
+        (self.folder / MARKER).write_text(json.dumps(self._identity()))
+
+    def has_snapshot(self) -> bool:
+        """Whether a complete snapshot of this image and format exists."""
+        try:
+            kept = bool(json.loads((self.folder / MARKER).read_text()) == self._identity())
+        except (OSError, ValueError):
+            return False
+        return kept and self._program.says("volume", "inspect", self._copy) is not None
+
+    def restore(self) -> None:
+        """The data become the snapshot again; ServerError if there is none."""
+        self._must_be_stopped("restored")
+        if not self.has_snapshot():
+            raise ServerError(f"{self.spec.label}: there is no snapshot to restore")
+        self._copy_volume(self._copy, self._data)
+        self._has_data = True
+
+    def data_bytes(self) -> int:
+        """Bytes on disk of the snapshot's tables and indexes; ServerError if there is none."""
+        if not self.has_snapshot():
+            raise ServerError(f"{self.spec.label}: there is no dataset to size")
+        volume = ("--volume", f"{self._copy}:/from:ro")
+        told = self._program.call(*self._alone(SIZE, *volume), seconds_max=COPY_S_MAX)
+        return 1024 * int(told.split()[0])
+
+    def close(self) -> None:
+        """End the container if it runs and remove its data; a snapshot stays."""
+        try:
+            if self._server is not None and self._server.alive():
+                self._server.kill()
+        finally:
+            self._let_go()
+            self._clear()
+
+    def _with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
+        own = {**settings.normalise(self.spec.settings), **settings.normalise(more)}
+        return settings.effective(self._entry, own)
+
+    def _create(self, asked: Mapping[str, str], root: Credentials, sql: str) -> str:
+        """Make the container, not started yet; what holds passwords here is gone on return."""
+        with tempfile.TemporaryDirectory(prefix="dbdyno-") as closed:  # of mode 0700
+            first = Path(closed) / "env"
+            first.touch(0o600)
+            own: tuple[str, ...] = (f"--init-file={SQL}",)
+            if not self._has_data:
+                own = ()
+                first.write_text(f"MYSQL_ROOT_PASSWORD={root.password}\nMYSQL_ROOT_HOST=%\n")
+            self._program.call("volume", "create", "--label", self._label, self._data)
+            container = self._program.call(
+                "create",
+                *("--label", self._label, "--publish", f"{LOOPBACK}::{PORT}"),
+                *("--volume", f"{self._data}:{self._image.data}", "--env-file", str(first)),
+                *(self._image.name, *own, *self._arguments(asked)),
+            ).splitlines()[-1]
+            if self._has_data:
+                said = Path(closed) / "sql"
+                said.write_text(sql)
+                said.chmod(0o644)  # within the container the server's user reads it
+                self._program.call("cp", str(said), f"{container}:{SQL}")
+        return container
+
+    def _arguments(self, asked: Mapping[str, str]) -> list[str]:
+        """The settings as the image's entry point hands them to the server."""
+        family = family_of(self._entry.product, self._entry.version_numbers)
+        arguments = []
+        for name, text in asked.items():
+            line = settings.render({name: text}, family).splitlines()[1]
+            arguments.append(f"--{name}={text}" if '"' in line else f"--{line}")
+        return arguments
+
+    def _begin(self, container: str, load: Credentials) -> ContainerServer:
+        self._program.call("start", container)
+        said = self._program.call("port", container, f"{PORT}/tcp").splitlines()[0]
+        endpoint = Endpoint(LOOPBACK, int(said.rpartition(":")[2]), None)
+        return ContainerServer(self.spec.label, self._program, container, endpoint, load)
+
+    def _make_accounts(self, endpoint: Endpoint, root: Credentials, sql: str) -> None:
+        with Client(self.spec.label, endpoint, root) as client:
+            for statement in sql.splitlines():
+                try:
+                    client.rows(statement.rstrip(";"))
+                except ServerError:  # what it quotes may hold a password
+                    begins = " ".join(statement.split()[:3])
+                    raise ServerError(
+                        f"{self.spec.label}: the load's account could not be made",
+                        found=f"the server refused {begins} …",
+                        hint="use an image whose entry point makes root by MYSQL_ROOT_PASSWORD",
+                    ) from None
+
+    def _prove(self, server: ContainerServer, asked: Mapping[str, str]) -> None:
+        version = server.version()
+        if version.partition("-")[0] != self._entry.version:
+            raise ServerError(
+                f"{self.spec.label}: the server is another version than its image said",
+                wanted=self._entry.version,
+                found=version,
+            )
+        readback.check(self.spec.label, asked, server.settings())
+
+    def _copy_volume(self, source: str, target: str) -> None:
+        self._program.says("volume", "rm", "--force", target)
+        self._program.call("volume", "create", "--label", self._label, target)
+        volumes = ("--volume", f"{source}:/from:ro", "--volume", f"{target}:/to")
+        self._program.call(*self._alone(COPY, *volumes), seconds_max=COPY_S_MAX)
+
+    def _alone(self, script: str, *volumes: str) -> tuple[str, ...]:
+        """A container of the image that runs a line of shell on volumes, and is gone after it."""
+        options = ("--rm", "--network", "none", "--user", "0", "--entrypoint", "sh")
+        return ("run", *options, *volumes, self._image.name, "-c", script)
+
+    def _identity(self) -> dict[str, object]:
+        return {"image": self._image.name, "format": settings.format_deciding(self._asked)}
+
+    def _must_be_stopped(self, what: str) -> None:
+        if self._server is not None and self._server.alive():
+            raise ServerError(
+                f"{self.spec.label}: a running server cannot be {what}", hint="stop it first"
+            )
+
+    def _let_go(self) -> None:
+        if self._leash is not None:
+            self._leash.let_go()
+        self._leash = None
+
+    def _clear(self) -> None:
+        left = self._program.says("ps", "--all", "--quiet", "--filter", f"label={self._label}")
+        for container in (left or "").split():
+            self._program.says("rm", "--force", "--volumes", container)
+        with suppress(ServerError):
+            self._program.call("volume", "rm", "--force", self._data)
+        self._has_data = False

@@ -1,0 +1,1 @@
+"""Servers that stay up between commands."""

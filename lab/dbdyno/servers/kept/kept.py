@@ -1,0 +1,257 @@
+"""Servers that stay up between commands: starting one under a supervisor, finding it, ending it.
+
+Each has a folder in the workspace. A supervisor of its own (`supervisor`) holds the folder's lock
+for as long as it lives, which the kernel drops however it ends: so "does it run" is never answered
+by a number in a file that another process may have been given since. The password lies in a file
+that only its owner can read, and goes with the server.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan.settings import OptionValue
+
+FOLDER: Final = "servers"
+LOCK: Final = "lock"
+STATE: Final = "state.json"
+PASSWORD: Final = "password"  # noqa: S105 - a file's name
+LOG: Final = "supervisor.log"
+FILES: Final = "files"
+SUPERVISOR: Final = (sys.executable, "-m", "dbdyno.servers.kept.supervisor")
+STOP_S_MAX: Final = 180.0
+LOG_SHOWN: Final = 2000
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """What a supervisor wrote of its server; no secret.
+
+    Attributes:
+        pid: the server's process, as seen from this machine; 0 if it cannot be seen.
+        since: ISO 8601 time with offset at which it was ready.
+        programs: folder of its programs, where a client of its own may be; empty if there is none.
+        ending: how the server ended by itself; empty while it runs.
+    """
+
+    reference: str
+    version: str
+    pid: int
+    host: str
+    port: int
+    user: str
+    database: str
+    since: str
+    programs: str
+    ending: str = ""
+
+
+@dataclass(frozen=True)
+class KeptServer:
+    """A server of a workspace by name.
+
+    Attributes:
+        is_held: whether its supervisor lives.
+        state: None while it is starting, or if it never came up.
+    """
+
+    name: str
+    folder: Path
+    is_held: bool
+    state: KeptState | None
+
+    @property
+    def status(self) -> str:
+        """One word: ``running``, ``starting`` or ``ended``."""
+        if not self.is_held or (self.state and self.state.ending):
+            return "ended"
+        return "running" if self.state else "starting"
+
+
+def all_of(workspace: Path) -> list[KeptServer]:
+    """Every server of a workspace, by name; those that ended by themselves too."""
+    folder = workspace / FOLDER
+    found = sorted(place for place in folder.glob("*") if (place / LOCK).exists())
+    return [_at(place) for place in found]
+
+
+def find(workspace: Path, name: str | None) -> KeptServer:
+    """The server of that name, or the only one there is.
+
+    Raises:
+        UsageError: there is none of that name, or no name was given and there are several.
+    """
+    servers = all_of(workspace)
+    fitting = [server for server in servers if name in (None, server.name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    raise UsageError(
+        f"no server is called {name}" if name else "which server?",
+        wanted="the name of a server that was started here",
+        found=", ".join(server.name for server in servers) or f"none in {workspace}",
+        hint="see: dbdyno servers status",
+    )
+
+
+def start(
+    workspace: Path,
+    name: str,
+    reference: str,
+    settings: Mapping[str, OptionValue],
+    report: Callable[[str], None],
+) -> KeptServer:
+    """Start a server that stays until `stop`, and return when it is ready.
+
+    Raises:
+        UsageError: the name is odd or taken, or the server cannot be had with these settings.
+        ServerError, ProvisionError: it did not start.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name for a server", wanted="letters, digits, . _ + -")
+    folder = (workspace / FOLDER / name).absolute()
+    if (folder / LOCK).exists():
+        there = _at(folder)
+        if there.status != "ended":
+            raise UsageError(
+                f"a server called {name} is {there.status} already",
+                hint=f"give another --name, or: dbdyno servers stop {name}",
+            )
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        _supervised(
+            folder, {"label": name, "reference": reference, "settings": {**settings}}, report
+        )
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return _at(folder)
+
+
+def stop(server: KeptServer) -> None:
+    """End a server and remove its files; one that ended by itself is only removed.
+
+    Raises:
+        ServerError: it did not end in time.
+    """
+    ends = time.monotonic() + STOP_S_MAX
+    _terminate(server.folder)
+    while is_held(server.folder):
+        if time.monotonic() > ends:
+            raise ServerError(
+                f"{server.name}: the server did not end within {STOP_S_MAX:.0f} s",
+                found=f"its supervisor, process {_holder(server.folder)}, still runs",
+                hint=f"look at {server.folder / LOG}; kill -9 of the supervisor ends both",
+            )
+        time.sleep(0.05)
+    shutil.rmtree(server.folder, ignore_errors=True)
+
+
+def password(server: KeptServer) -> str:
+    """The load user's password; ServerError if the server is gone."""
+    try:
+        return (server.folder / PASSWORD).read_text()
+    except OSError as error:
+        raise ServerError(
+            f"{server.name}: the server does not run", hint="see: dbdyno servers status"
+        ) from error
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a supervisor holds a server's folder."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _at(folder: Path) -> KeptServer:
+    held = is_held(folder)
+    try:
+        state = KeptState(**json.loads((folder / STATE).read_text()))
+    except (OSError, ValueError, TypeError):
+        state = None
+    return KeptServer(folder.name, folder, held, state)
+
+
+def _terminate(folder: Path) -> None:
+    """SIGTERM to whoever holds the folder, and to nobody else."""
+    pid = _holder(folder)
+    try:
+        handle = os.pidfd_open(pid)
+    except (OSError, ValueError):
+        return
+    try:
+        if is_held(folder):  # so the handle is that of its holder
+            signal.pidfd_send_signal(handle, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(handle)
+
+
+def _holder(folder: Path) -> int:
+    text = (folder / LOCK).read_text().strip() if (folder / LOCK).exists() else ""
+    return int(text) if text.isdigit() else -1
+
+
+def _supervised(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]) -> None:
+    """Run a supervisor until it says that its server is ready."""
+    with (
+        (folder / LOG).open("wb") as log,
+        subprocess.Popen(
+            [*SUPERVISOR, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for the command that waits here
+        ) as child,
+    ):
+        assert child.stdin
+        assert child.stdout
+        child.stdin.write(json.dumps(asked))
+        child.stdin.close()
+        try:
+            for line in child.stdout:
+                message = json.loads(line)
+                if "ready" in message:
+                    return
+                _hear(message, report)
+        except BaseException:
+            _terminate(folder)
+            raise
+    said = (folder / LOG).read_text(errors="replace")[-LOG_SHOWN:].strip()
+    raise ServerError(
+        f"{folder.name}: its supervisor ended before it was ready", found=said or None
+    )
+
+
+def _hear(message: Mapping[str, Any], report: Callable[[str], None]) -> None:
+    if "report" in message:
+        report(message["report"])
+    if error := message.get("error"):
+        kind = UsageError if error.pop("exit_status") == UsageError.exit_status else ServerError
+        raise kind(error.pop("message"), **error)

@@ -1,0 +1,146 @@
+"""Keeps one server up until it is told to stop: ``python -m dbdyno.servers.kept.supervisor FOLDER``.
+
+Started by `kept.start`, which writes what is wanted to its stdin and reads one JSON object a line
+until the server is ready. It leaves its parent at once, so that the command can end and the server
+stay. The server is this process's child and dies with it, however it dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from dbdyno.errors import DbdynoError, ServerError, UsageError
+from dbdyno.servers import open
+from dbdyno.servers.base import Instance, Server, ServerSpec
+from dbdyno.servers.kept.kept import FILES, LOCK, PASSWORD, STATE, KeptState
+
+LOOK_S: Final = 0.5
+
+
+def main(folder: Path) -> int:
+    """Serve one folder until SIGTERM or the server's own end; 0 if it was stopped."""
+    lock = _take(folder / LOCK)
+    signal.signal(signal.SIGTERM, _leave)
+    asked = json.load(sys.stdin)
+    instance: Instance | None = None
+    try:
+        spec = ServerSpec(asked["label"], asked["reference"], asked["settings"])
+        instance = open.instance(spec, folder / FILES, lambda text: _say(report=text))
+        server = instance.start()
+        state = _state(spec, server)
+        _keep(folder / PASSWORD, server.credentials.password)
+        _keep(folder / STATE, json.dumps(asdict(state)))
+        _say(ready=True)
+        _be_quiet()
+        _watch(folder, server, state)
+        return 1
+    except DbdynoError as error:
+        _say(error={**_parts(error), "exit_status": error.exit_status})
+        return error.exit_status
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        (folder / PASSWORD).unlink(missing_ok=True)
+        if instance is not None:
+            _close(instance)
+        os.close(lock)
+
+
+def _take(path: Path) -> int:
+    """The lock's descriptor; whoever comes second ends."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        busy = UsageError("another dbdyno is starting this server")
+        _say(error={**_parts(busy), "exit_status": busy.exit_status})
+        sys.exit(busy.exit_status)
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    return descriptor
+
+
+def _state(spec: ServerSpec, server: Server) -> KeptState:
+    return KeptState(
+        reference=spec.reference,
+        version=server.version(),
+        pid=server.pid,
+        host=server.endpoint.host,
+        port=server.endpoint.port,
+        user=server.credentials.user,
+        database=server.database,
+        since=datetime.now().astimezone().isoformat("T", "seconds"),
+        programs=str(open.programs(spec.reference) or ""),
+    )
+
+
+def _watch(folder: Path, server: Server, state: KeptState) -> None:
+    """Returns when the server has ended by itself; how is written into its state."""
+    while server.alive():
+        time.sleep(LOOK_S)
+    words = server.last_words().strip().splitlines()
+    _keep(folder / STATE, json.dumps(asdict(replace(state, ending=words[-1] if words else "gone"))))
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "w") as written:
+        written.write(text)
+    new.replace(path)
+
+
+def _say(**message: object) -> None:
+    try:
+        sys.stdout.write(f"{json.dumps(message)}\n")
+        sys.stdout.flush()
+    except (
+        BrokenPipeError
+    ):  # the command that waited was killed; the server shall stay all the same
+        _be_quiet()
+
+
+def _be_quiet() -> None:
+    """Nobody listens any more: the command that waited may end."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+def _parts(error: DbdynoError) -> Mapping[str, str | None]:
+    return {name: getattr(error, name) for name in ("message", "wanted", "found", "hint")}
+
+
+def _close(instance: Instance) -> None:
+    try:
+        instance.close()
+    except ServerError as error:
+        sys.stderr.write(f"{error}\n")
+
+
+def _leave(signum: int, frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
+def detached(folder: Path) -> None:
+    """Serve the folder as a process that the one which waits for us is not the parent of."""
+    if os.fork():
+        os._exit(0)
+    sys.exit(main(folder))
+
+
+if __name__ == "__main__":
+    detached(Path(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""Servers that run on this machine: processes, files, network."""

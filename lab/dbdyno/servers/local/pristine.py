@@ -1,0 +1,104 @@
+"""Where freshly made data directories are kept: each made once, whoever asks for it first.
+
+A data directory is named by what decided its bytes, and counts once its marker is written, last of
+all. The product's own program makes it as the servers' user in a folder that is thrown away; what
+is kept is a copy of the lab's own, closed to everybody else, and a server never runs on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ProvisionError
+from dbdyno.servers.local import files
+from dbdyno.servers.local.work_files import make_folders
+from dbdyno.servers.process import ServerUser
+from dbdyno.servers.programs import places, provision
+from dbdyno.servers.programs.catalog_entry import CatalogEntry
+
+INITIALISE_S_MAX: Final = 300
+MARKER: Final = "identity.json"
+
+
+@dataclass(frozen=True)
+class Making:
+    """How a product's data directory is made.
+
+    Attributes:
+        identity: what decided its bytes, as text; another text is another directory.
+        initialise: fills ``data`` in the working folder it is given; ServerError if it cannot.
+        folders: what must be in the working folder before, each after the one it lies in.
+        left_out: files of ``data`` that its copies must not share.
+    """
+
+    identity: str
+    initialise: Callable[[Path], None]
+    folders: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def kept(
+    entry: CatalogEntry, making: Making, user: ServerUser | None, report: Callable[[str], None]
+) -> Path:
+    """The pristine data directory, made first if need be; only to be copied.
+
+    Raises:
+        ServerError: it could not be initialised.
+        ProvisionError: the cache cannot be used.
+    """
+    root = places.make_cache_folder("pristine")
+    if not places.reachable(root, user):
+        raise ProvisionError(
+            f"the servers' user {user.name if user else ''} cannot reach the cache {root}",
+            hint="name a folder that others may enter with DBDYNO_CACHE",
+        )
+    digest = hashlib.sha256(making.identity.encode()).hexdigest()
+    place = root / f"{entry.folder_name}-{digest[:12]}"
+    try:
+        with provision.locked(root / f"{place.name}.lock", report):
+            if not (place / MARKER).is_file():
+                report(f"{entry.reference}: initialising a data directory")
+                shutil.rmtree(place, ignore_errors=True)
+                _make(making, user, place)
+    except OSError as error:
+        raise ProvisionError(
+            f"a data directory of {entry.reference} cannot be kept in the cache {root}",
+            found=str(error),
+            hint="check the folder's free space, or name another one with DBDYNO_CACHE",
+        ) from error
+    return place / "data"
+
+
+def trouble(running: subprocess.Popen[bytes]) -> str | None:
+    """Waits until the initialising program has ended: None if all went well, else how it ended."""
+    try:
+        code: int | None = running.wait(INITIALISE_S_MAX)
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        running.kill()
+        running.wait()
+    if code == 0:
+        return None
+    return "took too long" if code is None else f"exit code {code}"
+
+
+def _make(making: Making, user: ServerUser | None, place: Path) -> None:
+    with provision.fresh_folder(place) as outer:
+        outer.chmod(0o711)
+        work = outer / "server"
+        make_folders([work, *(work / name for name in making.folders)], user)
+        making.initialise(work)
+        fresh = outer / "fresh"
+        fresh.mkdir(mode=0o700)
+        files.copy_tree(work / "data", fresh / "data", owner=None)  # flushed, and the lab's own
+        for name in making.left_out:
+            (fresh / "data" / name).unlink(missing_ok=True)
+        (fresh / MARKER).write_text(making.identity)
+        fresh.rename(place)

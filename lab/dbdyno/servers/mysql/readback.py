@@ -1,0 +1,144 @@
+"""Compares what a server says of its settings with what it was asked for.
+
+A server may round a size, trim a limit to what the machine allows, or ignore an option it once
+knew; each would quietly make another experiment of it. Any difference is therefore an error that
+names the setting, what was asked and what is in force. Only different spellings of one value are
+taken as the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dbdyno.errors import ServerError
+from dbdyno.servers.mysql.settings import OFF_WORDS, ON_WORDS
+
+VARIABLES_OF: Final = {  # an option's variable where it has another name; the first that is shown
+    "ssl": ("have_ssl", "tls_version"),  # MySQL 8.4 has no switch left
+    "default_time_zone": ("time_zone",),
+    "transaction_isolation": ("transaction_isolation", "tx_isolation"),
+}
+PLUGINS_ASKED: Final = ("plugin_load", "plugin_load_add", "early_plugin_load")
+WITHOUT_VARIABLE: Final = frozenset({*PLUGINS_ASKED, "performance_schema_instrument"})
+WITHOUT_TLS: Final = frozenset({"DISABLED", "NO", ""})
+UNITS: Final[Mapping[str, int]] = {
+    unit: 1024**power for power, unit in enumerate("kmgtpe", start=1)
+}
+
+
+def check(label: str, asked: Mapping[str, str], shown: Mapping[str, str]) -> None:
+    """Every asked setting is in force.
+
+    Args:
+        label: the system, for messages.
+        asked: settings by variable name.
+        shown: all global variables as the server shows them.
+
+    Raises:
+        ServerError: names every setting that is not as asked, with both values.
+    """
+    wrong = [
+        (name, text, _effective(name, shown))
+        for name, text in asked.items()
+        if name not in WITHOUT_VARIABLE and not _in_force(name, text, shown)
+    ]
+    if not wrong:
+        return
+    raise ServerError(
+        f"{label}: the server did not take {', '.join(name for name, _, _ in wrong)} as asked",
+        wanted="; ".join(f"{name} = {text}" for name, text, _ in wrong),
+        found="; ".join(f"{name} = {_shown(value)}" for name, _, value in wrong),
+        hint="ask for the value that the server can have, or for none",
+    )
+
+
+def check_plugins(label: str, asked: Mapping[str, str], shown: Sequence[tuple[str, ...]]) -> None:
+    """Every plugin file that was to be loaded has been, and all in it is active.
+
+    A server that cannot load a plugin says so in its log and goes on without.
+
+    Args:
+        label: the system, for messages.
+        asked: settings by variable name.
+        shown: what ``SHOW PLUGINS`` answers: name, status, type, file, licence.
+
+    Raises:
+        ServerError: names the files that are not loaded, or not active.
+    """
+    states: dict[str, set[str]] = {}
+    for _, status, _, library, *_ in shown:
+        states.setdefault(library.removesuffix(".so"), set()).add(status)
+    wanted = [library for name in PLUGINS_ASKED for library in _libraries(asked.get(name, ""))]
+    lacking = {library: states.get(library) for library in wanted}
+    wrong = {library: state for library, state in lacking.items() if state != {"ACTIVE"}}
+    if wrong:
+        raise ServerError(
+            f"{label}: the server did not load {', '.join(wrong)} as asked",
+            wanted="; ".join(f"{library}.so is ACTIVE" for library in wrong),
+            found="; ".join(
+                f"{library}.so is {' and '.join(sorted(state)) if state else 'not loaded'}"
+                for library, state in wrong.items()
+            ),
+            hint="see whether this build of the server has the plugin",
+        )
+
+
+def _libraries(text: str) -> list[str]:
+    """The files in a list such as ``name=file.so;other.so``, without their ending."""
+    words = [word.strip() for word in text.split(";")]
+    return [word.rpartition("=")[2].removesuffix(".so") for word in words if word]
+
+
+def _effective(name: str, shown: Mapping[str, str]) -> str | None:
+    variables = VARIABLES_OF.get(name, (name,))
+    return next((shown[variable] for variable in variables if variable in shown), None)
+
+
+def _shown(value: str | None) -> str:
+    return "no such variable" if value is None else repr(value)
+
+
+def _in_force(name: str, asked: str, shown: Mapping[str, str]) -> bool:
+    effective = _effective(name, shown)
+    if effective is None:
+        return False
+    if name == "ssl":
+        return (effective in WITHOUT_TLS) == (asked.lower() in OFF_WORDS)
+    if name == "log_bin":  # given as a file name, shown as a switch
+        return (effective == "OFF") == (asked.lower() in OFF_WORDS)
+    if name in {"sql_mode", "optimizer_switch"}:
+        return _contains(effective, asked)
+    return same_value(asked, effective)
+
+
+def same_value(asked: str, effective: str) -> bool:
+    """Whether two spellings mean one value: 256M and 268435456, 1 and ON, row and ROW."""
+    if asked.casefold() == effective.casefold():
+        return True
+    if _truth(asked) is not None and _truth(asked) == _truth(effective):
+        return True
+    left, right = _number(asked), _number(effective)
+    return left is not None and left == right
+
+
+def _truth(text: str) -> bool | None:
+    word = text.casefold()
+    return True if word in ON_WORDS else False if word in OFF_WORDS else None
+
+
+def _number(text: str) -> float | None:
+    """A number with an optional unit of 1024; exact below 2**53."""
+    found = re.fullmatch(r"([+-]?\d+(?:\.\d+)?)([kmgtpe]?)", text.casefold())
+    if found is None:
+        return None
+    number, unit = found.groups()
+    return float(number) * float(UNITS.get(unit, 1))
+
+
+def _contains(effective: str, asked: str) -> bool:
+    """Lists whose short words the server spells out, as TRADITIONAL: all asked are there."""
+    wanted = {word.strip().casefold() for word in asked.split(",") if word.strip()}
+    found = {word.strip().casefold() for word in effective.split(",") if word.strip()}
+    return wanted <= found if wanted else not found

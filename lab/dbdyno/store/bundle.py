@@ -1,0 +1,260 @@
+"""A run in one file: all that its verdicts rest on, for those who want to check them.
+
+    README.txt            what is in it and how to check it without dbdyno
+    run.json, plan.json   when, where, by which command; what was asked for
+    controls.json         what controls came to in the other runs of its workspace
+    trials/00000.json     one attempt: seconds, counters, settings, versions, procedure
+    trials/00000.hlog     its histograms as HdrHistogram's interval log
+    SHA256SUMS            of all of them
+
+Values of variables that hold passwords are left out; everything else is as it was stored, so a
+judgement of a bundle is the judgement of the run.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field, ValidationError
+
+from dbdyno.errors import BundleError
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import axes
+from dbdyno.report.settings import SECRET
+from dbdyno.store import archive, histogram_log, strict_json
+from dbdyno.store.archive import LIMITS, Limits
+from dbdyno.store.store import StoredRun
+
+FORMAT: Final = 1
+"""Raised when a file changes its meaning or goes."""
+SUFFIX: Final = ".dbdyno.zip"
+TRIALS_MAX: Final = 1_000_000
+README: Final = """\
+This is the evidence of one run of dbdyno, a database benchmark.
+
+  run.json, plan.json    when, where and by which command it was made; what was asked for
+  controls.json          what controls came to in the other runs of its workspace
+  trials/NNNNN.json      one attempt each: every second, counters, settings, versions
+  trials/NNNNN.hlog      its latency histograms, an interval log that HdrHistogram's tools read
+  SHA256SUMS             sums of all files
+
+To check that nothing was changed, unpack it and type: sha256sum --check SHA256SUMS
+To judge it again and read its report: dbdyno report THIS_FILE
+To run the same experiment and compare: dbdyno replay THIS_FILE
+"""
+
+
+class _Run(Noun):
+    """run.json."""
+
+    format: int
+    run_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z-]{0,63}$")]
+    created_at: Annotated[str, Field(max_length=64)]
+    finished_at: Annotated[str, Field(max_length=64)] | None
+    command: str
+    dbdyno_version: str
+    environment: dict[str, str]
+    trials_planned: Annotated[int, Field(ge=0, le=TRIALS_MAX)]
+    plan_hash: str
+    measurements: Annotated[int, Field(ge=0, le=TRIALS_MAX)]
+
+
+class _Ledger(Noun):
+    """controls.json."""
+
+    earlier: tuple[ControlOutcome, ...]
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What a bundle holds.
+
+    Attributes:
+        measurements: in the order stored.
+        earlier: what controls came to in the other runs of its workspace.
+        digest: SHA-256 of the sums.
+    """
+
+    run: StoredRun
+    measurements: tuple[Measurement, ...]
+    earlier: tuple[ControlOutcome, ...]
+    digest: str
+
+
+def write(
+    path: Path,
+    run: StoredRun,
+    measurements: Sequence[Measurement],
+    earlier: Sequence[ControlOutcome] = (),
+) -> str:
+    """Writes a run's bundle, whole or not at all, and reads it back; returns its digest.
+
+    Raises:
+        BundleError: the file cannot be written, or the run is too large for one.
+    """
+    files = _files(run, measurements, earlier)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        try:
+            digest = archive.write(Path(name), files)
+            read(Path(name))
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BundleError(
+            f"the bundle {path} cannot be written",
+            found=error.strerror or str(error),
+            hint="choose another place with --out",
+        ) from error
+    return digest
+
+
+def read(path: Path, limits: Limits = LIMITS) -> Sealed:
+    """What a bundle holds, every part of it checked.
+
+    Raises:
+        BundleError: the archive or anything in it is not as `write` makes it.
+    """
+    files, digest = archive.read(path, limits)
+    try:
+        head = _run(files)
+        plan = _plan(_json(files, "plan.json"), head.plan_hash)
+        _check_names(files, head.measurements)
+        earlier = _Ledger.model_validate(_json(files, "controls.json")).earlier
+        measurements = [_measurement(files, n, head.run_id) for n in range(head.measurements)]
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BundleError(
+            f"{path.name} holds a value that this dbdyno cannot read",
+            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:200],
+            hint="read it with the dbdyno that wrote it, or a newer one",
+        ) from error
+    except ValueError as error:
+        raise BundleError(f"{path.name} is damaged", found=str(error)[:200]) from error
+    return Sealed(_stored(head, plan), tuple(measurements), earlier, digest)
+
+
+def _files(
+    run: StoredRun, measurements: Sequence[Measurement], earlier: Sequence[ControlOutcome]
+) -> dict[str, bytes]:
+    head = _Run(
+        format=FORMAT,
+        run_id=run.run_id,
+        created_at=run.created_at,
+        finished_at=run.finished_at,
+        command=run.command,
+        dbdyno_version=run.dbdyno_version,
+        environment=run.environment,
+        trials_planned=run.trials_planned,
+        plan_hash=run.plan.hash(),
+        measurements=len(measurements),
+    )
+    files = {
+        "README.txt": README.encode(),
+        "run.json": _text(head),
+        "plan.json": _text(run.plan),
+        "controls.json": _text(_Ledger(earlier=tuple(earlier))),
+    }
+    for number, measurement in enumerate(measurements):
+        files[_named(number, "json")] = _text(_without_secrets(measurement))
+        files[_named(number, "hlog")] = histogram_log.log(measurement.intervals).encode()
+    return files
+
+
+def _without_secrets(measurement: Measurement) -> Measurement:
+    server = measurement.server
+    kept = {name: value for name, value in server.settings.items() if not SECRET.fullmatch(name)}
+    return measurement.model_copy(update={"server": server.model_copy(update={"settings": kept})})
+
+
+def _text(noun: Noun) -> bytes:
+    return (noun.model_dump_json(indent=1) + "\n").encode()
+
+
+def _named(number: int, suffix: str) -> str:
+    return f"trials/{number:05d}.{suffix}"
+
+
+def _run(files: Mapping[str, bytes]) -> _Run:
+    value = _json(files, "run.json")
+    if isinstance(value, dict) and value.get("format") != FORMAT:  # its other keys are unknown
+        found = str(value.get("format"))[:20]
+        raise BundleError(
+            "the bundle has another format than this dbdyno reads",
+            wanted=f"format {FORMAT}",
+            found=f"format {found}",
+            hint="upgrade dbdyno",
+        )
+    return _Run.model_validate(value)
+
+
+def _plan(value: object, wanted: str) -> Plan:
+    """The plan, if it is the one whose hash the run has, and of a size that can be handled."""
+    plan = Plan.model_validate(value)
+    settings = math.prod(map(len, axes(plan.settings).values()))
+    load = plan.load
+    levels = len(load.threads) + len(load.rates) + sum(len(p.rates_per_s) for p in load.pilot)
+    arms = len(plan.systems) * plan.design.blocks * settings
+    if arms * len(plan.workloads) * max(1, levels) > TRIALS_MAX:
+        raise BundleError("the bundle's plan makes more trials than any run could hold")
+    if plan.hash() != wanted:
+        raise BundleError(
+            "the bundle's plan is not the one that was run",
+            wanted=f"hash {wanted[:64]}",
+            found=f"hash {plan.hash()}",
+        )
+    return plan
+
+
+def _check_names(files: Mapping[str, bytes], count: int) -> None:
+    wanted = {"README.txt", "run.json", "plan.json", "controls.json"}
+    wanted |= {_named(n, suffix) for n in range(count) for suffix in ("json", "hlog")}
+    if files.keys() != wanted:
+        odd = sorted(files.keys() ^ wanted)[0]
+        raise BundleError(f"the bundle lacks {odd}, or has it too many", wanted=f"{count} trials")
+
+
+def _measurement(files: Mapping[str, bytes], number: int, run_id: str) -> Measurement:
+    bare = Measurement.model_validate(_json(files, name := _named(number, "json")))
+    if bare.trial.run_id != run_id:
+        raise BundleError(f"{name} is of another run", wanted=run_id, found=bare.trial.run_id[:64])
+    blobs = histogram_log.histograms(files[_named(number, "hlog")].decode())
+    if any(place >= len(bare.intervals) for place in blobs):
+        raise BundleError(f"{name} has fewer intervals than its histograms")
+    intervals = tuple(
+        interval.model_copy(update={"histograms": blobs.get(place, {})})
+        for place, interval in enumerate(bare.intervals)
+    )
+    return bare.model_copy(update={"intervals": intervals})
+
+
+def _json(files: Mapping[str, bytes], name: str) -> object:
+    if name not in files:
+        raise BundleError(f"the bundle lacks {name}")
+    return strict_json.read(files[name], name)
+
+
+def _stored(head: _Run, plan: Plan) -> StoredRun:
+    return StoredRun(
+        run_id=head.run_id,
+        created_at=head.created_at,
+        finished_at=head.finished_at,
+        plan=plan,
+        command=head.command,
+        dbdyno_version=head.dbdyno_version,
+        environment=head.environment,
+        trials_planned=head.trials_planned,
+    )

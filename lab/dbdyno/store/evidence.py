@@ -1,0 +1,139 @@
+"""What a verdict rests on, wherever it is kept: a run as it was asked for, and what it measured.
+
+A run in a workspace and a bundle that somebody sent are told, judged, gated and compared by the
+same code, because both become this noun.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.plan.controls import KINDS, control_cell
+from dbdyno.plan.pilot import foreseen, is_pilot
+from dbdyno.plan.plan import Plan, cells
+from dbdyno.store import bundle
+from dbdyno.store.store import FILE_NAME, Store, StoredRun
+from dbdyno.store.store_find import LATEST, find, opened
+
+BUNDLES: Final = "bundles"
+"""Where in a workspace the reports of bundles go, so that none takes the place of an own run's."""
+DIGEST_SHOWN: Final = 12
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A run and all its measurements.
+
+    Attributes:
+        measurements: in the order stored, failed attempts too.
+        folder: where its report belongs.
+        earlier: what controls came to in the other runs of the workspace it was made in.
+        digest: SHA-256 of the sums of the bundle it comes from; empty for a workspace's run.
+    """
+
+    run: StoredRun
+    measurements: tuple[Measurement, ...]
+    folder: Path
+    earlier: tuple[ControlOutcome, ...] = ()
+    digest: str = ""
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked for."""
+        return self.run.plan
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned trial has a measurement without failure, or cannot have one."""
+        if self.plan.load.needs_pilot and not self.plan.load.pilot:
+            return False
+        ended = (m for m in self.measurements if m.failure is None or m.impossible)
+        return len({m.trial.key for m in ended if not is_pilot(m)}) == self.trials_planned
+
+    @property
+    def trials_planned(self) -> int:
+        """Trials that a complete run has."""
+        blocks = max((m.trial.block + 1 for m in self.measurements), default=0)
+        return trials_owed(self.run, blocks)
+
+    @property
+    def facts(self) -> RunFacts:
+        """What a report must know about the run besides plan and measurements."""
+        return facts_of(self.run, complete=self.complete, trials_planned=self.trials_planned)
+
+
+def trials_at_most(run: StoredRun) -> int:
+    """Trials that a run has if none is saved; with a pilot it is known once that has ended."""
+    plan = foreseen(run.plan)
+    if not plan.load.needs_pilot:
+        return run.trials_planned
+    controls = len(KINDS) if control_cell(plan) else 0
+    return plan.design.blocks * (len(plan.systems) * len(cells(plan)) + controls)
+
+
+def trials_owed(run: StoredRun, blocks_begun: int) -> int:
+    """Trials that a complete run has: all, or those of the blocks after which it was decided."""
+    most = trials_at_most(run)
+    if run.plan.design.stop == "blocks" or run.finished_at is None:
+        return most
+    return most // run.plan.design.blocks * blocks_begun
+
+
+def facts_of(run: StoredRun, *, complete: bool, trials_planned: int) -> RunFacts:
+    """A stored run as a report names it."""
+    return RunFacts(
+        run_id=run.run_id,
+        created_at=run.created_at,
+        dbdyno_version=run.dbdyno_version,
+        plan_hash=run.plan.hash(),
+        command=run.command,
+        environment=run.environment,
+        complete=complete,
+        trials_planned=trials_planned,
+    )
+
+
+def load(name: str | Path, workspace: Path) -> Evidence:
+    """The evidence that a name stands for.
+
+    Args:
+        name: a run's id or `latest`; a bundle's file; a run's own folder within its workspace; or
+            a workspace's folder, for its newest run.
+        workspace: where ids are looked up.
+
+    Raises:
+        StoreError: there is no such run. BundleError: the file is no sound bundle.
+    """
+    path = Path(name)
+    if path.is_file():
+        return of_bundle(path, workspace)
+    if (path / FILE_NAME).is_file():
+        return of_run(LATEST, path)
+    if path.is_dir() and (path.parent / FILE_NAME).is_file():
+        return of_run(path.resolve().name, path.parent)
+    return of_run(str(name), workspace)
+
+
+def of_run(run_id: str, workspace: Path) -> Evidence:
+    """A workspace's run; StoreError if there is none of that id."""
+    with opened(workspace) as store:
+        return of_stored(store, find(store, run_id), workspace)
+
+
+def of_stored(store: Store, run: StoredRun, workspace: Path) -> Evidence:
+    """A run that was found already, as the store has it by now."""
+    now = store.run(run.run_id)
+    earlier = tuple(store.controls(except_run=run.run_id))
+    return Evidence(now, tuple(store.measurements(run.run_id)), workspace / run.run_id, earlier)
+
+
+def of_bundle(path: Path, workspace: Path) -> Evidence:
+    """A bundle, checked; its report goes to a folder of its own in the workspace."""
+    kept = bundle.read(path)
+    folder = workspace / BUNDLES / f"{kept.run.run_id}-{kept.digest[:DIGEST_SHOWN]}"
+    return Evidence(kept.run, kept.measurements, folder, kept.earlier, kept.digest)

@@ -1,0 +1,99 @@
+"""A trial's histograms as HdrHistogram's interval log, which the tools of that family read.
+
+Each interval's lines come below a comment that names its place in the trial, so that reading them
+back gives the very same bytes to the very same interval. Times are seconds since the load began,
+the column of greatest values is in ms, as in the logs that `dbdyno sysbench` writes.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import struct
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from typing import Final
+
+from dbdyno._engine import Histogram
+from dbdyno.errors import BundleError
+from dbdyno.measurement.measurement_parts import Interval
+
+HEAD: Final = """\
+#[dbdyno: latencies in ns, by the name of what was timed]
+#[Histogram log format version 1.3]
+"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
+"""
+PLACE: Final = re.compile(r"#\[interval ([0-9]{1,9})\]")
+LINE: Final = re.compile(r"Tag=([A-Za-z0-9_.:-]{1,64}),[0-9.]+,[0-9.]+,[0-9.]+,([A-Za-z0-9+/=]+)")
+NS_PER_MS: Final = 1e6
+DEFLATED: Final = 0x1C849314
+PLAIN: Final = 0x1C849313
+OUTER: Final = struct.Struct(">Ii")
+INNER: Final = struct.Struct(">Iiiiqqd")
+INFLATED_BYTES_MAX: Final = 2**20
+SIGNIFICANT_DIGITS: Final = 3
+VALUE_NS_MAX: Final = 2**43
+"""More than the hour that the engine's histograms reach to, and far from what would eat memory."""
+
+
+def log(intervals: Sequence[Interval]) -> str:
+    """All histograms of a trial's intervals."""
+    lines = []
+    for place, interval in enumerate(intervals):
+        if interval.histograms:
+            lines.append(f"#[interval {place}]\n")
+        for name, blob in sorted(interval.histograms.items()):
+            length_s = max(interval.end_s - interval.start_s, 0)
+            greatest_ms = Histogram.decode(blob).max() / NS_PER_MS
+            encoded = b64encode(blob).decode("ascii")
+            moment = f"{interval.start_s:.6f},{length_s:.6f},{greatest_ms:.6f}"
+            lines.append(f"Tag={name},{moment},{encoded}\n")
+    return HEAD + "".join(lines)
+
+
+def histograms(text: str) -> dict[int, dict[str, bytes]]:
+    """The blobs of a log by interval and name.
+
+    Raises:
+        BundleError: a line is none of such a log, or a histogram is none of ours.
+    """
+    if not text.startswith(HEAD):
+        raise BundleError("a histogram log in the bundle has another head than dbdyno's")
+    found: dict[int, dict[str, bytes]] = {}
+    current: dict[str, bytes] | None = None
+    for line in text[len(HEAD) :].splitlines():
+        if place := PLACE.fullmatch(line):
+            current = found.setdefault(int(place[1]), {})
+            continue
+        entry = LINE.fullmatch(line)
+        if entry is None or current is None or entry[1] in current:
+            raise BundleError("a histogram log in the bundle has a wrong line", found=line[:80])
+        current[entry[1]] = _blob(entry[2])
+    return found
+
+
+def _blob(encoded: str) -> bytes:
+    """The bytes of a histogram that can be decoded, and without taking much memory."""
+    try:
+        blob = b64decode(encoded, validate=True)
+        _check(blob)
+        Histogram.decode(blob)
+    except (binascii.Error, struct.error, zlib.error, ValueError) as error:
+        raise BundleError("a histogram in the bundle is damaged", found=str(error)[:120]) from error
+    return blob
+
+
+def _check(blob: bytes) -> None:
+    """Refuses a histogram whose head promises more than the engine's can hold."""
+    inner = blob
+    if OUTER.unpack_from(blob)[0] == DEFLATED:
+        inflating = zlib.decompressobj()
+        inner = inflating.decompress(blob[OUTER.size :], INFLATED_BYTES_MAX)
+        if inflating.unconsumed_tail:
+            raise ValueError("it unpacks to more than a histogram")
+    cookie, payload, _, digits, _, highest, _ = INNER.unpack_from(inner)
+    if cookie != PLAIN or not 0 <= payload <= len(inner):
+        raise ValueError("its head is none of HDR V2")
+    if digits != SIGNIFICANT_DIGITS or not 0 < highest <= VALUE_NS_MAX:
+        raise ValueError(f"{digits} digits up to {highest} ns are not the engine's")

@@ -1,0 +1,1 @@
+"""sysbench's options: table, values, grammar."""

@@ -1,0 +1,246 @@
+"""The one table of options: name, type, default and description of everything dbdyno drives.
+
+Names, types and defaults are sysbench 1.0.20's, and what 1.1 added; `compat` says what differs
+there. Numeric options of the workloads are DOUBLE as in
+sysbench, where every number of a Lua script is one. Real options that this version does not drive
+stand in `not_yet`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.sysbench.options import legacy_options
+from dbdyno.sysbench.options.values import Option, canonical
+
+LEGACY = "legacy_"
+"""Stands before a legacy script's name, because today's tests share some of the names."""
+
+ONE_TABLE = "oltp"
+"""sysbench 0.4's compiled-in test."""
+
+COMMANDS = ("prepare", "prewarm", "warmup", "run", "cleanup", "help")
+"""Every word that is a command."""
+
+GENERAL = (
+    Option("threads", "INT", "1", "connections that run events at the same time"),
+    Option("events", "INT", "0", "stop after this many events in all; 0 for no limit"),
+    Option("time", "INT", "10", "stop after this many seconds; 0 for no limit"),
+    Option(
+        "warmup-time",
+        "INT",
+        "0",
+        "run this many seconds before anything is counted (sysbench 1.1)",
+    ),
+    Option(
+        "forced-shutdown",
+        "STRING",
+        "off",
+        "how long events in flight may outlast --time {off,N,N%}; N in seconds, N% of --time, no"
+        " value means 5%",
+    ),
+    Option("rate", "INT", "0", "events that fall due per second; 0 for as fast as it goes"),
+    Option(
+        "arrival",
+        "STRING",
+        "poisson",
+        "gaps between the events of a rate {poisson,uniform}: random or all the same",
+    ),
+    Option(
+        "think-time",
+        "STRING",
+        "0",
+        "milliseconds a connection rests after each event, N or LEAST-MOST",
+    ),
+    Option(
+        "report-interval",
+        "DOUBLE",
+        "0",
+        "print a line of rates every N seconds, 0.01 or more; 0 for none",
+    ),
+    Option(
+        "report-checkpoints",
+        "LIST",
+        "",
+        "whole seconds at which a report is printed and counting begins anew",
+    ),
+    Option("debug", "BOOL", "off", "verbosity 5, with what drove the load"),
+    Option("validate", "BOOL", "off", "shown in the header; changes nothing for databases"),
+    Option(
+        "thread-stack-size",
+        "SIZE",
+        "64K",
+        "checked only: dbdyno has no thread and no stack for each connection",
+    ),
+    Option(
+        "thread-init-timeout",
+        "INT",
+        "30",
+        "seconds a connection may take to log in (sysbench 1.1); when not given, 10",
+    ),
+    Option(
+        "luajit-cmd",
+        "STRING",
+        None,
+        "accepted: there is no LuaJIT to be switched (sysbench 1.1)",
+    ),
+    Option(
+        "config-file",
+        "FILE",
+        None,
+        "options from a file of lines name=value; those that follow on the command line win",
+    ),
+    Option("compat", "STRING", "1.0", "which sysbench to be {1.0,1.1}: defaults, texts, options"),
+    Option("tx-rate", "INT", "0", "deprecated name of --rate"),
+    Option("max-requests", "INT", "0", "deprecated name of --events"),
+    Option("max-time", "INT", "0", "deprecated name of --time"),
+    Option("num-threads", "INT", "1", "deprecated name of --threads"),
+    Option("help", "BOOL", "off", "print this and exit"),
+    Option("version", "BOOL", "off", "print the version and exit"),
+)
+RANDOM = (
+    Option(
+        "rand-type",
+        "STRING",
+        "special",
+        "which rows are touched {uniform,gaussian,special,pareto,zipfian}; special puts 3 quarters"
+        " of the accesses on 0.75% of the rows",
+    ),
+    Option("rand-spec-iter", "INT", "12", "draws averaged (special, gaussian)"),
+    Option("rand-spec-pct", "INT", "1", "percentage of rows in the hot zone (special)"),
+    Option("rand-spec-res", "INT", "75", "percentage of accesses to the hot zone (special)"),
+    Option(
+        "rand-seed",
+        "INT",
+        "0",
+        "seed of a run; 0 leaves it to the system. prepare always writes the same rows",
+    ),
+    Option("rand-pareto-h", "DOUBLE", "0.2", "parameter h (pareto)"),
+    Option("rand-zipfian-exp", "DOUBLE", "0.8", "exponent (zipfian, as in sysbench 1.1)"),
+)
+LOG = (
+    Option("verbosity", "INT", "3", "0 fatal errors only, 3 reports, 5 everything"),
+    Option(
+        "percentile",
+        "LIST",
+        "95",
+        "latency percentiles to print, such as 95 or 50,95,99.9; 0 for none. Taken from an HDR"
+        " histogram with 3 significant digits, not from sysbench's grid of 1.8% steps",
+    ),
+    Option("histogram", "BOOL", "off", "print the latency histogram in the report"),
+    Option(
+        "detail",
+        "BOOL",
+        "off",
+        "add to the report: statements by kind, errors by code, what the generator cost",
+    ),
+    Option(
+        "output",
+        "STRING",
+        "text",
+        "form of the results on stdout {text,json,csv,hlog}; hlog is HdrHistogram's log of"
+        " intervals. Errors then go to stderr",
+    ),
+    Option(
+        "output-file",
+        "FILE",
+        "",
+        "write json, csv or hlog to this file, and the text to stdout as always",
+    ),
+)
+DATABASE = (
+    Option("db-driver", "STRING", "mysql", "database driver; this version drives mysql"),
+    Option("db-ps-mode", "STRING", "auto", "prepared statements {auto,disable}"),
+    Option("db-debug", "BOOL", "off", "accepted: dbdyno has nothing more to print"),
+)
+MYSQL = (
+    Option(
+        "mysql-host",
+        "LIST",
+        "localhost",
+        "host; localhost means the Unix socket, 127.0.0.1 means TCP",
+    ),
+    Option(
+        "mysql-port",
+        "LIST",
+        "3306",
+        "TCP port; with several hosts or ports connections go to each host's each port in turn",
+    ),
+    Option("mysql-socket", "LIST", None, "Unix sockets; they win over hosts and ports"),
+    Option("mysql-user", "STRING", "sbtest", "user"),
+    Option(
+        "mysql-password",
+        "STRING",
+        "",
+        "password. Everybody on this machine can read it in the list of processes; the"
+        " environment variable MYSQL_PWD is used when this option is absent",
+    ),
+    Option("mysql-db", "STRING", "sbtest", "database"),
+    Option(
+        "mysql-ssl",
+        "STRING",
+        "off",
+        "TLS {on,off,disabled,preferred,required,verify_ca,verify_identity}; on is required, with"
+        " cacert.pem, client-cert.pem and client-key.pem of the working directory where they are",
+    ),
+    Option("mysql-ssl-ca", "STRING", None, "file of trusted certificates (sysbench 1.1)"),
+    Option("mysql-ssl-cert", "STRING", None, "file of the client's certificate (sysbench 1.1)"),
+    Option("mysql-ssl-key", "STRING", None, "file of the client's key (sysbench 1.1)"),
+    Option("mysql-ssl-cipher", "STRING", "", "ciphers to choose from"),
+    Option("mysql-compression", "BOOL", "off", "compress what is sent and received"),
+    Option("mysql-compression-algorithms", "LIST", "zlib", "only zlib (sysbench 1.1)"),
+    Option("mysql-debug", "BOOL", "off", "verbosity 5; there are no client library calls to show"),
+    Option("mysql-dry-run", "BOOL", "off", "no server: every statement succeeds at once"),
+    Option(
+        "mysql-ignore-errors",
+        "LIST",
+        "1213,1020,1205",
+        'error codes after which an event begins again, or "all"',
+    ),
+)
+WORKLOAD = (
+    Option("auto_inc", "BOOL", "on", "let the server number the rows of a new table"),
+    Option("create_secondary", "BOOL", "on", "index column k after the load"),
+    Option("create_table_options", "STRING", "", "end of CREATE TABLE (sysbench 1.1)"),
+    Option("delete_inserts", "DOUBLE", "1", "DELETE and INSERT of one row, pairs per event"),
+    Option("distinct_ranges", "DOUBLE", "1", "SELECT DISTINCT over a range, per event"),
+    Option("index_updates", "DOUBLE", "1", "UPDATE of the indexed column, per event"),
+    Option("mysql_storage_engine", "STRING", "innodb", "storage engine of a new table"),
+    Option("non_index_updates", "DOUBLE", "1", "UPDATE of a column without index, per event"),
+    Option("order_ranges", "DOUBLE", "1", "SELECT with ORDER BY over a range, per event"),
+    Option("pgsql_variant", "STRING", None, "without effect here, as in sysbench"),
+    Option("point_selects", "DOUBLE", "10", "SELECT of one row by its key, per event"),
+    Option("range_selects", "BOOL", "on", "off leaves out all four kinds of ranges"),
+    Option("range_size", "DOUBLE", "100", "rows of a range"),
+    Option("reconnect", "DOUBLE", "0", "connect again after every N events (sysbench 1.1)"),
+    Option("secondary", "BOOL", "off", "give a new table KEY (id) in place of PRIMARY KEY (id)"),
+    Option("simple_ranges", "DOUBLE", "1", "SELECT over a range, per event"),
+    Option("skip_trx", "BOOL", "off", "no BEGIN and COMMIT: every statement commits by itself"),
+    Option("sum_ranges", "DOUBLE", "1", "SELECT SUM over a range, per event"),
+    Option("table_size", "DOUBLE", "10000", "rows of a table"),
+    Option("tables", "DOUBLE", "1", "number of tables"),
+)
+
+OWN: dict[str, tuple[Option, ...]] = {
+    "select_random_points": (Option("random_points", "DOUBLE", "10", "values of k in the list"),),
+    "select_random_ranges": (
+        Option("delta", "DOUBLE", "5", "from the first value of k in a range to its last"),
+        Option("number_of_ranges", "DOUBLE", "10", "ranges of k, per event"),
+    ),
+}
+"""What single tests have besides `WORKLOAD`."""
+
+
+def of_test(test: str | None) -> tuple[Option, ...]:
+    """The own options of a test (its recognised name), by name."""
+    if test is not None and (test == ONE_TABLE or test.startswith(LEGACY)):
+        return tuple(sorted(legacy_options.OPTIONS))
+    return tuple(sorted((*WORKLOAD, *OWN.get(test or "", ()))))
+
+
+def by_name(options: Iterable[Option]) -> dict[str, Option]:
+    """The options by the name under which they are looked up."""
+    return {canonical(option.name): option for option in options}
+
+
+GLOBAL_TABLE = by_name((*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL))

@@ -1,0 +1,175 @@
+"""What a run is to tell: percentiles, intervals, checkpoints, and in which form."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dbdyno.sysbench.options.refusal import argument_error, fatal
+from dbdyno.sysbench.options.values import Values
+
+TEXT = "text"
+OUTPUTS = (TEXT, "json", "csv", "hlog")
+STEP_S_MIN = 0.01
+"""Shortest stretch that the engine records apart."""
+
+_UNREPORTED_INTERVAL_S = 60
+_MACHINE_INTERVAL_S = 1
+_CHECKPOINTS_MAX = 256
+_US_PER_S = 1_000_000
+_PERCENTILE = re.compile(r"\+?([0-9]{1,9}(?:\.[0-9]{1,4})?)", re.ASCII)
+
+
+class Percentile(NamedTuple):
+    """A percentile and how it is written: 99.9 as "99.9", 95.0 as "95"."""
+
+    percent: float
+    text: str
+
+    @classmethod
+    def of(cls, percent: float) -> Percentile:
+        """The percentile with its shortest name, which is the engine's name for it too."""
+        return cls(percent, repr(percent).removesuffix(".0"))
+
+
+class Telling(NamedTuple):
+    """What is told, and how.
+
+    Attributes:
+        percentiles: ascending, without repeats; empty when they are disabled.
+        report_interval_s: seconds between interval lines; 0 for none.
+        checkpoints_s: moments of reports in the middle, ascending, seconds of the measured time.
+        output: one of `OUTPUTS`.
+        output_file: where a form other than text goes; empty for stdout, in place of the text.
+    """
+
+    percentiles: tuple[Percentile, ...]
+    report_interval_s: float
+    checkpoints_s: tuple[int, ...]
+    histogram: bool
+    detail: bool
+    output: str
+    output_file: str
+
+    @classmethod
+    def of(cls, values: Values) -> Telling:
+        """Reads and checks them.
+
+        Raises:
+            Refusal: a value is none of its kind or out of its range, or two contradict each other.
+        """
+        output, output_file = values.text("output"), values.text("output-file")
+        if output not in OUTPUTS:
+            raise fatal(
+                f"Invalid value for --output: '{output}'. It must be one of {', '.join(OUTPUTS)}."
+            )
+        if output_file and output == TEXT:
+            raise fatal("--output-file takes what --output=json, csv or hlog makes; give one")
+        telling = cls(
+            percentiles=_percentiles(values),
+            report_interval_s=_report_interval_s(values),
+            checkpoints_s=_checkpoints_s(values),
+            histogram=values.flag("histogram"),
+            detail=values.flag("detail"),
+            output=output,
+            output_file=output_file,
+        )
+        if telling.histogram and not telling.percentiles:
+            raise fatal("--histogram cannot be used with --percentile=0")
+        if telling.step_s() < STEP_S_MIN:
+            raise fatal(
+                f"--report-interval={values.text('report-interval')} and --report-checkpoints have"
+                f" no step in common of {STEP_S_MIN} s or more; take an interval such as 0.1"
+            )
+        return telling
+
+    def is_text(self) -> bool:
+        """Whether sysbench's text goes to stdout."""
+        return self.output == TEXT or bool(self.output_file)
+
+    def interval_s(self) -> float:
+        """Length of what one line or one row is about; forms for machines have rows by default."""
+        default = _UNREPORTED_INTERVAL_S if self.output == TEXT else _MACHINE_INTERVAL_S
+        return self.report_interval_s or default
+
+    def step_s(self) -> float:
+        """Length of the stretches to be recorded: every interval and checkpoint ends with one."""
+        parts_us = [
+            round(part_s * _US_PER_S) for part_s in (self.interval_s(), *self.checkpoints_s)
+        ]
+        step_s = math.gcd(*parts_us) / _US_PER_S
+        return int(step_s) if step_s.is_integer() else step_s
+
+    def needs_records(self) -> bool:
+        """Whether more must be known while the run goes on than the engine's few numbers."""
+        return bool(self.checkpoints_s) or self.output == "csv"
+
+    def spec(self) -> dict[str, Any]:
+        """The engine's fields."""
+        spec: dict[str, Any] = {
+            "interval_s": self.step_s(),
+            "percentiles": [percentile.percent for percentile in self.percentiles],
+        }
+        if self.needs_records():
+            spec["tell_records"] = True
+        return spec
+
+
+def is_text_asked(argv: Sequence[str]) -> bool:
+    """Whether stdout belongs to sysbench's text, told before the options are checked."""
+    last: dict[str, str] = {}
+    for argument in argv:
+        name, _, value = argument.partition("=")
+        last[name.replace("_", "-")] = value
+    return last.get("--output", TEXT) == TEXT or bool(last.get("--output-file"))
+
+
+def decimals(seconds: float) -> int:
+    """How many decimals a moment needs when moments are multiples of `seconds`."""
+    return len(f"{seconds:.6f}".rstrip("0").partition(".")[2])
+
+
+def _percentiles(values: Values) -> tuple[Percentile, ...]:
+    numbers = set()
+    items = values.items("percentile")
+    for item in items:
+        match = _PERCENTILE.fullmatch(item.strip())
+        if match is None and not re.fullmatch(r"-[0-9.]{1,9}", item.strip(), re.ASCII):
+            raise argument_error(f"Invalid value for the 'percentile' option: '{item}'")
+        number = float(match[1]) if match else -1.0
+        if not 0 <= number <= 100:
+            raise fatal(
+                f"Invalid value for --percentile: {item.strip()}. It must be from 0 to 100."
+            )
+        numbers.add(number)
+    if numbers == {0.0}:
+        return ()
+    if 0.0 in numbers:
+        raise fatal("Invalid value for --percentile: 0 disables them and stands alone.")
+    return tuple(Percentile.of(number) for number in sorted(numbers))
+
+
+def _report_interval_s(values: Values) -> float:
+    raw = (values.text("report-interval") or "0").strip()
+    if not re.fullmatch(r"[+-]?[0-9]{1,9}(\.[0-9]{1,6})?|[+-]?\.[0-9]{1,6}", raw, re.ASCII):
+        raise argument_error(f"Invalid value for the 'report-interval' option: '{raw}'")
+    seconds = float(raw)
+    if seconds < 0:
+        raise fatal(f"Invalid value for --report-interval: {raw}. It must be 0 or more.")
+    if 0 < seconds < STEP_S_MIN:
+        raise fatal(
+            f"Invalid value for --report-interval: {raw}. It must be 0 or at least {STEP_S_MIN} s."
+        )
+    return int(seconds) if seconds.is_integer() else seconds
+
+
+def _checkpoints_s(values: Values) -> tuple[int, ...]:
+    items = values.items("report-checkpoints")
+    for item in items:
+        if not re.fullmatch(r"[0-9]{1,9}", item.strip(), re.ASCII) or int(item) < 1:
+            raise fatal(f"Invalid value for --report-checkpoints: '{item}'")
+    if len(items) > _CHECKPOINTS_MAX:
+        raise fatal(f"Too many checkpoints in --report-checkpoints: {len(items)} of 256 at most")
+    return tuple(sorted({int(item) for item in items}))

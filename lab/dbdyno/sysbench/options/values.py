@@ -1,0 +1,154 @@
+"""Value types of sysbench's options, read exactly as sysbench 1.0.20 reads them, traps included.
+
+An option is kept as it was typed and read when it is asked for: sysbench too complains about a
+bad integer only at the moment of the first read, so ``--threads=1K --help`` shows the help.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from dbdyno.sysbench.options.refusal import argument_error, fatal
+
+Kind = Literal["BOOL", "INT", "SIZE", "DOUBLE", "STRING", "LIST", "FILE"]
+
+_TRUE = frozenset({None, "on", "true", "1"})
+_FALSE = frozenset({"off", "false", "0"})
+_INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
+_SIZE = re.compile(r"([0-9]+)(.?)", re.DOTALL)
+_SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_HEX_NUMBER = re.compile(
+    r"[ \t\n\v\f\r]*([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?)"
+)
+_NUMBER = re.compile(
+    r"[ \t\n\v\f\r]*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan))",
+    re.IGNORECASE,
+)
+
+
+class Option(NamedTuple):
+    """One option: its name as the help shows it, its type, default as typed, and description."""
+
+    name: str
+    kind: Kind
+    default: str | None
+    text: str
+
+
+def canonical(name: str) -> str:
+    """The name under which an option is looked up: ``-`` and ``_`` mean the same."""
+    return name.replace("_", "-")
+
+
+def boolean(raw: str | None) -> bool | None:
+    """On or off; None when it is neither."""
+    if raw in _TRUE:
+        return True
+    return False if raw in _FALSE else None
+
+
+def integer(raw: str | None) -> int | None:
+    """`strtol` over the whole text within 32 bits; empty is 0; None when it is no integer."""
+    if not raw:
+        return 0
+    match = _INTEGER.fullmatch(raw)
+    if match is None or len(raw) > 64:
+        return None
+    number = int(match[1])
+    return number if -(2**31) <= number < 2**31 else None
+
+
+def size(raw: str | None) -> int:
+    """Digits and one of K, M, G, T (1024-based, the rest is ignored); anything else is 0."""
+    match = _SIZE.match(raw or "")
+    if match is None or len(match[1]) > 20:
+        return 0
+    return int(match[1]) * _SIZE_UNITS.get(match[2].lower(), 0)
+
+
+def number(raw: str | None) -> float:
+    """`strtod` without any error check: the longest number the text begins with, or 0."""
+    text = raw or ""
+    if match := _HEX_NUMBER.match(text):
+        try:
+            return float.fromhex(match[1])
+        except OverflowError:
+            return float("inf")
+    match = _NUMBER.match(text)
+    return float(match[1]) if match else 0.0
+
+
+def is_whole_number_text(raw: str) -> bool:
+    """Whether `strtod` takes all of the text; if not, sysbench drops the rest without a word."""
+    return bool(_HEX_NUMBER.fullmatch(raw) or _NUMBER.fullmatch(raw))
+
+
+def items(raw: str | None) -> tuple[str, ...]:
+    """The parts between commas; empty ones are dropped."""
+    return tuple(part for part in (raw or "").split(",") if part)
+
+
+class Values:
+    """What was typed for each option of a table, over the table's defaults."""
+
+    def __init__(self, table: Mapping[str, Option], typed: Mapping[str, str | None]) -> None:
+        self._table = table
+        self._typed = typed
+
+    def was_typed(self, name: str) -> bool:
+        """Whether the command line has the option."""
+        return canonical(name) in self._typed
+
+    def raw(self, name: str) -> str | None:
+        """The text after ``=``, or the default's."""
+        key = canonical(name)
+        return self._typed[key] if key in self._typed else self._table[key].default
+
+    def flag(self, name: str) -> bool:
+        """A BOOL option; values that are neither on nor off were refused with the command line."""
+        return bool(boolean(self.raw(name)))
+
+    def integer(self, name: str) -> int:
+        """An INT option.
+
+        Raises:
+            Refusal: the text is no 32-bit integer.
+        """
+        raw = self.raw(name)
+        value = integer(raw)
+        if value is None:
+            raise argument_error(f"Invalid value for the '{name}' option: '{raw}'")
+        return value
+
+    def size(self, name: str) -> int:
+        """A SIZE option."""
+        return size(self.raw(name))
+
+    def number(self, name: str) -> float:
+        """A DOUBLE option."""
+        return number(self.raw(name))
+
+    def text(self, name: str) -> str:
+        """A STRING option; unset is empty."""
+        return self.raw(name) or ""
+
+    def items(self, name: str) -> tuple[str, ...]:
+        """A LIST option."""
+        return items(self.raw(name))
+
+
+def whole(values: Values, name: str) -> int:
+    """A number of things; sysbench reads 1M as 1 and says nothing, which helps nobody.
+
+    Raises:
+        Refusal: the text is no whole number.
+    """
+    raw, found = values.raw(name) or "", values.number(name)
+    if not (is_whole_number_text(raw) and found.is_integer()):
+        raise fatal(
+            f"Invalid value for --{name}: '{raw}'. It must be a whole number; the numbers of"
+            " a test take no suffix K, M or G"
+        )
+    return int(found)

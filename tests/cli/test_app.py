@@ -1,0 +1,272 @@
+"""The program as it is typed: help, exit status, what goes to stdout and what to stderr."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dbdyno import __main__, __version__, _engine
+from dbdyno.cli import app, flow
+from dbdyno.errors import GateError, ServerError
+from dbdyno.experiment import runner
+from dbdyno.servers import open
+from dbdyno.store.store import Store
+from support import making
+from support.source import ROOT
+
+COMMANDS = ["compare", "run", "report", "export", "serve", "workloads", "servers", "sysbench"]
+
+
+def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    handlers = {s: signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        status = __main__.main(arguments)
+    finally:
+        for signum, handler in handlers.items():
+            signal.signal(signum, handler)
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run("--help", capsys=capsys)
+    assert status == 0
+    assert [name for name in COMMANDS if f"  {name} " not in out] == []
+
+
+def test_the_help_of_compare_is_as_agreed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, _ = run("compare", "--help", capsys=capsys)
+    golden = ROOT / "tests" / "golden" / "compare-help.txt"
+    assert (status, out) == (0, golden.read_text())
+
+
+def test_version_names_both_halves(capsys: pytest.CaptureFixture[str]) -> None:
+    said = f"dbdyno {__version__} (engine {_engine.version()})\n"
+    assert run("--version", capsys=capsys) == (0, said, "")
+
+
+def test_workloads_are_data_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run("workloads", capsys=capsys)
+    assert (status, err) == (0, "")
+    assert "oltp_read_write" in out.splitlines()
+
+
+def test_servers_are_listed_in_columns_and_by_reference(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [
+        open.KnownServer("mysql:5.7.22", "com.example:five:0.1", 9_400_000, True),
+        open.KnownServer("mysql:8.0.5", "com.example:eight:0.10", 134_000_000, False),
+    ]
+    assert {"mysql:5.7.22", "mysql:8.0.15"} <= {row.reference for row in open.known()}
+    monkeypatch.setattr(open, "known", lambda: made)
+    status, out, err = run("servers", "list", capsys=capsys)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "mysql:5.7.22  com.example:five:0.1    9 MB    cached",
+        "mysql:8.0.5   com.example:eight:0.10  134 MB  -",
+    ]
+
+
+@pytest.mark.parametrize("command", [["report", "latest"], ["compare", "--resume", "latest"]])
+def test_a_command_that_only_reads_makes_no_workspace(
+    command: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    missing = tmp_path / "typo"
+    status, out, err = run(*command, "--workspace", str(missing), capsys=capsys)
+    assert (status, out) == (1, "")
+    assert f"found: none in {missing}" in err
+    assert not missing.exists()
+
+
+def test_a_workspace_may_be_given_from_home(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    _, _, err = run("report", "latest", "--workspace=~/runs", capsys=capsys)
+    assert f"found: none in {tmp_path}/runs" in err
+    status, _, err = run("report", "latest", "--workspace=~nobody-here/runs", capsys=capsys)
+    assert (status, "--workspace" in err, "Traceback" in err) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["compare"], "1 mistake\n  SYSTEM: two or more are compared, found 0\n"),
+        (["compare", "mysql:5.7.22"], "SYSTEM: two or more are compared, found 1"),
+        (["compare", "mysql:5.7.22", "mysql:8.0.99"], "mysql:8.0.15"),
+        (["compare", "mysql:5.7.22", "mysql:8.0.15", "--blocks", "x"], "--blocks"),
+        (["compare", "--nonsense"], "--nonsense"),
+        (["compare", "--resume", "latest", "--blocks", "4"], "also blocks"),
+        (["servers", "get", "mysql:8.0.99"], "mysql:8.0.15"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_a_usage_mistake_is_status_2_and_fetches_nothing(
+    typed: list[str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(*typed, capsys=capsys)
+    assert (status, out) == (2, "")
+    assert told in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (ServerError("it died", hint="see its log"), 1, "dbdyno: it died\n  hint: see its log\n"),
+        (GateError("too slow"), 3, "dbdyno: too slow\n"),
+    ],
+)
+def test_an_error_is_text_on_stderr_and_a_status(
+    error: Exception,
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(flow, "tell", fail)
+    assert run("report", "latest", capsys=capsys) == (status, "", said)
+
+
+def test_an_interrupt_is_status_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+
+    monkeypatch.setattr(flow, "tell", interrupt)
+    status, out, err = run("report", "latest", capsys=capsys)
+    assert (status, out, err.strip()) == (1, "", "dbdyno: interrupted")
+
+
+def test_the_command_line_is_stored_as_it_was_typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    seen: list[str] = []
+
+    def begin(
+        plan: object, workspace: Path, command: str, output: object, language: object
+    ) -> None:
+        seen.append(command)
+
+    typed = ["compare", making.A, making.B, "--set", "a b=c", "--workspace", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["dbdyno", *typed])
+    monkeypatch.setattr(flow, "begin", begin)
+    assert run(*typed, capsys=capsys)[0] == 0
+    assert seen == [f"dbdyno compare {making.A} {making.B} --set 'a b=c' --workspace {tmp_path}"]
+
+
+def test_a_resumed_run_is_driven_from_the_store(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    called: list[str] = []
+    monkeypatch.setattr(runner, "run", lambda *_: called.append("run"))
+    Store.open(tmp_path).close()
+    typed = ["compare", "--resume", "20260101-000000-0000", "--workspace", str(tmp_path)]
+    status, _, err = run(*typed, capsys=capsys)
+    assert (status, called) == (1, [])
+    assert "no run 20260101-000000-0000 in this workspace" in err
+
+
+def test_called_as_sysbench_it_is_sysbench(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dbdyno.sysbench import entry
+
+    seen: list[list[str]] = []
+
+    def persona(argv: list[str]) -> int:
+        seen.append(list(argv))
+        return 7
+
+    monkeypatch.setattr(entry, "main", persona)
+    monkeypatch.setattr(sys, "argv", ["/usr/local/bin/sysbench", "oltp_read_only", "run"])
+    assert __main__.main() == 7
+    assert __main__.main(["sysbench", "oltp_read_only", "run"]) == 7
+    assert seen == [["oltp_read_only", "run"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("sysbench", "1.0.20"), ("sysbench-1.1", "1.1.0"), ("dbdyno", None)]
+)
+def test_a_link_to_the_program_is_sysbench_by_its_name(
+    tmp_path: Path, name: str, version: str | None
+) -> None:
+    program = Path(sys.executable).with_name("dbdyno")
+    assert program.is_file(), "the console script stands beside the interpreter it runs with"
+    link = tmp_path / name
+    link.symlink_to(program)
+    lab = str(Path(__main__.__file__).parents[1])
+    done = subprocess.run(
+        [link, "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": lab},
+    )
+    told = f"sysbench {version} (using dbdyno " if version else f"dbdyno {__version__} (engine "
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(told)
+
+
+def test_the_persona_starts_without_the_lab() -> None:
+    code = (
+        "import sys\n"
+        "from dbdyno import __main__\n"
+        "__main__.main(['sysbench', '--version'])\n"
+        "heavy = {'typer', 'vl_convert', 'numpy', 'scipy', 'pymysql', 'dbdyno.cli'}\n"
+        "sys.exit(', '.join(sorted(heavy & sys.modules.keys())) or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_command_says_what_it_is_for() -> None:
+    assert [c for c in app.app.registered_commands if not (c.callback and c.callback.__doc__)] == []
+
+
+@pytest.mark.parametrize("command", [["workloads"], ["sysbench", "--help"]])
+def test_a_full_disk_behind_stdout_is_told_without_a_traceback(command: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dbdyno", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    said = "dbdyno: the system refuses: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_a_terminal_without_unicode_gets_the_verdict_all_the_same() -> None:
+    code = (
+        "import sys\n"
+        "from dbdyno import __main__, cli_flow\n"
+        "cli_flow.tell = lambda *_: sys.stdout.write('TPS \\u221223.1 %')\n"
+        "sys.exit(__main__.main(['report', 'latest']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"TPS ?23.1 %", b"")

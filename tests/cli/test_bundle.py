@@ -1,0 +1,99 @@
+"""`dbdyno bundle` and `dbdyno replay` as they are typed, with a bench that makes its trials up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.test_flow import made_bench
+
+from dbdyno import __main__
+from dbdyno.experiment import runner
+from dbdyno.experiment.watch import environment
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.store.store import Store
+from support import making
+from support.stored_run import store_made
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(environment, "describe", lambda: {"kernel": "6.2"})
+    monkeypatch.setattr(runner, "run", made_bench())
+    monkeypatch.chdir(tmp_path)
+    store_made(tmp_path / "runs", (0.7, 0.701, 0.699))
+    return tmp_path / "runs"
+
+
+def dbdyno(*arguments: object) -> int:
+    return __main__.main([str(argument) for argument in arguments])
+
+
+def test_a_run_is_packed_told_gated_and_run_again(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dbdyno("bundle", "latest", "--workspace", workspace) == 0
+    name = capsys.readouterr().out.strip()
+    assert (tmp_path / name).is_file()
+    there = ("--workspace", tmp_path / "elsewhere")
+    assert dbdyno("report", name, *there) == 0
+    said = capsys.readouterr().out
+    assert "mysql:8.0.15 is worse" in said
+    assert "elsewhere/bundles/" in said
+    assert dbdyno("gate", name, *there) == 3
+    capsys.readouterr()
+    assert dbdyno("replay", name, *there) == 0
+    said = capsys.readouterr()
+    assert "the same verdict in 1 of 1 comparisons" in said.out
+    assert "kernel" in said.out
+    assert said.err.count("mysql:8.0.15 is worse") == 1
+    with Store.open(tmp_path / "elsewhere") as store:
+        (run,) = store.runs()
+        assert run.command == f"dbdyno replay {name}"
+
+
+def test_json_is_all_of_stdout(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("replay", "latest", "--workspace", workspace, "--output", "json")
+    assert dbdyno(*arguments) == 0
+    read = json.loads(capsys.readouterr().out)
+    assert [len(read["agreements"]), read["agreements"][0]["same_word"]] == [1, True]
+
+
+def test_a_replay_that_ends_early_says_how_to_compare_later(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(2, KeyboardInterrupt()))
+    assert dbdyno("replay", "latest", "--workspace", workspace) == 1
+    said = capsys.readouterr()
+    assert "when the run is complete: dbdyno replay latest --with latest" in said.err
+    assert said.out == ""
+
+
+def test_a_strangers_plan_is_run_only_when_trusted(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    systems = (
+        SystemPlan(label=making.A, reference="mysql:5.7.22"),
+        SystemPlan(label=making.B, reference="mysql:8.0.15", settings={"init_file": "/tmp/\x1bx"}),
+    )
+    plan = making.plan(blocks=3).model_copy(update={"systems": systems})
+    store_made(workspace, (0.7, 0.7, 0.7), plan=plan)
+    assert dbdyno("bundle", "latest", "--out", "b.zip", "--workspace", workspace) == 0
+    there = ("--workspace", tmp_path / "elsewhere")
+    assert dbdyno("replay", "b.zip", *there) == 2
+    said = capsys.readouterr().err
+    assert "setting init_file = /tmp/" in said
+    assert "\x1b" not in said
+    assert "add --trust" in said
+    assert not (tmp_path / "elsewhere").exists()
+    assert dbdyno("replay", "b.zip", "--with", "latest", "--workspace", workspace) == 0
+    assert dbdyno("replay", "b.zip", "--trust", *there) == 0
+    assert dbdyno("replay", "latest", "--workspace", workspace) == 0  # one's own needs no leave
+
+
+def test_a_damaged_bundle_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "b.zip").write_bytes(b"PK nothing")
+    for command in ("report", "gate", "replay"):
+        assert dbdyno(command, tmp_path / "b.zip", "--workspace", tmp_path) == 1
+        assert "b.zip is no evidence bundle" in capsys.readouterr().err

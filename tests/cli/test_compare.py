@@ -1,0 +1,200 @@
+"""What was typed after `dbdyno compare` becomes a plan, or one message with every mistake."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dbdyno.cli.compare import CompareOptions, read
+from dbdyno.errors import PlanError, UnknownSystemError
+from dbdyno.plan.plan import NOT_COMPARED, Plan
+
+KNOWN_WORKLOADS = ("oltp_read_write", "oltp_point_select")
+GOOD = CompareOptions(
+    systems=("mysql:5.7.22", "mysql:8.0.15"),
+    workloads=("oltp_read_write",),
+    threads="1, 8",
+    blocks="3",
+    stop="blocks",
+    controls=True,
+    tables="4",
+    table_size="50000",
+    warmup="3",
+    window="8.5",
+    margin="0.02",
+    seed="7",
+    settings=(),
+    restart="block",
+    prepared=True,
+    distribution="uniform",
+)
+
+
+def check_reference(reference: str) -> None:
+    if not reference.startswith("mysql:"):
+        raise UnknownSystemError(f"unknown system {reference}", wanted="one of mysql:5.7.22")
+
+
+def plan_of(**changed: object) -> Plan:
+    return read(replace(GOOD, **changed), KNOWN_WORKLOADS, check_reference)
+
+
+def mistakes_of(**changed: object) -> list[str]:
+    with pytest.raises(PlanError) as caught:
+        plan_of(**changed)
+    return [str(mistake) for mistake in caught.value.mistakes]
+
+
+def test_every_option_reaches_the_plan() -> None:
+    plan = plan_of()
+    assert plan.title == "mysql:5.7.22 and mysql:8.0.15"
+    assert [system.label for system in plan.systems] == ["mysql:5.7.22", "mysql:8.0.15"]
+    assert (plan.dataset.tables, plan.dataset.rows) == (4, 50_000)
+    assert plan.load.threads == (1, 8)
+    assert (plan.trial.warmup_s, plan.trial.window_s) == (3, 8.5)
+    assert (plan.design.blocks, plan.design.margin) == (3, 0.02)
+    assert plan.design.stop == "blocks"
+    assert (plan.seed, plan.distribution.name) == (7, "uniform")
+    assert plan.procedure.prepared_statements is True
+
+
+def test_rates_and_a_limit_reach_the_plan() -> None:
+    load = plan_of(threads="", rates="50%, 400", slo="p95=0.02s", connections="16").load
+    assert (load.rates, load.threads, load.connections) == (("50%", "400"), (), 16)
+    assert load.slo is not None
+    assert (load.slo.metric, load.slo.limit_ms) == ("p95", 20)
+    assert plan_of(rates="400").load.threads == (1, 8)
+
+
+def test_one_version_is_compared_with_itself_under_two_labels() -> None:
+    plan = plan_of(
+        systems=("durable=mysql:8.0.15", "fast=mysql:8.0.15"),
+        settings=("innodb_buffer_pool_size=256M", "fast:sync_binlog=0"),
+    )
+    assert [(system.label, system.reference) for system in plan.systems] == [
+        ("durable", "mysql:8.0.15"),
+        ("fast", "mysql:8.0.15"),
+    ]
+    assert plan.system("durable").settings == {"innodb_buffer_pool_size": "256M"}
+    assert plan.system("fast").settings == {"innodb_buffer_pool_size": "256M", "sync_binlog": "0"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "label", "reference"),
+    [
+        ("old=path:/opt/a=b", "old", "path:/opt/a=b"),
+        ("path:/opt/a=b", "path:-opt-a-b", "path:/opt/a=b"),
+        (
+            "tarball:https://x.org/y.tar.xz#sha256=ab",
+            "y",
+            "tarball:https://x.org/y.tar.xz#sha256=ab",
+        ),
+        ("ours=tarball:https://x.org/y#sha256=ab", "ours", "tarball:https://x.org/y#sha256=ab"),
+    ],
+)
+def test_an_equals_sign_of_an_address_is_not_that_of_a_label(
+    typed: str, label: str, reference: str
+) -> None:
+    systems = ("mysql:8.0.15", typed)
+    plan = read(replace(GOOD, systems=systems), KNOWN_WORKLOADS, lambda reference: None)
+    assert (plan.systems[1].label, plan.systems[1].reference) == (label, reference)
+
+
+def test_a_label_with_a_colon_takes_its_own_setting() -> None:
+    plan = plan_of(settings=("mysql:8.0.15:optimizer_switch=mrr=on",))
+    assert plan.system("mysql:8.0.15").settings == {"optimizer_switch": "mrr=on"}
+    assert plan.system("mysql:5.7.22").settings == {}
+
+
+def test_all_mistakes_are_told_at_once_under_their_options() -> None:
+    assert mistakes_of(
+        systems=("mysql:5.7.22", "oracle:23"),
+        workloads=("oltp_wrote",),
+        threads="1,many",
+        blocks="0",
+        margin="2",
+        settings=("mysql:9:x=1", "nonsense"),
+        seed="-1",
+    ) == [
+        "--blocks: input should be greater than or equal to 1, found '0'",
+        "--margin: input should be less than 1, found '2'",
+        "--seed: input should be greater than or equal to 0, found '-1'",
+        "--set mysql:9:x=1: no system is labelled mysql:9; there are mysql:5.7.22, oracle:23",
+        "--set nonsense: is not key=value or LABEL:key=value",
+        "--threads: input should be a valid integer, unable to parse string as an integer, "
+        "found 'many'",
+        "--workload: unknown workload oltp_wrote; known are oltp_point_select, oltp_read_write",
+        "SYSTEM oracle:23: unknown system oracle:23; one of mysql:5.7.22",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"systems": ("mysql:5.7.22",)}, ["SYSTEM: two or more are compared, found 1"]),
+        (
+            {"systems": ("mysql:8.0.15", "mysql:8.0.15")},
+            ["SYSTEM: systems: label used twice: mysql:8.0.15"],
+        ),
+        (
+            {"workloads": ("oltp_read_write", "oltp_read_write")},
+            ["--workload: workloads: label used twice: oltp_read_write"],
+        ),
+        (
+            {"workloads": ("bulk_insert",)},
+            [f"--workload: {NOT_COMPARED['bulk_insert']}"],
+        ),
+        ({"threads": "8,8"}, ["--threads: each level once, found [8, 8]"]),
+        (
+            {"slo": "20ms"},
+            ["--slo: must be a percentile and a time such as p99=20ms, found '20ms'"],
+        ),
+        (
+            {"slo": "p90=20ms"},
+            ["--slo: input should be 'p50', 'p95', 'p99' or 'p999', found 'p90'"],
+        ),
+        (
+            {"connections": "0"},
+            ["--connections: input should be greater than or equal to 1, found '0'"],
+        ),
+        (
+            {"rates": "fast"},
+            [
+                "--rates: must be events a second such as 500, or a share such as 70% of what the"
+                " slower system sustains (200% at most), found 'fast', found 'fast'"
+            ],
+        ),
+        (
+            {"stop": "never"},
+            ["--stop: input should be 'blocks' or 'decided', found 'never'"],
+        ),
+        (
+            {"restart": "never"},
+            ["--restart: input should be 'block' or 'cell', found 'never'"],
+        ),
+    ],
+)
+def test_a_mistake_is_told_in_the_words_of_the_command_line(
+    changed: dict[str, object], told: list[str]
+) -> None:
+    assert mistakes_of(**changed) == told
+
+
+def test_a_mistake_is_a_usage_error() -> None:
+    with pytest.raises(PlanError) as caught:
+        plan_of(blocks="none", window="0")
+    assert caught.value.exit_status == 2
+    assert str(caught.value).splitlines()[0] == "the command line: 2 mistakes"
+
+
+def test_a_run_until_decided_has_more_blocks_unless_they_are_typed() -> None:
+    plan = plan_of(stop="decided", blocks=None)
+    assert (plan.design.stop, plan.design.blocks) == ("decided", 12)
+    assert plan_of(stop="decided", blocks="7").design.blocks == 7
+    assert plan_of(blocks=None).design.blocks == 5
+
+
+def test_controls_can_be_declined() -> None:
+    assert plan_of().design.controls
+    assert not plan_of(controls=False).design.controls

@@ -1,0 +1,291 @@
+"""From a plan to a told verdict, with a bench that makes its measurements up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbdyno.cli import flow
+from dbdyno.cli.flow import Output
+from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
+from dbdyno.experiment import order, runner
+from dbdyno.experiment.progress import Progress
+from dbdyno.experiment.watch import environment
+from dbdyno.language.catalogues import Language
+from dbdyno.plan.plan import Plan
+from dbdyno.store.store import Store, StoredRun
+from support import making
+
+Bench = Callable[[Plan, Store, StoredRun, Path, Progress], None]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return tmp_path / "dbdyno-runs"
+
+
+@pytest.fixture(autouse=True)
+def _known_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "describe", lambda: {"cpu": "made"})
+
+
+def made_bench(
+    stop_after: int | None = None,
+    error: BaseException | None = None,
+    failing: int | None = None,
+    impossible: bool = False,
+) -> Bench:
+    """A bench whose trials are made.
+
+    Args:
+        stop_after, error: it ends with `error` after so many trials.
+        failing: number of a trial that is stored as failed.
+        impossible: whether that one cannot be run.
+    """
+
+    def run(
+        plan: Plan,
+        store: Store,
+        run: StoredRun,
+        folder: Path,
+        progress: Progress,
+        retry: bool = False,
+        enough: runner.Enough | None = None,
+    ) -> None:
+        done = store.done(run.run_id, impossible=not retry)
+        left = [t for t in order.trials_of(plan, run.run_id) if t.key not in done]
+        block = 0
+        for number, trial in enumerate(left):
+            if trial.block > block and enough and enough(store.measurements(run.run_id)):
+                break
+            block = trial.block
+            if number == stop_after and error is not None:
+                raise error
+            made = making.measurement(
+                trial.system,
+                threads=trial.cell.threads,
+                tps=(1000.0 if trial.system == making.A else 700.0) + trial.block,
+            )
+            failure = "the server died in the window" if number == failing else None
+            kept = {"trial": trial, "failure": failure, "impossible": bool(failure) and impossible}
+            store.append(made.model_copy(update=kept))
+        store.finish(run.run_id)
+
+    return run
+
+
+def begin(workspace: Path, output: Output = Output.PLAIN, blocks: int = 3) -> None:
+    flow.begin(making.plan(blocks=blocks), workspace, "dbdyno compare a b", output)
+
+
+def until_decided(blocks: int) -> Plan:
+    plan = making.plan(blocks=blocks)
+    return plan.model_copy(update={"design": plan.design.model_copy(update={"stop": "decided"})})
+
+
+def runs(workspace: Path) -> list[StoredRun]:
+    with Store.open(workspace) as store:
+        return store.runs()
+
+
+def test_a_run_ends_with_the_verdict_and_where_the_report_is(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    begin(workspace)
+    said = capsys.readouterr()
+    (run,) = runs(workspace)
+    assert "worse" in said.out
+    assert said.out.splitlines()[-2].startswith("report: ")
+    for line in said.out.splitlines()[-2:]:
+        assert Path(line.removeprefix("report:").strip()).is_file()
+    assert said.err.startswith(f"run {run.run_id}: 6 trials, about ")
+
+
+def test_json_and_markdown_are_all_of_stdout(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    begin(workspace, Output.JSON)
+    assert isinstance(json.loads(capsys.readouterr().out), dict)
+    flow.tell("latest", workspace, Output.MARKDOWN)
+    assert "| Cell | System | Verdict |" in capsys.readouterr().out
+
+
+def test_a_stored_run_is_told_in_chinese_but_for_its_json(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    begin(workspace, Output.JSON)
+    english = capsys.readouterr().out
+    flow.tell("latest", workspace, Output.PLAIN, Language.ZH)
+    out = capsys.readouterr().out
+    assert "更差" in out
+    page = Path(out.splitlines()[-2].removeprefix("报告："))
+    assert '<html lang="zh-Hans">' in page.read_text()
+    assert "## 判定" in page.with_suffix(".md").read_text()
+    assert "worse" in page.with_suffix(".json").read_text()
+    flow.tell("latest", workspace, Output.JSON, Language.ZH)
+    assert capsys.readouterr().out == english
+
+
+def test_an_interrupted_run_is_told_and_says_how_to_go_on(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(4, KeyboardInterrupt()))
+    with pytest.raises(Interrupted) as caught:
+        begin(workspace)
+    (run,) = runs(workspace)
+    assert caught.value.found == "4 of 6 trials are stored; nothing stored is measured again"
+    resume = f"dbdyno compare --resume {run.run_id} --workspace {workspace}"
+    assert caught.value.hint == f"to go on: {resume}"
+    assert "report: " in capsys.readouterr().out
+    monkeypatch.setattr(runner, "run", made_bench())
+    flow.resume(run.run_id, workspace, Output.PLAIN)
+    with Store.open(workspace) as store:
+        assert len(store.measurements(run.run_id)) == 6
+
+
+def test_a_run_stopped_before_its_first_trial_has_no_report(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(0, KeyboardInterrupt()))
+    with pytest.raises(Interrupted, match="interrupted"):
+        begin(workspace)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_failure_keeps_its_own_words_and_its_exit_status(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(2, ServerError("mysql:8.0.15 did not start")))
+    with pytest.raises(ServerError, match="did not start"):
+        begin(workspace)
+    assert "2 of 6 trials are stored; to go on: dbdyno compare --resume" in capsys.readouterr().err
+
+
+def test_a_run_with_failed_trials_is_told_and_is_a_failure(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(failing=2))
+    with pytest.raises(LoadError, match="1 of 6 trials failed") as caught:
+        begin(workspace)
+    assert caught.value.found == "the server died in the window"
+    assert "report: " in capsys.readouterr().out
+    monkeypatch.setattr(runner, "run", made_bench())
+    flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+    assert len(runs(workspace)) == 1
+
+
+def test_a_run_until_decided_ends_early_and_is_complete(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    flow.begin(until_decided(12), workspace, "dbdyno compare a b", Output.JSON)
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    (run,) = runs(workspace)
+    assert said.err.startswith(f"run {run.run_id}: 24 trials at most, about ")
+    assert said.err.splitlines()[0].endswith("it ends when every cell is decided")
+    assert (told["run"]["complete"], told["run"]["trials_planned"]) == (True, 6)
+    assert {finding["check"] for finding in told["findings"]} >= {"stopped-early"}
+    with pytest.raises(UsageError, match="nothing to resume"):
+        flow.resume_plan(until_decided(12), workspace, Output.PLAIN)
+
+
+def test_a_run_until_decided_that_was_interrupted_is_not_complete(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(4, KeyboardInterrupt()))
+    with pytest.raises(Interrupted) as caught:
+        flow.begin(until_decided(12), workspace, "dbdyno compare a b", Output.PLAIN)
+    assert caught.value.found == "4 of 24 trials are stored; nothing stored is measured again"
+    assert "incomplete (24 trials planned)" in capsys.readouterr().out
+    monkeypatch.setattr(runner, "run", made_bench())
+    flow.resume_plan(until_decided(12), workspace, Output.PLAIN)
+    assert "incomplete" not in capsys.readouterr().out
+
+
+def test_a_failed_trial_of_a_run_that_was_decided_is_owed_and_no_more(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(failing=1))
+    with pytest.raises(LoadError, match="1 of 8 trials failed"):
+        flow.begin(until_decided(12), workspace, "dbdyno compare a b", Output.PLAIN)
+    monkeypatch.setattr(runner, "run", made_bench())
+    flow.resume("latest", workspace, Output.PLAIN)
+    with Store.open(workspace) as store:
+        (run,) = store.runs()
+        assert len(store.done(run.run_id)) == 8
+
+
+def test_a_cell_that_cannot_be_run_leaves_the_run_complete_and_is_retried_on_demand(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(failing=2, impossible=True))
+    begin(workspace)
+    assert "cell-cannot-run" in capsys.readouterr().out
+    monkeypatch.setattr(runner, "run", made_bench())
+    with pytest.raises(UsageError, match="nothing to resume"):
+        flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+    flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN, retry=True)
+    with Store.open(workspace) as store:
+        (run,) = store.runs()
+        assert len(store.done(run.run_id, impossible=False)) == 6
+
+
+def test_a_plan_is_resumed_only_if_it_is_the_very_same(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(1, KeyboardInterrupt()))
+    with pytest.raises(Interrupted):
+        begin(workspace)
+    monkeypatch.setattr(runner, "run", made_bench())
+    with pytest.raises(UsageError, match="nothing to resume"):
+        flow.resume_plan(making.plan(blocks=4), workspace, Output.PLAIN)
+    flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+    assert len(runs(workspace)) == 1
+    with pytest.raises(UsageError, match="nothing to resume"):
+        flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+
+
+def test_an_empty_workspace_has_no_latest_run(workspace: Path) -> None:
+    with pytest.raises(StoreError, match="holds no run yet"):
+        flow.tell("latest", workspace, Output.PLAIN)
+
+
+def controlled(workspace: Path, title: str) -> None:
+    plan = making.plan(blocks=5, controls=True).model_copy(update={"title": title})
+    flow.begin(plan, workspace, "dbdyno compare a b", Output.JSON)
+
+
+def test_a_complete_run_enters_the_ledger_once_and_later_reports_count_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    controlled(workspace, "first")
+    first = json.loads(capsys.readouterr().out)
+    assert first["ledger"]["different"]["total"] == 1
+    controlled(workspace, "second")
+    assert json.loads(capsys.readouterr().out)["ledger"]["different"]["total"] == 2
+    flow.tell(first["run"]["run_id"], workspace, Output.JSON)
+    assert json.loads(capsys.readouterr().out)["ledger"]["different"]["total"] == 2
+    with Store.open(workspace) as store:
+        assert [one.kind for one in store.controls()] == ["same", "planted"] * 2
+
+
+def test_a_run_that_is_not_complete_enters_the_ledger_when_it_is(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench(18, KeyboardInterrupt()))
+    with pytest.raises(Interrupted):
+        controlled(workspace, "cut short")
+    with Store.open(workspace) as store:
+        assert store.controls() == []
+    monkeypatch.setattr(runner, "run", made_bench())
+    flow.resume("latest", workspace, Output.PLAIN)
+    with Store.open(workspace) as store:
+        assert len(store.controls()) == 2

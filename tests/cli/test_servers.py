@@ -1,0 +1,131 @@
+"""`dbdyno servers` as it is typed: which server, what is printed, what is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.test_app import run
+
+from dbdyno.servers import open
+from dbdyno.servers.kept import kept
+from dbdyno.servers.kept.kept import KeptServer, KeptState
+
+STATE = KeptState(
+    *("mysql:8.0.15", "8.0.15", 4711, "127.0.0.1", 3307, "dbdyno", "sbtest"),
+    *("2026-11-21T14:00:00+00:00", ""),
+)
+
+
+def server(
+    folder: Path, name: str, state: KeptState | None = STATE, held: bool = True
+) -> KeptServer:
+    return KeptServer(name, folder / name, held, state)
+
+
+def test_status_says_who_runs_where_since_when(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    died = KeptState(**{**vars(STATE), "ending": "[ERROR] out of memory"})
+    found = [
+        server(tmp_path, "a"),
+        server(tmp_path, "b", None),
+        server(tmp_path, "c", died, held=False),
+    ]
+    monkeypatch.setattr(kept, "all_of", lambda workspace: found)
+    status, out, err = run("servers", "status", capsys=capsys)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "a  mysql:8.0.15  running   pid 4711  127.0.0.1:3307         "
+        "since 2026-11-21T14:00:00+00:00",
+        "b  -             starting  -         -                      -",
+        "c  mysql:8.0.15  ended     -         [ERROR] out of memory  "
+        "since 2026-11-21T14:00:00+00:00",
+    ]
+
+
+def test_without_servers_stdout_stays_empty(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status, out, err = run("servers", "status", "--workspace", str(tmp_path), capsys=capsys)
+    assert (status, out) == (0, "")
+    assert "no server was started in" in err
+
+
+def test_start_names_the_server_by_its_reference_and_hands_over_settings(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+
+    def start(workspace: Path, name: str, *about: object) -> KeptServer:
+        asked.append((workspace, name, *about[:2]))
+        return server(workspace, name)
+
+    monkeypatch.setattr(kept, "start", start)
+    typed = ("start", "mysql:8.0.15", "--set", "sync_binlog=0", "--workspace", str(tmp_path))
+    status, out, err = run("servers", *typed, capsys=capsys)
+    assert (status, asked) == (
+        0,
+        [(tmp_path, "mysql-8.0.15", "mysql:8.0.15", {"sync_binlog": "0"})],
+    )
+    assert out.startswith("mysql-8.0.15  mysql:8.0.15  running  pid 4711  127.0.0.1:3307")
+    assert "dbdyno servers stop mysql-8.0.15" in err
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["start", "mysql:8.0.99"], "mysql:8.0.15"),
+        (["start", "mysql:8.0.15", "--set", "sync_binlog"], "is not KEY=VALUE"),
+        (["stop", "typo"], "no server is called typo"),
+        (["shell"], "which server?"),
+        (["get", "mysql://u@h/d"], "nothing to fetch"),
+    ],
+)
+def test_a_mistake_is_status_2(
+    typed: list[str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("servers", *typed, capsys=capsys)
+    assert (status, out) == (2, "")
+    assert told in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("typed", [["one", "-e", "SELECT 1"], ["-e", "SELECT 1"]])
+def test_shell_becomes_the_client_with_what_was_typed_behind_its_name(
+    typed: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    became = []
+    program = tmp_path / "mysql"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "password").write_text("secret-4711")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(kept, "all_of", lambda workspace: [server(tmp_path, "one")])
+    monkeypatch.setattr(os, "execve", lambda *about: became.append(about))
+    status, out, _ = run("servers", "shell", *typed, capsys=capsys)
+    assert (status, out) == (0, "")
+    ((path, command, environment),) = became
+    assert (path, command[-2:]) == (str(program), ("-e", "SELECT 1"))
+    assert environment["MYSQL_PWD"] == "secret-4711"
+
+
+def test_a_server_that_cannot_be_started_leaves_no_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert open.check("mysql://u@127.0.0.1:1/d") is None
+    typed = ("start", "mysql://u@127.0.0.1:1/d", "--workspace", str(tmp_path))
+    status, out, err = run("servers", *typed, capsys=capsys)
+    assert (status, out) == (2, "")
+    assert "runs already" in err
+    assert kept.all_of(tmp_path) == []

@@ -1,0 +1,179 @@
+"""The real worker module answers by its protocol, whatever the engine does."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dbdyno import _engine
+from dbdyno.errors import LoadError
+from dbdyno.experiment.engine.child import serve
+from dbdyno.experiment.engine.process import COMMAND, EngineProcess
+
+
+class Stop:
+    """What the compiled Stop is, for an engine that was not compiled in."""
+
+    def __init__(self):
+        self.event = threading.Event()
+
+    def set(self):
+        self.event.set()
+
+    def is_set(self):
+        return self.event.is_set()
+
+
+def answers(monkeypatch, do, engine, rest="", spec=None):
+    """What the worker writes when `engine` stands for the engine's function of that name."""
+    monkeypatch.setattr(_engine, "Stop", Stop, raising=False)
+    monkeypatch.setattr(_engine, do, engine, raising=False)
+    read, write = os.pipe()
+    os.write(write, (json.dumps({"do": do, "spec": spec or {"seed": 1}}) + "\n" + rest).encode())
+    told = io.StringIO()
+    with os.fdopen(read) as requests:
+        status = serve(requests, told)
+        os.close(write)
+        time.sleep(0.05)
+    return status, [json.loads(line) for line in told.getvalue().splitlines()]
+
+
+def test_a_run_tells_its_intervals_and_then_its_record(monkeypatch):
+    def engine(spec, on_interval, stop):
+        assert json.loads(spec) == {"seed": 1}
+        on_interval('{"at_s": 1.0}')
+        on_interval('{"at_s": 2.0}')
+        return '{"stopped_by": "time"}'
+
+    assert answers(monkeypatch, "run", engine) == (
+        0,
+        [
+            {"interval": {"at_s": 1.0}},
+            {"interval": {"at_s": 2.0}},
+            {"record": {"stopped_by": "time"}},
+        ],
+    )
+
+
+def test_slices_are_runs_one_after_the_other_and_told_at_the_end(monkeypatch):
+    def engine(spec, on_interval, stop):
+        on_interval('{"at_s": 1.0}')
+        return json.dumps({"threads": json.loads(spec)["threads"]})
+
+    monkeypatch.setattr(_engine, "run", engine, raising=False)
+    spec = {"slices": [{"threads": 1}, {"threads": 2}]}
+    _, told = answers(monkeypatch, "slices", engine, spec=spec)
+    assert told == [{"report": {"records": [{"threads": 1}, {"threads": 2}]}}]
+
+
+def test_a_load_tells_its_progress_and_then_its_report(monkeypatch):
+    def engine(spec, on_progress, stop):
+        on_progress('{"table": 1, "rows_done": 5}')
+        return '{"tables": 1}'
+
+    _, told = answers(monkeypatch, "prepare", engine)
+    assert told == [{"progress": {"table": 1, "rows_done": 5}}, {"report": {"tables": 1}}]
+
+
+def test_a_cleanup_answers_with_an_empty_report(monkeypatch):
+    _, told = answers(monkeypatch, "cleanup", lambda spec: "")
+    assert told == [{"report": {}}]
+
+
+def test_stop_reaches_the_engine(monkeypatch):
+    def engine(spec, on_interval, stop):
+        assert stop.event.wait(5)
+        return '{"stopped_by": "stop"}'
+
+    _, told = answers(monkeypatch, "run", engine, rest="stop\n")
+    assert told == [{"record": {"stopped_by": "stop"}}]
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (
+            RuntimeError(
+                '{"code": 1045, "sqlstate": "28000", "message": "no", "stage": "connect"}'
+            ),
+            {
+                "kind": "refused",
+                "code": 1045,
+                "sqlstate": "28000",
+                "message": "no",
+                "stage": "connect",
+            },
+        ),
+        (RuntimeError("plain words"), {"kind": "refused", "message": "plain words"}),
+        (
+            ValueError("connections must be at least 1"),
+            {"kind": "invalid", "message": "connections must be at least 1", "stage": "spec"},
+        ),
+    ],
+)
+def test_what_the_engine_raises_is_told_as_an_error(monkeypatch, raised, told):
+    def engine(spec, on_interval, stop):
+        raise raised
+
+    assert answers(monkeypatch, "run", engine) == (0, [{"error": told}])
+
+
+def test_an_unknown_request_is_refused():
+    told = io.StringIO()
+    assert serve(io.StringIO('{"do": "dance", "spec": {}}\n'), told) == 0
+    assert "dance" in json.loads(told.getvalue())["error"]["message"]
+
+
+def test_no_request_is_no_answer():
+    told = io.StringIO()
+    assert serve(io.StringIO(""), told) == 1
+    assert told.getvalue() == ""
+
+
+def test_the_real_child_speaks_the_protocol_end_to_end():
+    with EngineProcess("dance", {}, system="a", command=COMMAND) as child:
+        with pytest.raises(LoadError, match="refuses the load") as caught:
+            child.answer()
+        assert "dance" in caught.value.found
+
+
+def test_the_child_dies_with_its_lab():
+    lab = """
+        import subprocess, sys, time
+        child = subprocess.Popen(
+            [sys.executable, "-c",
+             "from dbdyno.experiment.engine.child import die_with_parent; die_with_parent();"
+             "print('ready', flush=True); import time; time.sleep(600)"],
+            stdout=subprocess.PIPE, start_new_session=True,
+        )
+        child.stdout.readline()
+        print(child.pid, flush=True)
+        time.sleep(600)
+    """
+    parent = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(lab)], stdout=subprocess.PIPE, text=True
+    )
+    pid = int(parent.stdout.readline())
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    ends = time.monotonic() + 10
+    while is_running(pid) and time.monotonic() < ends:
+        time.sleep(0.02)
+    assert not is_running(pid)
+
+
+def is_running(pid):
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"

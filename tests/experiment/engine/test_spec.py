@@ -1,0 +1,134 @@
+"""What the engine is asked for follows from the plan alone, but for the login."""
+
+import pytest
+
+from dbdyno.errors import UsageError
+from dbdyno.experiment.engine.spec import (
+    cleanup_spec,
+    dataset_hash,
+    prepare_spec,
+    run_spec,
+    table_names,
+)
+from dbdyno.experiment.order import trials_of
+from dbdyno.plan.plan import DatasetPlan, WorkloadPlan
+from dbdyno.plan.plan_parts import DistributionPlan
+from dbdyno.plan.settings import SettingsPlan
+from dbdyno.servers.base import Credentials, Endpoint
+from support import making
+
+
+class Server:
+    endpoint = Endpoint("127.0.0.1", 3307, None)
+    credentials = Credentials("load", "p")
+    database = "sbtest"
+
+
+def plan(**changes):
+    return making.plan(options={"range_size": 50}).model_copy(
+        update={"dataset": DatasetPlan(tables=3, rows=1000), **changes}
+    )
+
+
+def test_a_run_is_the_cell_on_the_dataset_with_the_trials_seed():
+    trial = trials_of(plan(), "r")[0]
+    assert run_spec(plan(), trial, Server()) == {
+        "endpoint": {"host": "127.0.0.1", "port": 3307},
+        "user": "load",
+        "password": "p",
+        "database": "sbtest",
+        "connections": 8,
+        "threads": 0,
+        "warmup_s": 2.0,
+        "window_s": 10.0,
+        "events": 0,
+        "interval_s": 1.0,
+        "drain_s": 30.0,
+        "seed": trial.seed,
+        "seeding": "streams",
+        "reactor": "auto",
+        "prepared": True,
+        "workload": {
+            "name": "oltp_read_write",
+            "options": {"tables": 3, "table_size": 1000, "range_size": 50},
+        },
+        "distribution": {"name": "uniform"},
+        "ignore_errors": [1213, 1020, 1205],
+        "percentiles": [50, 95, 99],
+    }
+
+
+def test_a_server_without_a_port_is_met_at_its_socket(tmp_path):
+    server = Server()
+    server.endpoint = Endpoint("127.0.0.1", 0, tmp_path / "s")
+    assert cleanup_spec(plan(), server)["endpoint"] == {"socket": str(tmp_path / "s")}
+
+
+def test_the_dataset_is_loaded_in_four_streams_from_the_plans_seed():
+    spec = prepare_spec(plan(), Server())
+    assert (spec["tables"], spec["table_size"], spec["threads"]) == (3, 1000, 4)
+    assert "layout" not in spec
+    assert spec["seed"] == plan().seed
+    assert "auto_inc" not in spec
+
+
+def workloads(**values):
+    return tuple(
+        WorkloadPlan(name="oltp_read_write", label=label, options={"secondary": value})
+        for label, value in values.items()
+    )
+
+
+def test_table_options_of_the_workloads_make_the_dataset():
+    assert prepare_spec(plan(workloads=workloads(a=True, b=True)), Server())["secondary"] is True
+    with pytest.raises(UsageError, match="different datasets") as caught:
+        prepare_spec(plan(workloads=workloads(a=True, b=False)), Server())
+    assert caught.value.found == "a: True, b: False"
+
+
+def test_a_datasets_name_changes_with_all_that_makes_its_rows_and_nothing_else():
+    base = dataset_hash(plan())
+    others = [
+        plan(dataset=DatasetPlan(tables=3, rows=1001)),
+        plan(distribution=DistributionPlan(name="pareto")),
+        plan(seed=2),
+        plan(workloads=workloads(a=True)),
+    ]
+    assert len({base, *map(dataset_hash, others)}) == 5
+    assert dataset_hash(plan(title="other words")) == base
+
+
+def test_the_layout_names_the_tables_and_says_which_the_load_runs_on():
+    one = plan(dataset=DatasetPlan(tables=1, rows=10, layout="legacy_one"))
+    assert table_names(one) == ["sbtest"]
+    assert cleanup_spec(one, Server())["layout"] == "legacy_one"
+    assert run_spec(one, trials_of(one, "r")[0], Server())["workload"]["options"]["one_table"]
+    assert table_names(plan()) == ["sbtest1", "sbtest2", "sbtest3"]
+
+
+def test_a_setting_of_the_load_is_in_its_spec():
+    chosen = plan(settings=SettingsPlan(prepared_statements=("on", "off")))
+    told = {
+        trial.cell.setting: run_spec(chosen, trial, Server())["prepared"]
+        for trial in trials_of(chosen, "r")
+    }
+    assert told == {"prepared_statements on": True, "prepared_statements off": False}
+
+
+def test_several_servers_are_a_list_of_addresses():
+    class Three(Server):
+        endpoint = Endpoint("a", 1, None, (Endpoint("b", 2, None), Endpoint("c", 3, None)))
+
+    assert [place["host"] for place in cleanup_spec(plan(), Three())["endpoint"]] == ["a", "b", "c"]
+
+
+def test_a_planted_slowdown_stands_still_for_two_percent_of_the_window_and_nothing_else_does():
+    controlled = making.plan(blocks=5, controls=True, window_s=60)
+    specs = {
+        trial.control: run_spec(controlled, trial, Server())
+        for trial in trials_of(controlled, "r")
+        if trial.system == making.A and trial.block == 0
+    }
+    planted = specs["planted"].pop("standstill")
+    assert planted == {"share": 0.02, "period_s": 10.0}
+    assert specs["planted"] == specs["same"] == specs[""]

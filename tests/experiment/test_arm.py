@@ -1,0 +1,254 @@
+"""An arm's server is fresh, kept off the generator's cores, and never left behind."""
+
+import os
+
+import pytest
+
+from dbdyno.errors import LoadError, StoreError
+from dbdyno.experiment import disk
+from dbdyno.experiment import procedure as procedure_room
+from dbdyno.experiment.arm import run_arm
+from dbdyno.experiment.context import Lab
+from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.order import trials_of
+from dbdyno.plan.settings import SettingsPlan
+from dbdyno.servers.base import ServerSpec
+from dbdyno.store.store import Store
+from support import making
+from support.fakes import Progress, World
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path) as opened:
+        yield opened
+
+
+def arm_of(store, plan, world):
+    """A lab, an instance with a snapshot, and the first arm's trials."""
+    stored = store.create_run(plan, "command", {}, 2)
+    trials = [t for t in trials_of(plan, stored.run_id) if t.position == 0 and t.block == 0]
+    folder = store.path.parent
+    lab = Lab(plan, store, folder, Progress(), world.makers, Forecast(plan), [*trials], 2)
+    instance = world.open(ServerSpec(trials[0].system, "mysql"), folder / "i", lab.progress.stage)
+    instance.snapshot()
+    return lab, instance, trials
+
+
+def small(**facts):
+    return making.plan(**{"threads": (1, 8), "blocks": 1, "window_s": 2, "warmup_s": 0, **facts})
+
+
+def test_the_ladder_runs_on_one_fresh_server_which_is_ended(store):
+    world = World()
+    lab, instance, trials = arm_of(store, small(), world)
+    run_arm(lab, instance, trials)
+    measured = store.measurements(trials[0].run_id)
+    assert [m.trial for m in measured] == trials
+    assert len({m.server.pid for m in measured}) == 1
+    assert world.calls == [
+        ("snapshot", trials[0].system),
+        ("restore", trials[0].system),
+        ("start", trials[0].system),
+    ]
+    assert (instance.server.killed, instance.server.stopped) == (1, 0)
+    assert lab.left == []
+
+
+def test_a_server_whose_data_stays_is_stopped_so_that_they_can(store):
+    world = World()
+    plan = small()
+    kept = plan.procedure.model_copy(update={"fresh_data": "once"})
+    lab, instance, trials = arm_of(store, plan.model_copy(update={"procedure": kept}), world)
+    run_arm(lab, instance, trials)
+    assert (instance.server.killed, instance.server.stopped) == (0, 1)
+    assert lab.as_loaded == {trials[0].system}
+
+
+def test_a_trial_that_cannot_be_stored_ends_the_arm_and_its_server(store, monkeypatch):
+    def refuse(measurement):
+        raise StoreError("disk full")
+
+    world = World()
+    lab, instance, trials = arm_of(store, small(), world)
+    monkeypatch.setattr(store, "append", refuse)
+    with pytest.raises(StoreError, match="disk full"):
+        run_arm(lab, instance, trials)
+    assert world.servers_left() == []
+    assert lab.left == trials
+
+
+def test_a_server_that_ends_uncleanly_is_told_and_no_more(store, tmp_path):
+    world = World(kill_server=tmp_path / "killed")
+    lab, instance, trials = arm_of(store, small(), world)
+    run_arm(lab, instance, trials)
+    failures = [m.failure for m in store.measurements(trials[0].run_id)]
+    assert failures[0].startswith("the server died")
+    assert failures[1] is None
+    assert any("it had died before" in text for text in lab.progress.stages)
+
+
+def test_the_server_is_kept_off_the_generators_cores(store, monkeypatch):
+    cores = sorted(os.sched_getaffinity(0))
+    asked = []
+    monkeypatch.setattr(procedure_room, "keep_on", lambda pid, on: asked.append((pid, on)))
+    plan = small()
+    procedure = plan.procedure.model_copy(update={"pin": (cores[0],)})
+    lab, instance, trials = arm_of(store, plan.model_copy(update={"procedure": procedure}), World())
+    run_arm(lab, instance, trials)
+    assert asked == [(instance.server.pid, cores[1:])]
+
+
+def test_a_server_that_dies_between_two_trials_is_replaced(store):
+    class Killing(Progress):
+        def end(self, trial, measurement, seconds_left):
+            super().end(trial, measurement, seconds_left)
+            instance.server.process.kill()
+            instance.server.process.wait()
+
+    world = World()
+    lab, instance, trials = arm_of(store, small(), world)
+    lab.progress = Killing()
+    run_arm(lab, instance, trials)
+    assert [m.failure for m in store.measurements(trials[0].run_id)] == [None, None]
+    assert [what for what, _ in world.calls] == ["snapshot", *["restore", "start"] * 2]
+    assert any("it had died before" in text for text in lab.progress.stages)
+
+
+def varied(axes, **procedure):
+    plan = small()
+    changed = plan.procedure.model_copy(update=procedure)
+    return plan.model_copy(update={"settings": SettingsPlan(**axes), "procedure": changed})
+
+
+def test_the_server_is_started_with_the_keys_of_its_setting(store):
+    world = World()
+    lab, instance, trials = arm_of(store, varied({"durability": ("0/2",)}), world)
+    run_arm(lab, instance, trials)
+    assert instance.started_with == [{"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0}]
+    first, second = store.measurements(trials[0].run_id)
+    assert [step.name for step in first.procedure] == ["restore", "start"]
+    assert second.procedure == ()
+    assert first.trial.cell.setting == "default"  # the only one, so its name tells nothing apart
+
+
+def test_a_setting_that_a_version_cannot_have_is_void_and_starts_nothing(store):
+    world = World()
+    lab, instance, trials = arm_of(store, varied({"thread_pool": ("on",)}), world)
+    run_arm(lab, instance, trials)
+    measured = store.measurements(trials[0].run_id)
+    assert [(m.impossible, m.events) for m in measured] == [(True, 0)] * 2
+    assert all("has no thread pool" in m.failure for m in measured)
+    assert world.calls == [("snapshot", trials[0].system)]
+    assert store.done(trials[0].run_id) == {t.key for t in trials}
+    assert store.done(trials[0].run_id, impossible=False) == set()
+    assert lab.left == []
+
+
+TOO_MANY = {
+    "kind": "refused",
+    "stage": "limits",
+    "code": 1040,
+    "message": "max_connections is 5, 8 are wanted",
+}
+
+
+def test_a_load_that_is_too_much_is_void_once_found_out_and_the_rest_goes_on(store):
+    world = World(fail_above={"connections": 5, "error": TOO_MANY})
+    plan = small(threads=(1, 8), blocks=2)
+    lab, instance, trials = arm_of(store, plan, world)
+    run_arm(lab, instance, trials)
+    again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
+    lab.left = [*again]
+    run_arm(lab, instance, again)
+    measured = store.measurements(trials[0].run_id)
+    told = {(m.trial.block, m.trial.cell.threads): m.failure for m in measured}
+    assert told[0, 1] is told[1, 1] is None
+    assert "max_connections is 5, 8 are wanted" in told[0, 8]
+    assert told[1, 8] == told[0, 8]
+    assert instance.server.killed == 1
+
+
+def test_a_server_that_a_setting_keeps_from_starting_fails_its_arm_only(store):
+    plan = varied({"durability": ("0/2",)})
+    world = World()
+    lab, instance, trials = arm_of(store, plan, world)
+    instance.broken = (trials[0].system,)
+    run_arm(lab, instance, trials)
+    measured = store.measurements(trials[0].run_id)
+    assert [m.impossible for m in measured] == [False, False]
+    assert all(m.failure.startswith(f"{trials[0].system}: it does not start") for m in measured)
+    assert [what for what, _ in world.calls].count("start") == 1
+    assert store.done(trials[0].run_id) == set()
+
+
+def test_the_load_runs_until_it_is_steady_before_the_trial(store):
+    plan = small(threads=(8,))
+    trial = plan.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 75.0})
+    world = World(tick_s=0.001)
+    lab, instance, trials = arm_of(store, plan.model_copy(update={"trial": trial}), world)
+    run_arm(lab, instance, trials)
+    (measured,) = store.measurements(trials[0].run_id)
+    assert measured.until_steady.steady
+    assert measured.until_steady.seconds == 75.0
+    assert measured.procedure[-1].name == "warm up until steady"
+    assert len(measured.measured) == 2
+
+
+def test_a_server_that_dies_while_it_warms_up_fails_the_trial_and_is_replaced(store, tmp_path):
+    plan = small(threads=(1, 8))
+    trial = plan.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 75.0})
+    world = World(tick_s=0.001, kill_server=tmp_path / "killed")
+    lab, instance, trials = arm_of(store, plan.model_copy(update={"trial": trial}), world)
+    run_arm(lab, instance, trials)
+    first, second = store.measurements(trials[0].run_id)
+    assert first.failure.startswith("the server died before the trial")
+    assert not first.impossible
+    assert second.failure is None
+    assert [step.name for step in second.procedure][:2] == ["restore", "start"]
+
+
+def test_a_disk_that_fills_up_fails_the_trial_and_ends_the_run(store, monkeypatch):
+    lab, instance, trials = arm_of(store, small(threads=(1, 8)), World())
+
+    class Filling(Progress):
+        def interval(self, trial, interval, seconds_left):
+            lab.folders = [store.path.parent]
+            monkeypatch.setattr(disk, "FLOOR_BYTES", 1 << 60)
+
+    lab.progress = Filling()
+    with pytest.raises(LoadError, match="nearly full"):
+        run_arm(lab, instance, trials)
+    (measured,) = store.measurements(trials[0].run_id)
+    assert measured.failure.startswith("the disk is nearly full: ")
+    assert measured.intervals
+    assert not instance.server.alive()
+
+
+def test_data_that_is_used_on_is_restored_after_a_failure_only(store, tmp_path):
+    plan = small(threads=(1, 8, 16), blocks=2)
+    once = plan.procedure.model_copy(update={"fresh_data": "once", "restart": "cell"})
+    world = World(kill_server=tmp_path / "killed")
+    lab, instance, trials = arm_of(store, plan.model_copy(update={"procedure": once}), world)
+    run_arm(lab, instance, trials)
+    assert [what for what, _ in world.calls] == [
+        "snapshot",
+        *("restore", "start"),
+        *("restore", "start"),  # the first trial's server was killed
+        "start",
+    ]
+
+
+def test_a_system_that_once_started_and_then_does_not_fails_an_arm_and_not_the_run(store):
+    plan = small(threads=(1, 8), blocks=2)
+    world = World()
+    lab, instance, trials = arm_of(store, plan, world)
+    run_arm(lab, instance, trials)
+    again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
+    lab.left = [*again]
+    instance.broken = (trials[0].system,)
+    run_arm(lab, instance, again)
+    failures = [m.failure for m in store.measurements(trials[0].run_id)]
+    assert failures[:2] == [None, None]
+    assert all("it does not start" in failure for failure in failures[2:])
+    assert len(failures) == 4

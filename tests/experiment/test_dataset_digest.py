@@ -1,0 +1,71 @@
+"""The digest is of every table's rows and sum, asked for in pieces; it is kept and read back."""
+
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.experiment import dataset_digest
+from dbdyno.plan.plan import DatasetPlan
+from support import making
+
+
+class Server:
+    """Answers each question with the next of the rows it was given."""
+
+    database = "sbtest"
+
+    def __init__(self, *rows):
+        self.rows, self.asked = list(rows), []
+
+    def ask(self, sql):
+        self.asked.append(sql)
+        if not self.rows:
+            raise ServerError("gone")
+        return [self.rows.pop(0)]
+
+
+def plan(**dataset):
+    return making.plan().model_copy(update={"dataset": DatasetPlan(**dataset)})
+
+
+def test_equal_rows_have_one_digest_and_one_row_changes_it():
+    two = plan(tables=2, rows=1000)
+    digests = [
+        dataset_digest.take(two, Server(("1000", "77"), ("1000", last)))
+        for last in ("88", "88", "89")
+    ]
+    assert digests[0] == digests[1] != digests[2]
+    assert len(digests[0]) == dataset_digest.SHOWN
+
+
+def test_large_tables_are_asked_for_in_pieces_that_are_added_up(monkeypatch):
+    monkeypatch.setattr(dataset_digest, "PIECE_ROWS", 400)
+    server = Server(("400", "5"), ("400", "6"), ("200", "7"))
+    pieces = dataset_digest.take(plan(tables=1, rows=1000), server)
+    assert [sql.partition("BETWEEN")[2] for sql in server.asked] == [
+        " 1 AND 400",
+        " 401 AND 800",
+        " 801 AND 1200",
+    ]
+    monkeypatch.setattr(dataset_digest, "PIECE_ROWS", 1000)
+    assert dataset_digest.take(plan(tables=1, rows=1000), Server(("1000", "18"))) == pieces
+
+
+def test_tables_are_those_of_the_layout():
+    server = Server(("10", "1"))
+    dataset_digest.take(plan(layout="legacy_one", tables=1, rows=10), server)
+    assert "FROM `sbtest`.`sbtest` WHERE" in server.asked[0]
+
+
+def test_it_is_kept_beside_the_snapshot(tmp_path):
+    folder = tmp_path / "instance"
+    assert dataset_digest.kept(folder) == ""
+    dataset_digest.keep(folder, "abc")
+    assert dataset_digest.kept(folder) == "abc"
+    (folder / dataset_digest.FILE).write_text("[1]")
+    assert dataset_digest.kept(folder) == ""
+
+
+def test_a_server_that_does_not_answer_leaves_it_open():
+    assert dataset_digest.taken_or_empty(plan(tables=1, rows=10), Server()) == ""
+    with pytest.raises(ServerError):
+        dataset_digest.take(plan(tables=1, rows=10), Server())

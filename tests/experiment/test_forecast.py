@@ -1,0 +1,100 @@
+"""Time left: the plan's own times plus what starts have cost so far."""
+
+import pytest
+
+from dbdyno.experiment.forecast import (
+    DATASET_S,
+    PURGE_S,
+    ROWS_PER_S,
+    SETTLE_S,
+    START_S,
+    TRIAL_S,
+    Forecast,
+    seconds_expected,
+)
+from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.turns import seconds_of_turns
+from dbdyno.plan.settings import SettingsPlan
+from support import making
+
+PLAN = making.plan(threads=(1, 8), blocks=3, window_s=60, warmup_s=15)  # 12 trials, 6 arms
+TRIALS = trials_of(PLAN, "r")
+TURNS_S = seconds_of_turns(PLAN)
+
+
+def test_a_plan_takes_its_datasets_its_arms_and_its_trials():
+    datasets = 2 * (DATASET_S + 400_000 / ROWS_PER_S)
+    loads_s = 12 * (75 + TRIAL_S) + TURNS_S
+    assert seconds_expected(PLAN) == pytest.approx(datasets + 6 * START_S + loads_s)
+
+
+def test_a_forecast_learns_what_starts_cost_here():
+    forecast = Forecast(PLAN)
+    for _ in range(2):
+        forecast.started(20)
+        forecast.added(5)
+    assert forecast.seconds_left(TRIALS) == pytest.approx(6 * 25 + 12 * (75 + TRIAL_S) + TURNS_S)
+
+
+def test_time_within_a_trial_counts_down_and_never_below_nothing():
+    forecast = Forecast(PLAN)
+    last = [trial for trial in TRIALS if trial.system == making.B][-1:]
+    assert forecast.seconds_left(last, into_s=30, running=1) == pytest.approx(45 + TRIAL_S)
+    assert forecast.seconds_left(last, into_s=500, running=1) == 0.0
+    assert forecast.seconds_left([]) == 0.0
+
+
+def test_a_restart_for_each_cell_is_counted():
+    procedure = PLAN.procedure.model_copy(update={"restart": "cell"})
+    per_cell = Forecast(PLAN.model_copy(update={"procedure": procedure}))
+    loads_s = 12 * (START_S + 75 + TRIAL_S)
+    assert per_cell.seconds_left(TRIALS) == pytest.approx(loads_s + TURNS_S)
+
+
+def test_what_is_asked_after_the_baselines_last_trial_is_counted_until_it_was():
+    forecast = Forecast(PLAN)
+    whole_s = forecast.seconds_left(TRIALS)
+    forecast.after_last_s = 0.0
+    assert TURNS_S > 0
+    assert forecast.seconds_left(TRIALS) == pytest.approx(whole_s - TURNS_S)
+
+
+def with_procedure(trial=None, **procedure):
+    return PLAN.model_copy(
+        update={
+            "procedure": PLAN.procedure.model_copy(update=procedure),
+            "trial": PLAN.trial.model_copy(update=trial or {}),
+        }
+    )
+
+
+def test_what_comes_before_each_trials_load_is_expected():
+    steady = with_procedure({"until_steady": True, "warmup_cap_s": 90.0})
+    assert seconds_expected(steady) == pytest.approx(seconds_expected(PLAN) + 12 * 90)
+    resting = with_procedure(settle_cap_s=30.0, purge_binlogs=True)
+    more_s = 12 * (SETTLE_S + PURGE_S)
+    assert seconds_expected(resting) == pytest.approx(seconds_expected(PLAN) + more_s)
+
+
+def test_a_forecast_learns_what_comes_before_a_trial():
+    forecast = Forecast(with_procedure({"until_steady": True}))
+    forecast.prepared(200)
+    forecast.prepared(100)
+    loads_s = 12 * (150 + 75 + TRIAL_S) + TURNS_S
+    assert forecast.seconds_left(TRIALS) == pytest.approx(6 * START_S + loads_s)
+
+
+def test_a_setting_is_a_start_of_its_own():
+    varied = PLAN.model_copy(update={"settings": SettingsPlan(durability=("double-1", "0/2"))})
+    assert Forecast(varied).seconds_left(trials_of(varied, "r")) == pytest.approx(
+        12 * START_S + 24 * (75 + TRIAL_S) + TURNS_S
+    )
+
+
+def test_controls_take_a_dataset_and_two_arms_of_one_trial_in_each_block():
+    without = making.plan(threads=(1, 8), blocks=5, window_s=60, warmup_s=15)
+    controlled = making.plan(threads=(1, 8), blocks=5, window_s=60, warmup_s=15, controls=True)
+    more_s = seconds_expected(controlled) - seconds_expected(without)
+    rows = without.dataset.tables * without.dataset.rows
+    dataset_s = DATASET_S + rows / ROWS_PER_S
+    assert more_s == pytest.approx(dataset_s + 10 * (START_S + 75 + TRIAL_S))

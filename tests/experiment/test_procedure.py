@@ -1,0 +1,196 @@
+"""The steps before a trial: which are taken when, what is kept of each, what is kept undone."""
+
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.experiment import procedure as room
+from dbdyno.experiment import settling_postgres
+from dbdyno.experiment.context import Lab
+from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.procedure import Steps, before_trial, catch_up, drop_caches, lay_out, start
+from dbdyno.measurement.measurement_parts import Step
+from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.postgres.server import PostgresServer
+from support import making
+from support.fakes import FakeInstance, Progress, World
+
+
+@pytest.fixture
+def lab(tmp_path):
+    def made(**procedure):
+        plan = making.plan()
+        changed = plan.procedure.model_copy(update=procedure)
+        plan = plan.model_copy(update={"procedure": changed})
+        return Lab(plan, None, tmp_path, Progress(), World().makers, Forecast(plan), [], 0)
+
+    return made
+
+
+@pytest.fixture
+def instance(tmp_path):
+    made = FakeInstance(ServerSpec("a", making.A), tmp_path / "i", [])
+    made.snapshot()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setattr(room, "DROP_CACHES", tmp_path / "drop_caches")
+    return tmp_path / "drop_caches"
+
+
+def begun(lab, instance, keys=None):
+    steps = Steps()
+    lay_out(lab, instance, steps)
+    server = start(lab, instance, keys or {}, steps)
+    server.stop()
+    return [step.name for step in steps.taken]
+
+
+def test_data_is_restored_before_each_start_or_only_before_the_first(lab, instance):
+    every = lab()
+    assert [begun(every, instance) for _ in range(2)] == [["restore", "start"]] * 2
+    once = lab(fresh_data="once")
+    assert [begun(once, instance) for _ in range(2)] == [["restore", "start"], ["start"]]
+    once.as_loaded.clear()  # something spoiled it
+    assert begun(once, instance) == ["restore", "start"]
+
+
+def test_the_settings_of_the_start_are_handed_on_and_kept(lab, instance):
+    steps = Steps()
+    start(lab(), instance, {"sync_binlog": 0, "log_bin": "ON"}, steps).stop()
+    assert instance.started_with == [{"sync_binlog": 0, "log_bin": "ON"}]
+    assert steps.taken[-1].detail == "sync_binlog=0, log_bin=ON"
+
+
+def test_caches_are_dropped_after_the_restore_and_before_the_start(lab, instance, cache):
+    assert begun(lab(drop_caches=True), instance) == ["restore", "drop caches", "start"]
+    assert cache.read_text() == "3\n"
+
+
+def test_caches_that_may_not_be_dropped_are_a_step_not_done(tmp_path):
+    step = drop_caches(tmp_path / "no such folder" / "drop_caches")
+    assert not step.done
+    assert "No such file" in step.detail
+    assert "root" in step.detail
+
+
+def test_a_step_that_fails_is_not_kept_as_taken():
+    steps = Steps()
+    with pytest.raises(ServerError), steps.timed("restore"):
+        raise ServerError("no snapshot")
+    assert steps.taken == []
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    seen = []
+
+    def purge(server):
+        seen.append(("purge", server))
+        return Step(name="purge binary logs", seconds=0.1)
+
+    def settle(server, cap_s):
+        seen.append(("settle", cap_s))
+        return Step(name="settle", seconds=0.2)
+
+    monkeypatch.setattr(room, "purge_binary_logs", purge)
+    monkeypatch.setattr(room, "settle", settle)
+    return seen
+
+
+class Running:
+    label = making.A
+    pid = 4711
+
+
+def test_purging_and_settling_are_done_as_the_plan_says(lab, asked):
+    before_trial(lab(), Running(), Steps())
+    assert asked == []
+    steps, running = Steps(), Running()
+    before_trial(lab(purge_binlogs=True, settle_cap_s=30.0), running, steps)
+    assert asked == [("purge", running), ("settle", 30.0)]
+    assert [step.name for step in steps.taken] == ["purge binary logs", "settle"]
+
+
+def test_a_postgresql_is_brought_to_rest_in_its_own_words(lab, asked, monkeypatch):
+    class Postgres(PostgresServer):
+        def __init__(self):
+            self.label, self.pid = "pg", 4711
+
+    vacuumed = Step(name="settle", seconds=0.3, detail="vacuumed")
+    monkeypatch.setattr(settling_postgres, "settle", lambda server, cap_s: vacuumed)
+    steps = Steps()
+    before_trial(lab(settle_cap_s=30.0), Postgres(), steps)
+    assert (steps.taken, asked) == ([vacuumed], [])
+
+
+def test_restored_data_has_nothing_to_settle(lab, asked):
+    before_trial(lab(settle_cap_s=30.0), Running(), Steps([Step(name="restore", seconds=1)]))
+    assert asked == []
+
+
+class Followed(Running):
+    """A primary whose replicas take `took_s` to catch up."""
+
+    pids = (1, 2)
+
+    def __init__(self, took_s):
+        self.took_s = took_s
+
+    def replication(self):
+        return {}
+
+    def catch_up(self, cap_s):
+        return min(self.took_s, cap_s)
+
+
+def test_replicas_catch_up_before_a_trial_and_it_is_told_when_they_do_not():
+    steps = Steps()
+    catch_up(Running(), steps)
+    assert steps.taken == []
+    catch_up(Followed(0.5), steps)
+    catch_up(Followed(3600), steps)
+    assert [(step.name, step.seconds, step.done) for step in steps.taken] == [
+        ("replicas catch up", 0.5, True),
+        ("replicas catch up", room.CATCH_UP_S, False),
+    ]
+
+
+def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(lab, asked):
+    class Foreign(Running):
+        pid = 0
+
+    steps = Steps()
+    before_trial(lab(purge_binlogs=True, settle_cap_s=30.0), Foreign(), steps)
+    assert asked == []
+    assert [(step.name, step.done) for step in steps.taken] == [
+        ("purge binary logs", False),
+        ("settle", False),
+    ]
+    assert "owner" in steps.taken[0].detail
+
+
+def test_an_endpoints_tables_are_looked_at_and_this_machines_caches_left_alone(
+    lab, tmp_path, cache
+):
+    endpoint = FakeInstance(ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i", [])
+    endpoint.snapshot()
+    steps = Steps()
+    lay_out(lab(drop_caches=True), endpoint, steps)
+    assert [(step.name, step.done) for step in steps.taken] == [
+        ("look at the tables", True),
+        ("drop caches", False),
+    ]
+    assert not cache.exists()
+
+
+def test_a_replica_that_is_gone_is_a_step_not_done():
+    class Gone(Followed):
+        def catch_up(self, cap_s):
+            raise ServerError("a: a replica does not answer", found="connection refused")
+
+    steps = Steps()
+    catch_up(Gone(0), steps)
+    assert [(step.done, step.detail) for step in steps.taken] == [(False, "connection refused")]

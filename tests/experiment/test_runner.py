@@ -1,0 +1,432 @@
+"""Whole runs over fake servers and a fake engine: complete, cut short, resumed, broken."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from dbdyno.errors import (
+    CellError,
+    Interrupted,
+    LoadError,
+    ServerError,
+    StoreError,
+    UnknownSystemError,
+)
+from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.runner import run
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.plan.plan import DatasetPlan
+from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.settings import SettingsPlan
+from dbdyno.store.store import Store
+from support import making
+from support.fakes import Progress, World
+
+A, B = making.A, making.B
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path) as opened:
+        yield opened
+
+
+def small(**facts):
+    return making.plan(**{"threads": (1, 8), "blocks": 2, "window_s": 3, "warmup_s": 1, **facts})
+
+
+def start(store, plan, world, progress=None, stored=None):
+    """Runs a plan; returns the stored run."""
+    planned = len(trials_of(plan, ""))
+    stored = stored or store.create_run(plan, "dbdyno compare", {}, planned)
+    progress = progress or Progress()
+    try:
+        run(plan, store, stored, store.path.parent, progress, world.makers)
+    finally:
+        assert world.servers_left() == []
+    return stored
+
+
+def test_a_complete_run_stores_every_trial_in_its_order(store):
+    plan, world, progress = small(), World(), Progress()
+    stored = start(store, plan, world, progress)
+    measured = store.measurements(stored.run_id)
+    assert [m.trial for m in measured] == trials_of(plan, stored.run_id)
+    assert all(m.failure is None for m in measured)
+    assert store.run(stored.run_id).finished_at is not None
+    assert progress.begun == [(n, 8) for n in range(1, 9)]
+    assert progress.ended == measured
+    assert progress.left[-1] == 0.0
+
+
+def test_a_trial_holds_what_engine_and_server_told(store):
+    stored = start(store, small(blocks=1), World())
+    measured = store.measurements(stored.run_id)[0]
+    assert (measured.warmup_s, measured.window_s, len(measured.intervals)) == (1.0, 3.0, 4)
+    assert measured.value(BY_NAME["transactions_per_s"]) == 100.0
+    assert measured.value(BY_NAME["latency_ms_p50"]) == pytest.approx(80.0, rel=0.001)
+    assert measured.engine.version == "fake"
+    assert measured.engine.distribution == "uniform"
+    assert measured.server.version == "8.0.15-fake"
+    assert measured.server.settings == {"innodb_flush_log_at_trx_commit": "1"}
+    assert measured.server.status == {"Questions": 2000.0, "Uptime": 1.0}
+
+
+def test_datasets_come_first_and_every_arm_begins_on_a_restored_one(store):
+    world = World()
+    start(store, small(), world)
+    datasets, arms = world.calls[:4], world.calls[4:-2]
+    assert datasets == [("start", A), ("snapshot", A), ("start", B), ("snapshot", B)]
+    assert [what for what, _ in arms] == ["restore", "start"] * 4
+    assert sorted(world.calls[-2:]) == [("close", A), ("close", B)]
+
+
+def test_a_restart_for_each_cell_when_the_plan_asks_for_it(store):
+    plan = small(blocks=1)
+    procedure = plan.procedure.model_copy(update={"restart": "cell"})
+    world = World()
+    stored = start(store, plan.model_copy(update={"procedure": procedure}), world)
+    assert [what for what, _ in world.calls[4:-2]] == ["restore", "start"] * 4
+    assert len({m.server.pid for m in store.measurements(stored.run_id)}) == 4
+
+
+def test_the_dataset_is_loaded_once_and_used_again(store, tmp_path):
+    log = tmp_path / "log"
+    start(store, small(blocks=1), World(log=log))
+    start(store, small(blocks=1), World(log=log))
+    asked = [json.loads(line)["do"] for line in log.read_text().splitlines()]
+    assert asked == ["cleanup", "prepare"] * 2 + ["run"] * 8
+
+
+def test_all_systems_of_a_block_get_the_same_seeds(store, tmp_path):
+    log = tmp_path / "log"
+    start(store, small(blocks=1), World(log=log))
+    runs = [json.loads(line) for line in log.read_text().splitlines()][4:]
+    seeds = [(spec["connections"], spec["seed"]) for spec in runs]
+    assert seeds[:2] == seeds[2:]
+    assert len(set(seeds)) == 2
+
+
+def test_a_resumed_run_repeats_no_finished_trial(store):
+    plan = small()
+
+    def interrupt_in_the_third(trial, interval):
+        if trial.sequence == 2 and interval["phase"] == "measured":
+            raise KeyboardInterrupt
+
+    stored = store.create_run(plan, "dbdyno compare", {}, 8)
+    with pytest.raises(Interrupted) as caught:
+        start(store, plan, World(), Progress(interrupt_in_the_third), stored)
+    assert f"--resume {stored.run_id}" in caught.value.hint
+    assert len(store.done(stored.run_id)) == 2
+    assert store.run(stored.run_id).finished_at is None
+    progress = Progress()
+    start(store, plan, World(), progress, stored)
+    assert progress.begun == [(n, 8) for n in range(3, 9)]
+    assert [m.trial.sequence for m in store.measurements(stored.run_id)] == [0, 1, 2, *range(2, 8)]
+    assert len(store.done(stored.run_id)) == 8
+
+
+def test_a_finished_run_does_nothing_more(store):
+    plan = small(blocks=1)
+    stored = start(store, plan, World())
+    world = World()
+    start(store, plan, world, stored=stored)
+    assert world.calls == []
+    assert len(store.measurements(stored.run_id)) == 4
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_ctrl_c_ends_the_trial_within_a_second_and_keeps_its_intervals(store, deaf):
+    pressed = []
+
+    def press(trial, interval):
+        if interval["phase"] == "measured":
+            pressed.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+    plan = small(window_s=300)
+    world = World(tick_s=0.05, deaf=deaf)
+    stored = store.create_run(plan, "dbdyno compare", {}, 8)
+    with pytest.raises(Interrupted, match="interrupted by the user"):
+        start(store, plan, world, Progress(press), stored)
+    assert time.monotonic() - pressed[0] < 2.0
+    (measured,) = store.measurements(stored.run_id)
+    assert measured.failure == "interrupted by the user"
+    assert 2 <= len(measured.intervals) < 40
+    assert measured.events == 100 * len(measured.measured) > 0
+    assert measured.intervals[0].histograms.keys() == (set() if deaf else {"event"})
+    assert store.done(stored.run_id) == set()
+
+
+def test_a_server_that_dies_in_the_window_fails_its_trial_only(store, tmp_path):
+    world = World(kill_server=tmp_path / "killed")
+    stored = start(store, small(), world)
+    first, *rest = store.measurements(stored.run_id)
+    assert "the server died" in first.failure
+    assert "error 2013: Lost connection" in first.failure
+    assert "got signal 9" in first.failure
+    assert [i.phase for i in first.intervals] == ["warmup", "measured"]
+    assert first.server.status == {}
+    assert len(rest) == 7
+    assert all(m.failure is None for m in rest)
+    system = first.trial.system
+    assert rest[0].trial.system == system
+    assert rest[0].server.pid != first.server.pid
+    assert [what for what, _ in world.calls[4:8]] == ["restore", "start"] * 2
+    assert store.done(stored.run_id) == {m.trial.key for m in rest}
+    start(store, small(), World(), stored=stored)
+    assert len(store.done(stored.run_id)) == 8
+
+
+def test_an_engine_that_dies_fails_its_trial_with_its_last_words(store):
+    stored = start(store, small(threads=(8,), blocks=1), World(die=True))
+    one, other = store.measurements(stored.run_id)
+    assert "SIGKILL" in one.failure
+    assert "thread panicked" in one.failure
+    assert one.engine.reactor == "unknown"
+    assert len(one.intervals) == len(other.intervals) == 2
+
+
+def test_a_wrong_password_ends_the_run_with_its_cause(store):
+    error = {
+        "kind": "refused",
+        "code": 1045,
+        "sqlstate": "28000",
+        "message": "Access denied for user 'load'@'localhost' (using password: YES)",
+        "stage": "connect",
+    }
+    world = World(fail={"run": error})
+    stored = store.create_run(small(), "dbdyno compare", {}, 8)
+    with pytest.raises(LoadError) as caught:
+        start(store, small(), world, stored=stored)
+    assert caught.value.wanted == "to log in"
+    assert "error 1045 (28000): Access denied" in caught.value.found
+    assert "password" in caught.value.hint
+    assert "secret-4711" not in str(caught.value)
+    assert store.measurements(stored.run_id) == []
+
+
+@pytest.mark.parametrize("code", [1114, 1021])
+def test_a_full_disk_while_loading_is_told_and_leaves_no_snapshot(store, code):
+    error = {"kind": "refused", "code": code, "message": "The table 'sbtest1' is full"}
+    world = World(fail={"prepare": error})
+    with pytest.raises(LoadError, match="could not load the dataset") as caught:
+        start(store, small(), world)
+    assert "is full" in caught.value.found
+    assert "free space" in caught.value.hint
+    assert ("snapshot", A) not in world.calls
+    assert sorted(world.calls[-2:]) == [("close", A), ("close", B)]
+
+
+def test_a_server_that_does_not_start_ends_the_run_and_keeps_the_rest(store):
+    plan = small(blocks=1)
+    stored = start(store, plan, World())
+    longer = small(blocks=2)
+    with pytest.raises(ServerError, match="does not start"):
+        start(store, longer, World(broken=(A, B)), stored=stored)
+    assert len(store.done(stored.run_id)) == 4
+
+
+def test_two_labs_do_not_run_one_run(store):
+    plan = small()
+    stored = store.create_run(plan, "dbdyno compare", {}, 8)
+    world = World()
+    with store.locked(stored.run_id), pytest.raises(StoreError, match="another dbdyno"):
+        start(store, plan, world, stored=stored)
+    assert world.calls == []
+
+
+def test_two_runs_do_not_share_a_systems_files(store):
+    world = World()
+
+    def begin_another(trial, interval):
+        if not intruder.calls:
+            intruder.calls.append("begun")
+            with pytest.raises(StoreError, match="another dbdyno"):
+                start(store, small(blocks=1), intruder)
+
+    intruder = World()
+    start(store, small(blocks=1), world, Progress(begin_another))
+    assert intruder.calls == ["begun"]
+
+
+def test_the_password_reaches_neither_store_nor_arguments(store):
+    start(store, small(blocks=1), World())
+    kept = b"".join(p.read_bytes() for p in store.path.parent.glob("dbdyno.sqlite*"))
+    assert b"secret-4711" not in kept
+    assert b"8.0.15-fake" in kept
+
+
+def test_a_server_that_the_engine_cannot_speak_to_is_refused_before_anything_is_made(store):
+    plan, world = small(), World()
+    postgres = SystemPlan(label="pg", reference="postgres:18.6")
+    mixed = plan.model_copy(update={"systems": (*plan.systems, postgres)})
+    with pytest.raises(UnknownSystemError, match="does not speak PostgreSQL"):
+        start(store, mixed, world)
+    assert world.calls == []
+
+
+def with_axes(plan, **axes):
+    return plan.model_copy(update={"settings": SettingsPlan(**axes)})
+
+
+def test_every_setting_is_an_arm_and_a_share_is_of_the_baselines_data(store):
+    world = World()
+    plan = with_axes(small(threads=(8,), blocks=1), buffer_pool=("25%", "50%"))
+    stored = start(store, plan, world)
+    measured = store.measurements(stored.run_id)
+    assert [m.trial for m in measured] == trials_of(plan, stored.run_id)
+    pools = {
+        instance.spec.label: sorted(
+            keys["innodb_buffer_pool_size"] >> 20 for keys in instance.started_with if keys
+        )
+        for instance in world.instances
+    }
+    assert pools == {A: [16, 32], B: [16, 32]}  # of 64 MiB
+
+
+def test_a_resumed_run_of_the_other_system_still_knows_the_baselines_data(store):
+    plan = with_axes(small(threads=(8,), blocks=1), buffer_pool=("25%",))
+
+    def interrupt(trial, interval):
+        if trial.sequence == 1 and interval["phase"] == "measured":
+            raise KeyboardInterrupt
+
+    stored = store.create_run(plan, "dbdyno run", {}, 2)
+    with pytest.raises(Interrupted):
+        start(store, plan, World(), Progress(interrupt), stored)
+    world = World()
+    start(store, plan, world, stored=stored)
+    keys = [keys for i in world.instances for keys in i.started_with]
+    assert [k["innodb_buffer_pool_size"] >> 20 for k in keys] == [16]
+    assert len(store.done(stored.run_id)) == 2
+
+
+def test_a_cell_that_cannot_be_is_void_and_a_resumed_run_leaves_it_unless_asked(store):
+    plan = with_axes(small(threads=(8,), blocks=1), thread_pool=("off", "on"))
+    stored = start(store, plan, World())
+    measured = store.measurements(stored.run_id)
+    assert len(measured) == 4
+    assert {m.trial.cell.setting for m in measured if m.impossible} == {"thread_pool on"}
+    assert {m.trial.cell.setting for m in measured if not m.failure} == {"thread_pool off"}
+    start(store, plan, World(), stored=stored)
+    assert len(store.measurements(stored.run_id)) == 4
+    run(plan, store, stored, store.path.parent, Progress(), World().makers, retry=True)
+    assert len(store.measurements(stored.run_id)) == 6
+
+
+def test_a_plan_of_which_nothing_can_be_run_is_a_mistake(store):
+    plan = with_axes(small(threads=(8,), blocks=3), thread_pool=("on",))
+    world = World()
+    stored = store.create_run(plan, "dbdyno run", {}, 6)
+    with pytest.raises(CellError, match="no cell of the plan can be run") as caught:
+        start(store, plan, world, stored=stored)
+    assert "has no thread pool" in caught.value.found
+    assert len(store.measurements(stored.run_id)) == 6
+
+
+def test_a_disk_that_is_too_small_is_told_before_anything_is_started(store):
+    world = World()
+    plan = small().model_copy(update={"dataset": DatasetPlan(tables=1000, rows=2_000_000_000)})
+    with pytest.raises(LoadError, match="too small for this plan"):
+        start(store, plan, world)
+    assert [what for what, _ in world.calls] == ["close", "close"]
+
+
+def test_the_rows_of_all_systems_are_told_apart_by_a_digest(store):
+    stored = start(store, small(blocks=1), World())
+    digests = {m.dataset for m in store.measurements(stored.run_id)}
+    assert len(digests) == 1
+    assert len(digests.pop()) == 16
+    again = start(store, small(blocks=1), World())  # the snapshots are there already
+    assert {len(m.dataset) for m in store.measurements(again.run_id)} == {16}
+
+
+def test_controls_run_on_a_second_directory_of_the_baseline_one_of_them_slowed_down(
+    store, tmp_path
+):
+    log = tmp_path / "log"
+    plan, world = small(blocks=5, controls=True, window_s=12), World(log=log)
+    stored = start(store, plan, world)
+    measured = store.measurements(stored.run_id)
+    assert [m.trial for m in measured] == trials_of(plan, stored.run_id)
+    again = f"{A} (control)"
+    assert [what for what, label in world.calls if label == again] == [
+        *("start", "snapshot"),
+        *("restore", "start") * 10,
+        "close",
+    ]
+    assert len({instance.folder for instance in world.instances}) == 3
+    asked = [json.loads(line) for line in log.read_text().splitlines()]
+    specs = [one for one in asked if one["do"] == "run"]
+    planted = [m.trial.control == "planted" for m in measured]
+    assert ["standstill" in spec for spec in specs] == planted
+    assert {str(spec["standstill"]) for spec in specs if "standstill" in spec} == {
+        str({"share": 0.02, "period_s": 6.0})
+    }
+
+
+def after(blocks):
+    """Enough is what so many blocks gave; and how often it was asked, and of how many trials."""
+    asked = []
+
+    def enough(measurements):
+        asked.append(len(measurements))
+        return len({m.trial.block for m in measurements if m.failure is None}) >= blocks
+
+    return enough, asked
+
+
+def test_no_block_is_begun_once_it_is_enough(store):
+    plan, world, progress = small(threads=(8,), blocks=5), World(), Progress()
+    stored = store.create_run(plan, "dbdyno compare", {}, 10)
+    enough, asked = after(3)
+    run(plan, store, stored, store.path.parent, progress, world.makers, enough=enough)
+    assert asked == [2, 4, 6]
+    assert [m.trial for m in store.measurements(stored.run_id)] == trials_of(plan, stored.run_id)[
+        :6
+    ]
+    assert "decided after 3 of at most 5 blocks" in progress.stages
+    assert store.run(stored.run_id).finished_at is not None
+    assert store.blocks_begun(stored.run_id) == 3
+    assert world.servers_left() == []
+
+
+def test_a_resumed_run_that_has_enough_starts_nothing(store):
+    plan = small(threads=(8,), blocks=5)
+    stored = store.create_run(plan, "dbdyno compare", {}, 10)
+    enough, _ = after(2)
+    run(plan, store, stored, store.path.parent, Progress(), World().makers, enough=enough)
+    world = World()
+    run(plan, store, stored, store.path.parent, Progress(), world.makers, enough=enough)
+    assert world.calls == []
+    assert len(store.measurements(stored.run_id)) == 4
+
+
+def test_a_resumed_run_ends_the_block_that_was_begun_before_it_asks(store):
+    plan = small(threads=(8,), blocks=5)
+
+    def interrupt(trial, interval):
+        if trial.sequence == 3 and interval["phase"] == "measured":
+            raise KeyboardInterrupt
+
+    stored = store.create_run(plan, "dbdyno compare", {}, 10)
+    with pytest.raises(Interrupted):
+        start(store, plan, World(), Progress(interrupt), stored)
+    enough, asked = after(1)
+    run(plan, store, stored, store.path.parent, Progress(), World().makers, enough=enough)
+    assert asked == [5]  # the trial that was cut short is stored, too
+    assert len(store.done(stored.run_id)) == 4
+
+
+def test_the_last_block_is_not_asked_about(store):
+    plan = small(threads=(8,), blocks=2)
+    stored = store.create_run(plan, "dbdyno compare", {}, 4)
+    enough, asked = after(99)
+    run(plan, store, stored, store.path.parent, Progress(), World().makers, enough=enough)
+    assert asked == [2]
+    assert len(store.done(stored.run_id)) == 4

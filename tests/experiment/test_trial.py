@@ -1,0 +1,92 @@
+"""One trial on a running server: what is raised, what is a failed measurement."""
+
+import time
+
+import pytest
+
+from dbdyno.errors import LoadError, ServerError
+from dbdyno.experiment import trial as trial_room
+from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.trial import run_trial
+from support import making
+from support.fakes import FakeServer, command
+
+PLAN = making.plan(window_s=3, warmup_s=1)
+TRIAL = trials_of(PLAN, "r")[0]
+
+
+@pytest.fixture
+def server():
+    started = FakeServer("a")
+    yield started
+    started.process.kill()
+    started.process.wait()
+
+
+def run(server, plan=PLAN, **options):
+    told = []
+    return run_trial(plan, TRIAL, server, told.append, command(**options)), told
+
+
+def test_a_trial_is_told_interval_by_interval(server):
+    measured, told = run(server)
+    assert [i["at_s"] for i in told] == [1.0, 2.0, 3.0, 4.0]
+    assert measured.failure is None
+    assert measured.trial == TRIAL
+    assert measured.started_at.startswith("20")
+
+
+def test_the_window_is_watched_second_by_second(server):
+    measured, _ = run(server, tick_s=1.0)
+    inside = [s for s in measured.watch if 1 <= s.at_s <= 4]
+    assert len(inside) in {2, 3, 4}
+    assert measured.server.cpu_s >= 0.0
+    assert server.readings == 2
+
+
+def test_a_refusal_before_the_load_is_raised_while_the_server_lives(server):
+    with pytest.raises(LoadError, match="could not drive the load"):
+        run(server, fail={"run": {"kind": "refused", "code": 1045, "message": "no"}})
+
+
+def test_a_refusal_of_a_server_that_is_dead_is_a_failed_trial(server, monkeypatch):
+    answers = iter([True])
+    monkeypatch.setattr(server, "alive", lambda: next(answers, False))
+    measured, _ = run(server, fail={"run": {"kind": "refused", "code": 2003, "message": "gone"}})
+    assert measured.failure.startswith("the server died")
+    assert "error 2003: gone" in measured.failure
+    assert (measured.intervals, measured.window_s) == ((), 0.0)
+
+
+def test_a_server_that_cannot_be_asked_is_raised(server):
+    server.process.kill()
+    server.process.wait()
+    with pytest.raises(ServerError, match="no answer"):
+        run(server)
+
+
+def test_counters_that_cannot_be_read_fail_the_trial(server, monkeypatch):
+    def refuse():
+        raise ServerError("a: no answer", found="timeout")
+
+    monkeypatch.setattr(server, "status", refuse)
+    measured, _ = run(server)
+    assert measured.failure == "the server's counters could not be read: timeout"
+    assert measured.events == 300
+
+
+def test_an_engine_that_never_ends_is_ended(server, monkeypatch):
+    monkeypatch.setattr(trial_room, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(trial_room, "DRAIN_S", 0.0)
+    began = time.monotonic()
+    plan = making.plan(window_s=2, warmup_s=0)
+    measured, _ = run(server, plan, tick_s=1.9, deaf=True)
+    assert time.monotonic() - began < 10
+    assert measured.failure.startswith("the engine did not end in time")
+    assert len(measured.intervals) >= 1
+
+
+def test_without_warm_up_the_whole_load_is_the_window(server):
+    measured, _ = run(server, making.plan(window_s=2, warmup_s=0))
+    assert (measured.warmup_s, measured.window_s, measured.events) == (0.0, 2.0, 200)
+    assert measured.server.status["Questions"] == 2000.0

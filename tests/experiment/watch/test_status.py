@@ -1,0 +1,101 @@
+"""The server's counters are read each second beside the load, and never instead of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dbdyno.experiment.watch.status import StatusWatch, scheduled_s
+from dbdyno.servers.mysql.observer import WholeStatus
+from support.fakes import FakeObserver, FakeServer
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    started: Any = FakeServer("a")  # type: ignore[no-untyped-call]
+    observer = FakeObserver(started)  # type: ignore[no-untyped-call]
+    monkeypatch.setattr(started, "observer", lambda: observer)
+    started.seen = observer
+    yield started
+    started.process.kill()
+    started.process.wait()
+
+
+def test_every_reading_is_a_place_in_every_column(server: Any) -> None:
+    began_s = time.monotonic()
+    with StatusWatch(server, period_s=0.02) as watch:
+        origin_s = time.monotonic()
+        time.sleep(0.3)
+    series = watch.series(origin_s)
+    count = len(series.at_s)
+    assert count >= 3
+    assert series.at_s[0] >= 0
+    assert list(series.at_s) == sorted(series.at_s)
+    assert len(series.took_ms) == count
+    assert {name: len(column) for name, column in series.counters.items()} == {
+        "Questions": count,
+        "Threads_running": count,
+    }
+    questions = [value for value in series.counters["Questions"] if value is not None]
+    assert questions == sorted(questions)
+    assert series.trouble is None
+    assert server.seen.closed
+    assert len(watch.series(began_s).at_s) >= count
+
+
+def test_a_server_that_dies_ends_the_readings_and_nothing_else(server: Any) -> None:
+    with StatusWatch(server, period_s=0.02) as watch:
+        origin_s = time.monotonic()
+        time.sleep(0.1)
+        server.process.kill()
+        server.process.wait()
+        time.sleep(0.2)
+    series = watch.series(origin_s)
+    assert series.trouble == "the server's counters could not be read: connection refused"
+    assert len(series.at_s) >= 1
+
+
+def test_an_answer_that_takes_long_skips_seconds_and_does_not_hold_the_trial(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbdyno.experiment.watch.status.FAREWELL_S", 0.1)
+    with StatusWatch(server, period_s=0.02) as watch:
+        origin_s = time.monotonic()
+        monkeypatch.setattr(server.seen, "read", lambda: time.sleep(0.5) or {"Questions": 1.0})
+        time.sleep(0.7)
+        began_s = time.monotonic()
+    assert time.monotonic() - began_s < 0.4
+    slow = [took for took in watch.series(origin_s).took_ms if took >= 500]
+    assert len(slow) in {0, 1}
+
+
+def test_a_server_without_observers_is_asked_for_its_whole_status() -> None:
+    class Plain:
+        def __init__(self) -> None:
+            self.pid = os.getpid()
+
+        def status(self) -> dict[str, float]:
+            return {"pg_stat_wal.wal_bytes": 8.0}
+
+    observer = WholeStatus(Plain())  # type: ignore[arg-type]
+    assert observer.read() == {"pg_stat_wal.wal_bytes": 8.0}
+    with StatusWatch(Plain(), period_s=0.02) as watch:  # type: ignore[arg-type]
+        origin_s = time.monotonic()
+        time.sleep(0.1)
+    assert set(watch.series(origin_s).counters) == {"pg_stat_wal.wal_bytes"}
+
+
+def test_time_on_a_cpu_is_told_finer_than_ticks() -> None:
+    before_s = scheduled_s(os.getpid())
+    until_s = time.thread_time() + 0.05
+    while time.thread_time() < until_s:
+        pass
+    assert 0.04 < scheduled_s(os.getpid()) - before_s < 2.0
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert scheduled_s(gone.pid) == 0.0

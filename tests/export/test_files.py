@@ -1,0 +1,134 @@
+"""Tables are written whole, read back by polars and by SQL, and say what the run saw."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sqlite3
+from pathlib import Path
+
+import polars
+import pytest
+
+from dbdyno.errors import StoreError
+from dbdyno.export import files
+from dbdyno.export.files import Format
+from dbdyno.export.tables import KEYS, TABLES
+from dbdyno.report.rows import Attempt, attempts
+from support import making
+from support.made_run import Run, whole
+from support.source import ROOT
+
+
+@pytest.fixture(scope="module")
+def made() -> Run:
+    return whole()
+
+
+@pytest.fixture(scope="module")
+def listed(made: Run) -> tuple[Attempt, ...]:
+    return attempts(made.measurements, made.judgement)
+
+
+@pytest.fixture(scope="module")
+def folder(listed: tuple[Attempt, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("export") / "tables"
+    for kind in Format:
+        files.write(folder, listed, kind)
+    return folder
+
+
+def table(folder: Path, name: str) -> polars.DataFrame:
+    return polars.read_parquet(folder / f"{name}.parquet")
+
+
+def test_every_table_is_there_with_every_column_and_type(folder: Path) -> None:
+    assert len(list(folder.iterdir())) == 2 * len(TABLES)
+    for definition in TABLES:
+        frame = table(folder, definition.name)
+        columns = (*KEYS, *definition.columns)
+        assert dict(frame.schema) == {c.name: c.kind.dtype for c in columns}
+        assert frame.height > 0 or definition.name in {"procedure", "replication"}
+
+
+def test_polars_finds_what_the_run_saw(folder: Path, made: Run) -> None:
+    trials = table(folder, "trials")
+    assert trials.height == len(made.measurements) == 21
+    assert trials["state"].value_counts().sort("state").rows() == [
+        ("failed", 1),
+        ("sound", 19),
+        ("void", 1),
+    ]
+    again = trials.filter(sequence=6).select("attempt", "state").rows()
+    assert again == [(0, "failed"), (1, "sound")]
+    intervals = table(folder, "intervals").filter(phase="measured")
+    events = intervals.group_by("sequence", "attempt").agg(polars.col("events").sum())
+    both = trials.join(events, on=["sequence", "attempt"], suffix="_of_seconds")
+    assert both.height == 21
+    assert both["events"].to_list() == both["events_of_seconds"].to_list()
+    costs = table(folder, "costs").filter(cost="rows_read", state="sound")
+    assert costs["per_event"].to_list() == pytest.approx([414.0] * 19)
+
+
+def test_sql_reads_the_same(folder: Path) -> None:
+    context = polars.SQLContext(
+        {t.name: polars.scan_parquet(folder / f"{t.name}.parquet") for t in TABLES}
+    )
+    answer = context.execute(
+        "SELECT system, COUNT(*) AS readings, MAX(value) AS most FROM status"
+        " WHERE state = 'sound' AND phase = 'measured' AND name = 'Threads_running'"
+        " GROUP BY system ORDER BY system",
+        eager=True,
+    )
+    assert answer.rows() == [(making.A, 100, 4.0), (making.B, 90, 4.0)]
+
+
+def test_csv_holds_the_same_for_those_who_read_nothing_else(folder: Path) -> None:
+    with (folder / "watch.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    database = sqlite3.connect(":memory:")
+    columns = ", ".join(f'"{name}"' for name in header)
+    database.execute(f"CREATE TABLE watch ({columns})")
+    database.executemany(f"INSERT INTO watch VALUES ({', '.join('?' * len(header))})", rows)
+    seen = database.execute(
+        "SELECT count(*), max(CAST(host_cpu_user AS REAL)) FROM watch WHERE phase = 'measured'"
+    ).fetchone()
+    database.close()
+    frame = table(folder, "watch").filter(phase="measured")
+    assert seen == (frame.height, pytest.approx(frame["host_cpu_user"].max()))
+
+
+def test_what_the_docs_show_can_be_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    page = (ROOT / "docs" / "reference" / "export.md").read_text()
+    for code in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(code, {})
+        said = capsys.readouterr().out
+        assert making.A in said
+        assert "shape: (0, " not in said
+
+
+def test_a_run_without_trials_has_tables_without_rows(tmp_path: Path) -> None:
+    for path in files.write(tmp_path, (), Format.PARQUET):
+        assert polars.read_parquet(path).height == 0
+    assert len(list(tmp_path.iterdir())) == len(TABLES)
+
+
+def test_a_folder_that_cannot_be_written_is_explained_and_left_as_it_was(
+    tmp_path: Path, listed: tuple[Attempt, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    with pytest.raises(StoreError, match="cannot be written") as caught:
+        files.write(blocked, listed, Format.CSV)
+    assert caught.value.hint is not None
+
+    def full(frame: polars.DataFrame, path: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(polars.DataFrame, "write_csv", full)
+    with pytest.raises(StoreError, match="No space left"):
+        files.write(tmp_path, listed, Format.CSV)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

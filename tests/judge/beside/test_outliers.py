@@ -1,0 +1,151 @@
+"""Odd runs are named and hardly ever invented; what could be bad is bounded as the books say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dbdyno.judge.audit import audit
+from dbdyno.judge.beside.outliers import apart, bad_restarts, outliers, rosner, share_max
+from dbdyno.judge.shape import metric_of
+from support import making
+from support.making import A, B
+
+EVEN = (1000.0, 1004.0, 997.0, 1008.0, 995.0, 1002.0, 991.0, 1006.0)
+ROSNER = """
+-0.25 0.68 0.94 1.15 1.20 1.26 1.26 1.34 1.38 1.43 1.49 1.49 1.55 1.56 1.58 1.65 1.69 1.70 1.76
+1.77 1.81 1.91 1.94 1.96 1.99 2.06 2.09 2.10 2.14 2.15 2.23 2.24 2.26 2.35 2.37 2.40 2.47 2.54
+2.62 2.64 2.90 2.92 2.92 2.93 3.21 3.26 3.30 3.59 3.68 4.30 4.64 5.34 5.42 6.01
+"""
+
+
+def sound(made, blocks=8, threads=(8,)):
+    plan = making.plan(blocks=blocks, threads=threads, window_s=2)
+    return audit(made, plan).sound
+
+
+def runs(rates, system=A, threads=8):
+    return [
+        making.measurement(
+            system, block, threads, rate, window_s=2, histograms=False, sequence=block
+        )
+        for block, rate in enumerate(rates)
+    ]
+
+
+def test_rosners_own_example():
+    # 54 values, up to ten outliers, 5 %: only the third step is beyond its bound (3.179 > 3.144),
+    # so three are named (Rosner 1983; NIST/SEMATECH handbook 1.3.5.17.3)
+    values = [float(value) for value in ROSNER.split()]
+    assert sorted(rosner(values, 10, 0.05)) == [51, 52, 53]
+    assert rosner(values, 2, 0.05) == set()
+
+
+def test_one_slow_run_is_named_with_how_far_it_is_off():
+    (found,) = outliers(sound(runs((*EVEN[:3], 720.0, *EVEN[4:]))), 0.02, metric_of)
+    assert (found.system, found.block, found.runs) == (A, 3, 8)
+    assert found.trial == "3/mysql:5.7.22/oltp_read_write/threads=8/default"
+    assert found.ratio == pytest.approx(0.72, abs=0.005)
+
+
+def test_two_slow_runs_do_not_hide_each_other():
+    logs = [math.log(rate) for rate in EVEN]
+    logs[1] += math.log(0.7)
+    logs[6] += math.log(0.72)
+    assert sorted(apart(logs, 0.02)) == [1, 6]
+
+
+def test_what_is_within_the_margin_does_not_matter():
+    logs = [math.log(rate) for rate in (1000, 1000.1, 999.9, 1000.2, 1015, 999.8, 1000.1)]
+    assert apart(logs, 0.02) == {}
+    assert list(apart(logs, 0.01)) == [4]
+
+
+@pytest.mark.parametrize("logs", [[], [0.0] * 4, [0.0, 0.0, 0.0, 5.0], [0.0] * 9])
+def test_few_or_equal_runs_name_none(logs):
+    assert apart(logs, 0.02) == {}
+
+
+def test_four_equal_runs_and_another_name_the_other():
+    assert apart([0.0, 0.0, 0.0, 0.0, -0.4], 0.02) == {4: -0.4}
+
+
+@pytest.mark.parametrize("count", [5, 8, 12])
+def test_runs_without_an_outlier_are_seldom_given_one(count):
+    random = np.random.default_rng(count)
+    samples = random.standard_normal((1000, count)) * 0.015
+    assert np.mean([bool(apart(sample.tolist(), 1e-6)) for sample in samples]) <= 0.065
+
+
+@pytest.mark.parametrize("count", [5, 8, 12])
+def test_a_restart_that_is_thirty_percent_slow_is_hardly_ever_missed(count):
+    random = np.random.default_rng(count)
+    samples = random.standard_normal((300, count)) * 0.015
+    samples[:, 2] += math.log(0.7)
+    assert np.mean([2 in apart(sample.tolist(), 0.02) for sample in samples]) >= 0.97
+
+
+def test_bound_of_clopper_and_pearson():
+    assert share_max(0, 8) == pytest.approx(1 - 0.05 ** (1 / 8))
+    assert share_max(0, 100) == pytest.approx(3 / 100, rel=0.02)
+    # upper 95 % one-sided limits of 1 of 10 and 2 of 20 (Clopper and Pearson's table)
+    assert share_max(1, 10) == pytest.approx(0.394, abs=0.001)
+    assert share_max(2, 20) == pytest.approx(0.283, abs=0.001)
+    assert share_max(5, 5) == 1
+
+
+def test_the_bound_holds_as_often_as_it_says():
+    random = np.random.default_rng(3)
+    bad = random.binomial(12, 0.1, 4000)
+    assert np.mean([share_max(int(k), 12) >= 0.1 for k in bad]) >= 0.95
+
+
+def test_a_bad_restart_is_counted_once_however_many_cells_it_served():
+    made = runs((*EVEN[:5], 700.0, *EVEN[6:]), threads=8)
+    made += runs((*[rate / 2 for rate in EVEN[:5]], 350.0, *[r / 2 for r in EVEN[6:]]), threads=4)
+    (found,) = bad_restarts(sound(made, threads=(4, 8)), 0.02, metric_of, per_cell=False)
+    assert (found.system, found.setting, found.restarts, found.bad) == (A, "default", 8, 1)
+    assert found.share_max == pytest.approx(share_max(1, 8))
+
+
+def test_restarts_of_single_cells_are_counted_each():
+    made = runs(EVEN, threads=8) + runs((*EVEN[:7], 700.0), threads=4)
+    (found,) = bad_restarts(sound(made, threads=(4, 8)), 0.02, metric_of, per_cell=True)
+    assert (found.restarts, found.bad) == (16, 1)
+
+
+def test_a_fast_run_is_outlying_and_no_bad_restart():
+    made = sound(runs((*EVEN[:7], 1400.0)))
+    assert [one.block for one in outliers(made, 0.02, metric_of)] == [7]
+    (found,) = bad_restarts(made, 0.02, metric_of, per_cell=False)
+    assert (found.bad, found.restarts) == (0, 8)
+
+
+def at_a_rate(made):
+    cell = made.trial.cell.model_copy(update={"rate_per_s": 2000.0})
+    return making.changed(made, trial=made.trial.model_copy(update={"cell": cell}))
+
+
+def test_at_a_fixed_rate_latency_tells():
+    # eight connections: half the rate is twice the latency; made p99 are exact to a tenth
+    rates = (2000.0, 1990.0, 2005.0, 2010.0, 1000.0, 1995.0)
+    made = [at_a_rate(making.measurement(A, block, tps=rate)) for block, rate in enumerate(rates)]
+    usable = audit(made, making.plan(systems=(A,), blocks=6)).sound
+    found = outliers(usable, 0.2, metric_of)
+    assert [(one.block, one.metric) for one in found] == [(4, "latency_ms_p99")]
+    assert found[0].ratio == pytest.approx(1.8, abs=0.2)
+    (restarts,) = bad_restarts(usable, 0.2, metric_of, per_cell=False)
+    assert (restarts.bad, restarts.restarts) == (1, 6)
+
+
+def test_systems_are_not_mixed():
+    made = runs(EVEN, A) + runs([rate * 0.7 for rate in EVEN], B)
+    assert outliers(sound(made), 0.02, metric_of) == []
+    found = bad_restarts(sound(made), 0.02, metric_of, per_cell=False)
+    assert [(one.system, one.bad) for one in found] == [(A, 0), (B, 0)]
+
+
+def test_fewer_than_five_restarts_have_no_bound():
+    assert bad_restarts(sound(runs(EVEN[:4]), blocks=4), 0.02, metric_of, per_cell=False) == []

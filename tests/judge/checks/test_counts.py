@@ -1,0 +1,136 @@
+"""Each count that must agree with another: a trial where it does, and one where it does not."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dbdyno.judge.checks import counts
+from dbdyno.judge.finding import Finding, Level
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement_parts import Phase
+from support import making
+
+PLAN = making.plan()
+
+
+def level(finding: Finding | None) -> Level | None:
+    return None if finding is None else finding.level
+
+
+def with_longest(made: Measurement, second: int, longest_s: float) -> Measurement:
+    """The same trial with one measured second's greatest latency changed."""
+    intervals = list(made.intervals)
+    place = intervals.index(made.measured[second])
+    longest = {"latency_ns_max": round(longest_s * 1e9)}
+    intervals[place] = intervals[place].model_copy(update=longest)
+    return making.changed(made, intervals=tuple(intervals))
+
+
+def test_no_events_is_void():
+    found = counts.no_events(making.measurement(tps=0, latency_ms=1), PLAN)
+    assert level(found) is Level.VOID
+    assert "0 events in a window of 10.0 s" in found.evidence
+    assert counts.no_events(making.measurement(), PLAN) is None
+
+
+@pytest.mark.parametrize(
+    ("failed", "expected"), [(0, None), (10, Level.NOTE), (200, Level.NOTE), (201, Level.VOID)]
+)
+def test_errors_void_above_a_thousandth_of_all_statements(failed, expected):
+    # 10 000 events of 20 statements: 200 of 200 200 is just below 0.1 %, 201 just above
+    made = making.measurement(errors={"1213": failed} if failed else {})
+    found = counts.errors(made, PLAN)
+    assert level(found) is expected
+    if found:
+        assert f"{failed} of {200_000 + failed} statements failed" in found.evidence
+        assert f"1213: {failed}" in found.evidence
+
+
+@pytest.mark.parametrize("off", [0.0, 0.009, -0.009])
+def test_little_law_holds_within_one_percent(off):
+    made = making.measurement(tps=1000, latency_ms=8 * (1 + off))
+    assert counts.little_law(made, PLAN) is None
+
+
+@pytest.mark.parametrize("off", [0.02, -0.02, -0.5])
+def test_little_law_broken_is_void(off):
+    found = counts.little_law(making.measurement(tps=1000, latency_ms=8 * (1 + off)), PLAN)
+    assert level(found) is Level.VOID
+    assert "the load had 8" in found.evidence
+    assert f"off by {off:+.1%}" in found.evidence
+
+
+def test_little_law_allows_for_a_stall_across_the_windows_edge_only():
+    idle = making.measurement(tps=1000, latency_ms=8 * 0.96)
+    assert level(counts.little_law(idle, PLAN)) is Level.VOID
+    at_start = with_longest(idle, 0, 0.5)
+    assert counts.little_law(at_start, PLAN) is None
+    in_the_middle = with_longest(idle, 5, 0.5)
+    assert level(counts.little_law(in_the_middle, PLAN)) is Level.VOID
+
+
+def test_little_law_takes_the_end_from_the_drain_where_there_is_one():
+    idle = making.measurement(tps=1000, latency_ms=8 * 0.96)
+    slow_drain = idle.measured[-1].model_copy(
+        update={"phase": Phase.DRAIN, "start_s": 12, "end_s": 12.5, "latency_ns_max": 500_000_000}
+    )
+    drained = making.changed(idle, intervals=(*idle.intervals, slow_drain))
+    assert counts.little_law(drained, PLAN) is None
+
+
+def test_little_law_counts_a_long_event_that_began_before_the_window():
+    # it ended in the window's third second and took 2.4 s: it was begun in the warm-up
+    made = with_longest(making.measurement(tps=1000, latency_ms=8 * 0.8), 2, 2.4)
+    assert counts.little_law(made, PLAN) is None
+
+
+def test_statements_of_event_follow_the_workload():
+    assert counts.statements_of_event(making.measurement(), PLAN) is None
+    found = counts.statements_of_event(making.measurement(statements=(13, 4, 2)), PLAN)
+    assert level(found) is Level.VOID
+    assert "19.000 an event, the workload has 20: off by -10000" in found.evidence
+
+
+def test_statements_of_event_allow_restarts_and_errors():
+    made = making.measurement()
+    more = made.measured[0].model_copy(update={"reads": made.measured[0].reads + 1000})
+    intervals = (*made.intervals[:2], more, *made.intervals[3:])
+    found = counts.statements_of_event(making.changed(made, intervals=intervals), PLAN)
+    assert level(found) is Level.VOID
+    explained = more.model_copy(update={"restarts": 40})
+    intervals = (*made.intervals[:2], explained, *made.intervals[3:])
+    made = making.changed(made, intervals=intervals)
+    assert counts.statements_of_event(made, PLAN) is None
+
+
+def test_statements_of_an_unknown_workload_are_not_judged():
+    made = making.measurement(workload="mine", statements=(3, 3, 3))
+    assert counts.statements_of_event(made, PLAN) is None
+
+
+@pytest.mark.parametrize("off", [-1500, 1500])
+def test_commits_at_server_disagreeing_is_doubtful(off):
+    # 10 000 events: 0.5 % are 50, half a second's skew 500, 8 connections at two edges 16
+    found = counts.commits_at_server(making.measurement(status={"Com_commit": 10_000 + off}), PLAN)
+    assert level(found) is Level.DOUBTFUL
+    assert f"off by {off:+d}, {off / 10_000:+.1%} (tolerance 566)" in found.evidence
+
+
+@pytest.mark.parametrize("seen", [10_000, 10_560, 9_440, math.nan])
+def test_commits_at_server_agreeing_or_not_known(seen):
+    made = making.measurement(status={"Com_commit": seen})
+    assert counts.commits_at_server(made, PLAN) is None
+
+
+def test_commits_are_not_expected_of_a_workload_without_transactions():
+    made = making.measurement(workload="oltp_point_select", status={"Com_commit": 5_000})
+    assert counts.commits_at_server(made, PLAN) is None
+
+
+@pytest.mark.parametrize(("busy", "level_of"), [(0.98, None), (0.97, None), (0.9, Level.VOID)])
+def test_little_law_knows_that_a_planted_trial_stands_still(busy, level_of):
+    made = making.measurement(tps=1000, latency_ms=8 * busy, control="planted")
+    found = counts.little_law(made, PLAN)
+    assert (found and found.level) == level_of

@@ -1,0 +1,137 @@
+"""Is it the experiment that was planned? Checks on all trials together."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbdyno.judge.checks import design
+from dbdyno.judge.finding import Level
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan_systems import SystemPlan
+from support import making
+from support.making import A, B
+
+
+def with_seed(made: Measurement, seed: int) -> Measurement:
+    return made.model_copy(update={"trial": made.trial.model_copy(update={"seed": seed})})
+
+
+def test_equal_requests_in_each_block_are_right():
+    assert not list(design.unequal_load(making.pairs((1.0,) * 3), making.plan()))
+
+
+def test_another_seed_makes_the_block_void():
+    trials = making.pairs((1.0,) * 3)
+    trials[3] = with_seed(trials[3], 77)
+    found = list(design.unequal_load(trials, making.plan()))
+    assert [(f.level, f.trial) for f in found] == [
+        (Level.VOID, trials[2].trial.key),
+        (Level.VOID, trials[3].trial.key),
+    ]
+    assert f"{A}: seed 2, uniform, prepared statements; {B}: seed 77" in found[0].evidence
+
+
+@pytest.mark.parametrize("other", [{"distribution": "pareto"}, {"prepared_statements": False}])
+def test_another_way_of_loading_makes_the_block_void(other):
+    trials = making.pairs((1.0,))
+    engine = trials[1].engine.model_copy(update=other)
+    trials[1] = trials[1].model_copy(update={"engine": engine})
+    assert len(list(design.unequal_load(trials, making.plan()))) == 2
+
+
+def test_failed_attempt_made_good_is_noted():
+    failed = making.measurement(A, failure="connection refused")
+    (found,) = design.repeated_trial([failed, making.measurement(A)], making.plan())
+    assert found.level is Level.NOTE
+    assert "1 complete attempt and 1 failed; the first complete one counts" in found.evidence
+
+
+def test_trial_complete_twice_is_doubtful():
+    twice = [making.measurement(A), making.measurement(A, tps=1100)]
+    (found,) = design.repeated_trial(twice, making.plan())
+    assert found.level is Level.DOUBTFUL
+    assert not list(design.repeated_trial(making.pairs((1.0, 1.0)), making.plan()))
+
+
+def test_failure_never_repeated_is_not_called_repeated():
+    twice = [making.measurement(A, failure="x"), making.measurement(A, failure="y")]
+    assert not list(design.repeated_trial(twice, making.plan()))
+
+
+def until_decided(plan):
+    return plan.model_copy(update={"design": plan.design.model_copy(update={"stop": "decided"})})
+
+
+def test_a_run_until_decided_owes_only_the_blocks_that_were_begun():
+    plan = until_decided(making.plan(blocks=12))
+    trials = making.pairs((1.0,) * 3)
+    assert not list(design.incomplete_run(trials, plan))
+    (missing,) = design.incomplete_run(trials[:-1], plan)
+    assert missing.evidence.startswith("1 of 6 planned trials are missing")
+    assert len(list(design.incomplete_run([], plan))) == 1
+
+
+def test_an_early_end_is_noted_with_its_blocks():
+    plan = until_decided(making.plan(blocks=12))
+    (found,) = design.stopped_early(making.pairs((1.0,) * 3), plan)
+    assert found.level is Level.NOTE
+    assert found.evidence.startswith("3 of at most 12 blocks were run; intervals are wide enough")
+    assert not list(design.stopped_early(making.pairs((1.0,) * 12), plan))
+    assert not list(design.stopped_early(making.pairs((1.0,) * 3), making.plan(blocks=12)))
+    assert not list(design.stopped_early([], plan))
+
+
+def test_missing_trials_are_counted_and_named():
+    plan = making.plan(blocks=3)
+    trials = making.pairs((1.0,) * 3)
+    assert not list(design.incomplete_run(trials, plan))
+    failed = trials[5].model_copy(update={"failure": "stopped"})
+    (found,) = design.incomplete_run([*trials[:5], failed], plan)
+    assert found.level is Level.DOUBTFUL
+    assert found.evidence == (
+        f"1 of 6 planned trials are missing: block 3, {B}, oltp_read_write, 8 threads"
+    )
+    (found,) = design.incomplete_run([], plan)
+    assert found.evidence.startswith("6 of 6 planned trials are missing")
+    assert found.evidence.endswith("; …")
+
+
+@pytest.mark.parametrize(("blocks", "few"), [(3, True), (4, True), (5, False)])
+def test_few_blocks(blocks, few):
+    found = list(design.few_blocks(making.pairs((1.0,) * blocks), making.plan()))
+    assert [f.level for f in found] == [Level.NOTE] * few
+    if few:
+        assert f"few blocks: {blocks} (5 or more are good" in found[0].evidence
+
+
+def test_short_window():
+    trials = [
+        making.measurement(window_s=seconds, histograms=False, block=block)
+        for block, seconds in enumerate((60, 30, 60))
+    ]
+    (found,) = design.short_window(trials, making.plan())
+    assert found.level is Level.NOTE
+    assert "1 of 3 trials measured less than 60 s, the shortest 30.0 s" in found.evidence
+    assert not list(design.short_window(trials[::2], making.plan()))
+
+
+def test_control_is_a_system_that_is_there_twice():
+    plan = making.plan()
+    (found,) = design.controls_declined([], plan)
+    assert found.level is Level.NOTE
+    assert found.evidence == "controls are declined by the plan"
+    control = SystemPlan(label="again", reference=A)
+    controlled = plan.model_copy(update={"systems": (*plan.systems, control)})
+    assert not list(design.controls_declined([], controlled))
+    assert not list(design.controls_declined([], making.plan(systems=(A,))))
+
+
+def test_a_plan_with_controls_needs_no_excuse_and_one_without_says_why():
+    assert not list(design.controls_declined([], making.plan(controls=True)))
+    (few,) = design.controls_declined([], making.plan(controls=True, blocks=4))
+    assert few.evidence == "controls are run in comparisons of 5 blocks or more"
+    elsewhere = SystemPlan(label="theirs", reference="mysql://u@db.example:3306/sbtest")
+    plan = making.plan(controls=True)
+    theirs = plan.model_copy(update={"systems": (elsewhere, *plan.systems)})
+    (found,) = design.controls_declined([], theirs)
+    assert "no second data directory" in found.evidence

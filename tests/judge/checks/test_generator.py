@@ -1,0 +1,157 @@
+"""Was the generator what was measured? Each limit from both sides."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from dbdyno._engine import Histogram
+from dbdyno.judge.audit import audit
+from dbdyno.judge.checks import generator
+from dbdyno.judge.finding import Level
+from dbdyno.measurement.measurement import EVENT, Cell
+from dbdyno.measurement.measurement_evidence import DoubledThreads, Evidence, ThreadsSlice
+from support import making
+
+PLAN = making.plan()
+
+
+def late(lag_ms: float, latency_ms: float = 10.0):
+    """A trial whose generator was so late in two of a hundred events."""
+    made = making.measurement(latency_ms=latency_ms, spread=0.0)
+    lag = Histogram()
+    for number in range(100):
+        lag.record(int((lag_ms if number < 2 else 0.01) * 1e6))
+    first = made.intervals[2]
+    blobs = {EVENT: first.histograms[EVENT], "timer_lag": lag.encode()}
+    first = first.model_copy(update={"histograms": blobs})
+    return making.changed(made, intervals=(*made.intervals[:2], first, *made.intervals[3:]))
+
+
+@pytest.mark.parametrize(
+    ("lag_ms", "latency_ms", "found"),
+    [(0.19, 1.0, False), (0.22, 1.0, True), (0.45, 10.0, False), (0.55, 10.0, True)],
+)
+def test_lateness_is_held_against_a_fifth_of_a_millisecond_and_the_median(
+    lag_ms, latency_ms, found
+):
+    finding = generator.timer_late(late(lag_ms, latency_ms), PLAN)
+    assert (finding is not None) == found
+    if finding:
+        assert finding.level is Level.DOUBTFUL
+        assert f"p99 {lag_ms:.2f} ms" in finding.evidence
+
+
+def test_a_closed_loop_has_no_timer_that_could_be_late():
+    assert generator.timer_late(making.measurement(), PLAN) is None
+
+
+@pytest.mark.parametrize(("ceiling", "found"), [(2000.1, False), (1900.0, True), (None, False)])
+def test_half_of_the_ceiling_is_near(ceiling, found):
+    made = making.changed(making.measurement(), evidence=Evidence(ceiling_per_s=ceiling))
+    finding = generator.near_ceiling(made, PLAN)
+    assert (finding is not None) == found
+    if finding:
+        assert finding.evidence.startswith("1000 events/s are 53% of the 1900")
+
+
+def test_an_open_loop_is_not_held_against_the_ceiling():
+    made = making.changed(making.measurement(), evidence=Evidence(ceiling_per_s=100.0))
+    cell = made.trial.cell.model_copy(update={"rate_per_s": 1000.0})
+    timed = making.changed(made, trial=made.trial.model_copy(update={"cell": cell}))
+    assert generator.near_ceiling(timed, PLAN) is None
+
+
+ORDER = (1, 2, 2, 1, 1, 2, 2, 1)
+
+
+def by_turns(faster, noise=0.0, drift=0.0, order=ORDER, seed=1, usual=1):
+    """A trial with slices of 1000 events/s, by so much faster where the threads are twice as many.
+
+    Args:
+        noise: standard deviation of a slice's ln rate; drift: what ln rate gains a slice.
+    """
+    chance = random.Random(seed)
+    slices = [
+        ThreadsSlice(
+            threads=times * usual,
+            rate_per_s=1000
+            * (1 + faster * (times == 2))
+            * math.exp(chance.gauss(0, noise) + drift * number),
+        )
+        for number, times in enumerate(order)
+    ]
+    seen = DoubledThreads(
+        workload="oltp_read_write",
+        connections=8,
+        setting="default",
+        slice_s=3.0,
+        slices=tuple(slices),
+    )
+    return making.changed(making.measurement(), evidence=Evidence(doubled_threads=(seen,)))
+
+
+def judged(made):
+    return list(generator.generator_threads([made], PLAN))
+
+
+def test_a_load_that_is_faster_with_twice_the_threads_was_held_back():
+    (finding,) = judged(by_turns(0.05, noise=0.002, usual=2))
+    assert (finding.check, finding.level) == ("generator-threads", Level.DOUBTFUL)
+    assert "(4 instead of 2, 8 connections)" in finding.evidence
+    assert "changed by +5." in finding.evidence or "changed by +4." in finding.evidence
+    assert "4 pairs of slices of 3.0 s (limit 2%)" in finding.evidence
+    assert "held the load back" in finding.advice
+    assert finding.cell == Cell(workload="oltp_read_write", threads=8)
+    assert finding.system is None
+
+
+@pytest.mark.parametrize("faster", [0.0, 0.01, -0.01])
+def test_nothing_is_said_where_two_percent_is_excluded(faster):
+    assert judged(by_turns(faster, noise=0.002)) == []
+
+
+def test_a_steady_drift_is_no_difference():
+    assert judged(by_turns(0.0, drift=0.004)) == []
+    (finding,) = judged(by_turns(0.04, drift=0.002))
+    assert finding.level is Level.DOUBTFUL
+
+
+def test_an_interval_that_is_too_wide_is_a_note():
+    (finding,) = judged(by_turns(0.0, noise=0.05))
+    assert finding.level is Level.NOTE
+    assert "varied too much to see 2%" in finding.advice
+    low, high = finding.evidence.split("interval ")[1].split(", ")[0].split(" to ")
+    assert low.startswith("-")
+    assert high.startswith("+")
+
+
+def test_slower_with_twice_the_threads_is_a_note_and_no_doubt_about_the_generator():
+    (finding,) = judged(by_turns(-0.15, noise=0.005))
+    assert finding.level is Level.NOTE
+    assert "changed by -15." in finding.evidence or "changed by -14." in finding.evidence
+    assert "not what limits this load" in finding.advice
+
+
+def test_the_interval_errs_as_seldom_as_it_promises():
+    """A true change of just 2 % may be called a doubt in 2.5 % of runs; one of none never is."""
+    edge = [judged(by_turns(0.02, noise=0.004, seed=seed)) for seed in range(2000)]
+    called = sum(bool(found) and found[0].level is Level.DOUBTFUL for found in edge)
+    assert 0.015 < called / 2000 < 0.036
+    none = [judged(by_turns(0.0, noise=0.004, seed=seed)) for seed in range(2000)]
+    assert sum(bool(found) and found[0].level is Level.DOUBTFUL for found in none) == 0
+
+
+def test_slices_that_could_not_have_twice_the_threads_say_nothing():
+    assert judged(by_turns(0.5, order=(1,) * 8)) == []
+    assert judged(by_turns(0.5, order=(1, 2, 2, 1))) == []
+    failed = making.changed(by_turns(0.5), failure="the server died")
+    assert judged(failed) == []
+
+
+def test_the_audit_hands_it_on_and_keeps_the_trial():
+    found = audit([by_turns(0.05, noise=0.002)], PLAN)
+    assert "generator-threads" in {finding.check for finding in found.findings}
+    assert len(found.sound) == 1

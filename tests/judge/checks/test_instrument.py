@@ -1,0 +1,61 @@
+"""How often the instrument errs: counts, intervals of shares, and when it is out of calibration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dbdyno.judge.checks.instrument import allowed, ledger_of, out_of_calibration, share_of
+from dbdyno.judge.finding import Level
+from dbdyno.measurement.outcome import ControlOutcome
+from support.made_controls import outcome
+
+
+def same(different: int, total: int) -> list[ControlOutcome]:
+    words = ["worse"] * different + ["equivalent"] * (total - different)
+    return [outcome(word=word) for word in words]
+
+
+@pytest.mark.parametrize(("total", "most"), [(20, 4), (50, 7), (100, 11), (200, 18), (400, 31)])
+def test_the_allowed_numbers_are_those_of_the_method(total: int, most: int) -> None:
+    assert allowed(total) == most
+
+
+def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
+    found = share_of(3, 60)
+    # Its ends are the shares at which so many or more, so many or fewer, are seen in 2.5 %.
+    assert stats.binom.sf(2, 60, found.low) == pytest.approx(0.025)
+    assert stats.binom.cdf(3, 60, found.high) == pytest.approx(0.025)
+    none, all_ = share_of(0, 10), share_of(10, 10)
+    assert (none.low, none.high) == pytest.approx((0, 0.3084971), abs=1e-6)
+    assert (all_.low, all_.high) == pytest.approx((0.6915029, 1), abs=1e-6)
+    assert (share_of(0, 0).low, share_of(0, 0).high) == (0, 1)
+
+
+def test_both_kinds_are_counted_apart_and_those_without_an_interval_not_at_all() -> None:
+    planted = [
+        outcome(0.97, 0.99, kind="planted", word="worse"),
+        outcome(0.97, 1.01, kind="planted", word="undecided"),
+        outcome(0.90, 0.95, kind="planted", word="worse"),
+    ]
+    few = outcome().model_copy(update={"low": None, "high": None, "word": "worse"})
+    ledger = ledger_of([*same(1, 4), *planted, few])
+    assert (ledger.different.count, ledger.different.total) == (1, 4)
+    assert (ledger.found.count, ledger.found.total) == (2, 3)
+    assert (ledger.covered.count, ledger.covered.total) == (2, 3)
+
+
+def test_more_than_chance_explains_is_a_doubt_about_everything() -> None:
+    assert list(out_of_calibration(ledger_of(same(4, 20)))) == []
+    assert list(out_of_calibration(ledger_of([]))) == []
+    (found,) = out_of_calibration(ledger_of(same(5, 20)))
+    assert (found.level, found.system, found.cell) == (Level.DOUBTFUL, None, None)
+    assert "in 20 runs" in found.evidence
+    assert "5 times called different; chance explains 4" in found.evidence
+
+
+def test_an_instrument_without_fault_is_seldom_called_out_of_calibration() -> None:
+    called = np.array([stats.binom.sf(allowed(total), total, 0.05) for total in range(1, 400)])
+    assert called.max() <= 0.01
+    assert called.mean() > 0.003  # and no number is larger than it must be

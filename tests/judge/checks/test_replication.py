@@ -1,0 +1,121 @@
+"""A replicated trial without proof of its commits is void."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbdyno.judge.audit import examine
+from dbdyno.judge.checks import replication as checks
+from dbdyno.judge.checks.machine import other_processes
+from dbdyno.judge.finding import Finding, Level
+from dbdyno.measurement import measurement, replication
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan_systems import SystemPlan, TopologyPlan
+from support import making
+from support.making import A
+
+SOUND = {
+    replication.REPLICAS_RUNNING: 1.0,
+    replication.TRANSACTIONS_BEHIND: 12.0,
+    replication.SEMISYNC_ON: 1.0,
+    replication.SEMISYNC_REPLICAS: 1.0,
+    replication.COMMITS_ACKNOWLEDGED: 10_000.0,
+    replication.COMMITS_NOT_ACKNOWLEDGED: 0.0,
+    replication.TIMES_OFF: 0.0,
+    replication.AFTER_SYNC: 1.0,
+}
+
+
+def plan(kind: str = "semisync", replicas: int = 1) -> Plan:
+    topology = TopologyPlan.model_validate({"replicas": replicas, "replication": kind})
+    system = SystemPlan(label=A, reference=A, topology=topology)
+    return making.plan(systems=(A,)).model_copy(update={"systems": (system,)})
+
+
+def trial(seen: dict[str, float], **kind: object) -> measurement.Measurement:
+    made = making.measurement(A, **kind)  # type: ignore[arg-type]
+    return making.changed(made, server=made.server.model_copy(update={"replication": seen}))
+
+
+def findings(seen: dict[str, float], asked: Plan, **kind: object) -> list[Finding]:
+    names = ("replicas-missing", "commits-not-waited", "commits-unproven", "wrong-wait-point")
+    found = examine(trial(seen, **kind), asked)
+    return [f for f in found if f.check in (*names, "replica-lags")]
+
+
+@pytest.mark.parametrize("kind", ["semisync", "async"])
+def test_a_proven_trial_has_no_finding(kind):
+    assert findings(SOUND, plan(kind)) == []
+
+
+def test_a_system_without_replicas_owes_no_proof():
+    assert findings({}, making.plan(systems=(A,))) == []
+    assert findings({}, plan("semisync", replicas=0)) == []
+
+
+@pytest.mark.parametrize("kind", ["semisync", "async", "group"])
+def test_a_replicated_trial_without_readings_is_void(kind):
+    found = checks.replicas_missing(trial({}), plan(kind))
+    assert found is not None
+    assert found.level is Level.VOID
+    assert found.evidence.startswith("no reading of replication, the plan has 1 ")
+
+
+def test_a_missing_replica_is_void():
+    found = checks.replicas_missing(trial(SOUND), plan(replicas=2))
+    assert found is not None
+    assert found.level is Level.VOID
+    assert found.evidence == "1 running, the plan has 2 semi-synchronous replicas"
+
+
+@pytest.mark.parametrize(
+    ("changed", "evidence"),
+    [
+        (
+            {replication.COMMITS_NOT_ACKNOWLEDGED: 7.0},
+            "7 commits did not wait for a replica and 10000 did; the primary ended waiting 0 times,"
+            " semi-synchronous replication was on",
+        ),
+        (
+            {replication.TIMES_OFF: 1.0, replication.SEMISYNC_ON: 0.0},
+            "0 commits did not wait for a replica and 10000 did; the primary ended waiting 1 times,"
+            " semi-synchronous replication was off at an edge of the window",
+        ),
+    ],
+    ids=["one commit", "a whole state"],
+)
+def test_a_fall_back_to_asynchronous_is_void(changed, evidence):
+    (found,) = findings({**SOUND, **changed}, plan())
+    assert (found.check, found.level) == ("commits-not-waited", Level.VOID)
+    assert found.evidence == evidence
+    assert findings({**SOUND, **changed}, plan("async")) == []
+
+
+def test_writes_without_one_acknowledged_commit_are_void_and_reads_are_not():
+    silent = {**SOUND, replication.COMMITS_ACKNOWLEDGED: 0.0}
+    (found,) = findings(silent, plan())
+    assert (found.check, found.level) == ("commits-unproven", Level.VOID)
+    reading = making.plan(systems=(A,), workloads=("oltp_read_only",))
+    reading = reading.model_copy(update={"systems": plan().systems})
+    assert findings(silent, reading, workload="oltp_read_only") == []
+
+
+def test_the_other_wait_point_is_void():
+    (found,) = findings({**SOUND, replication.AFTER_SYNC: 0.0}, plan())
+    assert (found.check, found.level) == ("wrong-wait-point", Level.VOID)
+    assert found.evidence == "commits waited at after_commit, the plan says after_sync"
+
+
+def test_a_replica_more_than_a_second_of_load_behind_is_doubtful():
+    assert findings({**SOUND, replication.TRANSACTIONS_BEHIND: 1000.0}, plan()) == []
+    (found,) = findings({**SOUND, replication.TRANSACTIONS_BEHIND: 2500.0}, plan("async"))
+    assert (found.check, found.level) == ("replica-lags", Level.DOUBTFUL)
+    assert "2500 transactions behind" in found.evidence
+    assert "2.5 s of the load" in found.evidence
+
+
+def test_the_replicas_own_work_is_not_another_processs():
+    busy = {"other_cpu": 1.0, "host_cores": 4}
+    assert other_processes(trial({}, **busy), plan()) is not None
+    spent = {replication.REPLICAS_CPU_S: 10.0}
+    assert other_processes(trial(spent, **busy), plan()) is None

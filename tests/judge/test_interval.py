@@ -1,0 +1,125 @@
+"""Intervals that hold at every look: against printed multipliers, and by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dbdyno.judge.interval import FIXED, HORIZON_MAX, final_level, interval, quantile
+from dbdyno.judge.multiplier_table import LEVELS
+from dbdyno.judge.verdict import Word, word_of
+from dbdyno.plan.plan import DesignPlan
+
+# method.md 1.b, E12
+PRINTED = {
+    12: (14.9, 7.02, 5.01, 4.15, 3.67, 3.37, 3.16, 3.00, 2.88, 2.78),
+    20: (
+        *(20.7, 8.79, 6.00, 4.86, 4.24, 3.86, 3.60, 3.41, 3.26, 3.15),
+        *(3.05, 2.97, 2.90, 2.84, 2.79, 2.74, 2.70, 2.66),
+    ),
+}
+PRINTED_LAST = {(12, 0.01): 3.79, (12, 0.0025): 4.71, (20, 0.01): 3.48, (20, 0.0025): 4.16}
+
+
+def until_decided(blocks: int) -> DesignPlan:
+    return DesignPlan(blocks=blocks, stop="decided")
+
+
+@pytest.mark.parametrize("horizon", PRINTED)
+def test_multipliers_are_those_of_the_method(horizon):
+    design = until_decided(horizon)
+    found = [quantile(n, design) for n in range(3, horizon + 1)]
+    # those were simulated with 300 000 paths, which leaves 0.4 % at the first look
+    assert found == pytest.approx(PRINTED[horizon], rel=0.01)
+
+
+@pytest.mark.parametrize(("horizon", "level"), PRINTED_LAST)
+def test_multipliers_of_a_cells_share_are_those_of_the_method(horizon, level):
+    found = quantile(horizon, until_decided(horizon), level)
+    assert found == pytest.approx(PRINTED_LAST[horizon, level], rel=0.01)
+
+
+def test_fixed_blocks_have_students_interval():
+    assert quantile(5, FIXED) == pytest.approx(2.776445, rel=1e-6)
+    assert quantile(5, FIXED, 0.01) == pytest.approx(4.604095, rel=1e-6)
+
+
+def test_all_looks_together_cover_the_truth_in_95_percent():
+    samples = np.random.default_rng(20261121).normal(size=(200_000, 12))
+    design = until_decided(12)
+    covered = np.ones(len(samples), dtype=bool)
+    for n in range(3, 13):
+        found = interval(samples[:, :n], design)
+        covered &= np.abs(found.mean) <= found.half
+    assert 0.945 <= covered.mean() <= 0.955
+
+
+def stopped(noise: str, truth: float, design: DesignPlan) -> dict[Word, float]:
+    """How often each word ends a run that stops when decided, at most 20 blocks (method.md E2)."""
+    random = np.random.default_rng([7, len(noise)])
+    shape = (4000, 20, 2)
+    rates = random.normal(0, 0.0163, shape)
+    if noise == "slow10":
+        rates -= 0.05 * (random.random(shape) < 0.1)
+    logs = rates[:, :, 1] - rates[:, :, 0] + truth
+    said = [Word.UNDECIDED] * len(logs)
+    for n in range(3, 21):
+        found = interval(logs[:, :n], design)
+        lows, highs = np.exp(found.mean - found.half), np.exp(found.mean + found.half)
+        for place in [place for place, word in enumerate(said) if word is Word.UNDECIDED]:
+            said[place] = word_of(lows[place], highs[place], 0.02)[0]
+    return {word: said.count(word) / len(said) for word in Word}
+
+
+@pytest.mark.parametrize("noise", ["normal", "slow10"])
+def test_looking_after_each_block_names_a_winner_of_a_tie_in_5_percent_at_most(noise):
+    said = stopped(noise, 0.0, until_decided(20))
+    assert said[Word.BETTER] + said[Word.WORSE] <= 0.055
+    assert said[Word.EQUIVALENT] >= 0.5 or noise == "slow10"
+
+
+def test_a_t_interval_at_each_look_would_be_wrong_three_times_as_often():
+    said = stopped("normal", 0.0, FIXED)
+    assert said[Word.BETTER] + said[Word.WORSE] >= 0.15
+
+
+def test_a_difference_of_the_margin_is_seldom_called_equivalent_and_a_larger_one_found():
+    assert stopped("normal", math.log(1.02), until_decided(20))[Word.EQUIVALENT] <= 0.03
+    assert stopped("normal", math.log(1.05), until_decided(20))[Word.BETTER] >= 0.99
+
+
+@given(st.integers(3, 200), st.integers(3, 200), st.floats(1e-6, 0.05, allow_subnormal=False))
+def test_an_early_end_never_makes_an_interval_narrower(n, blocks, level):
+    found = quantile(n, until_decided(blocks), level)
+    assert found >= stats.t.ppf(1 - level / 2, n - 1) * (1 - 1e-9)
+    assert math.isfinite(found)
+
+
+@given(st.integers(3, HORIZON_MAX + 50), st.floats(1e-5, 0.05))
+def test_a_smaller_level_is_a_wider_interval(horizon, level):
+    assert final_level(horizon, level / 2) < final_level(horizon, level) <= level * (1 + 1e-9)
+
+
+def test_one_look_is_the_level_itself_and_beyond_the_table_the_looks_add_up():
+    assert final_level(3) == pytest.approx(0.05)
+    beyond = LEVELS[-1] / 2
+    nominal = [final_level(10, beyond) * n / 10 for n in range(3, 11)]
+    assert sum(nominal) == pytest.approx(beyond)
+
+
+def test_levels_between_those_of_the_table_are_interpolated():
+    between = final_level(12, 0.05 / 3)
+    assert final_level(12, 0.01) < between < final_level(12, 0.025)
+    assert between == pytest.approx(0.00501, rel=0.03)  # simulated with 400 000 paths
+
+
+def test_two_blocks_have_no_interval_yet():
+    assert quantile(2, until_decided(12)) == math.inf
+    assert interval([0.1, 0.1], until_decided(12)).half == math.inf
+    with pytest.raises(ValueError, match="two numbers at least, found 1"):
+        interval([0.1], FIXED)

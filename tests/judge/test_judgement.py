@@ -1,0 +1,142 @@
+"""From measurements to verdicts, whole: planted truths must come out as words."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbdyno.judge.finding import Level
+from dbdyno.judge.judgement import Judgement, judge
+from dbdyno.judge.verdict import Word
+from dbdyno.judge.wording import sentence
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.metric import PRIMARY, TABLE
+from support import making
+from support.making import A, B
+
+CELL = Cell(workload="oltp_read_write", threads=8)
+SLOWER = (0.77, 0.76, 0.78, 0.77, 0.765)
+
+
+def test_planted_difference_is_found():
+    judged = judge(making.pairs(SLOWER), making.plan())
+    (verdict,) = judged.verdicts
+    assert (verdict.word, verdict.material, verdict.reasons) == (Word.WORSE, True, ())
+    assert (verdict.cell, verdict.baseline, verdict.system) == (CELL, A, B)
+    assert sentence(verdict) == f"{B} is worse than {A}: TPS −23.1 % [−24.0, −22.2], 5 blocks"
+
+
+def test_tie_is_equivalent_and_a_noisy_one_undecided():
+    tie = judge(making.pairs((1.0, 1.003, 0.997, 1.001, 0.999)), making.plan())
+    assert tie.verdicts[0].word is Word.EQUIVALENT
+    noisy = judge(making.pairs((1.0, 1.05, 0.95, 1.02, 0.98)), making.plan())
+    assert noisy.verdicts[0].word is Word.UNDECIDED
+    assert noisy.verdicts[0].blocks_needed > 5
+
+
+def test_swapping_baseline_and_system_inverts_ratio_and_word():
+    trials = making.pairs(SLOWER)
+    (there,) = judge(trials, making.plan()).verdicts
+    (back,) = judge(trials, making.plan(systems=(B, A))).verdicts
+    assert (there.word, back.word) == (Word.WORSE, Word.BETTER)
+    assert back.estimate.ratio == pytest.approx(1 / there.estimate.ratio)
+    assert back.estimate.low == pytest.approx(1 / there.estimate.high)
+    assert back.material == there.material
+
+
+def void_in(trials: list[Measurement], *places: int) -> list[Measurement]:
+    """The same trials, those at the places with a generator that was too slow."""
+    made = list(trials)
+    for place in places:
+        engine = made[place].engine.model_copy(update={"cpu_share_max": 0.9})
+        made[place] = made[place].model_copy(update={"engine": engine})
+    return made
+
+
+def test_void_trials_are_left_out_and_said():
+    judged = judge(void_in(making.pairs(SLOWER), 1, 4), making.plan())
+    (verdict,) = judged.verdicts
+    assert (verdict.word, verdict.estimate.blocks) == (Word.WORSE, 3)
+    assert verdict.reasons == (
+        "few blocks: 3 (5 or more are good)",
+        "2 void trials left out: client-bound (2×)",
+    )
+
+
+def test_too_many_void_trials_make_the_verdict_void():
+    judged = judge(void_in(making.pairs(SLOWER), 1, 3, 5), making.plan())
+    (verdict,) = judged.verdicts
+    assert verdict.word is Word.VOID
+    assert "client-bound (3×)" in verdict.reasons[1]
+
+
+def test_failed_attempt_made_good_leaves_no_trace_in_the_verdict():
+    failed = making.measurement(B, failure="interrupted", position=1, sequence=1)
+    judged = judge([failed, *making.pairs(SLOWER)], making.plan())
+    assert judged.verdicts[0].reasons == ()
+    assert judged.verdicts[0].estimate.blocks == 5
+    assert "trial-failed" in {f.check for f in judged.findings if f.level is Level.VOID}
+
+
+def test_interrupted_run_without_enough_blocks_has_no_verdict():
+    judged = judge(making.pairs(SLOWER[:2]), making.plan())
+    (verdict,) = judged.verdicts
+    assert verdict.word is Word.NO_VERDICT
+    assert verdict.estimate.ratio == pytest.approx(0.765, abs=0.001)
+    assert verdict.reasons[-1] == "doubtful: incomplete-run"
+
+
+def test_each_cell_is_judged_by_its_own_trials():
+    plan = making.plan(threads=(1, 8), blocks=3)
+    trials = making.pairs(SLOWER[:3], threads=8) + making.pairs((1.3, 1.31, 1.29), threads=1)
+    judged = judge(void_in(trials, 0), plan)
+    assert [(v.cell.threads, v.word) for v in judged.verdicts] == [
+        (1, Word.BETTER),
+        (8, Word.VOID),
+    ]
+    assert judged.verdicts[0].reasons == ("few blocks: 3 (5 or more are good)",)
+
+
+def test_cell_that_only_the_measurements_have_is_judged_too():
+    trials = making.pairs(SLOWER, setting="small pool")
+    judged = judge(trials, making.plan())
+    assert [v.word for v in judged.verdicts] == [Word.NO_VERDICT, Word.WORSE]
+    assert judged.verdicts[1].cell.setting == "small pool"
+
+
+def test_third_system_is_compared_with_the_first():
+    plan = making.plan(systems=(A, B, "mariadb:11.4"), blocks=3)
+    trials = making.pairs(SLOWER[:3])
+    trials += [making.measurement("mariadb:11.4", block, tps=1500) for block in range(3)]
+    judged = judge(trials, plan)
+    assert [(v.baseline, v.system, v.word) for v in judged.verdicts] == [
+        (A, B, Word.WORSE),
+        (A, "mariadb:11.4", Word.BETTER),
+    ]
+
+
+def test_one_system_has_values_but_no_verdicts():
+    trials = [making.measurement(A, block) for block in range(3)]
+    judged = judge(trials, making.plan(systems=(A,), blocks=3))
+    assert (judged.estimates, judged.verdicts) == ((), ())
+    assert judged.value(CELL, A, PRIMARY.name).value == pytest.approx(1000)
+
+
+def test_looking_up_values_and_estimates():
+    judged = judge(making.pairs(SLOWER), making.plan())
+    assert len(judged.values) == 2 * len(TABLE)
+    assert judged.value(CELL, B, "queries_per_s").value == pytest.approx(15_380)
+    assert judged.estimate(CELL, B, "latency_ms_avg").ratio == pytest.approx(1.3, abs=0.005)
+    assert judged.estimate(CELL, A, PRIMARY.name) is None
+    assert judged.value(CELL, "mysql:9", PRIMARY.name) is None
+
+
+def test_judging_is_pure():
+    trials = making.pairs(SLOWER)
+    once, again = (judge(trials, making.plan()) for _ in range(2))
+    assert once == again
+    assert Judgement.model_validate_json(once.model_dump_json()) == once
+
+
+def test_nothing_measured_is_no_verdict_not_an_error():
+    (verdict,) = judge([], making.plan()).verdicts
+    assert verdict.word is Word.NO_VERDICT

@@ -1,0 +1,74 @@
+"""Two runs of one experiment: Welch's interval against SciPy, its error rate, and the words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dbdyno.judge.estimate import estimate_of
+from dbdyno.judge.uses.agreement import Agreeing, agreements
+from dbdyno.judge.verdict import Verdict, verdict_of
+from dbdyno.measurement.metric import PRIMARY
+from support.made_estimates import CELL, estimate
+from support.making import A, B
+
+
+def verdict(logs: np.ndarray | list[float]) -> Verdict:
+    return verdict_of(estimate_of([float(x) for x in logs], CELL, PRIMARY, A, B), 0.02)
+
+
+def test_the_interval_is_welchs():
+    first, second = [0.01, 0.03, -0.02, 0.0], [-0.2, -0.18, -0.23, -0.21, -0.19, -0.2]
+    (found,) = agreements([verdict(first)], [verdict(second)], 0.02)
+    theirs = stats.ttest_ind(second, first, equal_var=False).confidence_interval(0.95)
+    assert found.ratio == pytest.approx(math.exp(np.mean(second) - np.mean(first)))
+    assert found.low == pytest.approx(math.exp(theirs.low))
+    assert found.high == pytest.approx(math.exp(theirs.high))
+    assert found.word is Agreeing.DIFFER
+    assert not found.same_word
+
+
+def test_runs_of_one_truth_are_called_different_as_rarely_as_promised():
+    chance = np.random.default_rng(7)
+    words = []
+    for _ in range(600):
+        runs = [verdict(chance.normal(-0.3, 0.02, blocks)) for blocks in (5, 8)]
+        words += [found.word for found in agreements(runs[:1], runs[1:], 0.02)]
+    assert 0.02 <= words.count(Agreeing.DIFFER) / len(words) <= 0.07  # 5 % and the margin's help
+
+
+def test_a_planted_difference_is_found():
+    chance = np.random.default_rng(8)
+    found = 0
+    for _ in range(100):
+        first, second = chance.normal(0, 0.015, 8), chance.normal(-0.05, 0.015, 8)
+        found += agreements([verdict(first)], [verdict(second)], 0.02)[0].word is Agreeing.DIFFER
+    assert found >= 95
+
+
+def test_close_and_precise_runs_agree():
+    first, second = [0.001, -0.001, 0.0], [0.002, 0.0, 0.001]
+    (found,) = agreements([verdict(first)], [verdict(second)], 0.02)
+    assert (found.word, found.same_word) == (Agreeing.AGREE, True)
+    (same,) = agreements([verdict([0.1, 0.1, 0.1])], [verdict([0.1, 0.1, 0.1])], 0.02)
+    assert (same.low, same.high, same.word) == (1, 1, Agreeing.AGREE)
+
+
+def test_too_few_blocks_show_no_difference_and_missing_ones_are_named():
+    (few,) = agreements([verdict([0.0, 0.1])], [verdict([0.5, 0.6, 0.7])], 0.02)
+    assert (few.word, few.low) == (Agreeing.NOT_SHOWN, None)
+    (none,) = agreements([verdict([])], [verdict([0.5, 0.6, 0.7])], 0.02)
+    assert (none.word, none.ratio) == (Agreeing.MISSING, None)
+    (alone,) = agreements([verdict([0.0, 0.1])], [], 0.02)
+    assert (alone.word, alone.second, alone.same_word) == (Agreeing.MISSING, None, False)
+
+
+def test_better_and_worse_contradict():
+    better = verdict_of(estimate(1.1, 1.08, 1.12), 0.02)
+    worse = verdict_of(estimate(0.9, 0.88, 0.92), 0.02)
+    (found,) = agreements([better], [worse], 0.02)
+    assert found.contradict
+    assert not agreements([better], [better], 0.02)[0].contradict

@@ -1,0 +1,97 @@
+"""The gate's table row by row, both directions of metrics, and that silence never passes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.judge.holm import Adjusted
+from dbdyno.judge.uses.gate import Gate, Outcome, gate
+from dbdyno.judge.verdict import Verdict, verdict_of
+from support.made_estimates import estimate
+
+
+def verdict(low: float | None, high: float | None, metric: str = "transactions_per_s") -> Verdict:
+    middle = 1.0 if low is None or high is None else (low * high) ** 0.5
+    return verdict_of(estimate(middle, low, high, metric=metric), 0.02)
+
+
+def gate_of(*intervals: tuple[float | None, float | None], strict: bool = False) -> Gate:
+    return gate(tuple(verdict(*interval) for interval in intervals), 0.03, strict=strict)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [
+        (0.90, 0.96, Outcome.SLOWER),
+        (0.90, 0.97, Outcome.UNDECIDED),
+        (0.96, 1.02, Outcome.UNDECIDED),
+        (0.97, 0.99, Outcome.HELD),
+        (0.98, 1.05, Outcome.HELD),
+        (1.10, 1.20, Outcome.HELD),
+        (0.50, 2.00, Outcome.UNDECIDED),
+        (None, None, Outcome.VOID),
+    ],
+)
+def test_an_interval_against_the_limit(low, high, outcome):
+    (passage,) = gate_of((low, high)).passages
+    assert passage.outcome is outcome
+    assert passage.holds is (outcome is not Outcome.SLOWER)
+    (strict,) = gate_of((low, high), strict=True).passages
+    assert strict.holds is (outcome is Outcome.HELD)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [
+        (1.04, 1.10, Outcome.SLOWER),
+        (0.80, 1.03, Outcome.HELD),
+        (1.02, 1.04, Outcome.UNDECIDED),
+    ],
+)
+def test_a_longer_latency_is_slower(low, high, outcome):
+    (passage,) = gate((verdict(low, high, "latency_ms_avg"),), 0.03).passages
+    assert passage.outcome is outcome
+
+
+def test_one_slower_comparison_closes_the_gate():
+    closed = gate_of((0.9, 0.95), (0.99, 1.01), (0.95, 1.05), (None, None))
+    assert not closed.holds
+    assert closed.text == (
+        "gate does not hold at 3 % slower: 1 slower, 1 held, 1 undecided, 1 void"
+    )
+
+
+def test_undecided_and_void_are_said_and_pass_unless_strict():
+    intervals = ((0.99, 1.01), (0.95, 1.05), (None, None))
+    held = gate_of(*intervals)
+    assert held.holds
+    assert held.text == "gate holds at 3 % slower: 1 held, 1 undecided, 1 void"
+    texts = [passage.text for passage in held.passages]
+    assert "is undecided" in texts[1]
+    assert texts[2].startswith("nothing can be said about mysql:8.0.15")
+    assert not gate_of(*intervals, strict=True).holds
+
+
+def test_a_gate_that_decides_nothing_does_not_hold():
+    assert not gate_of((0.5, 2.0), (None, None)).holds
+    assert not gate((), 0.03).holds
+    assert gate((), 0.03).text == "gate does not hold: the run compares nothing"
+
+
+def test_the_interval_is_the_one_that_holds_for_all_cells_together():
+    wide = Adjusted(low=0.95, high=1.02, level=0.005, cells=10)
+    alone = verdict_of(estimate(0.985, 0.98, 0.99), 0.02)
+    among = verdict_of(estimate(0.985, 0.98, 0.99), 0.02, adjusted=wide)
+    outcomes = [passage.outcome for passage in gate((alone, among), 0.03).passages]
+    assert outcomes == [Outcome.HELD, Outcome.UNDECIDED]
+
+
+@given(st.floats(0.3, 3), st.floats(1, 2), st.floats(0, 0.9), st.floats(0, 0.9))
+def test_allowing_more_never_closes_a_gate(low, width, one, other):
+    compared = (verdict(low, low * width),)
+    tight, loose = (gate(compared, allowed) for allowed in sorted((one, other)))
+    assert loose.passages[0].outcome is not Outcome.SLOWER or not tight.passages[0].holds
+    if tight.passages[0].outcome is Outcome.HELD:
+        assert loose.holds

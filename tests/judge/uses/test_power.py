@@ -1,0 +1,84 @@
+"""What can be seen, against the published table of method.md (E10) and against plain simulation."""
+
+import numpy as np
+import pytest
+
+from dbdyno.judge.interval import FIXED, interval
+from dbdyno.judge.uses.power import (
+    NOISES,
+    blocks_to_see,
+    difference_seen,
+    log_sd,
+    power_of,
+    tie_told,
+)
+from dbdyno.plan.plan import DesignPlan
+
+E10 = {
+    0.005: (16, 6, 3),
+    0.01: (28, 9, 4),
+    0.015: (47, 14, 5),
+    0.03: (153, 40, 9),
+}
+"""Blocks for 1, 2 and 5 % at four noises, windows of a minute; found there by simulation."""
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_blocks_are_those_of_the_table(noise):
+    found = [blocks_to_see(difference, noise, 60) for difference in (0.01, 0.02, 0.05)]
+    assert found == pytest.approx(E10[noise], rel=0.03)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("blocks", [3, 5, 12])
+def test_a_difference_that_is_seen_needs_just_those_blocks(noise, blocks):
+    seen = difference_seen(blocks, noise, 60)
+    assert seen is not None
+    assert blocks_to_see(seen * 1.001, noise, 60) == blocks
+    assert power_of(seen, blocks, noise, 60) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_simulated_comparisons_see_it_four_times_in_five():
+    seen = difference_seen(5, 0.015, 60)
+    assert seen is not None
+    random = np.random.default_rng(20261121)
+    logs = random.normal(np.log1p(seen), log_sd(0.015, 60), size=(20_000, 5))
+    found = interval(logs, FIXED)
+    share = float(np.mean(found.mean - found.half > 0))
+    assert share == pytest.approx(0.8, abs=0.01)
+
+
+def test_an_early_end_and_more_cells_cost_what_is_seen():
+    alone = difference_seen(12, 0.015, 60)
+    early = difference_seen(12, 0.015, 60, "decided")
+    among = difference_seen(12, 0.015, 60, level=0.05 / 8)
+    assert alone is not None
+    assert early is not None
+    assert among is not None
+    assert alone < early < 1.3 * alone
+    assert alone < among < 1.6 * alone
+    assert blocks_to_see(0.02, 0.015, 60, "decided") > blocks_to_see(0.02, 0.015, 60)
+
+
+@pytest.mark.parametrize(("blocks", "stop"), [(8, "blocks"), (20, "blocks"), (20, "decided")])
+def test_ties_are_told_as_often_as_simulated_comparisons_tell_them(blocks, stop):
+    design = DesignPlan(blocks=blocks, stop=stop)
+    logs = np.random.default_rng(3).normal(0, log_sd(0.015, 60), size=(20_000, blocks))
+    found = interval(logs, design)
+    told = float(np.mean(np.abs(found.mean) + found.half < np.log(1.02)))
+    assert tie_told(0.02, blocks, 0.015, 60, stop) == pytest.approx(told, abs=0.01)
+    assert tie_told(0.02, 2, 0.015, 60) == 0
+
+
+def test_two_blocks_see_nothing_and_no_number_of_blocks_sees_everything():
+    assert difference_seen(2, 0.005, 60) is None
+    assert power_of(5.0, 2, 0.005, 60) == 0
+    assert blocks_to_see(0.0001, 0.03, 60) is None
+
+
+def test_a_longer_window_sees_more_until_restarts_are_all_there_is():
+    short, long, endless = (difference_seen(5, 0.015, window_s) for window_s in (5, 60, 1e9))
+    assert short is not None
+    assert long is not None
+    assert endless is not None
+    assert short > long > endless > 0.03

@@ -1,0 +1,76 @@
+"""What a trial saw: only the window counts, and blobs travel beside the JSON."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from pydantic import ValidationError
+
+from dbdyno.measurement.measurement import Cell, Measurement, merge_histograms, value_of
+from dbdyno.measurement.metric import BY_NAME, TABLE
+from support import making
+
+
+def test_only_the_measured_window_counts() -> None:
+    seen = making.measurement(tps=1000.0, window_s=10, warmup_s=2, errors={"1213": 3})
+    assert len(seen.intervals) == 12
+    assert (seen.events, seen.queries, seen.errors) == (10_000, 200_000, {"1213": 3})
+    assert seen.value(BY_NAME["transactions_per_s"]) == 1000.0
+    assert seen.value(BY_NAME["queries_per_s"]) == 20_000.0
+    assert seen.histogram().count() == 10_000
+
+
+def test_little_s_law_gives_the_mean_latency() -> None:
+    assert making.measurement(threads=8, tps=1000.0).latency_ms_avg == pytest.approx(8.0, rel=1e-3)
+
+
+def test_a_window_without_events_has_no_values_and_no_mean() -> None:
+    nothing = making.measurement(tps=0.0, latency_ms=1.0)
+    assert nothing.latency_ms_avg is None
+    assert [metric.name for metric in TABLE if nothing.value(metric) is not None] == []
+    assert value_of([], BY_NAME["transactions_per_s"]) is None
+
+
+def test_a_percentile_with_too_few_requests_beyond_it_is_not_shown() -> None:
+    seen = making.measurement(tps=999.0, window_s=10)
+    assert seen.value(BY_NAME["latency_ms_p95"]) is not None
+    assert seen.value(BY_NAME["latency_ms_p99"]) is None
+
+
+def test_json_carries_everything_but_the_histograms() -> None:
+    seen = making.measurement()
+    back = Measurement.model_validate_json(seen.model_dump_json())
+    assert all(interval.histograms == {} for interval in back.intervals)
+    assert back.model_dump() == seen.model_dump()
+
+
+def test_a_key_from_nowhere_is_refused() -> None:
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        Measurement.model_validate({**making.measurement().model_dump(), "verdict": "better"})
+
+
+def test_nothing_merged_is_an_empty_histogram() -> None:
+    assert merge_histograms([]).count() == 0
+
+
+@pytest.mark.parametrize(
+    ("cell", "title"),
+    [
+        (Cell(workload="oltp_read_only", threads=1), "oltp_read_only, 1 thread"),
+        (Cell(workload="x", threads=8, setting="durable"), "x, 8 threads, durable"),
+    ],
+)
+def test_a_cell_has_a_title_for_people(cell: Cell, title: str) -> None:
+    assert cell.title == title
+
+
+def test_a_control_trial_has_a_name_and_a_key_of_its_own() -> None:
+    kinds: tuple[Literal["", "same", "planted"], ...] = ("", "same", "planted")
+    trials = [making.measurement(making.A, control=kind).trial for kind in kinds]
+    assert [trial.arm for trial in trials] == [
+        making.A,
+        f"{making.A} (once more)",
+        f"{making.A} (slowed down)",
+    ]
+    assert len({trial.key for trial in trials}) == 3

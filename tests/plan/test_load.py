@@ -1,0 +1,99 @@
+"""Rates, limits, and what stands for what in a plan's load."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from dbdyno.plan.load import LoadPlan, PilotFound, SloPlan, rate_per_s, share_of
+from dbdyno.plan.plan import Plan, cells
+from support import making
+
+FOUND = PilotFound(
+    workload="oltp_read_write",
+    setting="default",
+    sustained_per_s={"a": 1000.0},
+    rates_per_s=(700.0, 500.0),
+)
+
+
+def with_load(load: LoadPlan) -> Plan:
+    return making.plan().model_copy(update={"load": load})
+
+
+def test_a_rate_is_a_number_or_a_share() -> None:
+    assert (rate_per_s("500"), share_of("500")) == (500.0, None)
+    assert (rate_per_s("12.5"), share_of("70 %")) == (12.5, 0.7)
+
+
+@pytest.mark.parametrize("text", ["", "0", "fast", "-5", "0%", "201%", "1e5", "50%%"])
+def test_anything_else_is_no_rate(text: str) -> None:
+    with pytest.raises(ValidationError, match="events a second such as 500"):
+        LoadPlan(rates=(text,))
+
+
+@pytest.mark.parametrize(
+    ("asked", "threads"),
+    [
+        ({}, (1, 8)),
+        ({"rates": ["50%"]}, ()),
+        ({"slo": {"limit_ms": 20}}, ()),
+        ({"rates": ["50%"], "threads": [4]}, (4,)),
+    ],
+)
+def test_rates_take_the_place_of_the_usual_threads(
+    asked: dict[str, object], threads: tuple[int, ...]
+) -> None:
+    load = LoadPlan.model_validate(asked)
+    assert load.threads == threads
+    assert LoadPlan.model_validate_json(load.model_dump_json(), strict=True) == load
+
+
+def test_a_load_without_any_level_is_a_mistake() -> None:
+    with pytest.raises(ValidationError, match="needs at least one level"):
+        LoadPlan(threads=())
+    with pytest.raises(ValidationError, match="each level once"):
+        LoadPlan(rates=("50%", "50%"))
+
+
+@pytest.mark.parametrize(
+    ("load", "needs", "seeks"),
+    [
+        (LoadPlan(), False, False),
+        (LoadPlan(rates=("500",)), False, False),
+        (LoadPlan(rates=("500", "70%")), True, False),
+        (LoadPlan(slo=SloPlan(limit_ms=20)), True, True),
+        (LoadPlan(slo=SloPlan(limit_ms=20), rates=("500",)), False, False),
+    ],
+)
+def test_a_pilot_is_needed_for_what_depends_on_the_machine(
+    load: LoadPlan, needs: bool, seeks: bool
+) -> None:
+    assert (load.needs_pilot, load.seeks_rates) == (needs, seeks)
+    assert load.is_rung(500.0) == seeks
+    assert not load.is_rung(None)
+
+
+def test_cells_have_rates_once_they_are_known() -> None:
+    load = LoadPlan(rates=("50%", "500", "70%"), threads=(8,), connections=16)
+    asked = with_load(load)
+    assert [cell.key for cell in cells(asked)] == [
+        "oltp_read_write/threads=8/default",
+        "oltp_read_write/threads=16/rate=500/default",
+    ]
+    known = with_load(load.model_copy(update={"pilot": (FOUND,)}))
+    rates = [cell.rate_per_s for cell in cells(known)]
+    assert rates == [None, 500.0, 700.0], "500 stands once"
+    assert known.hash() == asked.hash(), "what was found was not asked for"
+
+
+def test_new_keys_keep_the_hashes_of_old_plans() -> None:
+    told = json.loads(making.plan(threads=(4,)).model_dump_json(exclude_defaults=True))
+    assert told["load"] == {"threads": [4]}
+
+
+@pytest.mark.parametrize(("metric", "quantile"), [("p50", 0.5), ("p95", 0.95), ("p999", 0.999)])
+def test_a_percentile_is_a_quantile(metric: str, quantile: float) -> None:
+    assert SloPlan.model_validate({"metric": metric, "limit_ms": 1}).quantile == quantile

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from dbdyno.plan.plan import cells
+from dbdyno.report.charts.verdicts import matrix, table
+from dbdyno.report.ladders import ladders
+from dbdyno.report.rows import cells_of
+from support import making
+from support.chart_checks import assert_sound, panels, rows, titles
+from support.made_run import Run, run
+
+
+def test_a_field_has_sign_change_and_word(made: Run) -> None:
+    figure = matrix(ladders(cells(made.plan)), made.judgement.verdicts)
+    assert figure is not None
+    first, second = rows(figure)
+    assert (first["level"], first["word"], first["sign"]) == ("1", "equivalent", "= 0.0 %")
+    assert (second["word"], second["sign"]) == ("worse, beyond the margin", "▼ −22.8 %")
+    assert second["interval"] == "[−24.1, −21.4]"
+    assert "8 threads: worse, beyond the margin" in figure.description
+    assert_sound(figure)
+
+
+def test_the_same_stands_in_a_table_of_words(made: Run) -> None:
+    (words,) = table(ladders(cells(made.plan)), made.judgement.verdicts)
+    assert words.caption == "TPS of mysql:8.0.15 against mysql:5.7.22"
+    assert [column.heading for column in words.columns[1:]] == ["1", "8"]
+    assert words.rows == (
+        (
+            "oltp_read_write",
+            "equivalent 0.0 % [−0.4, +0.4]",
+            "worse, beyond the margin −22.8 % [−24.1, −21.4]",
+        ),
+    )
+
+
+def test_every_system_has_a_map_and_many_levels_leave_room_for_the_sign_only() -> None:
+    systems, levels = ("a", "b", "c"), (1, 2, 4, 8, 16, 32, 64, 128)
+    plan = making.plan(systems=systems, threads=levels, blocks=3)
+    trials = [
+        making.measurement(system, block, n, histograms=False)
+        for block in range(3)
+        for system in systems
+        for n in levels
+    ]
+    figure = matrix(ladders(cells(plan)), run(plan, trials).judgement.verdicts)
+    assert figure is not None
+    assert titles(figure) == [
+        "TPS of b against a",
+        "TPS of c against a",
+    ]
+    assert len(panels(figure)[0]["layer"]) == 2
+    assert_sound(figure)
+
+
+def test_every_setting_has_a_map_of_its_own() -> None:
+    plan = making.plan(blocks=3)
+    trials = [
+        *making.pairs((0.7, 0.71, 0.72), setting="default", histograms=False),
+        *making.pairs((1.0, 1.0, 1.0), setting="durability 0/2", histograms=False),
+    ]
+    made = run(plan, trials)
+    rungs = ladders(cells_of(plan, trials))
+    figure = matrix(rungs, made.judgement.verdicts)
+    assert figure is not None
+    assert [panel["title"].get("subtitle") for panel in panels(figure)] == [None, "durability 0/2"]
+    assert [words.caption for words in table(rungs, made.judgement.verdicts)] == [
+        "TPS of mysql:8.0.15 against mysql:5.7.22",
+        "TPS of mysql:8.0.15 against mysql:5.7.22, durability 0/2",
+    ]
+    assert_sound(figure)
+
+
+def test_one_verdict_is_told_by_its_sentence() -> None:
+    one = run(making.plan(), making.pairs((0.77, 0.76, 0.78)))
+    assert matrix(ladders(cells(one.plan)), one.judgement.verdicts) is None
+    assert table(ladders(cells(one.plan)), one.judgement.verdicts) == []

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dbdyno.judge.judgement import judge
+from dbdyno.plan.plan import Plan
+from dbdyno.report.formats.history import Told, as_json, as_markdown, entries, experiment, plain
+from support import making
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+STEADY = (0.9, 0.905, 0.895, 0.9, 0.902)
+
+
+def told(day: int, ratios: tuple[float, ...], plan: Plan | None = None, **more: object) -> Told:
+    asked = plan or making.plan()
+    judgement = judge(making.pairs(ratios), asked)
+    return Told(
+        run_id=f"202611{day:02d}-060000-made",
+        created_at=f"2026-11-{day:02d}T06:00:00+00:00",
+        plan=asked,
+        complete=bool(more.get("complete", True)),
+        versions={making.B: f"8.0.{day}"},
+        verdicts=judgement.verdicts,
+    )
+
+
+def course() -> list[Told]:
+    slower = tuple(ratio * 0.9 for ratio in STEADY)
+    return [told(3, slower), told(2, STEADY[::-1], complete=False), told(1, STEADY)]
+
+
+def test_the_text_is_the_golden_one() -> None:
+    listed = entries(course(), making.B)
+    assert plain(listed) == (GOLDEN / "history.txt").read_text()
+    assert as_markdown(listed) == (GOLDEN / "history.md").read_text()
+
+
+def test_a_step_is_told_from_chance() -> None:
+    newest, middle, oldest = entries(course())
+    assert [e.run_id[6:8] for e in (newest, middle, oldest)] == ["03", "02", "01"]
+    assert newest.since is not None
+    assert newest.since.word.value == "differ"
+    assert middle.since is not None
+    assert middle.since.word.value == "agree"
+    assert oldest.since is None
+
+
+def test_only_the_same_experiment_is_compared() -> None:
+    other = making.plan(threads=(8,), window_s=30)
+    newest, _ = entries([told(2, STEADY, other), told(1, STEADY)])
+    assert newest.since is None
+    more_blocks = making.plan(blocks=9).model_copy(update={"seed": 7, "title": "again"})
+    assert experiment(more_blocks) == experiment(making.plan())
+    assert experiment(other) != experiment(making.plan())
+
+
+def test_a_label_that_no_run_has_gives_nothing() -> None:
+    assert entries(course(), "mysql:9.9") == ()
+    assert plain(()) == ""
+
+
+def test_json_has_the_numbers() -> None:
+    listed = entries(course())
+    read = json.loads(as_json(listed))
+    ratios = [entry["verdict"]["estimate"]["ratio"] for entry in read["verdicts"]]
+    assert ratios == [entry.verdict.estimate.ratio for entry in listed]

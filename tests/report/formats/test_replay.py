@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from dbdyno.report.formats.replay import (
+    Side,
+    answer,
+    as_json,
+    as_markdown,
+    difference,
+    plain,
+    replay,
+)
+from support import making
+from support.made_run import Run, run
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+def side(run: Run, run_id: str = "20261121-060000-made", **environment: str) -> Side:
+    facts = run.facts.model_copy(
+        update={"run_id": run_id, "environment": {**run.facts.environment, **environment}}
+    )
+    return Side(run.plan, run.measurements, run.judgement, facts)
+
+
+def other(made: Run) -> Side:
+    """The same with a little noise, on another machine, with a newer server."""
+    changed = []
+    for number, one in enumerate(made.measurements):
+        version = "8.0.16" if one.trial.system == making.B else one.server.version
+        settings = {**one.server.settings, "sync_binlog": "0", "datadir": "/elsewhere"}
+        server = one.server.model_copy(update={"version": version, "settings": settings})
+        window_s = one.window_s * (1 + 0.001 * (number % 3))
+        changed.append(making.changed(one, server=server, window_s=window_s))
+    return side(run(made.plan, changed), "20261122-080000-next", kernel="6.2")
+
+
+def test_the_text_is_the_golden_one(made: Run) -> None:
+    compared = replay(side(made), other(made))
+    assert plain(compared) == (GOLDEN / "replay.txt").read_text()
+    assert as_markdown(compared) == (GOLDEN / "replay.md").read_text()
+
+
+def test_what_differed_is_listed_and_what_always_differs_is_not(made: Run) -> None:
+    differences = replay(side(made), other(made)).differences
+    assert differences == (
+        ("kernel", "6.1", "6.2"),
+        ("mysql:5.7.22: sync_binlog", "1", "0"),
+        ("mysql:8.0.15: version", "8.0.15", "8.0.16"),
+        ("mysql:8.0.15: sync_binlog", "1", "0"),
+    )
+
+
+def test_many_differences_are_cut_on_a_terminal_and_nowhere_else(made: Run) -> None:
+    many = {f"fact {number}": str(number) for number in range(60)}
+    compared = replay(side(made), side(made, "other", kernel="6.2", **many))
+    assert compared.differences[0] == ("kernel", "6.1", "6.2")  # what both have comes first
+    assert "and 21 more; all of them: --output json" in plain(compared)
+    assert "fact 59" not in plain(compared)
+    assert "fact 59" in as_markdown(compared)
+    assert len(json.loads(as_json(compared))["differences"]) == 61
+
+
+def test_the_same_run_is_no_repetition(made: Run) -> None:
+    compared = replay(side(made), side(made))
+    assert compared.differences == ()
+    told = answer(compared)
+    assert told[0].startswith("the same verdict in 2 of 2 comparisons")
+    assert told[-1] == "both are the same run: nothing was repeated"
+    assert "alike" in plain(compared)
+
+
+def test_another_plan_is_said(made: Run, empty: Run) -> None:
+    elsewhere = making.plan(threads=(4,))
+    blocks = [(0.9, 0.91, 0.92)]
+    told = answer(replay(side(made), side(run(elsewhere, making.pairs(*blocks, threads=4)), "x")))
+    assert told == ["the runs have no comparison in common"]
+    assert answer(replay(side(made), side(empty, "y")))[-1] == (
+        "the plans differ: this is no repetition of the same experiment"
+    )
+
+
+def test_json_has_the_numbers(made: Run) -> None:
+    compared = replay(side(made), other(made))
+    read = json.loads(as_json(compared))
+    assert read["agreements"][0]["ratio"] == compared.agreements[0].ratio
+    assert read["differences"][0] == {"what": "kernel", "first": "6.1", "second": "6.2"}
+    assert read["second"]["run_id"] == "20261122-080000-next"
+
+
+def test_a_difference_without_an_interval_is_said_without(made: Run) -> None:
+    (first, *_) = replay(side(made), other(made)).agreements
+    assert difference(first.model_copy(update={"low": None})).count("%") == 1
+    assert difference(first.model_copy(update={"ratio": None})) == first.word.value
+    assert replace(replay(side(made), side(made)), agreements=()).differences == ()

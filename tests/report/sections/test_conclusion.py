@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from dbdyno.language.words import Said
+from dbdyno.report.rows import attempts
+from dbdyno.report.sections.conclusion import conclusion, tally
+from support import making
+from support.made_run import Run, run
+
+
+def test_several_cells_are_counted_and_few_of_a_word_are_named(made: Run) -> None:
+    assert tally(made.judgement.verdicts, making.B) == [
+        "mysql:8.0.15 against mysql:5.7.22 in 2 cells: worse in 1, equivalent in 1.",
+        "For a decision: what is proven speaks against mysql:8.0.15, by TPS −22.8 % [−24.1, −21.4] "
+        "in oltp_read_write, 8 threads; nothing proven speaks against mysql:5.7.22.",
+        "Worse: oltp_read_write, 8 threads: TPS −22.8 % [−24.1, −21.4] (beyond the margin of 2 %).",
+        "Equivalent: oltp_read_write, 1 thread: TPS 0.0 % [−0.4, +0.4].",
+        "Intervals are as wide as it takes for all 2 cells to hold.",
+    ]
+    assert all(isinstance(line, Said) for line in tally(made.judgement.verdicts, making.B))
+    assert _concluded(made).endswith("Not counted of 21 attempts: 1 void, 1 failed.")
+
+
+def test_many_cells_of_a_word_are_told_by_their_range() -> None:
+    trials = []
+    for threads in (1, 2, 4, 8, 16):
+        base = 0.7 + threads / 100
+        same = {"threads": threads, "histograms": False}
+        trials += making.pairs((base, base + 0.001, base - 0.001), **same)
+        trials += making.pairs((0.7, 1.5, 1.0), workload="oltp_delete", **same)
+    plan = making.plan(workloads=("oltp_read_write", "oltp_delete"), threads=(1, 2, 4, 8, 16))
+    told = tally(run(plan, trials).judgement.verdicts, making.B)
+    assert [line for line in told if "decision" not in line] == [
+        "mysql:8.0.15 against mysql:5.7.22 in 10 cells: worse in 5, undecided in 5.",
+        "Open: 5 of 10 cells, whose intervals reach from −88.6 % to +803.7 %.",
+        "Worse: 5 cells: TPS −29.0 % to −14.0 % (beyond the margin of 2 %).",
+        "Undecided, which is not equal: 5 cells.",
+        "Intervals are as wide as it takes for all 10 cells to hold.",
+    ]
+
+
+def test_a_word_whose_size_is_open_in_some_cells_says_in_how_many_it_is_not() -> None:
+    trials = [
+        *making.pairs((0.7, 0.701, 0.702), threads=1, histograms=False),
+        *making.pairs((0.98, 0.981, 0.979), threads=8, histograms=False),
+    ]
+    told = tally(run(making.plan(threads=(1, 8)), trials).judgement.verdicts, making.B)
+    assert told[-2].endswith("(beyond the margin of 2 % in 1 of 2).")
+
+
+def test_all_cells_together_are_one_number(made: Run) -> None:
+    (summary,) = made.judgement.summaries
+    told = tally(made.judgement.verdicts, making.B, [summary])
+    assert told[1].startswith("Over all 2 cells taken together, TPS differs by −12.2 % [")
+    alone = summary.model_copy(update={"cells": 1})
+    assert not any("together" in line for line in tally(made.judgement.verdicts, making.B, [alone]))
+
+
+def test_one_cell_is_told_by_its_sentence_and_meaning() -> None:
+    made = run(making.plan(), making.pairs((0.77, 0.76, 0.78)), complete=False)
+    told = _concluded(made)
+    assert told.startswith("oltp_read_write, 8 threads: mysql:8.0.15 is worse than mysql:5.7.22")
+    assert "The run is not complete: 6 of 20 trials are done." in told
+    assert "doubtful finding" in told
+
+
+def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
+    assert _concluded(empty).startswith("Nothing has been measured yet")
+    alone = run(making.plan(systems=(making.A,)), [making.measurement()])
+    assert "compares it with nothing" in _concluded(alone)
+    assert tally([], making.B) == ["There is no verdict on mysql:8.0.15."]
+
+
+def _concluded(made: Run) -> str:
+    listed = attempts(made.measurements, made.judgement)
+    return " ".join(conclusion(made.plan, made.judgement, made.facts, listed))

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import math
+
+from dbdyno.measurement.cost import COSTS
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.parts import StatusSeries
+from dbdyno.plan.plan import Plan
+from dbdyno.report.parts import Paragraph, Section, Table
+from dbdyno.report.rows import attempts
+from dbdyno.report.sections import costs
+from support import making
+from support.made_run import Run, run
+
+HANDLERS = dict.fromkeys(
+    (f"Handler_read_{how}" for how in ("first", "key", "next", "prev", "rnd", "rnd_next")), 5000.0
+)
+
+
+def told(plan: Plan, trials: list[Measurement]) -> tuple[Section, Section]:
+    made = run(plan, trials)
+    listed = attempts(trials, made.judgement)
+    return costs.costs(plan, listed), costs.machine(plan, listed)
+
+
+def rows_of(section: Section, place: int = 1) -> dict[str, tuple[str, ...]]:
+    table = section.parts[place]
+    assert isinstance(table, Table)
+    return {row[0]: row[1:] for row in table.rows}
+
+
+def test_a_cell_has_a_row_for_each_cost_and_a_column_for_each_system(made: Run) -> None:
+    listed = attempts(made.measurements, made.judgement)
+    section = costs.costs(made.plan, listed)
+    tables = [part for part in section.parts if isinstance(part, Table)]
+    assert [table.caption for table in tables] == [
+        "oltp_read_write, 1 thread",
+        "oltp_read_write, 8 threads",
+    ]
+    assert [row[0] for row in tables[0].rows] == [cost.label for cost in COSTS]
+    assert [column.heading for column in tables[0].columns][2:] == [
+        making.A,
+        making.B,
+        "Counted by",
+    ]
+
+
+def test_trials_that_differ_give_a_range() -> None:
+    trials = [
+        making.measurement(making.A, block, tps=1000.0, server_cpu_s=cpu_s)
+        for block, cpu_s in enumerate((4.0, 5.0, 9.0))
+    ]
+    section, _ = told(making.plan(systems=(making.A,), blocks=3), trials)
+    assert rows_of(section)["server CPU"][1] == "600.0 (400.0–900.0)"
+    assert rows_of(section)["context switches"][1] == "36.00"
+
+
+def test_a_cost_that_nobody_counted_has_no_row_and_one_that_one_lacks_a_dash() -> None:
+    trials = making.pairs((1.0, 1.0, 1.0))
+    without = {"process": None}
+    trials = [
+        m.model_copy(update={"server": m.server.model_copy(update=without)})
+        if m.trial.system == making.B
+        else m
+        for m in trials
+    ]
+    rows = rows_of(told(making.plan(blocks=3), trials)[0])
+    assert rows["context switches"][1:3] == ("36.00", "—")
+    bare = [m.model_copy(update={"server": m.server.model_copy(update=without)}) for m in trials]
+    assert "context switches" not in rows_of(told(making.plan(blocks=3), bare)[0])
+
+
+def test_who_counted_is_named_and_is_the_same_for_all_where_it_can_be() -> None:
+    mysql = making.measurement(making.A, status=HANDLERS)
+    lacking = {"Innodb_rows_read": math.nan}
+    mariadb = making.measurement(making.B, position=1, status={**HANDLERS, **lacking})
+    rows = rows_of(told(making.plan(blocks=1), [mysql, mariadb])[0])
+    assert rows["rows read"][1:] == ("3.00", "3.00", "Handler_read_*")
+    mysql = making.measurement(making.A)
+    rows = rows_of(told(making.plan(blocks=1), [mysql, mariadb])[0])
+    assert rows["rows read"][1:] == (
+        "414.0",
+        "3.00",
+        "Innodb_rows_read or Rows_read; Handler_read_*",
+    )
+
+
+def test_what_watching_cost_is_said_where_it_is_known() -> None:
+    section, _ = told(making.plan(blocks=1), [making.measurement(making.A)])
+    last = section.parts[-1]
+    assert isinstance(last, Paragraph)
+    assert "took 0.005 cores" in last.text
+    assert "2.00 ms in the median" in last.text
+    cut = StatusSeries(at_s=(0.5,), took_ms=(2.0,), trouble="no answer: timeout")
+    trials = [making.measurement(making.A).model_copy(update={"status_seconds": cut})]
+    said = told(making.plan(blocks=1), trials)[0].parts[-1]
+    assert said == Paragraph("Readings are missing in 1 trial: no answer: timeout.")
+    blind = making.measurement(making.A).model_copy(update={"watch": (), "status_seconds": None})
+    section, machine = told(making.plan(blocks=1), [blind])
+    assert isinstance(section.parts[-1], Table)
+    assert machine.parts == ()
+
+
+def test_the_machine_has_a_row_for_each_cell_and_system(made: Run) -> None:
+    section = costs.machine(made.plan, attempts(made.measurements, made.judgement))
+    (table,) = section.parts
+    assert isinstance(table, Table)
+    assert len(table.rows) == 4
+    headings = [column.heading for column in table.columns]
+    row = dict(zip(headings, table.rows[0], strict=True))
+    assert (row["waits for CPU, %"], row["disk flushes/s"]) == ("20.0", "50.0")
+    assert row["server RSS, MB"] == "500"
+
+
+def test_a_run_without_sound_trials_has_neither() -> None:
+    for section in told(making.plan(), [making.measurement(failure="died")]):
+        assert section.parts == ()

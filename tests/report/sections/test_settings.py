@@ -1,0 +1,58 @@
+"""What a report says of the published experiment that its plan follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbdyno.plan.plan import ProcedurePlan
+from dbdyno.plan.plan_parts import NetworkPlan, PublishedPlan
+from dbdyno.plan.settings import SettingsPlan
+from dbdyno.report.numbers import NONE
+from dbdyno.report.parts import Items, Table
+from dbdyno.report.sections.settings import published
+from support.made_run import Run
+
+SYSTEMS = "mysql:5.7.22, mysql:8.0.15"
+FOLLOWED = PublishedPlan(
+    source="somebody, 2022",
+    setup={"systems": "GreatSQL and MySQL", "disk": "NVMe SSD"},
+    differences=("fewer rows",),
+)
+
+
+def followed(made: Run) -> Run:
+    changed = {
+        "published": FOLLOWED,
+        "network": NetworkPlan(replica_ms=0.8),
+        "settings": SettingsPlan(durability=("double-1", "0/2")),
+        "procedure": ProcedurePlan(drop_caches=True, prepared_statements=False),
+    }
+    return replace(made, plan=made.plan.model_copy(update=changed))
+
+
+def test_a_plan_of_ones_own_says_nothing(made: Run) -> None:
+    assert published(made.plan, made.measurements, made.facts).parts == ()
+
+
+def test_all_that_differs_stands_in_one_table(made: Run) -> None:
+    run = followed(made)
+    section = published(run.plan, run.measurements, run.facts)
+    (table,) = [part for part in section.parts if isinstance(part, Table)]
+    rows = {what: (theirs, ours) for what, theirs, ours in table.rows}
+    assert rows["systems"] == ("GreatSQL and MySQL", SYSTEMS)
+    assert rows["disk"] == ("NVMe SSD", NONE)
+    assert rows["settings"][1] == (
+        "durability: double-1, 0/2; 0.8 ms added to a round trip between primary and replicas"
+    )
+    assert "no prepared statements" in rows["load"][1]
+    assert "caches dropped" in rows["procedure"][1]
+    assert Items(("fewer rows",)) in section.parts
+
+
+def test_without_measurements_it_still_says_what_was_asked(empty: Run) -> None:
+    run = followed(empty)
+    section = published(run.plan, (), run.facts)
+    (table,) = [part for part in section.parts if isinstance(part, Table)]
+    assert {what: ours for what, _, ours in table.rows}["repeats"].startswith(
+        f"{run.plan.design.blocks}"
+    )

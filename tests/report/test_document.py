@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from dbdyno.judge.beside.grid import GridSummary
+from dbdyno.judge.beside.ladder import Crossover, Regression
+from dbdyno.judge.estimate import Estimate, SystemValue
+from dbdyno.judge.finding import Finding
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.verdict import Verdict
+from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.plan.plan import Plan
+from dbdyno.report import document as report_document
+from support import making
+from support.made_run import Run, run
+
+KINDS: dict[str, type[Noun]] = {
+    "verdicts": Verdict,
+    "estimates": Estimate,
+    "values": SystemValue,
+    "findings": Finding,
+    "summaries": GridSummary,
+    "crossovers": Crossover,
+    "regressions": Regression,
+}
+
+
+@pytest.fixture(scope="module")
+def read(made: Run) -> dict:
+    document = report_document.document(made.plan, made.measurements, made.judgement, made.facts)
+    return json.loads(report_document.text(document))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_judgement_comes_back_to_the_last_digit(made: Run, read: dict, name: str) -> None:
+    back = tuple(KINDS[name].model_validate(value) for value in read[name])
+    assert back == getattr(made.judgement, name)
+
+
+def test_all_that_was_judged_is_there(made: Run, read: dict) -> None:
+    names = set(Judgement.model_fields)
+    assert names <= set(read)
+    assert Judgement.model_validate({name: read[name] for name in names}) == made.judgement
+
+
+def test_plan_and_run_come_back(made: Run, read: dict) -> None:
+    assert Plan.model_validate(read["plan"]).hash() == made.plan.hash()
+    assert RunFacts.model_validate(read["run"]) == made.facts
+
+
+def test_every_attempt_is_there_with_its_state_and_values(made: Run, read: dict) -> None:
+    assert len(read["trials"]) == 21
+    failed = [trial for trial in read["trials"] if trial["state"] == "failed"]
+    assert [trial["why"] for trial in failed] == ["the server went away | <died>"]
+    assert read["trials"][0]["values"]["transactions_per_s"] == 300.0
+    assert read["settings_differing"] == ["sql_mode"]
+    assert read["settings_partial"] == ["query_cache_type"]
+    assert read["settings"][making.A]["sync_binlog"] == "1"
+
+
+def test_what_json_cannot_hold_is_null() -> None:
+    mixed = {"a": math.inf, "b": [math.nan, 1.5, 2], "c": ("x", None, True)}
+    assert report_document.finite(mixed) == {"a": None, "b": [None, 1.5, 2], "c": ["x", None, True]}
+
+
+def test_an_empty_run_has_a_document(empty: Run) -> None:
+    document = report_document.document(empty.plan, [], empty.judgement, empty.facts)
+    assert document["trials"] == []
+    assert json.loads(report_document.text(document))["run"]["complete"] is False
+
+
+def test_histograms_and_passwords_stay_out() -> None:
+    secret = [making.measurement(settings={"report_password": "hunter2"})]
+    made = run(making.plan(systems=(making.A,)), secret)
+    text = report_document.text(
+        report_document.document(made.plan, secret, made.judgement, made.facts)
+    )
+    assert "hunter2" not in text
+    assert "histograms" not in text

@@ -1,0 +1,134 @@
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.servers.kept import kept
+
+FAKE = (sys.executable, str(Path(__file__).parents[2] / "support" / "fake_supervisor.py"))
+
+
+@pytest.fixture
+def workspace(monkeypatch, tmp_path):
+    monkeypatch.setattr(kept, "SUPERVISOR", FAKE)
+    yield tmp_path
+    for server in kept.all_of(tmp_path):
+        kept.stop(server)
+
+
+def start(workspace, name="one", report=str):
+    return kept.start(workspace, name, "mysql:8.0.15", {"sync_binlog": "1"}, report)
+
+
+def wait_until(true, seconds=5):
+    ends = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+def gone(pid):
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_server_stays_until_it_is_stopped(workspace):
+    told = []
+    server = start(workspace, report=told.append)
+    assert told == ["laying out mysql:8.0.15 with {'sync_binlog': '1'}"]
+    assert server.status == "running"
+    assert (server.state.port, server.state.version) == (3307, "8.0.15")
+    assert psutil.Process(server.state.pid).name() == "sleep"
+    assert [found.name for found in kept.all_of(workspace)] == ["one"]
+    kept.stop(kept.find(workspace, "one"))
+    assert gone(server.state.pid)
+    assert kept.all_of(workspace) == []
+    assert not server.folder.exists()
+
+
+def test_the_password_is_in_one_closed_file_alone(workspace):
+    server = start(workspace)
+    assert kept.password(server) == "secret-4711"
+    holding = [p for p in server.folder.rglob("*") if "secret" in p.read_text()]
+    assert [path.name for path in holding] == ["password"]
+    assert holding[0].stat().st_mode & 0o777 == 0o600
+    kept.stop(server)
+    with pytest.raises(ServerError, match="does not run"):
+        kept.password(server)
+
+
+def test_a_name_is_given_once(workspace):
+    start(workspace)
+    with pytest.raises(UsageError, match="one is running already") as caught:
+        start(workspace)
+    assert caught.value.hint == "give another --name, or: dbdyno servers stop one"
+    assert kept.find(workspace, None).status == "running"
+
+
+def test_the_only_one_need_not_be_named(workspace):
+    with pytest.raises(UsageError, match="which server") as caught:
+        kept.find(workspace, None)
+    assert caught.value.found == f"none in {workspace}"
+    start(workspace, "one")
+    assert kept.find(workspace, None).name == "one"
+    start(workspace, "two")
+    with pytest.raises(UsageError, match="which server") as caught:
+        kept.find(workspace, None)
+    assert caught.value.found == "one, two"
+    with pytest.raises(UsageError, match="no server is called three"):
+        kept.find(workspace, "three")
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a b", "-x"])
+def test_an_odd_name_is_refused(workspace, name):
+    with pytest.raises(UsageError, match="no name for a server"):
+        start(workspace, name)
+    assert list(workspace.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("broken", ServerError, "it does not start\n  found: exit 1\n  hint: try again"),
+        ("odd", UsageError, "it cannot be\n  wanted: something else"),
+        ("silent", ServerError, "supervisor ended before it was ready\n  found: no word of it"),
+    ],
+)
+def test_what_kept_it_from_starting_is_told_and_nothing_stays(workspace, name, kind, message):
+    with pytest.raises(kind) as caught:
+        start(workspace, name)
+    assert message in str(caught.value)
+    assert kept.all_of(workspace) == []
+
+
+def test_a_server_that_died_says_how_and_can_be_started_again(workspace):
+    server = start(workspace)
+    os.kill(server.state.pid, signal.SIGKILL)
+    wait_until(lambda: kept.find(workspace, "one").status == "ended")
+    wait_until(lambda: not kept.is_held(server.folder))
+    assert kept.find(workspace, "one").state.ending == "[ERROR] got signal 9"
+    again = start(workspace)
+    assert again.status == "running"
+    assert again.state.pid != server.state.pid
+
+
+def test_a_supervisor_that_was_killed_is_no_running_server(workspace):
+    server = start(workspace)
+    os.kill(int((server.folder / "lock").read_text()), signal.SIGKILL)
+    wait_until(lambda: kept.find(workspace, "one").status == "ended")
+    os.kill(server.state.pid, signal.SIGKILL)  # a real one dies with it; tests/live has the proof
+    kept.stop(kept.find(workspace, "one"))
+    assert kept.all_of(workspace) == []
+
+
+def test_a_number_in_a_stale_lock_file_is_nobody_to_end(workspace):
+    folder = workspace / "servers" / "old"
+    folder.mkdir(parents=True)
+    (folder / "lock").write_text(str(os.getpid()))
+    assert kept.find(workspace, "old").status == "ended"
+    kept.stop(kept.find(workspace, "old"))  # this test would be ended otherwise
+    assert not folder.exists()

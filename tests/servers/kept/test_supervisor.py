@@ -1,0 +1,65 @@
+"""What `kept` sees of a supervisor is in test_kept; here is what it does when nobody looks."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from dbdyno.servers.kept import kept
+
+FAKE = (sys.executable, str(Path(__file__).parents[2] / "support" / "fake_supervisor.py"))
+ASKED = {"label": "one", "reference": "mysql:8.0.15", "settings": {}}
+
+
+def begun(folder):
+    child = subprocess.Popen(
+        [*FAKE, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    child.stdin.write(json.dumps(ASKED))
+    child.stdin.close()
+    return child
+
+
+def until_state(folder):
+    ends = time.monotonic() + 5
+    while not (folder / kept.STATE).exists():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+def test_it_leaves_its_parent_and_ends_its_server_when_told(tmp_path):
+    with begun(tmp_path) as child:
+        messages = [json.loads(line) for line in child.stdout]
+        assert child.wait(5) == 0
+    assert messages[-1] == {"ready": True}
+    pid = int((tmp_path / "lock").read_text())
+    server = psutil.Process(json.loads((tmp_path / kept.STATE).read_text())["pid"])
+    assert server.ppid() == pid
+    assert not psutil.Process(pid).open_files() or kept.is_held(tmp_path)
+    os.kill(pid, signal.SIGTERM)
+    server.wait(5)
+    assert not (tmp_path / kept.PASSWORD).exists()
+
+
+def test_a_command_that_was_killed_while_it_waited_leaves_the_server_up(tmp_path):
+    child = begun(tmp_path)
+    child.stdout.close()  # nobody reads what it says
+    child.wait(5)
+    until_state(tmp_path)
+    assert kept.is_held(tmp_path)
+    os.kill(int((tmp_path / "lock").read_text()), signal.SIGTERM)
+
+
+def test_the_second_one_of_a_folder_gives_way(tmp_path):
+    with begun(tmp_path) as child:
+        child.stdout.read()
+    with begun(tmp_path) as second:
+        (message,) = [json.loads(line) for line in second.stdout]
+    assert message["error"]["message"] == "another dbdyno is starting this server"
+    assert kept.is_held(tmp_path)
+    os.kill(int((tmp_path / "lock").read_text()), signal.SIGTERM)

@@ -1,0 +1,142 @@
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.local import server as module
+from dbdyno.servers.local.server import Identity, PortTakenError, Site, StartedServer
+from dbdyno.servers.local.words import printed_log
+from dbdyno.servers.reference import find
+
+OURS = ("/data", "3999")
+
+
+class Product(StartedServer):
+    """A product that is a shell script and answers as it is told."""
+
+    stop_signal = signal.SIGTERM
+    ready = True
+    answers: tuple[str, ...] = OURS
+    pid_written = ""
+    logged_out = 0
+
+    def _try_login(self):
+        return self.ready
+
+    def _log_out(self):
+        self.logged_out += 1
+
+    def _identity(self):
+        return OURS, Identity(self.answers, self.pid_written or str(self.pid))
+
+    def _log_of_start(self):
+        return self.last_words()
+
+
+@pytest.fixture
+def made(tmp_path):
+    running: list[subprocess.Popen[bytes]] = []
+    (tmp_path / "server").mkdir()
+
+    def make(script="exec sleep 60", socket=None):
+        begun = subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE)
+        running.append(begun)
+        if "ready" in script:
+            assert begun.stdout is not None
+            begun.stdout.readline()
+        work = tmp_path / "server"
+        site = Site("fast", find("mysql:8.0.15"), Path("/home-of-it"), work, None, {})
+        endpoint = Endpoint("127.0.0.1", 3999, socket or work / "my.sock")
+        return Product(site, begun, endpoint, Credentials("dbdyno", "bb"))
+
+    yield make
+    for begun in running:
+        begun.kill()
+        begun.wait()
+        assert begun.stdout is not None
+        begun.stdout.close()
+
+
+def waits(trap: str) -> str:
+    return f"trap '{trap}' TERM; echo ready; while :; do sleep 0.02; done"
+
+
+def test_our_own_process_is_recognised(made):
+    server = made()
+    server.wait_ready()
+    assert server.alive()
+
+
+@pytest.mark.parametrize(("answers", "pid"), [(("/other", "3999"), ""), (OURS, "1")])
+def test_the_one_who_answers_must_be_the_process_started(made, answers, pid):
+    server = made()
+    server.answers, server.pid_written = answers, pid
+    with pytest.raises(ServerError, match="another server answered") as caught:
+        server.wait_ready()
+    assert caught.value.wanted == f"pid {server.pid}, /data, 3999"
+    assert caught.value.found == f"pid {pid or server.pid}, {', '.join(answers)}"
+
+
+def test_a_start_that_fails_quotes_the_log(made, tmp_path):
+    server = made("exit 1")
+    server.ready = False
+    printed_log(tmp_path / "server").write_text("unknown variable\n")
+    with pytest.raises(ServerError, match=r"did not start \(exit code 1\)") as caught:
+        server.wait_ready()
+    assert caught.value.found == "unknown variable"
+    assert not isinstance(caught.value, PortTakenError)
+
+
+def test_a_taken_port_is_told_apart_from_other_failures(made, tmp_path):
+    server = made("exit 1")
+    server.ready = False
+    printed_log(tmp_path / "server").write_text("Bind on port: Address already in use\n")
+    with pytest.raises(PortTakenError) as caught:
+        server.wait_ready()
+    assert caught.value.wanted == "port 3999"
+
+
+def test_a_server_that_never_answers_is_given_up(made, monkeypatch):
+    monkeypatch.setattr(module, "START_S_MAX", 0.05)
+    server = made()
+    server.ready = False
+    with pytest.raises(ServerError, match="did not answer within"):
+        server.wait_ready()
+
+
+def test_stopping_waits_for_a_clean_end_and_may_be_asked_twice(made, tmp_path):
+    short = tmp_path / "short"
+    short.mkdir()
+    server = made(waits("exit 0"), socket=short / "my.sock")
+    server.stop()
+    assert server.stopped_cleanly
+    assert not server.alive()
+    assert server.logged_out == 1
+    assert not short.exists()  # the socket's own folder
+    assert server.stop() is None
+
+
+def test_an_unclean_end_is_an_error_with_the_last_words(made, tmp_path):
+    server = made(waits("exit 3"))
+    printed_log(tmp_path / "server").write_text("something broke\n")
+    with pytest.raises(ServerError, match=r"did not stop cleanly \(exit code 3\)") as caught:
+        server.stop()
+    assert caught.value.found == "something broke"
+    assert not server.stopped_cleanly
+
+
+def test_a_server_that_ended_by_itself_is_an_error(made):
+    server = made("kill -9 $$")
+    server._running.wait()
+    with pytest.raises(ServerError, match=r"had ended before it was stopped \(SIGKILL\)"):
+        server.stop()
+
+
+def test_a_server_that_will_not_stop_is_killed(made):
+    server = made(waits(""))
+    with pytest.raises(ServerError, match="did not stop within 0 s and was killed"):
+        server.stop(patience_s=0.05)
+    assert not server.alive()

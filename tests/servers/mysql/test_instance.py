@@ -1,0 +1,187 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.servers import open, process
+from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.local import files as module
+from dbdyno.servers.local import instance_files
+from dbdyno.servers.mysql import instance as mysql_instance
+from dbdyno.servers.mysql import starting
+from dbdyno.servers.programs import provision
+
+SPEC = ServerSpec("fast", "mysql:8.0.15", {"innodb_log_file_size": "48M"})
+
+
+class FakeServer:
+    """A process that is only remembered."""
+
+    pid = 4242
+
+    def __init__(self):
+        self.running, self.stopped_cleanly, self.kills = True, False, 0
+
+    def alive(self):
+        return self.running
+
+    def stop(self):
+        self.running, self.stopped_cleanly = False, True
+
+    def kill(self):
+        self.running, self.kills = False, self.kills + 1
+
+
+@pytest.fixture
+def lab(monkeypatch, tmp_path):
+    """No download, no real server: pristine data of one file, servers only remembered."""
+    source = tmp_path / "pristine"
+    source.mkdir()
+    (source / "ibdata1").write_text("pristine")
+    monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")
+    monkeypatch.setattr(process, "server_user", lambda: None)
+    monkeypatch.setattr(mysql_instance, "pristine", lambda *_: source)
+    monkeypatch.setattr(starting, "start", lambda site: FakeServer())
+    return tmp_path / "instance"
+
+
+def made(folder: Path, spec: ServerSpec = SPEC):
+    return open.instance(spec, folder, lambda text: None)
+
+
+def data(folder: Path) -> Path:
+    return folder / "server" / "data" / "ibdata1"
+
+
+def load_and_stop(instance, folder):
+    server = instance.start()
+    data(folder).write_text("loaded")
+    server.stop()
+
+
+def test_a_new_instance_begins_with_pristine_data(lab):
+    instance = made(lab)
+    assert instance.folder == lab
+    assert data(lab).read_text() == "pristine"
+    assert (lab / "server").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_snapshot_survives_and_restores(lab):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    data(lab).write_text("changed by a trial")
+    instance.restore()
+    assert data(lab).read_text() == "loaded"
+    instance.close()
+    assert not (lab / "server").exists()
+    again = made(lab)
+    assert again.has_snapshot()
+    assert again.start().alive()  # which brings the snapshot's data back first
+    assert data(lab).read_text() == "loaded"
+
+
+def test_a_restore_of_a_snapshot_that_was_changed_is_refused(lab):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    (lab / "snapshot" / "data" / "ibdata1").write_text("loadex")
+    with pytest.raises(ServerError, match="not those of the snapshot"):
+        instance.restore()
+
+
+def test_the_bytes_of_the_dataset_are_those_of_the_loads_tables(lab):
+    instance = made(lab)
+    with pytest.raises(ServerError, match="no snapshot to measure"):
+        instance.data_bytes()
+    load_and_stop(instance, lab)
+    (lab / "server" / "data" / "sbtest").mkdir()
+    (lab / "server" / "data" / "sbtest" / "sbtest1.ibd").write_bytes(b"x" * 16384)
+    instance.snapshot()
+    assert instance.data_bytes() >= 16384
+    assert instance.data_bytes() < 40_000
+
+
+def test_a_snapshot_without_its_marker_does_not_count(lab):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    (lab / "snapshot" / instance_files.MARKER).unlink()
+    assert not instance.has_snapshot()
+    with pytest.raises(ServerError, match="no snapshot to restore"):
+        instance.restore()
+
+
+@pytest.mark.parametrize(
+    ("reference", "settings"),
+    [("mysql:8.0.15", {"innodb_page_size": "8K"}), ("mysql:5.7.22", SPEC.settings)],
+)
+def test_a_snapshot_of_another_format_or_version_does_not_count(lab, reference, settings):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    assert not made(lab, ServerSpec("fast", reference, settings)).has_snapshot()
+
+
+def test_settings_that_leave_the_format_alone_share_the_snapshot(lab):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    assert made(
+        lab, ServerSpec("b", SPEC.reference, {**SPEC.settings, "sync_binlog": 0})
+    ).has_snapshot()
+
+
+def test_settings_of_one_start_are_laid_over_in_any_spelling(lab, monkeypatch):
+    seen = []
+    monkeypatch.setattr(starting, "start", lambda site: seen.append(site.asked) or FakeServer())
+    instance = made(lab)
+    instance.start({"innodb-log-file-size": "1G", "sync_binlog": 0}).stop()
+    instance.start().stop()
+    assert [(asked["innodb_log_file_size"], asked["sync_binlog"]) for asked in seen] == [
+        ("1G", "0"),
+        ("48M", "1"),
+    ]
+
+
+def test_what_decides_a_data_directory_is_not_changed_by_a_start(lab):
+    instance = made(lab)
+    with pytest.raises(UsageError, match="cannot take other settings") as error:
+        instance.start({"innodb_page_size": "8K"})
+    assert "innodb_page_size = 8K" in str(error.value)
+
+
+def test_a_short_disk_leaves_no_snapshot(lab, monkeypatch):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    usage = shutil.disk_usage(lab)._replace(free=10)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage)
+    with pytest.raises(ServerError, match="too full"):
+        instance.snapshot()
+    assert not instance.has_snapshot()
+
+
+def test_a_setting_that_is_the_labs_own_is_refused_before_anything_is_made(lab):
+    with pytest.raises(UsageError, match="datadir"):
+        made(lab, ServerSpec("fast", SPEC.reference, {"datadir": "/x"}))
+    assert not os.path.lexists(lab)
+
+
+def test_what_the_file_system_refuses_is_told_and_half_a_snapshot_never_counts(lab, monkeypatch):
+    instance = made(lab)
+    load_and_stop(instance, lab)
+    instance.snapshot()
+    load_and_stop(instance, lab)
+
+    def killed_or_full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "copy_tree", killed_or_full)
+    with pytest.raises(ServerError, match="could not be copied aside") as caught:
+        instance.snapshot()
+    assert "No space left" in (caught.value.found or "")
+    assert not instance.has_snapshot()
+    with pytest.raises(ServerError, match="could not be laid out"):
+        made(lab)

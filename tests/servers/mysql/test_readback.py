@@ -1,0 +1,121 @@
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.servers.mysql import readback
+
+
+@pytest.mark.parametrize(
+    ("asked", "effective"),
+    [
+        ("256M", "268435456"),
+        ("1g", "1073741824"),
+        ("1", "ON"),
+        ("off", "0"),
+        ("FALSE", "OFF"),
+        ("row", "ROW"),
+        ("0.5", "0.500000"),
+        ("10", "10.000000"),
+        ("", ""),
+    ],
+)
+def test_spellings_of_one_value_are_the_same(asked, effective):
+    assert readback.same_value(asked, effective)
+
+
+@pytest.mark.parametrize(
+    ("asked", "effective"),
+    [("300M", "402653184"), ("1", "2"), ("ON", "2"), ("O_DIRECT", ""), ("1024", "214"), ("", "0")],
+)
+def test_another_value_is_not(asked, effective):
+    assert not readback.same_value(asked, effective)
+
+
+def test_every_difference_is_named_with_both_values():
+    asked = {"innodb_buffer_pool_size": "300M", "max_connections": "5000", "sync_binlog": "1"}
+    shown = {
+        "innodb_buffer_pool_size": "402653184",
+        "max_connections": "214",
+        "sync_binlog": "1",
+    }
+    with pytest.raises(ServerError) as caught:
+        readback.check("fast", asked, shown)
+    error = caught.value
+    assert error.message.startswith(
+        "fast: the server did not take innodb_buffer_pool_size, max_con"
+    )
+    assert error.wanted == "innodb_buffer_pool_size = 300M; max_connections = 5000"
+    assert error.found == "innodb_buffer_pool_size = '402653184'; max_connections = '214'"
+
+
+def test_an_option_that_shows_nowhere_is_an_error():
+    with pytest.raises(ServerError) as caught:
+        readback.check("fast", {"innodb_wonder": "1"}, {})
+    assert caught.value.found == "innodb_wonder = no such variable"
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ({"log_bin": "OFF"}, {"log_bin": "OFF"}),
+        ({"log_bin": "mine"}, {"log_bin": "ON"}),
+        ({"ssl": "OFF"}, {"have_ssl": "DISABLED"}),
+        ({"ssl": "ON"}, {"have_ssl": "YES"}),
+        ({"ssl": "OFF"}, {"have_ssl": "NO"}),
+        ({"ssl": "OFF"}, {"tls_version": ""}),
+        ({"ssl": "ON"}, {"tls_version": "TLSv1.2,TLSv1.3"}),
+        ({"transaction_isolation": "READ-COMMITTED"}, {"tx_isolation": "READ-COMMITTED"}),
+        ({"default_time_zone": "+00:00"}, {"time_zone": "+00:00"}),
+        ({"sql_mode": "TRADITIONAL"}, {"sql_mode": "STRICT_ALL_TABLES,TRADITIONAL"}),
+        ({"sql_mode": ""}, {"sql_mode": ""}),
+        ({"optimizer_switch": "mrr=off"}, {"optimizer_switch": "icp=on,mrr=off"}),
+        ({"plugin_load_add": "x.so"}, {}),
+    ],
+)
+def test_settings_shown_in_another_way_are_understood(asked, shown):
+    assert readback.check("fast", asked, shown) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ({"log_bin": "OFF"}, {"log_bin": "ON"}),
+        ({"log_bin": "mine"}, {"log_bin": "OFF"}),
+        ({"ssl": "OFF"}, {"have_ssl": "YES"}),
+        ({"ssl": "OFF"}, {"tls_version": "TLSv1.3"}),
+        ({"transaction_isolation": "READ-COMMITTED"}, {"tx_isolation": "REPEATABLE-READ"}),
+        ({"sql_mode": ""}, {"sql_mode": "ANSI"}),
+        ({"sql_mode": "ANSI"}, {"sql_mode": ""}),
+    ],
+)
+def test_and_their_opposites_are_errors(asked, shown):
+    with pytest.raises(ServerError, match="did not take"):
+        readback.check("fast", asked, shown)
+
+
+SHOWN = [
+    ("binlog", "ACTIVE", "STORAGE ENGINE", "", "GPL"),
+    ("THREAD_POOL", "ACTIVE", "DAEMON", "thread_pool.so", "GPL"),
+    ("TP_STATE", "ACTIVE", "INFORMATION SCHEMA", "thread_pool.so", "GPL"),
+    ("clone", "DISABLED", "CLONE", "mysql_clone.so", "GPL"),
+]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"plugin_load": ""},
+        {"plugin_load_add": "thread_pool.so"},
+        {"plugin_load": "tp=thread_pool.so; thread_pool"},
+    ],
+)
+def test_loaded_plugins_are_found_by_their_file(asked):
+    assert readback.check_plugins("fast", asked, SHOWN) is None
+
+
+def test_a_plugin_that_is_not_there_or_not_active_is_an_error():
+    asked = {"plugin_load": "mysql_clone.so", "plugin_load_add": "thread_pool.so;other.so"}
+    with pytest.raises(ServerError) as caught:
+        readback.check_plugins("fast", asked, SHOWN)
+    assert caught.value.message == "fast: the server did not load mysql_clone, other as asked"
+    assert caught.value.found == "mysql_clone.so is DISABLED; other.so is not loaded"

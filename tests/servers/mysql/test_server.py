@@ -1,0 +1,151 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.local.server import PortTakenError, Site
+from dbdyno.servers.mysql import server as module
+from dbdyno.servers.mysql.server import MysqlServer
+from dbdyno.servers.reference import find
+
+NEW = find("mysql:8.0.15")
+
+
+class FakeClient:
+    """Answers as a server would, from a table of questions."""
+
+    answers: dict[str, list[tuple[str, ...]]] = {}
+    ready = True
+
+    def __init__(self, label, endpoint, who):
+        self.who = who
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def try_login(self):
+        return self.ready
+
+    def rows(self, sql):
+        return self.answers[sql]
+
+    def close(self):
+        return None
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """Builds a server object around a shell script in place of mysqld."""
+    running: list[subprocess.Popen[bytes]] = []
+    work = tmp_path / "server"
+    work.mkdir()
+
+    def make(script="exec sleep 60", answers=None, ready=True, asked=None):
+        client = type("Answering", (FakeClient,), {"answers": answers or {}, "ready": ready})
+        monkeypatch.setattr(module, "Client", client)
+        started = subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE)
+        running.append(started)
+        if "ready" in script:
+            assert started.stdout is not None
+            started.stdout.readline()
+        site = Site("fast", NEW, Path("/home-of-mysql"), work, None, asked or {})
+        endpoint = Endpoint("127.0.0.1", 3999, work / "my.sock")
+        user = Credentials("root", "aa"), Credentials("dbdyno", "bb")
+        return MysqlServer(site, started, endpoint, *user), work
+
+    yield make
+    for started in running:
+        started.kill()
+        started.wait()
+        if started.stdout is not None:
+            started.stdout.close()
+
+
+def test_status_keeps_numbers_only(made):
+    shown = [("Uptime", "12"), ("Innodb_x", "1.5"), ("Compression", "OFF")]
+    server, _ = made(answers={"SHOW GLOBAL STATUS": shown})
+    assert server.status() == {"Uptime": 12.0, "Innodb_x": 1.5}
+
+
+def test_the_redo_space_that_there_is_counts_not_the_one_shown(made):
+    answers = {
+        "SHOW GLOBAL VARIABLES": [("innodb_redo_log_capacity", "104857600"), ("Port", "1")],
+        "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_capacity_resized'": [
+            ("Innodb_redo_log_capacity_resized", "536870912")
+        ],
+    }
+    server, _ = made(answers=answers)
+    assert server.settings() == {"innodb_redo_log_capacity": "536870912", "port": "1"}
+
+
+def test_the_one_who_answers_must_be_the_process_started(made):
+    ask = "SELECT @@pid_file, @@datadir, @@port"
+    server, work = made(answers={ask: [("/other/pid", "/other/data/", "3306")]})
+    (work / "pid").write_text("1\n")
+    with pytest.raises(ServerError, match="another server answered") as caught:
+        server.wait_ready()
+    assert f"pid {server.pid}" in (caught.value.wanted or "")
+    assert "/other/data" in (caught.value.found or "")
+
+
+def test_our_own_process_is_recognised(made):
+    ask = "SELECT @@pid_file, @@datadir, @@port"
+    answers: dict[str, list[tuple[str, ...]]] = {}
+    server, work = made(answers=answers or {ask: []})
+    server._client.answers[ask] = [(f"{work}/pid", f"{work}/data/", "3999")]
+    (work / "pid").write_text(f"{server.pid}\n")
+    assert server.wait_ready() is None
+
+
+def test_another_pid_in_the_pid_file_is_not_ours(made):
+    ask = "SELECT @@pid_file, @@datadir, @@port"
+    server, work = made(answers={ask: []})
+    server._client.answers[ask] = [(f"{work}/pid", f"{work}/data/", "3999")]
+    (work / "pid").write_text("1\n")
+    with pytest.raises(ServerError, match="another server answered"):
+        server.wait_ready()
+
+
+def test_a_taken_port_is_told_apart_from_other_failures(made):
+    server, work = made(script="exit 1", ready=False)
+    (work / "err.log").write_text("[ERROR] Bind on TCP/IP port: Address already in use\n")
+    with pytest.raises(PortTakenError) as caught:
+        server.wait_ready()
+    assert caught.value.wanted == "port 3999"
+
+
+def test_another_version_is_an_error(made):
+    server, _ = made(answers={"SELECT VERSION()": [("8.0.16",)]})
+    with pytest.raises(ServerError, match="another version") as caught:
+        server.prove()
+    assert (caught.value.wanted, caught.value.found) == ("8.0.15", "8.0.16")
+
+
+def test_a_suffix_does_not_make_another_version(made):
+    shown = {"SELECT VERSION()": [("8.0.15-log",)], "SHOW GLOBAL VARIABLES": [("Port", "3999")]}
+    server, _ = made(answers={**shown, "SELECT 1": [("1",)]}, asked={"port": "3999"})
+    assert server.prove() is None
+
+
+def test_a_plugin_that_was_asked_for_is_proven(made):
+    answers = {
+        "SELECT VERSION()": [("8.0.15",)],
+        "SHOW GLOBAL VARIABLES": [],
+        "SHOW PLUGINS": [("binlog", "ACTIVE", "STORAGE ENGINE", "", "GPL")],
+    }
+    server, _ = made(answers=answers, asked={"plugin_load_add": "semisync_master.so"})
+    with pytest.raises(ServerError, match="did not load semisync_master as asked"):
+        server.prove()
+
+
+def test_stopping_waits_for_a_clean_end_and_may_be_asked_twice(made):
+    server, _ = made(script="trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done")
+    server.stop()
+    assert server.stopped_cleanly
+    assert not server.alive()
+    assert server.stop() is None

@@ -1,0 +1,102 @@
+import os
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.servers.postgres import instance as module
+from dbdyno.servers.postgres.instance import Segment
+
+HEAD = (
+    "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid"
+)
+
+
+def table(users, owner=None, creator=4711):
+    uid = os.geteuid() if owner is None else owner
+    row = f"   9988    42   600  56 {creator}  4712      {users} {uid} {uid} {uid} {uid} 0 0 0 0 0"
+    return f"{HEAD}\n{row}\n"
+
+
+@pytest.fixture
+def left(tmp_path, monkeypatch):
+    """What a killed server left: a data directory, a segment, a control file and two others."""
+    shared, data = tmp_path / "shm", tmp_path / "data"
+    shared.mkdir()
+    data.mkdir()
+    (data / "postmaster.pid").write_text(
+        "4711\n/data\n1\n5999\n/run\n127.0.0.1\n  9988  42\nready\n"
+    )
+    items = b"".join(struct.pack("=II32x", handle, used) for handle, used in ((7, 2), (8, 0)))
+    control = struct.pack("=III4x", module.CONTROL_MAGIC, 2, 64) + items + bytes(999)
+    (shared / "PostgreSQL.5").write_bytes(control)
+    for name in ("PostgreSQL.7", "PostgreSQL.8", "other"):
+        (shared / name).touch()
+    (tmp_path / "table").write_text(table(users=0))
+    removed = []
+
+    class Library:
+        def __init__(self, name):
+            self.shmctl = lambda number, order, nothing: removed.append((number, order))
+
+    monkeypatch.setattr(module, "SEGMENTS", tmp_path / "table")
+    monkeypatch.setattr(module, "SHARED_FILES", shared)
+    monkeypatch.setattr(module, "CHILDREN_S_MAX", 0.0)
+    monkeypatch.setattr(module, "_control_handle", lambda number, creator: 5)
+    monkeypatch.setattr(module.ctypes, "CDLL", Library)
+    return data, shared, removed
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_a_killed_server_held_is_freed_and_nothing_else(left):
+    data, shared, removed = left
+    module.free(data)
+    assert names(shared) == ["PostgreSQL.8", "other"]  # 8 is in the list, but free already
+    assert removed == [(42, module.IPC_RMID)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [table(users=3), table(users=0, owner=12345), table(users=0, creator=1), HEAD + "\n", "odd"],
+    ids=["in use", "another owner", "another creator", "gone", "no table"],
+)
+def test_what_is_used_or_somebody_elses_stays(left, tmp_path, row):
+    data, shared, removed = left
+    (tmp_path / "table").write_text(row)
+    module.free(data)
+    assert len(names(shared)) == 4
+    assert removed == []
+
+
+def test_a_server_that_stopped_left_nothing(left, tmp_path):
+    data, _, removed = left
+    (data / "postmaster.pid").unlink()
+    module.free(data)
+    module.free(tmp_path / "nowhere")
+    assert removed == []
+
+
+def test_a_control_file_is_not_read_through_a_link(left):
+    data, shared, _ = left
+    (shared / "PostgreSQL.5").rename(shared / "elsewhere")
+    (shared / "PostgreSQL.5").symlink_to(shared / "elsewhere")
+    module.free(data)
+    assert "PostgreSQL.7" in names(shared)
+
+
+def test_the_kernels_table_is_read():
+    owner = os.geteuid()
+    assert module.segments(table(users=2)) == [Segment(42, 4711, 2, owner)]
+
+
+@given(st.binary(max_size=400))
+def test_no_control_file_breaks_the_reading(tmp_path_factory, content):
+    file = tmp_path_factory.mktemp("control") / "PostgreSQL.1"
+    file.write_bytes(content)
+    assert all(name.startswith("PostgreSQL.") for name in module._listed(file))
+    file.write_bytes(struct.pack("=III4x", module.CONTROL_MAGIC, 2**32 - 1, 1) + content)
+    assert len(list(module._listed(file))) <= len(content) // module.ITEM.size

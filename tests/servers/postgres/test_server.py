@@ -1,0 +1,205 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.local.server import PortTakenError, Site
+from dbdyno.servers.local.words import printed_log
+from dbdyno.servers.postgres import postgres_status, settings
+from dbdyno.servers.postgres import server as module
+from dbdyno.servers.postgres.server import PostgresServer
+from dbdyno.servers.reference import find
+
+ENTRY = find("postgres:18.6")
+IDENTITY = "SELECT current_setting('data_directory'), current_setting('port')"
+PARAMETERS = [("work_mem", "8192", "kB", "integer")]
+LOAD = Credentials("dbdyno", "secret-4711")
+
+
+class FakeClient:
+    """Answers as a server would, from a table of questions, and remembers what was asked."""
+
+    answers: dict[str, list[tuple[str, ...]]] = {}
+    ready = True
+    asked: list[tuple[str, str]] = []
+
+    def __init__(self, label, endpoint, who, database, answer_s_max=0):
+        self.who, self.database = who, database
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def try_login(self):
+        return self.ready
+
+    def rows(self, sql, told_as=""):
+        self.asked.append((self.database, sql))
+        return self.answers.get(sql, [])
+
+    def sealed(self, who):
+        return "SCRAM-SHA-256$x"
+
+    def close(self):
+        return None
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """Builds a server object around a shell script in place of postgres."""
+    running: list[subprocess.Popen[bytes]] = []
+    work = tmp_path / "server"
+    (work / "data").mkdir(parents=True)
+
+    def make(script="exec sleep 60", answers=None, ready=True, asked=None):
+        facts = {"answers": answers or {}, "ready": ready, "asked": []}
+        monkeypatch.setattr(module, "PostgresClient", type("Answering", (FakeClient,), facts))
+        started = subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE)
+        running.append(started)
+        if "ready" in script:
+            assert started.stdout is not None
+            started.stdout.readline()
+        site = Site("pg", ENTRY, Path("/home-of-postgres"), work, None, asked or {})
+        endpoint = Endpoint("127.0.0.1", 3999, work / ".s.PGSQL.3999")
+        (work / "data" / "postmaster.pid").write_text(f"{started.pid}\n{work / 'data'}\n")
+        return PostgresServer(site, started, endpoint, LOAD), work
+
+    yield make
+    for process in running:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def test_it_tells_version_settings_and_status(made):
+    views = [("pg_stat_wal",)]
+    asked_for = postgres_status.question(["pg_stat_wal"], "sbtest")
+    answers = {
+        "SHOW server_version": [("18.6",)],
+        "SHOW ALL": [("TimeZone", "UTC", "Sets the time zone."), ("fsync", "on", "")],
+        postgres_status.WHICH_VIEWS: views,
+        asked_for: [("wal", '{"wal_records": 5}')],
+        "SELECT count(*) FROM sbtest1": [("100",)],
+    }
+    server, _ = made(answers=answers)
+    assert server.version() == "18.6"
+    assert server.settings() == {"timezone": "UTC", "fsync": "on"}
+    assert server.status() == {"wal.wal_records": 5.0}
+    assert server.ask("SELECT count(*) FROM sbtest1") == [("100",)]
+    assert server._client.asked[-1][0] == "sbtest"  # where the tables are
+    assert server._client.asked[0][0] == "postgres"  # counts nothing there
+
+
+def test_ready_is_who_was_started_with_the_settings_asked_for(made):
+    server, work = made(asked={"work_mem": "8MB"})
+    data = str(work / "data")
+    server._client.answers |= {
+        IDENTITY: [(data, "3999")],
+        "SHOW server_version": [("18.6 (Debian)",)],
+        settings.QUESTION: PARAMETERS,
+    }
+    server.wait_ready()
+    server.prove()
+    assert server._client.asked[-1] == ("sbtest", "SELECT 1")
+
+
+@pytest.mark.parametrize(("folder", "port"), [("/elsewhere", "3999"), (None, "4000")])
+def test_another_server_on_the_place_is_not_taken_for_ours(made, folder, port):
+    server, work = made()
+    server._client.answers[IDENTITY] = [(folder or str(work / "data"), port)]
+    with pytest.raises(ServerError, match="another server answered"):
+        server.wait_ready()
+
+
+def test_an_old_pid_file_is_not_taken_for_ours(made):
+    server, work = made()
+    server._client.answers[IDENTITY] = [(str(work / "data"), "3999")]
+    (work / "data" / "postmaster.pid").write_text("1\n")
+    with pytest.raises(ServerError, match="another server answered") as caught:
+        server.wait_ready()
+    assert "pid 1," in (caught.value.found or "")
+
+
+def test_another_version_is_an_error(made):
+    server, _ = made(answers={"SHOW server_version": [("17.11",)]})
+    with pytest.raises(ServerError, match="another version") as caught:
+        server.prove()
+    assert (caught.value.wanted, caught.value.found) == ("18.6", "17.11")
+
+
+def test_the_load_user_gets_a_sealed_password_and_a_database_of_his_own(made):
+    server, _ = made()
+    server.open_to_the_load()
+    orders = [sql for _, sql in server._client.asked if not sql.startswith("SELECT")]
+    assert orders == [
+        'CREATE ROLE "dbdyno"',
+        "ALTER ROLE \"dbdyno\" LOGIN PASSWORD 'SCRAM-SHA-256$x'",
+        'CREATE DATABASE "sbtest" OWNER "dbdyno"',
+    ]
+    assert LOAD.password not in str(server._client.asked)
+
+
+def test_what_is_there_is_not_made_again(made):
+    server, _ = made(
+        answers={
+            "SELECT FROM pg_roles WHERE rolname = 'dbdyno'": [()],
+            "SELECT FROM pg_database WHERE datname = 'sbtest'": [()],
+        }
+    )
+    server.open_to_the_load()
+    assert not [sql for _, sql in server._client.asked if sql.startswith("CREATE")]
+
+
+def test_stopping_asks_by_sigint_and_waits(made):
+    server, _ = made("trap 'exit 0' INT; echo ready; while :; do sleep 0.02; done")
+    server.stop()
+    assert not server.alive()
+    assert server.stopped_cleanly
+    server.stop()  # once more is no error
+
+
+def test_a_server_that_ended_by_itself_is_an_error(made):
+    server, work = made("exit 3")
+    server._running.wait()
+    printed_log(work).write_text("FATAL:  out of room\n")
+    with pytest.raises(ServerError, match=r"had ended before it was stopped \(exit code 3\)") as e:
+        server.stop()
+    assert e.value.found == "FATAL:  out of room"
+
+
+def test_one_that_does_not_stop_is_killed(made, monkeypatch):
+    monkeypatch.setattr(module, "GIVE_UP_S", 0.05)
+    server, _ = made("trap '' INT QUIT; echo ready; while :; do sleep 0.02; done")
+    with pytest.raises(ServerError, match="did not stop within 0 s and was killed"):
+        server.stop(0.05)
+    assert not server.alive()
+
+
+def test_one_that_is_not_wanted_any_more_may_end_its_children(made):
+    server, _ = made("trap 'exit 2' QUIT; echo ready; while :; do sleep 0.02; done")
+    server.kill()
+    assert server._running.returncode == 2
+    assert not server.stopped_cleanly
+
+
+def test_a_start_that_fails_quotes_the_log(made):
+    server, work = made("exit 1", ready=False)
+    server._running.wait()
+    printed_log(work).write_text('LOG:  unrecognized configuration parameter "wonder"\nFATAL:  x\n')
+    with pytest.raises(ServerError, match=r"did not start \(exit code 1\)") as caught:
+        server.wait_ready()
+    assert 'parameter "wonder"' in (caught.value.found or "")
+
+
+def test_a_port_that_was_taken_is_told_apart(made):
+    server, work = made("exit 1", ready=False)
+    server._running.wait()
+    told = 'could not bind IPv4 address "127.0.0.1": Address already in use'
+    printed_log(work).write_text(f"LOG:  {told}\nFATAL:  could not create any TCP/IP sockets\n")
+    with pytest.raises(PortTakenError, match="did not start"):
+        server.wait_ready()

@@ -1,0 +1,148 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dbdyno.errors import ProvisionError
+from dbdyno.servers.programs import debian, sources_debian_state
+from dbdyno.servers.programs.debian import LOADER, DebianPackage, DebianSource
+from dbdyno.servers.programs.sources import digest_of
+from dbdyno.servers.programs.sources_debian_state import AptState
+
+
+def package(folder: Path, name: str, files: dict[str, bytes], links: dict[str, str]) -> Path:
+    """A real Debian package of these files."""
+    root = folder / f"root-{name}"
+    (root / "DEBIAN").mkdir(parents=True)
+    (root / "DEBIAN" / "control").write_text(
+        f"Package: {name}\nVersion: 1\nArchitecture: all\nMaintainer: none\nDescription: made\n"
+    )
+    for path, content in files.items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        place.chmod(0o755)
+    for path, end in links.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).symlink_to(end)
+    made = folder / f"{name}_1_all.deb"
+    subprocess.run(
+        ["dpkg-deb", "-Znone", "--root-owner-group", "-b", root, made],
+        check=True,
+        capture_output=True,
+    )
+    return made
+
+
+@pytest.fixture
+def archives(tmp_path):
+    """Two packages: a server, and the libraries it wants."""
+    folder = tmp_path / "archives"
+    folder.mkdir()
+    package(
+        folder,
+        "server",
+        {
+            "usr/sbin/mysqld": b"\x7fELF program",
+            "usr/bin/script": b"#!/bin/sh\n",
+            "usr/share/doc/server/copyright": b"x",
+            "etc/server.cnf": b"x",
+        },
+        {"usr/bin/mysql": "../sbin/mysqld"},
+    )
+    package(folder, "library", {f"usr/{LOADER}": b"\x7fELF loader"}, {})
+    return folder
+
+
+@pytest.fixture
+def source(archives):
+    pinned = DebianPackage("server", "1", digest_of(archives / "server_1_all.deb"))
+    return DebianSource("sid", (pinned,), 4)
+
+
+@pytest.fixture
+def clients(monkeypatch):
+    """Every command that would be run, none of which is."""
+    calls: list[list[str]] = []
+
+    def run(command, what, work):
+        calls.append(list(command))
+        return ""
+
+    monkeypatch.setattr(debian, "run_client", run)
+    return calls
+
+
+def test_the_packages_usr_becomes_the_servers_folder(source, archives, clients, tmp_path):
+    target, home = tmp_path / "target", tmp_path / "home"
+    target.mkdir()
+    source.unpack(archives, target, home)
+    found = {str(p.relative_to(target)) for p in target.rglob("*") if not p.is_dir()}
+    assert found == {"sbin/mysqld", "bin/script", "bin/mysql", LOADER, "packages.txt"}
+    words = clients[0][1:]
+    assert len(clients) == 1, "scripts, links and libraries are not tied"
+    assert words[:2] == ["--set-interpreter", str(home / LOADER)]
+    assert words[-1] == str(target / "sbin" / "mysqld")
+    assert str(home / "lib/x86_64-linux-gnu") in words
+
+
+def test_the_list_says_which_package_was_checked_how(source, archives, clients, tmp_path):
+    target = tmp_path / "target"
+    target.mkdir()
+    source.unpack(archives, target, tmp_path / "home")
+    lines = (target / "packages.txt").read_text().splitlines()
+    assert lines[2].startswith("library_1_all.deb sha256 ")
+    assert lines[2].endswith("checked by Debian's signed index, by apt")
+    assert lines[3].endswith(f"{source.packages[0].sha256}, checked by dbdyno's catalog")
+
+
+def test_a_package_cut_short_is_told(source, archives, clients, tmp_path):
+    (archives / "server_1_all.deb").write_bytes(b"!<arch>\nnothing")
+    target = tmp_path / "target"
+    target.mkdir()
+    with pytest.raises(ProvisionError, match="cannot be"):
+        source.unpack(archives, target, tmp_path / "home")
+
+
+def test_packages_without_a_loader_are_told(source, archives, clients, tmp_path):
+    (archives / "library_1_all.deb").unlink()
+    target = tmp_path / "target"
+    target.mkdir()
+    with pytest.raises(ProvisionError, match="there is no lib/"):
+        source.unpack(archives, target, tmp_path / "home")
+
+
+def test_exact_versions_are_asked_for_and_the_pinned_ones_checked(
+    source, archives, clients, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(
+        sources_debian_state, "lay", lambda *_: AptState(("-o", "Dir::State=x"), archives)
+    )
+    said: list[str] = []
+    assert source.fetch(tmp_path, said.append) == archives
+    assert [call[-1] for call in clients] == ["update", "server=1"]
+    assert "--download-only" in clients[1]
+    assert said == ["Debian sid: server 1: 2 packages with libraries"]
+    other = DebianSource("sid", (DebianPackage("server", "1", "0" * 64),), 4)
+    with pytest.raises(ProvisionError, match="server 1 is not the file dbdyno knows"):
+        other.fetch(tmp_path, str)
+
+
+def test_a_suite_that_has_moved_on_is_explained(source, archives, monkeypatch, tmp_path):
+    def run(command, what, work):
+        if command[-1] != "update":
+            raise ProvisionError(what, found="E: Version '1' for 'server' was not found")
+
+    monkeypatch.setattr(debian, "run_client", run)
+    monkeypatch.setattr(sources_debian_state, "lay", lambda *_: AptState((), archives))
+    with pytest.raises(ProvisionError, match="apt could not fetch") as caught:
+        source.fetch(tmp_path, str)
+    assert "keeps only its newest" in (caught.value.hint or "")
+    assert "was not found" in (caught.value.found or "")
+
+
+def test_the_identity_is_that_of_the_pinned_packages(source):
+    same = DebianSource("sid", source.packages, 5, ("perl",))
+    other = DebianSource("sid", (DebianPackage("server", "1", "0" * 64),), 4)
+    assert source.identity == same.identity
+    assert source.identity != other.identity

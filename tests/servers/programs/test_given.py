@@ -1,0 +1,120 @@
+import hashlib
+import io
+import tarfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from dbdyno.errors import ProvisionError, UnknownSystemError
+from dbdyno.servers.programs import given
+from dbdyno.servers.programs.given import TarballSource, read
+
+DIGEST = "ab" * 32
+
+
+def packed(path, names, kind):
+    with tarfile.open(path, f"w:{kind}") as archive:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = 4, 0o755
+            archive.addfile(info, io.BytesIO(b"code"))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format, *args):
+        return None
+
+
+@pytest.fixture
+def vendor(tmp_path):
+    """A folder and the address under which a vendor serves it."""
+    folder = tmp_path / "vendor"
+    folder.mkdir()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        yield folder, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        serving.join()
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz"])
+@pytest.mark.parametrize("around", ["", "mysql-8.0.33-linux/"])
+def test_an_archive_is_fetched_and_laid_out_whatever_folder_is_around_it(
+    vendor, tmp_path, kind, around
+):
+    folder, address = vendor
+    names = [f"{around}{name}" for name in ("bin/mysqld", "bin/mysqld-debug", "share/errmsg.sys")]
+    digest = packed(folder / "server.tar", names, kind)
+    source = read(f"tarball:{address}/server.tar#sha256={digest}")
+    target = tmp_path / "target"
+    target.mkdir()
+    source.unpack(source.fetch(tmp_path, str), target, tmp_path / "home")
+    found = sorted(str(p.relative_to(target)) for p in target.rglob("*") if p.is_file())
+    assert found == ["bin/mysqld", "share/errmsg.sys"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "target", "vendor"]
+
+
+def test_another_digest_than_the_users_is_refused(vendor, tmp_path):
+    folder, address = vendor
+    found = packed(folder / "server.tar", ["bin/mysqld"], "gz")
+    with pytest.raises(ProvisionError, match="not the file") as caught:
+        TarballSource(f"{address}/server.tar", DIGEST).fetch(tmp_path, str)
+    assert (caught.value.wanted, caught.value.found) == (f"sha256 {DIGEST}", f"sha256 {found}")
+
+
+def test_what_the_vendors_server_answers_is_quoted(vendor, tmp_path):
+    with pytest.raises(ProvisionError, match="could not be fetched") as caught:
+        TarballSource(f"{vendor[1]}/gone.tar", DIGEST).fetch(tmp_path, str)
+    assert caught.value.found == "File not found"
+
+
+def test_a_vendor_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ProvisionError, match="could not be fetched") as caught:
+        TarballSource("http://127.0.0.1:9/server.tar", DIGEST).fetch(tmp_path, str)
+    assert "refused" in (caught.value.found or "")
+
+
+def test_an_endless_download_is_stopped_and_progress_is_told(vendor, tmp_path, monkeypatch):
+    (vendor[0] / "server.tar").write_bytes(b"x" * 3_000_000)
+    monkeypatch.setattr(given, "DOWNLOAD_BYTES_MAX", 2_500_000)
+    monkeypatch.setattr(given, "TOLD_EVERY_BYTES", 1_000_000)
+    said: list[str] = []
+    with pytest.raises(ProvisionError, match="larger than 2500000 bytes"):
+        TarballSource(f"{vendor[1]}/server.tar", DIGEST).fetch(tmp_path, said.append)
+    assert said == ["1 MB fetched", "2 MB fetched"]
+
+
+def test_a_file_on_this_disk_is_an_address_too(tmp_path):
+    digest = packed(tmp_path / "server.tar", ["bin/mysqld"], "gz")
+    source = read(f"tarball:file://{tmp_path}/server.tar#sha256={digest.upper()}")
+    work = tmp_path / "work"
+    work.mkdir()
+    assert source.fetch(work, str).is_file()
+    assert source.identity == digest
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("tarball:https://example.com/x.tar.gz", "has no digest"),
+        ("tarball:https://example.com/x.tar.gz#sha256=12", "is no digest"),
+        (f"tarball:https://example.com/x.tar.gz#md5={DIGEST}", "is no digest"),
+        (f"tarball:x.tar.gz#sha256={DIGEST}", "has no address"),
+        (f"tarball:ftp://example.com/x.tar.gz#sha256={DIGEST}", "has no address"),
+        (f"tarball:#sha256={DIGEST}", "has no address"),
+    ],
+)
+def test_a_reference_that_cannot_be_is_told_its_form(reference, message):
+    with pytest.raises(UnknownSystemError, match=message) as caught:
+        read(reference)
+    assert "#sha256=" in (caught.value.wanted or "")
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated():
+    with pytest.raises(UnknownSystemError, match="would be stored") as caught:
+        read(f"tarball:https://me:secret@example.com/x.tar.gz#sha256={DIGEST}")
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,101 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.errors import ProvisionError
+from dbdyno.servers import process
+from dbdyno.servers.programs import identify
+from dbdyno.servers.programs.identify import Identity, ask, program_in, understood
+
+SHA2 = "caching_sha2_password"
+NATIVE = "mysql_native_password"
+
+
+@pytest.mark.parametrize(
+    ("words", "identity"),
+    [
+        (
+            "mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64 (MySQL Community Server (GPL))",
+            Identity("mysql", "5.6.24", NATIVE),
+        ),
+        (
+            "/x/mysqld  Ver 8.0.33 for Linux on x86_64 (MySQL Community Server - GPL)",
+            Identity("mysql", "8.0.33", SHA2),
+        ),
+        (
+            "mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
+            Identity("mysql", "9.7.4", SHA2),
+        ),
+        (
+            "mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28)",
+            Identity("mysql", "8.0.36", SHA2),
+        ),
+        (
+            "mysqld  Ver 8.0.32-26 for Linux on x86_64 (GreatSQL, Release 26)",
+            Identity("mysql", "8.0.32", SHA2),
+        ),
+        (
+            "mysqld  Ver 10.1.23-MariaDB for Linux on x86_64 (MariaDB Server)",
+            Identity("mariadb", "10.1.23", NATIVE),
+        ),
+        (
+            "mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu on x86_64",
+            Identity("mariadb", "11.8.6", NATIVE),
+        ),
+        (
+            "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)",
+            Identity("postgres", "15.18", "scram-sha-256"),
+        ),
+        ("postgres (PostgreSQL) 9.6.24", Identity("postgres", "9.6.24", "scram-sha-256")),
+        ("GNU bash, version 5.2.15(1)-release", None),
+        ("", None),
+    ],
+)
+def test_a_programs_words_are_understood(words, identity):
+    assert understood(words) == identity
+
+
+@given(st.text())
+def test_whatever_a_program_says_is_understood_or_not_but_no_error(words):
+    found = understood(words)
+    assert found is None or found.product in {"mysql", "mariadb", "postgres"}
+
+
+def program(folder, text):
+    made = folder / "bin" / "mysqld"
+    made.parent.mkdir()
+    made.write_text(f"#!/bin/sh\n{text}\n")
+    made.chmod(0o755)
+    return made
+
+
+@pytest.fixture
+def ourselves(monkeypatch):
+    """Programs are asked as ourselves: pytest's folder is closed to other users."""
+    monkeypatch.setattr(process, "server_user", lambda: None)
+
+
+def test_the_program_is_asked_itself(tmp_path, ourselves):
+    made = program(tmp_path, 'echo "mysqld  Ver 8.0.33 for Linux on $LC_ALL"')
+    assert ask(made) == Identity("mysql", "8.0.33", SHA2)
+
+
+def test_a_program_that_is_no_server_is_quoted(tmp_path, ourselves):
+    made = program(tmp_path, "echo libaio.so.1: cannot open >&2; exit 127")
+    with pytest.raises(ProvisionError, match="does not say that it is a server") as caught:
+        ask(made)
+    assert caught.value.found == "libaio.so.1: cannot open"
+
+
+def test_a_program_that_does_not_answer_is_given_up(tmp_path, ourselves, monkeypatch):
+    monkeypatch.setattr(identify, "ANSWER_S_MAX", 0.3)
+    with pytest.raises(ProvisionError, match=r"did not end within 0\.3 s"):
+        ask(program(tmp_path, "exec sleep 30"))
+
+
+def test_a_program_is_looked_for_in_the_usual_folders_and_must_be_executable(tmp_path):
+    assert program_in(tmp_path) is None
+    made = program(tmp_path, "")
+    assert program_in(tmp_path) == "bin/mysqld"
+    made.chmod(0o644)
+    assert program_in(tmp_path) is None

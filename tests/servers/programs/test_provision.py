@@ -1,0 +1,153 @@
+import dataclasses
+import io
+import os
+import tarfile
+import threading
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbdyno.errors import ProvisionError
+from dbdyno.servers.programs import needs, places, provision
+from dbdyno.servers.programs.sources import Tool
+from dbdyno.servers.programs.unpack import Layout, unpack
+from dbdyno.servers.reference import find
+
+ENTRY = find("mysql:8.0.15")
+
+
+def made_jar() -> bytes:
+    inner = io.BytesIO()
+    with tarfile.open(fileobj=inner, mode="w:gz") as archive:
+        info = tarfile.TarInfo("bin/mysqld")
+        info.size, info.mode = 4, 0o755
+        archive.addfile(info, io.BytesIO(b"code"))
+    outer = io.BytesIO()
+    with zipfile.ZipFile(outer, "w") as jar:
+        jar.writestr("inner.tar.gz", inner.getvalue())
+    return outer.getvalue()
+
+
+@dataclasses.dataclass(frozen=True)
+class MadeSource:
+    """Hands out a made jar and counts how often."""
+
+    jar: bytes
+    identity: str
+    fetched: list[Path] = dataclasses.field(default_factory=list)
+    name: str = "made:jar:1"
+    download_bytes: int = 1
+    tools: tuple[Tool, ...] = ()
+
+    def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
+        self.fetched.append(work)
+        (work / "made.jar").write_bytes(self.jar)
+        return work / "made.jar"
+
+    def unpack(self, fetched: Path, target: Path, home: Path) -> None:
+        assert not home.is_relative_to(target)
+        unpack(fetched, Layout("inner.tar.gz"), target)
+
+
+@pytest.fixture
+def lab(monkeypatch, tmp_path):
+    """A cache of its own, a machine with everything, and an entry whose source is made."""
+    source = MadeSource(made_jar(), "1" * 64)
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(needs, "check", lambda entry, download: None)
+    monkeypatch.setattr(needs, "check_program", lambda program, entry: None)
+    return dataclasses.replace(ENTRY, source=source), source.fetched
+
+
+def quiet(text: str) -> None:
+    assert text
+
+
+def test_a_server_is_fetched_once_and_then_found(lab):
+    entry, calls = lab
+    home = provision.get(entry, quiet)
+    assert (home / "bin" / "mysqld").read_bytes() == b"code"
+    assert provision.is_cached(entry)
+    assert provision.get(entry, quiet) == home
+    assert len(calls) == 1
+    assert [path.name for path in home.parent.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_damaged_copy_is_fetched_again(lab):
+    entry, calls = lab
+    home = provision.get(entry, quiet)
+    (home / "bin" / "mysqld").write_bytes(b"evil")
+    assert not provision.is_cached(entry)
+    assert (provision.get(entry, quiet) / "bin" / "mysqld").read_bytes() == b"code"
+    assert len(calls) == 2
+
+
+def test_what_is_missing_is_found_before_anything_is_fetched(lab, monkeypatch):
+    entry, calls = lab
+
+    def missing(entry, download):
+        raise ProvisionError("libaio.so.1 is missing")
+
+    monkeypatch.setattr(needs, "check", missing)
+    with pytest.raises(ProvisionError, match="libaio"):
+        provision.get(entry, quiet)
+    assert calls == []
+
+
+def test_a_second_lab_waits_for_the_first(tmp_path):
+    lock, said, order = tmp_path / "lock", [], []
+    said_so = threading.Event()
+
+    def second():
+        def say(text):
+            said.append(text)
+            said_so.set()
+
+        with provision.locked(lock, say):
+            order.append("second")
+
+    with provision.locked(lock, quiet):
+        other = threading.Thread(target=second)
+        other.start()
+        assert said_so.wait(10)
+        order.append("first")
+    other.join(10)
+    assert order == ["first", "second"]
+    assert "waiting for another dbdyno" in said[0]
+
+
+def test_what_a_killed_lab_left_is_removed_by_the_next(lab):
+    entry, _ = lab
+    servers = places.make_cache_folder("servers")
+    left = servers / f".{entry.folder_name}-making-abc" / "fresh" / "bin"
+    left.mkdir(parents=True)
+    other = servers / ".mysql-5.7.22-making-abc"  # its own lock says whether it is in work
+    other.mkdir()
+    provision.get(entry, quiet)
+    assert [path.name for path in servers.iterdir() if path.name.startswith(".")] == [other.name]
+
+
+def test_a_cache_that_takes_nothing_is_told(lab, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    entry, _ = lab
+    monkeypatch.setattr(provision, "_write_record", full)
+    with pytest.raises(ProvisionError, match="cannot be put into the cache") as caught:
+        provision.get(entry, quiet)
+    assert "No space left" in (caught.value.found or "")
+    assert "DBDYNO_CACHE" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("umask", [0o002, 0o077])
+def test_whatever_the_umask_others_may_enter_and_not_change(lab, umask):
+    entry, _ = lab
+    before = os.umask(umask)
+    try:
+        home = provision.get(entry, quiet)
+    finally:
+        os.umask(before)
+    for place in (home / "bin", home, home.parent, home.parent.parent):
+        assert place.stat().st_mode & 0o777 == 0o755

@@ -1,0 +1,146 @@
+"""Backlogs and limits against queues whose truth is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.stats.open_loop import Point, Side, growth, rate_at_limit
+
+RUNS = 300
+STEPS_PER_S = 50
+
+
+def backlogs(load: float, rate_per_s: float, window_s: int, seed: int) -> np.ndarray:
+    """Backlog at the end of each second of many windows: random arrivals, random service."""
+    chance = np.random.default_rng(seed)
+    waiting = np.zeros(RUNS)
+    ends = []
+    for step in range(window_s * STEPS_PER_S):
+        due = chance.poisson(rate_per_s / STEPS_PER_S, RUNS)
+        taken = chance.poisson(rate_per_s / load / STEPS_PER_S, RUNS)
+        waiting = np.maximum(0, waiting + due - taken)
+        if (step + 1) % STEPS_PER_S == 0:
+            ends.append(waiting.copy())
+    return np.array(ends).T
+
+
+def share_not_sustained(load: float, rate_per_s: float, window_s: int) -> float:
+    seen = [
+        growth(range(1, window_s + 1), one.astype(int).tolist(), rate_per_s)
+        for one in backlogs(load, rate_per_s, window_s, seed=7)
+    ]
+    return sum(one is not None and not one.sustained for one in seen) / RUNS
+
+
+@pytest.mark.parametrize("window_s", [10, 60])
+@pytest.mark.parametrize("load", [0.5, 0.8, 0.9, 0.97])
+def test_what_a_server_takes_is_sustained_however_it_comes(load: float, window_s: int) -> None:
+    assert share_not_sustained(load, 1000, window_s) <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("load", "window_s", "found"), [(1.05, 60, 0.85), (1.1, 60, 0.99), (1.25, 10, 0.99), (2, 4, 1)]
+)
+def test_what_a_server_cannot_take_is_not(load: float, window_s: int, found: float) -> None:
+    assert share_not_sustained(load, 1000, window_s) >= found
+
+
+def test_growth_is_told_in_requests_a_second() -> None:
+    seen = growth(range(1, 41), [50 * second for second in range(1, 41)], 400)
+    assert seen is not None
+    assert seen.per_s == pytest.approx(50)
+    assert seen.limit_per_s == pytest.approx(3 * math.sqrt(2 * 400 * 10) / 10)
+    assert not seen.sustained
+
+
+def test_a_backlog_that_stays_is_no_growth() -> None:
+    assert growth(range(60), [5000] * 60, 100) == (0.0, pytest.approx(3 * math.sqrt(3000) / 15))
+
+
+@pytest.mark.parametrize("backlog", [[], [3]])
+def test_too_little_tells_nothing(backlog: list[int]) -> None:
+    assert growth(range(len(backlog)), backlog, 100) is None
+
+
+def queue_p99_ms(rate: float, capacity: float = 1000, service_ms: float = 1.0) -> float:
+    """M/M/1: 99 of 100 stay no longer."""
+    return service_ms * math.log(100) / (1 - rate / capacity)
+
+
+def ladder(middle: float, step: float = 1.06) -> list[Point]:
+    rates = [middle * step**place for place in range(-2, 3)]
+    return [
+        Point(rate, queue_p99_ms(rate), sustained=True)
+        if rate < 1000
+        else Point(rate, 900.0, sustained=False)
+        for rate in rates
+    ]
+
+
+@pytest.mark.parametrize("off", [0.93, 0.97, 1.0, 1.04, 1.08])
+@pytest.mark.parametrize("limit_ms", [8.0, 20.0, 50.0])
+def test_the_rate_of_a_known_queue_is_found_within_a_part_of_a_step(
+    limit_ms: float, off: float
+) -> None:
+    truth = 1000 * (1 - math.log(100) / limit_ms)
+    met = rate_at_limit(ladder(truth * off), limit_ms)
+    assert met.side is Side.BETWEEN
+    assert met.rate_per_s is not None
+    # The curve bends upwards: a line meets the limit early, never late.
+    assert 0.965 * truth < met.rate_per_s <= truth * 1.0001
+
+
+def test_a_limit_beyond_the_rates_has_no_number_but_a_side() -> None:
+    points = [Point(rate, queue_p99_ms(rate), sustained=True) for rate in (500, 600, 700)]
+    assert rate_at_limit(points, 1000) == (Side.ABOVE, 700)
+    assert rate_at_limit(points, 5) == (Side.BELOW, 500)
+    assert rate_at_limit([], 5) == (Side.UNKNOWN, None)
+    assert rate_at_limit([Point(500, None, sustained=True)], 5) == (Side.UNKNOWN, None)
+
+
+def test_a_rate_that_is_not_sustained_breaks_every_limit() -> None:
+    points = [Point(500, 4.0, sustained=True), Point(600, 4.0, sustained=False)]
+    met = rate_at_limit(points, 1000)
+    assert met.side is Side.BETWEEN
+    assert met.rate_per_s is not None
+    assert 500 <= met.rate_per_s <= 600
+    nothing_read = [points[0]._replace(latency_ms=None), points[1]]
+    assert rate_at_limit(nothing_read, 1000) == (Side.UNKNOWN, None)
+    unread = [points[0], Point(600, None, sustained=False)]
+    assert rate_at_limit(unread, 1000).side is Side.BETWEEN
+
+
+def test_one_stall_at_a_low_rate_does_not_decide() -> None:
+    calm = [Point(rate, queue_p99_ms(rate), sustained=True) for rate in range(500, 1000, 50)]
+    stalled = [calm[0]._replace(latency_ms=25.0), *calm[1:]]
+    truth, found = (rate_at_limit(points, 20).rate_per_s for points in (calm, stalled))
+    assert found == pytest.approx(truth, rel=0.01)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Point,
+            st.floats(1, 1e5),
+            st.none() | st.floats(0, 1e5),
+            sustained=st.booleans(),
+        ),
+        max_size=8,
+        unique_by=lambda point: point.rate_per_s,
+    ),
+    st.floats(0.01, 1e4),
+)
+def test_whatever_was_seen_the_rate_lies_among_those_tried(
+    points: list[Point], limit_ms: float
+) -> None:
+    met = rate_at_limit(points, limit_ms)
+    rates = [point.rate_per_s for point in points]
+    if met.rate_per_s is not None:
+        assert min(rates) * (1 - 1e-9) <= met.rate_per_s <= max(rates) * (1 + 1e-9)
+    else:
+        assert met.side is Side.UNKNOWN

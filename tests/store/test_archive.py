@@ -1,0 +1,187 @@
+"""Hostile archives: whatever stands in the file, it is read whole and true, or refused in words."""
+
+from __future__ import annotations
+
+import stat
+import struct
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dbdyno.errors import BundleError
+from dbdyno.store.archive import SUMS, Limits, read, write
+
+FILES = {"run.json": b"{}\n", "trials/00000.json": b'{"a": 1}\n' * 50, "README.txt": b"hello\n"}
+SMALL = Limits(files=20, file_bytes=10_000, total_bytes=20_000, directory_bytes=4_000)
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Path:
+    write(tmp_path / "sealed.zip", FILES)
+    return tmp_path / "sealed.zip"
+
+
+def forged(path: Path, change: Callable[[zipfile.ZipFile], None], keep: bool = True) -> Path:
+    """The sealed archive with more in it, or another one altogether."""
+    with zipfile.ZipFile(path, "a" if keep else "w") as archive:
+        change(archive)
+    return path
+
+
+def test_files_come_back_with_the_digest_of_their_sums(sealed: Path, tmp_path: Path) -> None:
+    files, digest = read(sealed)
+    assert files == FILES
+    assert digest == write(tmp_path / "again.zip", dict(reversed(FILES.items())))
+    assert sealed.read_bytes() == (tmp_path / "again.zip").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside",
+        "/etc/passwd",
+        "a/../../b",
+        "a/b/c",
+        "trials/..",
+        "C:\\x",
+        "a\\b",
+        ".hidden",
+        "",
+        "a\nb",
+        "a/",
+        "\x1b[2J",
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_refused(sealed: Path, name: str) -> None:
+    forged(sealed, lambda archive: archive.writestr(zipfile.ZipInfo(name), b"x"))
+    with pytest.raises(BundleError) as caught:
+        read(sealed)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_links_and_devices_are_refused(sealed: Path) -> None:
+    link = zipfile.ZipInfo("link")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    forged(sealed, lambda archive: archive.writestr(link, b"/etc/passwd"))
+    with pytest.raises(BundleError, match="no plain file"):
+        read(sealed)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("name", ["extra.json", "run.json"])
+def test_what_the_sums_do_not_name_is_refused(sealed: Path, name: str) -> None:
+    forged(sealed, lambda archive: archive.writestr(name, b"x"))
+    with pytest.raises(BundleError, match=r"does not hold the files|twice"):
+        read(sealed)
+
+
+def test_what_the_sums_name_must_be_there(tmp_path: Path) -> None:
+    path = tmp_path / "lacking.zip"
+    sums = f"{'0' * 64}  run.json\n".encode()
+    forged(path, lambda archive: archive.writestr(SUMS, sums), keep=False)
+    with pytest.raises(BundleError, match="does not hold the files"):
+        read(path)
+
+
+def test_a_changed_file_is_named(tmp_path: Path, sealed: Path) -> None:
+    with zipfile.ZipFile(sealed) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    content["run.json"] = b'{"a": 2}'
+    path = tmp_path / "changed.zip"
+
+    def put(archive: zipfile.ZipFile) -> None:
+        for name, one in content.items():
+            archive.writestr(name, one)
+
+    with pytest.raises(BundleError, match=r"run\.json in the bundle was changed"):
+        read(forged(path, put, keep=False))
+
+
+def bomb(path: Path, size: int) -> Path:
+    """A file of zeros that is a thousand times smaller when packed."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(SUMS, bytes(size))
+    return path
+
+
+def test_a_bomb_is_defused_before_it_fills_memory(tmp_path: Path) -> None:
+    path = bomb(tmp_path / "bomb.zip", 50_000_000)
+    tracemalloc.start()
+    with pytest.raises(BundleError, match="larger than"):
+        read(path, SMALL)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_a_bomb_that_lies_about_its_size_is_defused_too(tmp_path: Path) -> None:
+    content = bytearray(bomb(tmp_path / "bomb.zip", 5_000_000).read_bytes())
+    honest = struct.pack("<L", 5_000_000)
+    path = tmp_path / "lying.zip"
+    path.write_bytes(content.replace(honest, struct.pack("<L", 100)))
+    with pytest.raises(BundleError):
+        read(path, SMALL)
+
+
+def test_many_small_files_are_refused_by_number_and_by_sum(tmp_path: Path) -> None:
+    path = tmp_path / "many.zip"
+    write(path, {f"f{n}": b"x" for n in range(30)})
+    with pytest.raises(BundleError, match="larger than"):
+        read(path, SMALL)
+    write(path, {f"f{n}": bytes(5_000) for n in range(10)})
+    with pytest.raises(BundleError, match="larger than"):
+        read(path, SMALL)
+
+
+def test_too_much_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="too large"):
+        write(tmp_path / "x.zip", {f"f{n}": b"" for n in range(60_000)})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"not a zip", b"PK\x05\x06" + bytes(18), b"PK\x05\x06" + b"\xff" * 18, b"PK" * 40],
+)
+def test_other_files_are_no_bundles(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.zip"
+    path.write_bytes(content)
+    with pytest.raises(BundleError):
+        read(path)
+    with pytest.raises(BundleError, match="cannot be read"):
+        read(tmp_path)
+
+
+def test_unknown_packing_and_comments_are_refused(tmp_path: Path, sealed: Path) -> None:
+    path = tmp_path / "lzma.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr(SUMS, b"")
+    with pytest.raises(BundleError, match="unknown way"):
+        read(path)
+
+    def remark(archive: zipfile.ZipFile) -> None:
+        archive.comment = b"hello"
+
+    with pytest.raises(BundleError):
+        read(forged(sealed, remark))
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damage_is_refused_or_does_no_harm(data: st.DataObject, sealed: Path) -> None:
+    content = bytearray(sealed.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(content)))
+    damaged = sealed.parent / "damaged.zip"
+    damaged.write_bytes(content[:cut] if data.draw(st.booleans()) else content)
+    try:
+        files, _ = read(damaged, SMALL)
+    except BundleError:
+        return
+    assert files == FILES

@@ -1,0 +1,165 @@
+"""The store keeps everything, refuses what would falsify it, and survives its writer."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from dbdyno.errors import StoreError
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.store.store import Store
+from support import making
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path) as opened:
+        yield opened
+
+
+def new_run(store):
+    plan = making.plan()
+    return store.create_run(plan, "dbdyno compare a b", {"cpu": "two cores"}, 10)
+
+
+def measurement(run, **facts):
+    made = making.measurement(window_s=3, warmup_s=1, **facts)
+    return made.model_copy(update={"trial": made.trial.model_copy(update={"run_id": run.run_id})})
+
+
+def test_a_run_comes_back_as_it_was_asked_for(store):
+    run = new_run(store)
+    assert store.run(run.run_id) == run
+    assert run.plan == making.plan()
+    assert run.finished_at is None
+    store.finish(run.run_id)
+    assert store.run(run.run_id).finished_at is not None
+
+
+def test_runs_are_listed_newest_first(store):
+    ids = [new_run(store).run_id for _ in range(3)]
+    assert [run.run_id for run in store.runs()] == ids[::-1]
+
+
+def test_an_unknown_run_is_refused_with_those_known(store):
+    known = new_run(store).run_id
+    with pytest.raises(StoreError, match="no run nonsense") as caught:
+        store.run("nonsense")
+    assert known in str(caught.value)
+
+
+def test_a_measurement_comes_back_whole_with_its_histograms(store):
+    run = new_run(store)
+    measured = measurement(run)
+    store.append(measured)
+    (back,) = store.measurements(run.run_id)
+    assert back == measured
+    assert back.value(BY_NAME["latency_ms_p50"]) == measured.value(BY_NAME["latency_ms_p50"])
+    assert [i.histograms for i in back.intervals] == [i.histograms for i in measured.intervals]
+
+
+def test_a_second_complete_measurement_of_a_trial_is_refused(store):
+    run = new_run(store)
+    store.append(measurement(run))
+    with pytest.raises(StoreError, match="stored already"):
+        store.append(measurement(run))
+    assert len(store.measurements(run.run_id)) == 1
+
+
+def test_failed_attempts_are_kept_and_may_be_repeated(store):
+    run = new_run(store)
+    for failure in ("the server died", "the server died again", None):
+        assert store.done(run.run_id) == set()
+        store.append(measurement(run, failure=failure))
+    stored = store.measurements(run.run_id)
+    assert [m.failure for m in stored] == ["the server died", "the server died again", None]
+    assert store.done(run.run_id) == {stored[0].trial.key}
+    rows = sqlite3.connect(store.path).execute("SELECT attempt FROM measurements").fetchall()
+    assert rows == [(0,), (1,), (2,)]
+
+
+def test_a_measurement_of_no_run_is_refused(store):
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        store.append(making.measurement(window_s=1, warmup_s=0))
+    assert store.runs() == []
+
+
+def test_a_killed_writer_leaves_all_it_had_appended(tmp_path):
+    script = """
+        import sys
+        from pathlib import Path
+        from dbdyno.store import Store
+        from tests import making
+        with Store.open(Path(sys.argv[1])) as store:
+            run = store.create_run(making.plan(), "command", {}, 1000)
+            for block in range(1000):
+                made = making.measurement(block=block, window_s=2, warmup_s=0)
+                trial = made.trial.model_copy(update={"run_id": run.run_id})
+                store.append(made.model_copy(update={"trial": trial}))
+                print(block, flush=True)
+    """
+    writer = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        text=True,
+    )
+    for _ in range(5):
+        appended = int(writer.stdout.readline())
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    writer.stdout.close()
+    with Store.open(tmp_path) as store:
+        (run,) = store.runs()
+        blocks = [m.trial.block for m in store.measurements(run.run_id)]
+    assert blocks == list(range(len(blocks)))
+    assert len(blocks) > appended
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be made"):
+        Store.open(tmp_path / "file" / "workspace")
+
+
+def append_many(store, run):
+    for block in range(1, 50):
+        store.append(measurement(run, block=block))
+
+
+def test_a_full_disk_keeps_what_was_stored(store):
+    run = new_run(store)
+    store.append(measurement(run))
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreError, match="full") as caught:
+        append_many(store, run)
+    assert "free space" in caught.value.hint
+    assert store.measurements(run.run_id)[0].failure is None
+
+
+def test_blocks_are_begun_up_to_the_last_of_which_a_trial_is_stored(store):
+    run = new_run(store)
+    assert store.blocks_begun(run.run_id) == 0
+    store.append(measurement(run, block=2, failure="it died"))
+    assert store.blocks_begun(run.run_id) == 3
+
+
+def test_a_run_of_an_older_dbdyno_gets_no_controls_that_it_was_not_begun_with(store):
+    now = store.create_run(making.plan(controls=True), "dbdyno compare a b", {}, 20)
+    older = making.plan(controls=True).model_dump_json().replace('"controls":true,', "")
+    assert "controls" not in older
+    with sqlite3.connect(store.path) as other:
+        row = "'older', created_at, NULL, plan_hash, ?, command, dbdyno_version, environment, 10"
+        other.execute(f"INSERT INTO runs SELECT {row} FROM runs", (older,))
+    other.close()
+    assert store.run(now.run_id).plan.design.controls
+    assert not store.run("older").plan.design.controls
+    short = making.plan(controls=True, blocks=3)
+    assert store.run(store.create_run(short, "c", {}, 6).run_id).plan.hash() == short.hash()

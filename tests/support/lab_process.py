@@ -1,0 +1,108 @@
+"""Runs the lab as a user does, in a process of its own, and sees what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+DBDYNO = Path(sysconfig.get_path("scripts")) / "dbdyno"
+GONE_S = 20
+"""The kernel ends a dead lab's processes at once; on a busy machine their memory goes later."""
+
+
+@contextmanager
+def workspace() -> Iterator[Path]:
+    """A folder for runs; what still works in it at the end is killed."""
+    with tempfile.TemporaryDirectory(prefix="dbdyno-live-") as folder:
+        Path(folder).chmod(0o755)  # servers run as another user
+        yield Path(folder) / "runs"
+        for process in processes_of(Path(folder)):
+            process.kill()
+
+
+@contextmanager
+def started(workspace: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """The lab at work; killed at the end if it still is."""
+    process = subprocess.Popen(
+        [DBDYNO, *arguments, "--workspace", str(workspace)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def finished(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The lab's work to its end."""
+    with started(workspace, *arguments) as process:
+        output, errors = process.communicate(timeout=500)
+    return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
+
+
+def stored(workspace: Path) -> list[dict[str, Any]]:
+    """All measurements of the store, in their order, read as anybody with sqlite3 would."""
+    file = workspace / "dbdyno.sqlite"
+    if not file.exists():
+        return []
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+        if "measurements" not in tables:
+            return []
+        return [dict(row) for row in connection.execute("SELECT * FROM measurements")]
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = 90) -> Any:
+    """Waits for what is true in the end, and gives it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{what}: not within {seconds} s")
+
+
+def processes_of(workspace: Path) -> list[psutil.Process]:
+    """Servers and children that work in this workspace."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if str(workspace) in words and str(DBDYNO) not in words:
+            found.append(process)
+    return found
+
+
+def servers_of(workspace: Path) -> list[psutil.Process]:
+    """The database servers among them."""
+    return [p for p in processes_of(workspace) if p.name() == "mysqld"]
+
+
+def in_a_window(workspace: Path, trials: int) -> Callable[[], bool]:
+    """Whether that many trials are stored and the next one's load is running."""
+    return lambda: len(stored(workspace)) >= trials and bool(engines())
+
+
+def engines() -> list[psutil.Process]:
+    """The engine's children of the labs that this test started."""
+    mine = os.getpid()
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if "dbdyno.experiment.engine.child" in (process.info["cmdline"] or []):
+            ancestors = [parent.pid for parent in process.parents()]
+            found += [process] if mine in ancestors else []
+    return found

@@ -1,0 +1,66 @@
+"""The table of options, against the help of the sysbench 1.0.20 binary where that is installed."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from dbdyno.sysbench.options.not_yet import OPTIONS
+from dbdyno.sysbench.options.table import (
+    DATABASE,
+    GENERAL,
+    LOG,
+    MYSQL,
+    OWN,
+    RANDOM,
+    WORKLOAD,
+    of_test,
+)
+from dbdyno.sysbench.options.values import canonical
+
+# Of sysbench 1.1, and dbdyno's own.
+ADDED = {"rand-zipfian-exp", "warmup-time", "thread-init-timeout", "luajit-cmd", "compat"}
+ADDED |= {"mysql-ssl-ca", "mysql-ssl-cert", "mysql-ssl-key", "mysql-compression-algorithms"}
+ADDED |= {"arrival", "think-time", "detail", "output", "output-file"}
+ADDED_TO_TESTS = {"create_table_options", "reconnect"}
+PROGRAM = shutil.which("sysbench", path="/usr/bin:/usr/local/bin")
+OURS = {option.name: option.default for option in (*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL)}
+
+
+def helped(*words):
+    """Names and defaults as the program's help has them; None where it shows no default."""
+    if PROGRAM is None:
+        pytest.skip("sysbench is not installed: apt-get install sysbench")
+    text = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=True).stdout
+    lines = re.findall(r"^ +--([a-z_-]+)(.*)$", text, re.MULTILINE)
+    default = re.compile(r" \[([^\]]*)\]$")
+    found = {name: default.search(rest) for name, rest in lines}
+    return {name: match[1] if match else None for name, match in found.items()}
+
+
+def test_every_option_of_sysbench_is_driven_or_refused_by_name():
+    theirs = helped("--help")
+    refused = {option.name for option in OPTIONS}
+    assert set(theirs) - refused == set(OURS) - ADDED
+
+
+def test_the_defaults_are_those_of_sysbench():
+    theirs = helped("--help")
+    assert {name: OURS[name] for name in theirs if name in OURS} == {
+        name: default for name, default in theirs.items() if name in OURS
+    }
+
+
+@pytest.mark.parametrize("test", ["oltp_read_write", *OWN])
+def test_the_options_of_a_test_are_those_of_sysbench(test):
+    ours = {it.name: it.default for it in of_test(test) if it.name not in ADDED_TO_TESTS}
+    theirs = helped(test, "help")
+    assert ours == theirs
+    assert [*ours] == [*theirs]
+
+
+def test_no_name_stands_twice():
+    own = (*WORKLOAD, *(option for options in OWN.values() for option in options))
+    names = [canonical(option.name) for option in own] + [canonical(name) for name in OURS]
+    assert len(names) == len(set(names))

@@ -1,0 +1,287 @@
+"""Whole runs against a fake engine: what is printed, to the blank, and where."""
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from dbdyno import __version__
+from dbdyno._engine import Histogram
+from support.made_intervals import encoded, interval
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def interrupt(stop):
+    os.kill(os.getpid(), signal.SIGTERM)
+    deadline = time.monotonic() + 20
+    while not stop.is_set() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def golden(name):
+    return (GOLDEN / name).read_text().replace("VERSION", __version__)
+
+
+def test_a_whole_run_prints_what_sysbench_prints(sysbench):
+    line = "oltp_read_write --threads=2 --time=2 --report-interval=1 --rand-seed=7 run"
+    assert sysbench(line) == 0
+    assert sysbench.stdout == golden("sysbench_run.txt")
+    assert sysbench.stderr == ""
+
+
+def test_without_percentile_and_report_interval(sysbench):
+    line = "oltp_read_write --threads=2 --time=2 --percentile=0 --validate --rand-seed=7 run"
+    assert sysbench(line) == 0
+    assert sysbench.stdout == golden("sysbench_run_bare.txt")
+
+
+def test_an_interval_cut_short_has_no_line(sysbench, engine):
+    engine.intervals[1]["end_s"] = 1.5
+    assert sysbench("oltp_read_only --time=2 --report-interval=1 run") == 0
+    assert sysbench.stdout.count(" thds: ") == 1
+
+
+def test_a_statement_that_is_never_prepared_fails_as_a_query(sysbench, engine):
+    engine.failure = {"code": 1062, "sqlstate": "23000", "message": "Dup", "statement": "inserts"}
+    for test, call in (
+        ("bulk_insert", "mysql_drv_query()"),
+        ("oltp_insert", "mysql_drv_query()"),
+        ("oltp_read_write", "mysql_stmt_execute()"),
+    ):
+        assert sysbench(f"{test} run") == 1
+        assert f"FATAL: {call} returned error 1062 (Dup)" in sysbench.stdout
+
+
+def test_verbosity_zero_prints_nothing(sysbench):
+    assert sysbench("oltp_read_write --verbosity=0 --report-interval=1 run") == 0
+    assert sysbench.stdout == ""
+
+
+def test_an_endless_run_is_warned_of(sysbench):
+    sysbench("oltp_read_write --time=0 run")
+    warning = "WARNING: Both event and time limits are disabled, running an endless test\n"
+    assert warning in sysbench.stdout
+
+
+def test_a_signal_ends_the_run_with_its_report(sysbench, engine):
+    engine.before_end = interrupt
+    before = signal.getsignal(signal.SIGTERM)
+    assert sysbench("oltp_read_write --time=0 --events=0 run") == 128 + signal.SIGTERM
+    assert "    transactions:                        9      (4.47 per sec.)" in sysbench.stdout
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+FAILURE = {
+    "stage": "run",
+    "code": 1062,
+    "sqlstate": "23000",
+    "message": "Dup",
+    "statement": "inserts",
+}
+
+
+def test_sysbench_1_1_has_other_words_for_the_throughput(sysbench, engine):
+    assert sysbench("oltp_read_write --compat=1.1 --threads=2 --time=2 --rand-seed=7 run") == 0
+    assert sysbench.stdout.startswith(f"sysbench 1.1.0 (using dbdyno {__version__})\n\n")
+    assert (
+        "\n\nThroughput:\n"
+        "    events/s (eps):                      4.4720\n"
+        "    time elapsed:                        2.0125s\n"
+        "    total number of events:              9\n"
+        "\nLatency (ms):\n"
+    ) in sysbench.stdout
+    assert "General statistics" not in sysbench.stdout
+    engine.raises = RuntimeError(json.dumps({**FAILURE, "stage": "connect"}))
+    assert sysbench("oltp_read_write --compat=1.1 run") == 1
+    assert "FATAL: Threads initialization failed!\n" in sysbench.stdout
+
+
+def test_a_warm_up_is_said_and_in_no_number(sysbench, engine):
+    engine.intervals = [
+        interval(0.0, 1.0, [], "warmup") | {"end_s": 0.0},
+        interval(0.0, 1.0, [900] * 50, "warmup"),
+        *(shifted(one, 1.0) for one in engine.intervals),
+    ]
+    line = (
+        "oltp_read_write --threads=2 --time=2 --warmup-time=1 --report-interval=1 --rand-seed=7 run"
+    )
+    assert sysbench(line) == 0
+    expected = golden("sysbench_run.txt")
+    expected = expected.replace("threads: 2\n", "threads: 2\nWarmup time: 1s\n")
+    expected = expected.replace(
+        "Threads started!\n\n", "Threads started!\n\nWarming up for 1 seconds...\n\n"
+    )
+    assert sysbench.stdout == expected
+    assert engine.specs[0]["warmup_s"] == 1
+
+
+def shifted(one, by_s):
+    return {**one, "start_s": one["start_s"] + by_s, "end_s": one["end_s"] + by_s}
+
+
+def test_reports_at_checkpoints_begin_anew(sysbench, engine):
+    engine.intervals.insert(2, interval(2.0, 3.0, [5], "measured"))
+    engine.intervals[3] = shifted(engine.intervals[3], 1.0)
+    line = "oltp_read_write --time=3 --report-checkpoints=1,2,3 --report-interval=1 run"
+    assert sysbench(line) == 0
+    first, second, final = sysbench.stdout.split("SQL statistics:")[1:]
+    told = [re.search(r"transactions: +(\S+) +\((\S+) per", part)[1] for part in (first, second)]
+    assert told == ["4", "4"]
+    assert "transactions:                        2      (1.98 per sec.)" in final
+    assert re.findall(r"total time: +(\S+)s", sysbench.stdout) == ["1.0000", "2.0000", "3.0125"]
+    assert re.findall(r"^\[ .*?(?= tps|$)", sysbench.stdout, re.MULTILINE) == [
+        "[ 1s ] thds: 1",
+        "[ 1s ] Checkpoint report:",
+        "[ 2s ] thds: 1",
+        "[ 2s ] Checkpoint report:",
+        "[ 3s ] thds: 1",
+    ]
+    assert sysbench.stdout.count("Threads fairness:") == 1
+
+
+def test_lines_may_be_about_several_recorded_steps(sysbench, engine):
+    assert sysbench("oltp_read_write --report-interval=2 --report-checkpoints=1 run") == 0
+    assert engine.specs[0]["interval_s"] == 1
+    assert "[ 2s ] thds: 1 tps: 4.00 qps: 80.00 " in sysbench.stdout
+    assert sysbench.stdout.count(" thds: ") == 1
+
+
+def test_a_forced_shutdown_is_told_as_sysbench_does(sysbench, engine):
+    engine.more = {"unfinished": 2}
+    assert sysbench("oltp_read_write --time=2 --forced-shutdown=3 run") == 2
+    assert engine.specs[0]["drain_s"] == 3
+    assert "\n\nForcing shutdown in 5 seconds\n\nInitializing" in sysbench.stdout
+    assert (
+        "Threads started!\n\n"
+        "FATAL: The --max-time limit has expired, forcing shutdown...\n"
+        "SQL statistics:\n"
+    ) in sysbench.stdout
+    assert (
+        "(0.00 per sec.)\n\n"
+        "Number of unfinished transactions on forced shutdown: 2\n\n"
+        "General statistics:\n"
+    ) in sysbench.stdout
+
+
+def test_events_that_came_home_in_time_force_nothing(sysbench):
+    assert sysbench("oltp_read_write --time=2 --forced-shutdown run") == 0
+    assert "unfinished" not in sysbench.stdout
+
+
+def test_a_rate_has_its_line_of_the_queue(sysbench, engine):
+    engine.intervals[0] |= {"backlog": 3, "in_flight": 2}
+    assert sysbench("oltp_read_write --rate=50 --report-interval=1 run") == 0
+    assert engine.specs[0]["rate_per_s"] == 50
+    assert "\nTarget transaction rate: 50/sec\nReport intermediate" in sysbench.stdout
+    lines = [line for line in sysbench.stdout.splitlines() if line.startswith("[ ")]
+    assert lines[1::2] == [
+        "[ 1s ] queue length: 3, concurrency: 2",
+        "[ 2s ] queue length: 0, concurrency: 0",
+    ]
+
+
+def test_a_server_that_does_not_keep_up_is_told_after_sysbench_s_report(sysbench, engine):
+    engine.intervals[0] |= {"arrivals": 50}
+    engine.intervals[1] |= {"arrivals": 50}
+    engine.more = {"unserved": 91}
+    assert sysbench("oltp_read_write --rate=50 --time=2 run") == 0
+    assert sysbench.stdout.endswith(golden("sysbench_behind.txt"))
+    engine.more = {"unserved": 1}
+    assert sysbench("oltp_read_write --rate=50 --time=2 run") == 0
+    assert sysbench.stdout.endswith("execution time (avg/stddev):   0.0145/0.00\n\n")
+
+
+def test_the_generator_s_own_lag_is_told_where_moments_matter(sysbench, engine):
+    lag = Histogram()
+    lag.record(50_000)
+    engine.intervals[0]["histograms"]["timer_lag"] = encoded(lag)
+    said = "Timer lag of the generator: 99 % of events sent within 0.050 ms of their moment"
+    for option in ("--rate=50", "--think-time=5"):
+        assert sysbench(f"oltp_read_write {option} run") == 0
+        assert said in sysbench.stdout
+    assert sysbench("oltp_read_write run") == 0
+    assert "Timer lag" not in sysbench.stdout
+
+
+def test_details_follow_sysbench_s_report(sysbench, engine):
+    engine.intervals[0]["histograms"]["begin"] = engine.intervals[0]["histograms"]["event"]
+    line = "oltp_read_write --threads=2 --time=2 --percentile=50,99.9 --rand-seed=7 --detail run"
+    assert sysbench(line) == 0
+    report, more = sysbench.stdout.split("Statements by kind")
+    assert report.endswith("execution time (avg/stddev):   0.0145/0.00\n\n")
+    assert "Statements by kind" + more == golden("sysbench_detail.txt")
+
+
+def test_a_stall_is_noted_on_stderr(sysbench, engine):
+    engine.intervals[1]["silence_ns_max"] = 1_040_000_000
+    assert sysbench("oltp_read_write --time=2 run") == 0
+    assert sysbench.stderr == (
+        "note: stall: for 1.04 s, until second 2 or just before, no statement was answered"
+        " although events were in flight\n"
+    )
+
+
+def test_a_run_that_fails_has_no_report_but_says_how_far_it_came(sysbench, engine):
+    engine.failure = FAILURE
+    assert sysbench("oltp_read_write run") == 1
+    assert "SQL statistics" not in sysbench.stdout
+    assert sysbench.stdout.endswith("state = '23000': Dup\n")
+    assert sysbench.stderr == (
+        "note: the run failed after 2.0 s; until then 9 events (4.47 per second) were completed\n"
+    )
+
+
+def test_verbosity_4_says_what_ended_the_run(sysbench):
+    assert sysbench("oltp_read_write --verbosity=4 run") == 0
+    assert "Threads started!\n\nTime limit exceeded, exiting...\nDone.\n\nSQL" in sysbench.stdout
+
+
+def test_debug_says_what_drove_the_load(sysbench):
+    assert sysbench("oltp_read_write --debug run") == 0
+    assert "\nDebug mode enabled.\n\nInitializing" in sysbench.stdout
+    assert sysbench.stdout.endswith(
+        "DEBUG: Engine 0.1.0, io_uring, 1 thread(s) for 1 connection(s)\n"
+        "DEBUG: Server 8.0.31\n"
+        "DEBUG: CPU of the measured time: 0.50 s\n"
+    )
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "hlog"])
+def test_a_form_for_machines_has_stdout_or_a_file_for_itself(sysbench, engine, tmp_path, form):
+    line = f"oltp_read_write --threads=2 --time=2 --report-interval=1 --rand-seed=7 --output={form}"
+    assert sysbench(f"{line} run") == 0
+    alone = sysbench.stdout
+    assert "SQL statistics" not in alone
+    assert sysbench.stderr == ""
+    file = tmp_path / "results"
+    assert sysbench(f"{line} --output-file={file} run") == 0
+    assert sysbench.stdout == golden("sysbench_run.txt")
+    assert len(file.read_text().splitlines()) == len(alone.splitlines())
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_run(sysbench, engine, tmp_path):
+    assert sysbench(f"oltp_read_write --output=json --output-file={tmp_path}/no/x run") == 1
+    assert sysbench.stdout.endswith(
+        f"FATAL: Cannot write --output-file={tmp_path}/no/x: No such file or directory\n"
+    )
+    assert engine.specs == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--output=json --threads=0", "FATAL: Invalid value for --threads: 0."),
+        ("--output=json --time=0", "WARNING: Both event and time limits are disabled"),
+        ("--output=csv --forced-shutdown", "FATAL: The --max-time limit has expired"),
+    ],
+)
+def test_beside_a_form_for_machines_words_go_to_stderr(sysbench, engine, line, said):
+    engine.more = {"unfinished": 2}
+    sysbench(f"oltp_read_write {line} run")
+    assert said in sysbench.stderr
+    assert "FATAL" not in sysbench.stdout

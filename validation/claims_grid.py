@@ -14,12 +14,11 @@ from validation.claims import Claim, Seen, share_of
 from validation.claims_verdict import MARGIN
 from validation.noise import CORRELATION, RESTART_SD, SECOND_SD, Numbers
 
-from dbdyno.judge.beside import usl_refusals
+from dbdyno.judge.beside import scalability
 from dbdyno.judge.beside.grid import block_means
 from dbdyno.judge.estimate import estimate_of
-from dbdyno.judge.holm import adjusted
 from dbdyno.judge.interval import FIXED, interval
-from dbdyno.judge.verdict import Word, word_of
+from dbdyno.judge.verdict import Word, adjusted, word_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.stats import usl
@@ -96,7 +95,7 @@ def peak_invented(blocks: int, experiments: int) -> Seen:
 def _has_peak(rates: Numbers) -> bool:
     laws = usl.fit(LADDER, rates)
     return not (
-        usl_refusals.of_law(LADDER, rates, laws, FIXED) or usl_refusals.of_peak(LADDER, laws, FIXED)
+        scalability.of_law(LADDER, rates, laws, FIXED) or scalability.of_peak(LADDER, laws, FIXED)
     )
 
 

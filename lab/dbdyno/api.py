@@ -17,12 +17,12 @@ from dbdyno.errors import BundleError, UsageError
 from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.judge.uses.gate import Gate, gate
 from dbdyno.language.catalogues import Language
-from dbdyno.measurement.facts import RunFacts
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.outcome import RunFacts
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.report import story, write
-from dbdyno.report.charts.drawing import Drawing, draw
+from dbdyno.report.charts.base import Drawing, draw
 from dbdyno.report.formats import terminal
 from dbdyno.report.formats.replay import Side
 from dbdyno.report.parts import Figure

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.cli.test_progress import interval
 
-from dbdyno.cli import progress_feed
+from dbdyno.cli import progress
 from dbdyno.store.store import Store
 from support import making
 from support.axe import violations
@@ -107,7 +107,7 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
     with (
         Store.open(workspace) as store,
         store.locked(run_id),
-        progress_feed.fed(Unseen(), workspace / run_id, 3) as lab,
+        progress.fed(Unseen(), workspace / run_id, 3) as lab,
     ):
         lab.begin(first.trial, 1, 6, 60)
         for at_s in range(1, 6):

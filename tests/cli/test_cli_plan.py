@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno.__main__ import main
 from dbdyno.cli import flow
-from dbdyno.cli.cli_plan import read
+from dbdyno.cli.plan import read
 from dbdyno.errors import UsageError
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.schema import schema

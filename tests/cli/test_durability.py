@@ -9,7 +9,7 @@ import pytest
 from tests.cli.test_app import run
 
 from dbdyno.experiment import durability
-from dbdyno.measurement.measurement_evidence import Kill, KilledServer
+from dbdyno.measurement.parts import Kill, KilledServer
 from dbdyno.servers.base import ServerSpec
 from support.making import SETTINGS
 

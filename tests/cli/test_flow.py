@@ -12,7 +12,7 @@ from dbdyno.cli import flow
 from dbdyno.cli.flow import Output
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
 from dbdyno.experiment import order, runner
-from dbdyno.experiment.progress import Progress
+from dbdyno.experiment.context import Progress
 from dbdyno.experiment.watch import environment
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.plan import Plan

@@ -3,11 +3,11 @@
 import pytest
 
 from dbdyno.cli.plan import in_budget, told
-from dbdyno.experiment import budget, disk, forecast
-from dbdyno.experiment.budget import fitted
+from dbdyno.experiment import dataset
+from dbdyno.experiment import forecast as experiment_forecast
+from dbdyno.experiment.forecast import fitted
 from dbdyno.plan import file
-from dbdyno.plan.plan import Plan, known_workloads
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import Plan, SystemPlan, known_workloads
 from dbdyno.plan.settings import SettingsPlan
 from support import making
 from support.source import ROOT
@@ -22,9 +22,9 @@ def _known_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     def hours(plan: Plan) -> float:
         return 3600.0 * plan.design.blocks
 
-    monkeypatch.setattr(forecast, "seconds_expected", hours)
-    monkeypatch.setattr(budget, "seconds_expected", hours)
-    monkeypatch.setattr(disk, "bytes_expected", lambda plan: 4_200_000_000)
+    monkeypatch.setattr(experiment_forecast, "seconds_expected", hours)
+    monkeypatch.setattr(experiment_forecast, "seconds_expected", hours)
+    monkeypatch.setattr(dataset, "bytes_expected", lambda plan: 4_200_000_000)
 
 
 def read(scale: str = "") -> Plan:

@@ -12,9 +12,8 @@ import pytest
 from rich.console import Console
 from tests.cli.test_progress import interval
 
-from dbdyno.cli import progress_feed
-from dbdyno.cli.progress import PlainProgress
-from dbdyno.cli.progress_file import GrowingFile
+from dbdyno.cli import progress
+from dbdyno.cli.progress import GrowingFile, PlainProgress
 from dbdyno.serve import live
 from support import making
 
@@ -24,7 +23,7 @@ def shown() -> tuple[PlainProgress, io.StringIO]:
     return PlainProgress(Console(file=screen, width=200), 3), screen
 
 
-def watch(seen: progress_feed.FedProgress) -> None:
+def watch(seen: progress.FedProgress) -> None:
     first = making.measurement(making.A, tps=1000.0)
     seen.stage("mysql:5.7.22: restoring the dataset")
     seen.begin(first.trial, 1, 12, 3725.0)
@@ -35,14 +34,14 @@ def watch(seen: progress_feed.FedProgress) -> None:
 
 
 def events(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / progress_feed.NAME).read_text().splitlines()
+    lines = (folder / progress.FEED_NAME).read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
 def test_every_event_is_a_line_and_a_resumed_run_goes_on(tmp_path: Path) -> None:
     for _ in range(2):
         plain, screen = shown()
-        with progress_feed.fed(plain, tmp_path / "run", 3) as seen:
+        with progress.fed(plain, tmp_path / "run", 3) as seen:
             watch(seen)
         assert "restoring" in screen.getvalue(), "the screen is told as before"
     told = events(tmp_path / "run")
@@ -64,19 +63,19 @@ def test_every_event_is_a_line_and_a_resumed_run_goes_on(tmp_path: Path) -> None
 
 def test_a_run_that_is_broken_off_is_over_too(tmp_path: Path) -> None:
     plain, _ = shown()
-    with pytest.raises(KeyboardInterrupt), progress_feed.fed(plain, tmp_path, 3):
+    with pytest.raises(KeyboardInterrupt), progress.fed(plain, tmp_path, 3):
         raise KeyboardInterrupt
     assert [event["kind"] for event in events(tmp_path)] == ["run", "over"]
 
 
 def test_the_page_reads_what_the_lab_writes() -> None:
-    assert progress_feed.NAME == live.FEED
+    assert progress.FEED_NAME == live.FEED
 
 
 def test_a_feed_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("a file where the folder should be")
     plain, screen = shown()
-    with progress_feed.fed(plain, tmp_path / "run", 3) as seen:
+    with progress.fed(plain, tmp_path / "run", 3) as seen:
         watch(seen)
     assert "the server died" in screen.getvalue()
 
@@ -84,5 +83,5 @@ def test_a_feed_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> N
 def test_a_disk_that_is_full_ends_the_feed_only() -> None:
     plain, screen = shown()
     with suppress(OSError), Path("/dev/full").open("w") as full:
-        watch(progress_feed.FedProgress(plain, GrowingFile(full)))
+        watch(progress.FedProgress(plain, GrowingFile(full)))
     assert "the server died" in screen.getvalue()

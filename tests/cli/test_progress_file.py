@@ -1,7 +1,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-from dbdyno.cli.progress_file import GrowingFile, growing
+from dbdyno.cli.progress import GrowingFile, growing
 
 
 def test_lines_are_there_at_once_and_behind_those_of_before(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 from rich.console import Console
 from tests.cli.test_progress import interval
 
-from dbdyno.cli import progress_log
-from dbdyno.cli.progress import PlainProgress
-from dbdyno.cli.progress_file import GrowingFile
-from dbdyno.experiment.progress import Progress
+from dbdyno.cli import progress
+from dbdyno.cli.progress import GrowingFile, PlainProgress
+from dbdyno.experiment.context import Progress
 from support import making
 
 TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d ", re.MULTILINE)
@@ -44,10 +43,10 @@ def shown() -> tuple[PlainProgress, io.StringIO]:
 def test_a_resumed_run_goes_on_in_its_log(tmp_path: Path) -> None:
     for _ in range(2):
         plain, screen = shown()
-        with progress_log.logged(plain, tmp_path / "run", 3) as seen:
+        with progress.logged(plain, tmp_path / "run", 3) as seen:
             watch(seen)
         assert "measured 10 s" in screen.getvalue(), "the screen is told as before"
-    written = (tmp_path / "run" / progress_log.NAME).read_text()
+    written = (tmp_path / "run" / progress.LOG_NAME).read_text()
     assert TIME.sub("", written) == 2 * GOLDEN
     assert len(TIME.findall(written)) == 8
 
@@ -55,7 +54,7 @@ def test_a_resumed_run_goes_on_in_its_log(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("a file where the folder should be")
     plain, screen = shown()
-    with progress_log.logged(plain, tmp_path / "run", 3) as seen:
+    with progress.logged(plain, tmp_path / "run", 3) as seen:
         watch(seen)
     assert "p95 12.38 ms" in screen.getvalue()
 
@@ -63,5 +62,5 @@ def test_a_log_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> No
 def test_a_disk_that_is_full_ends_the_log_only() -> None:
     plain, screen = shown()
     with suppress(OSError), Path("/dev/full").open("w") as full:
-        watch(progress_log.LoggedProgress(plain, GrowingFile(full), 3))
+        watch(progress.LoggedProgress(plain, GrowingFile(full), 3))
     assert "p95 12.38 ms" in screen.getvalue()

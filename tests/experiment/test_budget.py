@@ -3,8 +3,7 @@
 import pytest
 
 from dbdyno.errors import UsageError
-from dbdyno.experiment.budget import blocks_that_fit, fitted
-from dbdyno.experiment.forecast import seconds_expected
+from dbdyno.experiment.forecast import blocks_that_fit, fitted, seconds_expected
 from support import making
 
 PLAN = making.plan(threads=(1, 8), blocks=10, window_s=60, warmup_s=15)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment.committing import log_syncs, sessions
+from dbdyno.experiment.durability import log_syncs, sessions
 from dbdyno.servers.base import Credentials, Endpoint
 
 

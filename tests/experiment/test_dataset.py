@@ -9,8 +9,7 @@ from tests.experiment.test_runner import small, start, store  # noqa: F401
 from dbdyno.errors import LoadError, ServerError
 from dbdyno.experiment import dataset
 from dbdyno.experiment.dataset import folder_of
-from dbdyno.plan.plan import DatasetPlan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import DatasetPlan, SystemPlan
 from support import making
 from support.fakes import Progress, World
 

@@ -12,8 +12,7 @@ from dbdyno.experiment.forecast import (
     Forecast,
     seconds_expected,
 )
-from dbdyno.experiment.order import trials_of
-from dbdyno.experiment.turns import seconds_of_turns
+from dbdyno.experiment.order import seconds_of_turns, trials_of
 from dbdyno.plan.settings import SettingsPlan
 from support import making
 

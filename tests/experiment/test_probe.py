@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.experiment import probe
+from dbdyno.experiment import witness
 
 
 def test_arithmetic_and_syncs_take_some_time(tmp_path: Path) -> None:
     began_s = time.monotonic()
-    taken = probe.take(tmp_path)
+    taken = witness.probe_speed(tmp_path)
     assert 0.1 < taken.cpu_ms < 1000
     assert taken.sync_ms is not None
     assert 0 < taken.sync_ms < 5000
@@ -29,13 +29,13 @@ def test_a_disk_that_is_slow_is_asked_fewer_times(
         asked.append(descriptor)
         time.sleep(0.04)
 
-    monkeypatch.setattr(probe.os, "fdatasync", slow)
-    taken = probe.take(tmp_path)
+    monkeypatch.setattr(witness.os, "fdatasync", slow)
+    taken = witness.probe_speed(tmp_path)
     assert len(asked) == 3
     assert taken.sync_ms is not None
     assert taken.sync_ms >= 40
 
 
 def test_without_a_folder_only_the_arithmetic_is_told(tmp_path: Path) -> None:
-    assert probe.take(None).sync_ms is None
-    assert probe.take(tmp_path / "missing").sync_ms is None
+    assert witness.probe_speed(None).sync_ms is None
+    assert witness.probe_speed(tmp_path / "missing").sync_ms is None

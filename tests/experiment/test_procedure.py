@@ -4,11 +4,10 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.experiment import procedure as room
-from dbdyno.experiment import settling_postgres
 from dbdyno.experiment.context import Lab
 from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.procedure import Steps, before_trial, catch_up, drop_caches, lay_out, start
-from dbdyno.measurement.measurement_parts import Step
+from dbdyno.measurement.parts import Step
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.postgres.server import PostgresServer
 from support import making
@@ -120,7 +119,7 @@ def test_a_postgresql_is_brought_to_rest_in_its_own_words(lab, asked, monkeypatc
             self.label, self.pid = "pg", 4711
 
     vacuumed = Step(name="settle", seconds=0.3, detail="vacuumed")
-    monkeypatch.setattr(settling_postgres, "settle", lambda server, cap_s: vacuumed)
+    monkeypatch.setattr(room, "settle", lambda server, cap_s: vacuumed)
     steps = Steps()
     before_trial(lab(settle_cap_s=30.0), Postgres(), steps)
     assert (steps.taken, asked) == ([vacuumed], [])

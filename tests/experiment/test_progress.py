@@ -4,7 +4,7 @@ import inspect
 
 from tests.experiment.test_runner import small, start, store  # noqa: F401
 
-from dbdyno.experiment.progress import Progress
+from dbdyno.experiment.context import Progress
 from support import fakes
 from support.fakes import World
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment import query_plans
+from dbdyno.experiment import witness
 from dbdyno.plan.plan import known_workloads
 from support import making
 
@@ -42,23 +42,23 @@ class Server:
 def test_versions_with_other_columns_tell_the_same(row, way):
     server = Server(row)
     plan = making.plan(workloads=("oltp_point_select",))
-    assert query_plans.take(plan, server) == {"point_selects": way}
+    assert witness.explain_plans(plan, server) == {"point_selects": way}
     assert server.asked == ["EXPLAIN SELECT c FROM `sbtest`.`sbtest1` WHERE id = 101"]
 
 
 def test_each_kind_is_asked_once_for_all_workloads():
     server = Server(MYSQL)
     plan = making.plan(workloads=("oltp_read_write", "oltp_read_only", "oltp_delete"))
-    taken = query_plans.take(plan, server)
+    taken = witness.explain_plans(plan, server)
     assert len(server.asked) == len(taken) == 8
 
 
 @pytest.mark.parametrize("row", [(), ("one", "two")])
 def test_what_cannot_be_asked_or_read_is_left_out(row):
-    assert query_plans.take(making.plan(), Server(row)) == {}
+    assert witness.explain_plans(making.plan(), Server(row)) == {}
 
 
 def test_workloads_are_those_of_the_engine():
-    assert set(query_plans.KINDS) <= set(known_workloads())
-    kinds = {kind for kinds in query_plans.KINDS.values() for kind in kinds}
-    assert kinds == set(query_plans.STATEMENTS)
+    assert set(witness.KINDS) <= set(known_workloads())
+    kinds = {kind for kinds in witness.KINDS.values() for kind in kinds}
+    assert kinds == set(witness.STATEMENTS)

@@ -18,8 +18,7 @@ from dbdyno.errors import (
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import run
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.plan.plan import DatasetPlan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import DatasetPlan, SystemPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.store.store import Store
 from support import making

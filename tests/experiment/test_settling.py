@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment import settling
-from dbdyno.experiment.settling import purge_binary_logs, settle
+from dbdyno.experiment import procedure
+from dbdyno.experiment.procedure import purge_binary_logs, settle_mysql
 
 
 class Server:
@@ -33,7 +33,7 @@ class Server:
         if sql.startswith("SHOW GLOBAL STATUS"):
             self.now = next(self.left)
         answers = {
-            "SHOW GLOBAL STATUS": [(settling.DIRTY_PAGES, str(self.now[0]))],
+            "SHOW GLOBAL STATUS": [(procedure.DIRTY_PAGES, str(self.now[0]))],
             "SHOW ENGINE": [("InnoDB", "", f"TRANSACTIONS\nHistory list length {self.now[1]}\n")],
             "SELECT @@log_bin": [(self.log_bin,)],
             "SHOW BINARY LOGS": [("binlog.000001", "3000000", "No"), ("it's.2", "500000", "No")],
@@ -45,7 +45,7 @@ class Server:
 
 @pytest.fixture(autouse=True)
 def no_sleep(monkeypatch):
-    monkeypatch.setattr(settling.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(procedure.time, "sleep", lambda seconds: None)
 
 
 def clock():
@@ -54,7 +54,7 @@ def clock():
 
 def test_it_waits_until_pages_are_written_and_versions_purged():
     server = Server(left=((5000, 900), (300, 400), (10, 90)))
-    step = settle(server, 60, clock())
+    step = settle_mysql(server, 60, clock())
     assert (step.name, step.done) == ("settle", True)
     assert step.detail == "dirty pages 5000 to 10, history 900 to 90"
     assert step.seconds > 0
@@ -62,7 +62,7 @@ def test_it_waits_until_pages_are_written_and_versions_purged():
 
 def test_the_server_flushes_all_meanwhile_and_is_as_it_was_afterwards():
     server = Server()
-    settle(server, 60, clock())
+    settle_mysql(server, 60, clock())
     assert [sql for sql in server.asked if "= 0" in sql] == [
         "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
         "SET GLOBAL innodb_max_dirty_pages_pct = 0",
@@ -74,23 +74,23 @@ def test_the_server_flushes_all_meanwhile_and_is_as_it_was_afterwards():
 
 
 def test_the_cap_ends_the_wait_and_the_step_is_not_done():
-    step = settle(Server(left=((5000, 0),)), 3, clock())
+    step = settle_mysql(Server(left=((5000, 0),)), 3, clock())
     assert not step.done
     assert step.detail == "not at rest at the cap: dirty pages 5000 to 5000, history 0 to 0"
 
 
 def test_a_history_that_gets_no_shorter_is_rest():
     server = Server(left=((0, 3000), (0, 2000), (0, 1500)))
-    step = settle(server, 1000, clock())
+    step = settle_mysql(server, 1000, clock())
     assert step.done
     assert step.detail.endswith("history 3000 to 1500")
     looks = [sql for sql in server.asked if sql.startswith("SHOW ENGINE")]
-    assert len(looks) == 3 + settling.QUIET_LOOKS
+    assert len(looks) == 3 + procedure.QUIET_LOOKS
 
 
 @pytest.mark.parametrize("gone", ["STATUS", "SET GLOBAL", "ENGINE"])
 def test_a_server_that_does_not_answer_is_a_step_not_done(gone):
-    step = settle(Server(gone=gone), 60, clock())
+    step = settle_mysql(Server(gone=gone), 60, clock())
     assert (step.done, step.detail) == (False, "gone away")
 
 

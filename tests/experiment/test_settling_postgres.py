@@ -1,8 +1,8 @@
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment import settling_postgres as module
-from dbdyno.experiment.settling_postgres import DEBTS, WORKERS, settle
+from dbdyno.experiment import procedure as module
+from dbdyno.experiment.procedure import DEBTS, WORKERS, settle_postgres
 
 
 class FakeServer:
@@ -30,7 +30,7 @@ def no_waiting(monkeypatch):
 
 def test_tables_are_vacuumed_within_what_is_left_then_all_is_written_out():
     server = FakeServer(debts=[[("public.sbtest1", "700", "9"), ('public."T 2"', "0", "3")]])
-    step = settle(server, 30, clock=lambda: 5.0)
+    step = settle_postgres(server, 30, clock=lambda: 5.0)
     assert (step.name, step.done, step.seconds) == ("settle", True, 0.0)
     assert step.detail == "2 tables vacuumed with 700 dead rows, checkpoint done"
     assert server.orders == [
@@ -48,7 +48,7 @@ def test_tables_are_vacuumed_within_what_is_left_then_all_is_written_out():
 
 def test_rows_that_stay_dead_are_not_vacuumed_for_ever():
     server = FakeServer(debts=[[("public.t", "5", "0")]] * 99)
-    step = settle(server, 30)
+    step = settle_postgres(server, 30)
     assert step.done
     assert step.detail == "1 tables vacuumed with 5 dead rows, checkpoint done"
     assert server.orders.count("VACUUM (ANALYZE) public.t") == module.PASSES_MAX
@@ -56,14 +56,14 @@ def test_rows_that_stay_dead_are_not_vacuumed_for_ever():
 
 def test_autovacuum_is_waited_for():
     server = FakeServer(workers=[2, 1, 0])
-    assert settle(server, 30).done
+    assert settle_postgres(server, 30).done
     assert server.workers == []
 
 
 def test_autovacuum_that_does_not_end_is_no_rest():
     ticks = iter(range(100))
     server = FakeServer(workers=[1] * 99)
-    step = settle(server, 3, clock=lambda: float(next(ticks)))
+    step = settle_postgres(server, 3, clock=lambda: float(next(ticks)))
     assert not step.done
     assert step.detail == "not at rest at the cap: autovacuum still works"
     assert step.seconds >= 3
@@ -72,7 +72,7 @@ def test_autovacuum_that_does_not_end_is_no_rest():
 
 def test_what_the_server_broke_off_is_no_rest():
     server = FakeServer(slow="CHECKPOINT")
-    step = settle(server, 1)
+    step = settle_postgres(server, 1)
     assert not step.done
     assert step.detail == "not at rest at the cap: vacuum or checkpoint still at work"
     assert server.orders[-1] == "RESET statement_timeout"
@@ -83,5 +83,5 @@ def test_a_server_that_is_gone_is_no_rest():
         def ask(self, sql):
             raise ServerError("pg: the server did not answer", found="connection refused")
 
-    step = settle(Gone(), 1)
+    step = settle_postgres(Gone(), 1)
     assert (step.done, step.detail) == (False, "connection refused")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.experiment.turns import highest_loads, seconds_of_turns, slice_s, turns
+from dbdyno.experiment.order import highest_loads, seconds_of_turns, slice_s, turns
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.settings import SettingsPlan
 from support import making

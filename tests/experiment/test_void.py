@@ -1,10 +1,10 @@
 """A trial that was never begun is a measurement with its reason and nothing else."""
 
 from dbdyno.errors import CellError
+from dbdyno.experiment.arm import never_begun, reason
 from dbdyno.experiment.order import trials_of
-from dbdyno.experiment.void import never_begun, reason
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.measurement_parts import Step
+from dbdyno.measurement.parts import Step
 from support import making
 
 PLAN = making.plan()

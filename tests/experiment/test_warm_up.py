@@ -5,9 +5,9 @@ import json
 import pytest
 
 from dbdyno.errors import CellError, LoadError
-from dbdyno.experiment import warm_up as room
+from dbdyno.experiment import procedure as room
 from dbdyno.experiment.order import trials_of
-from dbdyno.experiment.warm_up import is_look, run_until_steady
+from dbdyno.experiment.procedure import is_look, run_until_steady
 from support import making
 from support.fakes import FakeServer, command
 

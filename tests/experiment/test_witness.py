@@ -72,7 +72,7 @@ def test_a_server_that_does_not_answer_ends_no_run(tmp_path, monkeypatch):
     def silent(plan, server):
         raise ServerError("gone")
 
-    monkeypatch.setattr("dbdyno.experiment.dataset_digest.tables", silent)
+    monkeypatch.setattr("dbdyno.experiment.dataset.tables", silent)
     plan = making.plan(threads=(1,), blocks=1, window_s=2, warmup_s=0)
     with Store.open(tmp_path) as store:
         run = store.create_run(plan, "command", {}, 2)

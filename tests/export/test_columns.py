@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars
 
-from dbdyno.export.columns import TableDefinition, integer, number, reference, text
+from dbdyno.export.tables import TableDefinition, integer, number, reference, text
 
 TABLE = TableDefinition("t", "one thing", (integer("count", "how many"), number("size", "KB")))
 

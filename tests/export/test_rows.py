@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.export import rows
+from dbdyno.export import tables
 from dbdyno.export.tables import TABLES
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.measurement_parts import Step, WarmUp
+from dbdyno.measurement.parts import Step, WarmUp
 from dbdyno.report.rows import Attempt, State
 from support import making
 
@@ -22,7 +22,7 @@ def attempt(**made: Any) -> Attempt:
     return Attempt(making.measurement(**made), State.SOUND)
 
 
-def row(columns: rows.Columns, place: int = 0) -> dict[str, Any]:
+def row(columns: tables.Columns, place: int = 0) -> dict[str, Any]:
     return {name: values[place] for name, values in columns.items()}
 
 
@@ -32,7 +32,7 @@ def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
     seen = making.measurement().model_copy(update={"procedure": steps})
     server = seen.server.model_copy(update={"replication": {"commits_acknowledged": 12.0}})
     one = Attempt(seen.model_copy(update={"server": server}), State.SOUND)
-    made = rows.OF_TABLE[table.name](one, [one.measurement])
+    made = tables.OF_TABLE[table.name](one, [one.measurement])
     assert list(made) == list(table.schema)
     (length,) = {len(values) for values in made.values()}
     assert length > 0
@@ -49,12 +49,12 @@ def test_a_trial_that_saw_nothing_has_rows_without_numbers(table: Any) -> None:
             "server": bare.server.model_copy(update={"process": None, "settings": {}}),
         }
     )
-    made = rows.OF_TABLE[table.name](Attempt(bare, State.FAILED, "died"), [bare])
+    made = tables.OF_TABLE[table.name](Attempt(bare, State.FAILED, "died"), [bare])
     assert {len(values) for values in made.values()} == {1 if table.name == "trials" else 0}
 
 
 def test_a_trial_is_one_row_of_totals() -> None:
-    one = row(rows.trial(attempt(errors={"1213": 3}), []))
+    one = row(tables.trial(attempt(errors={"1213": 3}), []))
     assert (one["events"], one["queries"], one["errors"]) == (10_000, 200_000, 3)
     assert one["transactions_per_s"] == 1000.0
     assert (one["server_written_bytes"], one["status_cpu_ms"]) == (400_000_000, 0.4)
@@ -66,37 +66,37 @@ def test_steps_and_the_way_to_a_steady_load_are_told() -> None:
     warm_up = WarmUp(seconds=40, cut_s=None, why="it still rose")
     seen = making.measurement().model_copy(update={"procedure": steps, "until_steady": warm_up})
     one = Attempt(seen, State.SOUND)
-    assert list(rows.procedure(one, [])["done"]) == ["yes", "no"]
-    assert list(rows.procedure(one, [])["step"]) == [0, 1]
-    told = row(rows.trial(one, []))
+    assert list(tables.procedure(one, [])["done"]) == ["yes", "no"]
+    assert list(tables.procedure(one, [])["step"]) == [0, 1]
+    told = row(tables.trial(one, []))
     assert (told["until_steady_s"], told["steady"], told["dataset"]) == (40, "no", None)
 
 
 def test_seconds_have_their_phase_and_latency_in_ms() -> None:
-    made = rows.intervals(attempt(threads=8, tps=1000.0), [])
+    made = tables.intervals(attempt(threads=8, tps=1000.0), [])
     assert made["phase"] == ["warmup"] * 2 + ["measured"] * 10
     first = row(made)
     assert first["latency_ms_avg"] == pytest.approx(8.0, rel=0.01)
     assert first["latency_ms_min"] <= first["latency_ms_p50"] <= first["latency_ms_max"]
     # a thousand requests: 500 beyond the median, 50 beyond p95
     assert (first["latency_ms_p95"], first["latency_ms_p99"]) == (None, None)
-    busy = row(rows.intervals(attempt(tps=10_000.0), []))
+    busy = row(tables.intervals(attempt(tps=10_000.0), []))
     assert busy["latency_ms_p50"] <= busy["latency_ms_p95"] <= busy["latency_ms_p99"]
     assert busy["latency_ms_p99"] <= busy["latency_ms_max"]
-    idle = row(rows.intervals(attempt(tps=0.0, latency_ms=1.0), []))
+    idle = row(tables.intervals(attempt(tps=0.0, latency_ms=1.0), []))
     assert (idle["latency_ms_avg"], idle["latency_ms_p99"]) == (None, None)
 
 
 def test_devices_have_a_row_each_second() -> None:
     one = attempt()
-    disks, networks = rows.disks(one, []), rows.networks(one, [])
+    disks, networks = tables.disks(one, []), tables.networks(one, [])
     assert (len(disks["device"]), set(disks["device"])) == (12, {"vda"})
     assert row(networks)["received_bytes_per_s"] == 4e6
-    assert rows.watch(one, [])["phase"][:3] == ["warmup", "warmup", "measured"]
+    assert tables.watch(one, [])["phase"][:3] == ["warmup", "warmup", "measured"]
 
 
 def test_counters_have_their_growth_and_levels_keep_their_value() -> None:
-    made = rows.status(attempt(tps=1000.0), [])
+    made = tables.status(attempt(tps=1000.0), [])
     questions = [row(made, n) for n, name in enumerate(made["name"]) if name == "Questions"]
     assert [one["per_s"] for one in questions] == [None] + [20_000.0] * 11
     running = [row(made, n) for n, name in enumerate(made["name"]) if name == "Threads_running"]
@@ -109,18 +109,18 @@ def test_counters_have_their_growth_and_levels_keep_their_value() -> None:
 )
 def test_growth_has_an_entry_for_each_reading(readings: list[tuple[float, float | None]]) -> None:
     readings.sort(key=lambda reading: reading[0])
-    grown = rows.growth([at for at, _ in readings], [value for _, value in readings])
+    grown = tables.growth([at for at, _ in readings], [value for _, value in readings])
     assert len(grown) == len(readings)
     assert grown[:1] in ([], [None])
 
 
 def test_a_gap_has_no_growth_on_either_side() -> None:
-    assert rows.growth([0, 1, 2, 3], [1.0, None, 4.0, 6.0]) == [None, None, None, 2.0]
+    assert tables.growth([0, 1, 2, 3], [1.0, None, 4.0, 6.0]) == [None, None, None, 2.0]
 
 
 def test_secrets_are_no_settings() -> None:
     one = attempt(settings={"report_password": "geheim", "sql_mode": "x"})
-    made = rows.settings(one, [])
+    made = tables.settings(one, [])
     assert "sql_mode" in made["name"]
     assert "geheim" not in made["value"]
 
@@ -132,8 +132,8 @@ def test_costs_of_a_cell_are_counted_by_what_all_of_its_trials_have() -> None:
     mysql = attempt(status=handlers)
     mariadb = attempt(system=making.B, status={**handlers, "Innodb_rows_read": math.nan})
     peers: Sequence[Measurement] = [mysql.measurement, mariadb.measurement]
-    made = rows.costs(mysql, peers)
+    made = tables.costs(mysql, peers)
     counted = dict(zip(made["cost"], made["counted_by"], strict=True))
     assert counted["rows_read"] == "Handler_read_*"
-    alone = rows.costs(mysql, [mysql.measurement])
+    alone = tables.costs(mysql, [mysql.measurement])
     assert "Innodb_rows_read or Rows_read" in alone["counted_by"]

@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from dbdyno.export.columns import TableDefinition, reference
-from dbdyno.export.tables import DISKS, KEYS, NETWORKS, TABLES, WATCH
+from dbdyno.export.tables import DISKS, KEYS, NETWORKS, TABLES, WATCH, TableDefinition, reference
 from dbdyno.measurement.parts import DiskSample, NetworkSample, WatchSample
 from support.source import ROOT
 

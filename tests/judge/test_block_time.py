@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from dbdyno.judge.block_time import block_seconds
+from dbdyno.judge.verdict import block_seconds
 from support import making
 from support.making import A, B
 

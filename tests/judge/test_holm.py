@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.estimate import Estimate, estimate_of
-from dbdyno.judge.holm import adjusted, widened
 from dbdyno.judge.interval import FIXED, quantile
-from dbdyno.judge.verdict import Word, word_of
+from dbdyno.judge.verdict import Word, adjusted, widened, word_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.plan.plan import DesignPlan

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.pairs import Pairs
+from dbdyno.judge.estimate import Pairs
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from support import making

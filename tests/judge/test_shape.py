@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.judgement import Judgement, judge
-from dbdyno.judge.shape import shape
+from dbdyno.judge.judgement import Judgement, judge, shape
 from support import making
 from support.made_ladders import LEVELS, PEAKING, noisy, trials
 from support.making import A, B

@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from dbdyno.judge.interval import FIXED
-from dbdyno.judge.typical import typical, typical_of_logs
+from dbdyno.judge.interval import FIXED, typical, typical_of_logs
 from dbdyno.plan.plan import DesignPlan
 
 

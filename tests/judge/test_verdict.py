@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.finding import Level
-from dbdyno.judge.holm import Adjusted
-from dbdyno.judge.verdict import Word, blocks_needed, verdict_of, word_of
+from dbdyno.judge.verdict import Adjusted, Word, blocks_needed, verdict_of, word_of
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.plan.plan import DesignPlan
 from support.made_estimates import CELL, estimate, finding

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.holm import Adjusted
-from dbdyno.judge.verdict import Verdict, verdict_of
+from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
 from dbdyno.judge.wording import change_decided, duration, sentence
 from dbdyno.language.words import told
 from dbdyno.measurement.metric import BY_NAME, PRIMARY

@@ -21,11 +21,10 @@ import pytest
 from dbdyno.errors import Interrupted
 from dbdyno.experiment import runner
 from dbdyno.measurement.measurement import Measurement, Trial
-from dbdyno.measurement.measurement_parts import Phase
 from dbdyno.measurement.metric import BY_NAME
+from dbdyno.measurement.parts import Phase
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
 from dbdyno.store.store import Store
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import DatasetPlan, Plan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import DatasetPlan, Plan, SystemPlan
 from dbdyno.store import bundle
 from dbdyno.store.store import StoredRun
 from support import lab_process, making

@@ -16,8 +16,7 @@ import pytest
 from dbdyno.errors import UsageError
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.programs.catalog import CATALOG
-from dbdyno.servers.programs.catalog_entry import CatalogEntry
+from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
 
 pytestmark = pytest.mark.live
 MIB = 1024**2

@@ -19,8 +19,7 @@ from dbdyno import _engine
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.mysql.versions import family_of
-from dbdyno.servers.programs.catalog import CATALOG
-from dbdyno.servers.programs.catalog_entry import CatalogEntry
+from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
 from support.counters import settled
 from support.real_server import login
 

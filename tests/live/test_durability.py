@@ -14,7 +14,7 @@ import pytest
 
 from dbdyno.experiment.durability import prove
 from dbdyno.judge.checks.durability import Proof, verdict_of
-from dbdyno.measurement.measurement_evidence import KilledServer
+from dbdyno.measurement.parts import KilledServer
 from dbdyno.servers.base import ServerSpec
 
 pytestmark = pytest.mark.live

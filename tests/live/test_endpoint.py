@@ -13,8 +13,7 @@ from dbdyno.experiment import runner
 from dbdyno.experiment.engine.spec import dataset_hash
 from dbdyno.judge.judgement import judge
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.store.store import Store

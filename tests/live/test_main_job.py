@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.report.formats import moving
+from dbdyno.report.formats import html
 from support import lab_process
 from support.lab_process import (
     GONE_S,
@@ -62,7 +62,7 @@ def test_a_comparison_ends_with_verdicts_and_a_report_in_three_forms(workspace: 
     document = json.loads(again.stdout)
     assert again.returncode == 0
     assert len(document["verdicts"]) == 2
-    colours = set(PASSWORD.findall(moving.program()))  # the chart program's, one after the other
+    colours = set(PASSWORD.findall(html.program()))  # the chart program's, one after the other
     for text in (page, Path(paths[1]).read_text(), again.stdout, ended.stdout, ended.stderr):
         assert not set(PASSWORD.findall(text)) - colours, "a password of the lab's form"
 

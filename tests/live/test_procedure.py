@@ -17,8 +17,15 @@ from dbdyno.experiment import runner
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan, WorkloadPlan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import (
+    DatasetPlan,
+    DesignPlan,
+    Plan,
+    ProcedurePlan,
+    SystemPlan,
+    TrialPlan,
+    WorkloadPlan,
+)
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.store.store import Store
 from support.fakes import Progress

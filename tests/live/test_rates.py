@@ -16,7 +16,7 @@ from benchmarks.built import example
 from dbdyno import _engine
 from dbdyno.experiment.engine.record import intervals_of
 from dbdyno.measurement.measurement import merge_histograms
-from dbdyno.measurement.measurement_parts import Phase
+from dbdyno.measurement.parts import Phase
 from dbdyno.stats.open_loop import Point, Side, growth, rate_at_limit
 from support.lab_process import finished, workspace
 

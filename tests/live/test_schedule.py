@@ -19,7 +19,7 @@ from dbdyno import _engine
 from dbdyno.experiment.engine.record import intervals_of
 from dbdyno.judge.beside.stability import dips_of, stalls_of
 from dbdyno.judge.checks import course
-from dbdyno.judge.checks.seconds import rates_of, whole_seconds
+from dbdyno.judge.checks.course import rates_of, whole_seconds
 from dbdyno.measurement.measurement import merge_histograms
 from dbdyno.servers.base import Server
 from dbdyno.servers.process import launcher, server_user

@@ -26,14 +26,21 @@ from dbdyno.judge.judgement import judge
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
-from dbdyno.plan.plan_parts import NetworkPlan
-from dbdyno.plan.plan_systems import SystemPlan, TopologyPlan
+from dbdyno.plan.plan import (
+    DatasetPlan,
+    DesignPlan,
+    NetworkPlan,
+    Plan,
+    SystemPlan,
+    TopologyPlan,
+    TrialPlan,
+    WorkloadPlan,
+)
 from dbdyno.servers import open
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.servers.local import network
 from dbdyno.servers.mysql import topology
-from dbdyno.servers.mysql.topology_server import TopologyServer
+from dbdyno.servers.mysql.topology import TopologyServer
 from dbdyno.store.store import Store
 from support.fakes import Progress
 from support.lab_process import GONE_S

@@ -19,12 +19,12 @@ from tests.live.test_bench import Silent
 from tests.live.test_bench import plan as small_plan
 
 from dbdyno.experiment import runner
-from dbdyno.experiment.watch import held_back
-from dbdyno.experiment.watch.watch import Watch
+from dbdyno.experiment.watch import host
+from dbdyno.experiment.watch.host import Watch
 from dbdyno.judge.audit import audit
-from dbdyno.judge.checks import checks_held_back
+from dbdyno.judge.checks import machine
 from dbdyno.judge.finding import Level
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import SystemPlan
 from dbdyno.store.store import Store
 from support import making
 
@@ -79,12 +79,12 @@ def _held(group: Path, pid: int) -> bool:
 
 def test_a_quota_that_was_used_up_is_told_and_none_is_not() -> None:
     with busy_under_quota() as (pid, held), Watch(pid, os.getpid(), period_s=0.3) as watch:
-        began_s, before = time.monotonic(), held_back.throttled((pid,))
+        began_s, before = time.monotonic(), host.throttled((pid,))
         time.sleep(1.2)
-        after = held_back.throttled((pid,))
+        after = host.throttled((pid,))
     samples = tuple(s.model_copy(update={"at_s": 2 + s.at_s}) for s in watch.samples(began_s))
     seen = making.changed(making.measurement(), watch=samples)
-    finding = checks_held_back.throttled(seen, making.plan())
+    finding = machine.throttled(seen, making.plan())
     if held:
         assert before is not None
         assert after is not None

@@ -16,15 +16,15 @@ from tests.live.test_bench import Silent
 from tests.live.test_bench import plan as small_plan
 
 from dbdyno import __main__
-from dbdyno.experiment import runner, turns
-from dbdyno.experiment.watch.process_reading import family, read_process
+from dbdyno.experiment import order, runner
+from dbdyno.experiment.watch.proc import family, read_process
 from dbdyno.export.tables import TABLES
-from dbdyno.judge.checks import checks_durable, generator, work
+from dbdyno.judge.checks import durability, generator, work
 from dbdyno.measurement.cost import COSTS, per_event, source_of
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan_systems import SystemPlan
-from dbdyno.servers.mysql.observer import Observable
+from dbdyno.plan.plan import SystemPlan
+from dbdyno.servers.mysql.client import Observable
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.store.store import Store
 from support.counters import settled
@@ -46,7 +46,7 @@ def workspace() -> Iterator[Path]:
         changed = {"load": LoadPlan(threads=(16,)), "systems": systems}
         plan = small_plan(WINDOW_S).model_copy(update=changed)
         with Store.open(folder) as store, pytest.MonkeyPatch.context() as patched:
-            patched.setattr(turns, "WINDOW_S_MIN", WINDOW_S)
+            patched.setattr(order, "WINDOW_S_MIN", WINDOW_S)
             run = store.create_run(plan, "dbdyno compare", {}, 2)
             runner.run(plan, store, run, folder, Silent())
         yield folder
@@ -138,9 +138,9 @@ def test_twice_the_generators_threads_are_tried_on_the_baseline(
 def test_commits_waited_for_their_flushes(measured: list[Measurement]) -> None:
     by_system = {one.trial.system: one for one in measured}
     mysql, mariadb = (by_system[name] for name in SYSTEMS)
-    assert checks_durable.log_syncs(mariadb) is None  # it does not count them
-    assert (checks_durable.log_syncs(mysql) or 0) > 0
-    assert checks_durable.commits_unflushed(mysql, PLAN) is None
+    assert durability.log_syncs(mariadb) is None  # it does not count them
+    assert (durability.log_syncs(mysql) or 0) > 0
+    assert durability.commits_unflushed(mysql, PLAN) is None
 
 
 def test_the_servers_counters_are_read_each_second_at_a_known_cost(

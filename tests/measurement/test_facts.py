@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement.outcome import RunFacts
 from support import making
 from support.made_run import facts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.measurement_evidence import (
+from dbdyno.measurement.parts import (
     DoubledThreads,
     Evidence,
     Kill,

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.measurement_parts import Step, WarmUp
+from dbdyno.measurement.parts import Step, WarmUp
 from support import making
 
 

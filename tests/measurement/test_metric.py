@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno.measurement.measurement import value_of
-from dbdyno.measurement.measurement_parts import Phase
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT, TABLE, Better, Merge, Metric
+from dbdyno.measurement.parts import Phase
 from support import making
 
 

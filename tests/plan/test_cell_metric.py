@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dbdyno.measurement.measurement import Cell
-from dbdyno.plan.cell_metric import latency_of, metric_of
 from dbdyno.plan.load import LoadPlan, SloPlan
+from dbdyno.plan.plan import latency_of, metric_of
 from support import making
 
 CLOSED = Cell(workload="oltp_read_write", threads=8)

@@ -16,8 +16,7 @@ from dbdyno.plan.controls import (
     standstill_period_s,
     why_none,
 )
-from dbdyno.plan.plan import Plan
-from dbdyno.plan.plan_systems import LABEL_PATTERN, SystemPlan
+from dbdyno.plan.plan import LABEL_PATTERN, Plan, SystemPlan
 from support import making
 
 

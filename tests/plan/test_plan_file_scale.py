@@ -4,9 +4,8 @@ import pytest
 
 from dbdyno.errors import PlanError, UnknownSystemError
 from dbdyno.plan import file
-from dbdyno.plan.document import parse
+from dbdyno.plan.document import parse, scaled, take_scales
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.plan_file_scale import scaled, take_scales
 
 WORKLOADS = ("oltp_read_write", "oltp_read_only")
 TEXT = """

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from dbdyno.plan.plan_parts import DistributionPlan, NetworkPlan, PublishedPlan
+from dbdyno.plan.plan import DistributionPlan, NetworkPlan, PublishedPlan
 
 
 def test_nothing_is_added_and_rows_are_touched_evenly_unless_said_otherwise():

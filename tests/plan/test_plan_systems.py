@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.plan.plan_systems import SystemPlan, label_of
+from dbdyno.plan.plan import SystemPlan, label_of
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.plan.plan import Plan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import Plan, SystemPlan
 from dbdyno.plan.risks import risks
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.servers.programs.catalog import CATALOG

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import Plan, WorkloadPlan, cells
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import Plan, SystemPlan, WorkloadPlan, cells
 from dbdyno.plan.settings import SettingsPlan, axes, combinations, setting_names
 
 BOTH = SettingsPlan(

@@ -11,8 +11,8 @@ from dbdyno.judge.estimate import Estimate, SystemValue
 from dbdyno.judge.finding import Finding
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Verdict
-from dbdyno.measurement.facts import RunFacts
-from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.outcome import RunFacts
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.report import document as report_document
 from support import making

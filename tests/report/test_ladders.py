@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dbdyno.measurement.measurement import Cell
-from dbdyno.report.ladders import ladders, level_of, level_words
+from dbdyno.report.rows import ladders, level_of, level_words
 
 
 def test_cells_of_a_workload_and_setting_rise_by_load() -> None:

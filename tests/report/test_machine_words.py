@@ -1,5 +1,5 @@
 from dbdyno.language.words import told
-from dbdyno.report.machine_words import found, what
+from dbdyno.report.numbers import found, what
 
 CHINESE = {
     "kernel": "内核",

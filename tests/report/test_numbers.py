@@ -5,7 +5,7 @@ import math
 import pytest
 
 from dbdyno.judge.estimate import Estimate, SystemValue
-from dbdyno.judge.typical import Typical
+from dbdyno.judge.interval import Typical
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.plan.plan import cells
 from dbdyno.report import numbers

@@ -7,7 +7,7 @@ from tests.judge.test_rate_limit import run as trials_of
 
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateSearch
-from dbdyno.report import rates
+from dbdyno.report import numbers
 from dbdyno.report.formats.terminal import as_markdown, plain
 from support import making
 from support.made_run import run
@@ -22,7 +22,7 @@ OUTSIDE = search({making.A: [1000.0] * 3, making.B: [5000.0] * 3})
 
 
 def test_the_verdict_comes_first_then_each_system_s_rate() -> None:
-    verdict, systems = rates.sentences(judged(FOUND))
+    verdict, systems = numbers.sentences(judged(FOUND))
     place = "oltp_read_write, p50 within 20 ms: "
     better = f"{place}{making.B} is better than {making.A}: rate within the limit +"
     assert verdict.startswith(better)
@@ -31,16 +31,16 @@ def test_the_verdict_comes_first_then_each_system_s_rate() -> None:
 
 
 def test_what_lies_outside_the_rates_is_told_by_its_side() -> None:
-    verdict, systems = rates.sentences(judged(OUTSIDE))
+    verdict, systems = numbers.sentences(judged(OUTSIDE))
     assert "has no verdict" in verdict
     assert systems.endswith(f"{making.B} sustains ≥ 1\u202f323 events/s.")
 
 
 def test_a_block_is_a_rate_with_its_side() -> None:
-    assert [rates.in_block(block) for block in OUTSIDE.limits[1].by_block] == ["≥ 1\u202f323"] * 3
-    assert rates.interval(OUTSIDE.limits[1]) == "—"
+    assert [numbers.in_block(block) for block in OUTSIDE.limits[1].by_block] == ["≥ 1\u202f323"] * 3
+    assert numbers.limit_interval(OUTSIDE.limits[1]) == "—"
     unknown = OUTSIDE.limits[1].by_block[0].model_copy(update={"rate_per_s": None})
-    assert rates.in_block(unknown) == "—"
+    assert numbers.in_block(unknown) == "—"
 
 
 def test_stdout_has_the_answer_before_the_cells() -> None:

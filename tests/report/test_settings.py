@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.report.settings import ALWAYS_DIFFER, compare, effective
+from dbdyno.report.rows import ALWAYS_DIFFER, compare, effective
 from support import making
 
 

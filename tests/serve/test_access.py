@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import UsageError
-from dbdyno.serve.access import Access, decide, is_loopback, read_token
+from dbdyno.serve.guard import Access, decide, is_loopback, read_token
 
 TOKEN = "0123456789abcdef0123"
 

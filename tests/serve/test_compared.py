@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbdyno.serve.compared import Row, Side, compared
+from dbdyno.serve.runs import Row, Side, compared
 from support import making
 from support.made_workspace import runs_of, stored_run
 

@@ -7,8 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from dbdyno.serve import guard
-from dbdyno.serve.access import Access
-from dbdyno.serve.guard import Guard
+from dbdyno.serve.guard import Access, Guard
 from support.asked import Answer, ask
 
 TOKEN = "0123456789abcdef0123"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from dbdyno.language.words import told
-from dbdyno.serve.page_words import WORDS
-from dbdyno.serve.pages import TEMPLATES
+from dbdyno.serve.pages import TEMPLATES, WORDS
 
 
 def test_templates_and_scripts_use_every_word_and_only_those() -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from dbdyno.language.catalogues import Language
 from dbdyno.serve import live
-from dbdyno.serve.access import Access
-from dbdyno.serve.guard import Guard
+from dbdyno.serve.guard import Access, Guard
 from dbdyno.serve.pages import application
 from support import making
 from support.asked import ask

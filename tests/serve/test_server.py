@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.errors import UsageError
-from dbdyno.serve.access import Access
+from dbdyno.serve.guard import Access
 from dbdyno.serve.server import address, listen
 
 

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import UnknownSystemError, UsageError
-from dbdyno.servers import endpoint_reference, open
-from dbdyno.servers.endpoint_reference import EndpointReference, credentials, read
+from dbdyno.servers import open
+from dbdyno.servers.reference import EndpointReference, credentials, is_endpoint, read
 
 ONE = EndpointReference("bench", (("db1", 3306),), "sbtest")
 
@@ -24,7 +24,7 @@ ONE = EndpointReference("bench", (("db1", 3306),), "sbtest")
     ],
 )
 def test_a_reference_says_who_where_and_what(reference, wanted):
-    assert endpoint_reference.is_endpoint(reference)
+    assert is_endpoint(reference)
     assert read(reference) == wanted
     assert open.check(reference) is None
 

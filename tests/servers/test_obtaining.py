@@ -6,7 +6,7 @@ import pytest
 
 from dbdyno.errors import ProvisionError, UnknownSystemError
 from dbdyno.servers import open, process
-from dbdyno.servers.obtaining import entry_before, obtain
+from dbdyno.servers.open import entry_before, obtain
 
 PROGRAM = b"#!/bin/sh\necho 'mysqld  Ver 8.0.32-26 for Linux on x86_64 (GreatSQL)'\n"
 DIGEST = "ab" * 32

@@ -1,8 +1,8 @@
 import pytest
 
 from dbdyno.errors import UnknownSystemError, UsageError
-from dbdyno.plan.plan_parts import NetworkPlan
-from dbdyno.servers import base, obtaining, open
+from dbdyno.plan.plan import NetworkPlan
+from dbdyno.servers import base, open
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.programs import provision
 from dbdyno.servers.programs.catalog import CATALOG
@@ -28,7 +28,7 @@ def test_a_row_s_product_is_known_before_and_a_folder_s_only_by_its_programs(mon
     with pytest.raises(UnknownSystemError):
         open.product_before("mysql:1")
     row = next(entry for entry in CATALOG if entry.product == "mariadb")
-    monkeypatch.setattr(obtaining, "obtain", lambda reference, report: (row, tmp_path))
+    monkeypatch.setattr(open, "obtain", lambda reference, report: (row, tmp_path))
     assert open.product_of("mysql:8.0.15") == ("mysql", "8.0.15")
     assert open.product_of(f"path:{tmp_path}") == (row.product, row.version)
 

@@ -6,7 +6,7 @@ import pytest
 from dbdyno.errors import UnknownSystemError
 from dbdyno.servers import open
 from dbdyno.servers.programs.catalog import CATALOG
-from dbdyno.servers.recipes import RECIPES, recipe_for
+from dbdyno.servers.reference import RECIPES, recipe_for
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "servers.md"
 

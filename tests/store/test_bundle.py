@@ -67,7 +67,7 @@ def forged(sealed: Path, name: str, change: Change, into: Path) -> Path:
 
 
 def test_a_run_comes_back_as_it_was(sealed: Path) -> None:
-    kept = bundle.read(sealed)
+    kept = bundle.read_bundle(sealed)
     assert kept.run == stored()
     assert list(kept.measurements) == MEASUREMENTS
     assert kept.earlier == (EARLIER,)
@@ -94,7 +94,7 @@ def test_passwords_stay_at_home(tmp_path: Path) -> None:
     assert not any(
         b"hunter2" in content for content in archive.read(tmp_path / "b.zip")[0].values()
     )
-    (back,) = bundle.read(tmp_path / "b.zip").measurements
+    (back,) = bundle.read_bundle(tmp_path / "b.zip").measurements
     assert back.server.settings["port"] == "3306"
 
 
@@ -139,7 +139,7 @@ def test_forged_content_with_right_sums_is_refused(
 ) -> None:
     path = forged(sealed, name, change, tmp_path / "forged.zip")
     with pytest.raises(BundleError, match=said) as caught:
-        bundle.read(path)
+        bundle.read_bundle(path)
     assert "\x1b" not in str(caught.value)
 
 
@@ -151,7 +151,7 @@ def test_files_that_are_no_json_of_ours_are_refused(
     for name in ("run.json", "plan.json", "trials/00000.json", "trials/00000.hlog"):
         archive.write(tmp_path / "odd.zip", {**files, name: content})
         with pytest.raises(BundleError):
-            bundle.read(tmp_path / "odd.zip")
+            bundle.read_bundle(tmp_path / "odd.zip")
 
 
 VALUES = st.recursive(
@@ -181,7 +181,7 @@ def test_any_value_in_any_place_is_read_or_refused(
 
     path = forged(sealed, name, change, tmp_path / "forged.zip")
     try:
-        kept = bundle.read(path)
+        kept = bundle.read_bundle(path)
     except BundleError:
         return
     assert len(kept.measurements) == 6

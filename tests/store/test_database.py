@@ -7,9 +7,8 @@ import pytest
 
 from dbdyno.errors import StoreError
 from dbdyno.store import database
-from dbdyno.store.database import open_file
+from dbdyno.store.database import APPLICATION_ID, VERSION, open_file
 from dbdyno.store.store import FILE_NAME, Store
-from dbdyno.store.store_schema import APPLICATION_ID, VERSION
 
 
 def test_a_new_file_is_ours_and_writes_through(tmp_path):

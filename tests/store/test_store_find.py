@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import StoreError
-from dbdyno.store.store import Store
-from dbdyno.store.store_find import LATEST, find, opened
+from dbdyno.store.store import LATEST, Store, find, opened
 from support.stored_run import store_made
 
 

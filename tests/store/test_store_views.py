@@ -11,10 +11,9 @@ import polars
 import pytest
 
 from dbdyno.experiment.order import trials_of
-from dbdyno.measurement.measurement_parts import Interval
-from dbdyno.measurement.parts import WatchSample
+from dbdyno.measurement.parts import Interval, WatchSample
+from dbdyno.store.database import VIEWS, make_views
 from dbdyno.store.store import Store
-from dbdyno.store.store_views import VIEWS, make_views
 from support import making
 
 

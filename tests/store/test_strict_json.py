@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import BundleError
-from dbdyno.store.strict_json import read
+from dbdyno.store.bundle import strict_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
@@ -18,7 +18,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_what_json_holds_comes_back(value: object) -> None:
-    assert read(json.dumps(value).encode(), "x") == value
+    assert strict_json(json.dumps(value).encode(), "x") == value
 
 
 @pytest.mark.parametrize(
@@ -37,4 +37,4 @@ def test_what_json_holds_comes_back(value: object) -> None:
 )
 def test_what_is_no_value_is_refused(content: bytes) -> None:
     with pytest.raises(BundleError, match=r"run\.json in the bundle is no JSON"):
-        read(content, "run.json")
+        strict_json(content, "run.json")

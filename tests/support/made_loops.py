@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.measurement_parts import Interval, Phase
+from dbdyno.measurement.parts import Interval, Phase
 from support import making
 
 STATEMENTS = 20

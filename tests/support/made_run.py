@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbdyno.judge.judgement import Judgement, judge
-from dbdyno.measurement.facts import RunFacts
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from support import making
 

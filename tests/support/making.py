@@ -19,17 +19,17 @@ from dbdyno.measurement.measurement import (
     ServerFacts,
     Trial,
 )
-from dbdyno.measurement.measurement_parts import Interval, Phase
 from dbdyno.measurement.parts import (
     DiskSample,
+    Interval,
     NetworkSample,
+    Phase,
     ProcessWork,
     StatusSeries,
     WatchSample,
 )
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan, WorkloadPlan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
 from support.made_latencies import latencies
 
 A = "mysql:5.7.22"

@@ -12,11 +12,9 @@ from typing import Literal
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.measurement_parts import Step
 from dbdyno.measurement.outcome import ControlOutcome
-from dbdyno.plan.plan import Plan, ProcedurePlan
-from dbdyno.plan.plan_parts import NetworkPlan, PublishedPlan
-from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.measurement.parts import Step
+from dbdyno.plan.plan import NetworkPlan, Plan, ProcedurePlan, PublishedPlan, TopologyPlan
 from dbdyno.plan.settings import SettingsPlan
 from support import making
 from support.made_run import Run, facts

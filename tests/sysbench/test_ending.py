@@ -2,8 +2,7 @@
 
 import pytest
 
-from dbdyno.sysbench.ending import result, status
-from dbdyno.sysbench.signals import Outcome
+from dbdyno.sysbench.ending import Outcome, result, status
 
 
 def test_a_result_is_handed_on():

@@ -2,11 +2,10 @@
 
 import pytest
 
-from dbdyno.sysbench import endpoint
-from dbdyno.sysbench.endpoint import Address, address
-from dbdyno.sysbench.options.refusal import Refusal
+from dbdyno.sysbench import target
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.values import Values
+from dbdyno.sysbench.options.values import Refusal, Values
+from dbdyno.sysbench.target import Address, address
 
 
 def of(**typed):
@@ -35,10 +34,10 @@ def test_localhost_is_the_environment_s_socket(monkeypatch):
 def test_localhost_is_else_the_first_socket_that_is_there(monkeypatch, tmp_path):
     monkeypatch.delenv("MYSQL_UNIX_PORT", raising=False)
     there = tmp_path / "2.sock"
-    monkeypatch.setattr(endpoint, "DEFAULT_SOCKETS", ("/no/1.sock", str(there)))
-    assert endpoint.default_socket() == "/no/1.sock"
+    monkeypatch.setattr(target, "DEFAULT_SOCKETS", ("/no/1.sock", str(there)))
+    assert target.default_socket() == "/no/1.sock"
     there.touch()
-    assert endpoint.default_socket() == str(there)
+    assert target.default_socket() == str(there)
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "x", "-1", "1e3", "\u0663"])

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.sysbench.general import General
-from dbdyno.sysbench.options.refusal import Refusal
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.values import Values
+from dbdyno.sysbench.options.values import Refusal, Values
+from dbdyno.sysbench.request import General
 
 
 def of(**typed):

@@ -3,7 +3,7 @@
 import pytest
 
 from dbdyno.sysbench import legacy
-from dbdyno.sysbench.names import SCRIPTS
+from dbdyno.sysbench.legacy import SCRIPTS
 
 MYSQL = "--mysql-host=db --mysql-user=root --mysql-db=sbtest "
 LOGIN = {"endpoint": {"host": "db", "port": 3306}, "user": "root", "password": ""}

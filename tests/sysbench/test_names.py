@@ -2,8 +2,8 @@
 
 import pytest
 
-from dbdyno.sysbench.names import SCRIPTS, recognised
-from dbdyno.sysbench.options.refusal import Refusal
+from dbdyno.sysbench.legacy import SCRIPTS, recognised
+from dbdyno.sysbench.options.values import Refusal
 
 OURS = ("oltp_read_write", "oltp_read_only", "bulk_insert", "select_random_points")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbdyno.sysbench.output import Output
+from dbdyno.sysbench.console import Output
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from dbdyno.sysbench.output_hlog import log
+from dbdyno.sysbench.formats import log
 from support.made_intervals import MS, encoded, interval, recorded
 
 

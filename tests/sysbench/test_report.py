@@ -2,10 +2,10 @@
 
 import pytest
 
-from dbdyno.sysbench.general import General
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Values
 from dbdyno.sysbench.report import Ending, header, report
+from dbdyno.sysbench.request import General
 from dbdyno.sysbench.totals import Totals
 
 FAIR = dict.fromkeys(("events_mean", "events_stddev", "seconds_mean", "seconds_stddev"), 0.0)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.sysbench import report_blocks
+from dbdyno.sysbench import report
 from dbdyno.sysbench.totals import Totals
 from support.made_intervals import encoded, interval, recorded
 
@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 )
 def test_a_short_queue_at_the_end_is_no_overload(arrivals, unserved, connections, is_behind):
     totals = Totals.of([interval(0.0, 1.0, [1], "measured", arrivals=arrivals)])
-    assert report_blocks.is_behind(totals, unserved, connections) == is_behind
+    assert report.is_behind(totals, unserved, connections) == is_behind
 
 
 def test_only_a_silence_of_more_than_a_second_is_a_stall():
@@ -32,14 +32,14 @@ def test_only_a_silence_of_more_than_a_second_is_a_stall():
         interval(number, number + 1.0, [1], "measured", silence_ns_max=silence_ns)
         for number, silence_ns in enumerate((10, 1_000_000_000, 999_999_999))
     ]
-    assert report_blocks.stall(intervals, 0.0) is None
+    assert report.stall(intervals, 0.0) is None
     intervals[2]["silence_ns_max"] = 2_345_000_000
-    assert "for 2.35 s, until second 2 " in (report_blocks.stall(intervals, 1.0) or "")
+    assert "for 2.35 s, until second 2 " in (report.stall(intervals, 1.0) or "")
 
 
 def test_no_error_is_said_so():
     totals = Totals.of([interval(0.0, 1.0, [1], "drain", restarts=0)])
-    assert "\nErrors by code                 count       per s\n    none\n" in report_blocks.detail(
+    assert "\nErrors by code                 count       per s\n    none\n" in report.detail(
         totals, {}, []
     )
 
@@ -49,10 +49,10 @@ def test_no_line_can_be_taken_for_one_of_sysbench_s():
     one["histograms"]["begin"] = encoded(recorded([1]))
     totals = Totals.of([one])
     ours = [
-        report_blocks.detail(totals, {"unserved": 99}, []),
-        report_blocks.backlog(totals, {"unserved": 99}, 100),
-        report_blocks.timer_lag(recorded([1])),
-        *report_blocks.facts({}),
+        report.detail(totals, {"unserved": 99}, []),
+        report.backlog(totals, {"unserved": 99}, 100),
+        report.timer_lag(recorded([1])),
+        *report.facts({}),
     ]
     theirs = re.findall(r"^ *(\S[^:]*):", (GOLDEN / "sysbench_run.txt").read_text(), re.MULTILINE)
     assert "95th percentile" in theirs

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno._engine import Histogram
-from dbdyno.sysbench.report_histogram import histogram
+from dbdyno.sysbench.report import histogram
 
 
 def shown(*latencies_ns):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dbdyno.sysbench.options.telling import Percentile
-from dbdyno.sysbench.report_interval import Stretch, interval_line, moment, queue_line
+from dbdyno.sysbench.report import Stretch, interval_line, moment, queue_line
 
 NEWS = {
     "at_s": 4.0,

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from dbdyno.sysbench.signals import stoppable
+from dbdyno.sysbench.ending import stoppable
 
 
 class Flag:

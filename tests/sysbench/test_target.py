@@ -2,9 +2,8 @@
 
 import pytest
 
-from dbdyno.sysbench.options.refusal import Refusal
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.values import Values
+from dbdyno.sysbench.options.values import Refusal, Values
 from dbdyno.sysbench.target import transport
 
 NO_FILES = {"ca": None, "cert": None, "key": None}

@@ -2,11 +2,11 @@
 
 import json
 
-from dbdyno.sysbench.general import General
+from dbdyno.sysbench.commands import Teller
+from dbdyno.sysbench.console import Output
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Values
-from dbdyno.sysbench.output import Output
-from dbdyno.sysbench.teller import Teller
+from dbdyno.sysbench.request import General
 from support.made_intervals import interval, news
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from dbdyno import __version__, _engine
-from dbdyno.sysbench.output import Output
-from dbdyno.sysbench.work import cleanup, prepare, prewarm
+from dbdyno.sysbench.commands import cleanup, prepare, prewarm
+from dbdyno.sysbench.console import Output
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -12,24 +12,14 @@ import sys
 import typer
 
 from dbdyno import __version__, _engine
-from dbdyno.cli import (
-    bundle,
-    cli_export,
-    cli_plan,
-    durability,
-    flow,
-    gate,
-    history,
-    options,
-    serve,
-    servers,
-)
+from dbdyno.cli import bundle, durability, flow, gate, history, options, serve, servers
+from dbdyno.cli import plan as plan_module
 from dbdyno.cli.compare import CompareOptions, read
 from dbdyno.cli.flow import Output
 from dbdyno.cli.plan import in_budget
 from dbdyno.errors import UsageError
-from dbdyno.experiment import budget as experiment_budget
-from dbdyno.experiment.engine import loadable
+from dbdyno.experiment import forecast as experiment_budget
+from dbdyno.experiment.engine import spec
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.plan import known_workloads
 from dbdyno.sysbench import entry as persona
@@ -42,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(servers.app, name="servers")
-app.add_typer(cli_plan.plan_app, name="plan")
+app.add_typer(plan_module.plan_app, name="plan")
 
 
 @app.callback(invoke_without_command=True)
@@ -107,7 +97,7 @@ def compare(
         prepared=prepared,
         distribution=distribution,
     )
-    plan = read(typed, known_workloads(), loadable.check)
+    plan = read(typed, known_workloads(), spec.check)
     flow.begin(plan, workspace, _command_line(), output, lang)
 
 
@@ -144,7 +134,7 @@ def run(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Run a plan file."""
-    asked = cli_plan.read(plan, scale, budget)
+    asked = plan_module.read(plan, scale, budget)
     fitted = experiment_budget.fitted(asked)
     if fit := in_budget(asked, fitted):
         sys.stderr.write(f"{fit}\n")
@@ -165,10 +155,10 @@ def report(
     flow.tell(run_id, workspace, output, lang)
 
 
-app.command("export")(cli_export.command)
+app.command("export")(history.export_command)
 app.command("serve")(serve.command)
 app.command("gate")(gate.command)
-app.command("history")(history.command)
+app.command("history")(history.history_command)
 app.command("bundle")(bundle.pack)
 app.command("replay")(bundle.replay)
 app.command("prove-durability")(durability.command)

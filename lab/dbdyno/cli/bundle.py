@@ -18,7 +18,7 @@ from dbdyno.language.catalogues import Language
 from dbdyno.plan import risks as plan_risks
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats import replay as formats_replay
-from dbdyno.report.formats.plain_table import printable
+from dbdyno.report.formats.terminal import printable
 from dbdyno.store import bundle
 
 Out = Annotated[

@@ -16,8 +16,7 @@ from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import NOT_COMPARED, Plan
-from dbdyno.plan.plan_systems import label_of
+from dbdyno.plan.plan import NOT_COMPARED, Plan, label_of
 from dbdyno.plan.spelling import SLO_WANTED, latency_limit
 
 SOURCE: Final = "the command line"

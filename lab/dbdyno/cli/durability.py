@@ -22,8 +22,8 @@ from dbdyno.experiment import durability
 from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import Text, say
-from dbdyno.measurement.measurement_evidence import KilledServer
-from dbdyno.plan.plan_systems import label_of
+from dbdyno.measurement.parts import KilledServer
+from dbdyno.plan.plan import label_of
 from dbdyno.servers.base import ServerSpec
 
 KEPT: Final = (Proof.DURABLE,)

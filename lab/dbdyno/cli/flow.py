@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 from rich.console import Console
 
 from dbdyno import api
-from dbdyno.cli import progress, progress_feed, progress_log
+from dbdyno.cli import progress as cli_progress
+from dbdyno.cli.progress import fed
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import forecast, order, runner
 from dbdyno.experiment.watch import environment
@@ -29,8 +30,7 @@ from dbdyno.plan.plan import Plan
 from dbdyno.report.formats import terminal
 from dbdyno.store import evidence
 from dbdyno.store.evidence import Evidence, of_stored
-from dbdyno.store.store import Store, StoredRun
-from dbdyno.store.store_find import find, opened
+from dbdyno.store.store import Store, StoredRun, find, opened
 
 
 class Output(StrEnum):
@@ -130,9 +130,9 @@ def _measure_and_tell(
     try:
         blocks = run.plan.design.blocks
         with (
-            progress.shown(Console(stderr=True), blocks) as shown,
-            progress_log.logged(shown, workspace / run.run_id, blocks) as logged,
-            progress_feed.fed(logged, workspace / run.run_id, blocks) as watched,
+            cli_progress.shown(Console(stderr=True), blocks) as shown,
+            cli_progress.logged(shown, workspace / run.run_id, blocks) as logged,
+            fed(logged, workspace / run.run_id, blocks) as watched,
         ):
             runner.run(
                 run.plan,

@@ -20,7 +20,7 @@ from dbdyno.judge.uses.gate import Outcome
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.spelling import ratio
 from dbdyno.report.formats import gate
-from dbdyno.report.formats.gate_junit import junit
+from dbdyno.report.formats.gate import junit
 
 Slower = Annotated[
     str | None,

@@ -13,12 +13,14 @@ from dbdyno import api
 from dbdyno.cli import options
 from dbdyno.cli.flow import Output
 from dbdyno.errors import UsageError
+from dbdyno.judge.controls import apart
+from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.report.formats import history
 from dbdyno.report.formats.history import Told
+from dbdyno.report.rows import attempts
 from dbdyno.store.evidence import of_stored
-from dbdyno.store.store import Store, StoredRun
-from dbdyno.store.store_find import opened
+from dbdyno.store.store import Store, StoredRun, find, opened
 
 RUNS: Final = 20
 Label = Annotated[
@@ -37,7 +39,7 @@ WORDS_FOR: Final = {
 }
 
 
-def command(
+def history_command(
     label: Label = None,
     last: Last = RUNS,
     workspace: options.Workspace = options.WORKSPACE,
@@ -83,3 +85,48 @@ def _told(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[Told
             },
             verdicts=run.judgement.verdicts,
         )
+
+
+# `dbdyno export`: a stored run as tables, and the paths of what was written on stdout.
+
+
+Parquet = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Write Parquet files there.", callback=options.at_home_or_none
+    ),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Write CSV files there.", callback=options.at_home_or_none),
+]
+
+
+def export_command(
+    run_id: options.Run,
+    parquet: Parquet = None,
+    csv: Csv = None,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Write a stored run as tables: trials, seconds, counters, settings, costs."""
+    from dbdyno.export import files  # noqa: PLC0415 - polars is not loaded by other commands
+    from dbdyno.export.files import Format  # noqa: PLC0415
+
+    wanted = {Format.PARQUET: parquet, Format.CSV: csv}
+    folders = {kind: folder for kind, folder in wanted.items() if folder is not None}
+    if not folders:
+        raise UsageError(
+            "no folder to export to",
+            wanted="--parquet DIR, --csv DIR or both",
+            found="neither",
+            hint=f"dbdyno export {run_id} --parquet tables",
+        )
+    with opened(workspace) as store:
+        run = find(store, run_id)
+        measurements = store.measurements(run.run_id)
+    judgement = judge(measurements, run.plan)
+    compared, controls = apart(measurements)
+    made = attempts([*compared, *controls], judgement)
+    for kind, folder in folders.items():
+        for path in files.write(folder, made, kind):
+            sys.stdout.write(f"{path}\n")

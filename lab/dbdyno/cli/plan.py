@@ -6,27 +6,75 @@ many blocks can see: all that is worth knowing before hours of a machine are spe
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
+from pathlib import Path
 from typing import Final
 
+import typer
+
+from dbdyno.cli import options
 from dbdyno.errors import UsageError
-from dbdyno.experiment import budget, disk, forecast, order
-from dbdyno.experiment.engine import setting
+from dbdyno.experiment import forecast, order
+from dbdyno.experiment.dataset import bytes_expected, rows_bytes
+from dbdyno.experiment.engine import spec
 from dbdyno.experiment.order import arms
 from dbdyno.judge.checks.design import BLOCKS_MIN
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
 from dbdyno.judge.uses import power
 from dbdyno.judge.verdict import BLOCKS_MAX
 from dbdyno.judge.wording import duration
+from dbdyno.plan import file
 from dbdyno.plan.controls import KINDS, control_cell
 from dbdyno.plan.load import share_of
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
-from dbdyno.plan.plan import Plan, cells
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import Plan, SystemPlan, cells, known_workloads
+from dbdyno.plan.schema import schema as schema_of_plans
 from dbdyno.plan.settings import OptionValue, axes, setting_names
+from dbdyno.plan.spelling import duration_s
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
+
+# `dbdyno plan`: what a plan file asks for, before anything is fetched or started.
+#
+# `show` says in words what `run` would do (`cli_plan_words`); `schema` prints what editors check a
+# plan by.
+
+
+plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
+
+
+@plan_app.command("show")
+def show(plan: options.PlanFile, scale: options.Scale = "", budget: options.Budget = None) -> None:
+    """Say what a plan would run: cells, time, disk, and what differences it can see."""
+    sys.stdout.write(told(read(plan, scale, budget)))
+
+
+@plan_app.command("schema")
+def schema() -> None:
+    """Print the JSON schema of plan files, for editors."""
+    sys.stdout.write(json.dumps(schema_of_plans(), indent=1) + "\n")
+
+
+def read(path: Path, scale: str, time: str | None) -> Plan:
+    """The plan of a file in that scale, with the command line's budget in place of its own.
+
+    Raises:
+        PlanError: all mistakes of the file; UsageError: the budget is no time.
+    """
+    plan = file.read(path, known_workloads(), spec.check, scale)
+    if time is None:
+        return plan
+    budget_s = duration_s(time)
+    if not isinstance(budget_s, float) or budget_s <= 0:
+        raise UsageError(
+            f"--budget {time} is no time", wanted="such as 2h, 90m or 45s", found=repr(time)
+        )
+    design = plan.design.model_copy(update={"budget_s": budget_s})
+    return plan.model_copy(update={"design": design})
+
 
 _WIDTH: Final = 13
 STOPS: Final[tuple[power.Stop, ...]] = ("blocks", "decided")
@@ -38,7 +86,7 @@ def told(plan: Plan) -> str:
     Raises:
         UsageError: not one block fits into the budget.
     """
-    fitted = budget.fitted(plan)
+    fitted = forecast.fitted(plan)
     lines = [_title(plan), "", *_what(plan), "", *_how(plan, fitted), ""]
     lines += _cannot(plan)
     lines += _overruled(plan)
@@ -150,7 +198,7 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
             f"about {duration(forecast.seconds_expected(fitted))}{' at most' if most else ''}, "
             "downloads not counted",
         ),
-        *_row("disk", f"about {disk.bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
+        *_row("disk", f"about {bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
         *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
     ]
 
@@ -221,13 +269,13 @@ def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, OptionValu
         except UsageError:
             continue
         try:
-            yield system, name, setting.start_keys(plan, system.label, name, _size_of(plan))
+            yield system, name, spec.start_keys(plan, system.label, name, _size_of(plan))
         except UsageError as error:
             yield system, name, error
 
 
 def _size_of(plan: Plan) -> Callable[[], int]:
-    return lambda: disk.rows_bytes(plan)
+    return lambda: rows_bytes(plan)
 
 
 def _seen(plan: Plan) -> Iterator[str]:

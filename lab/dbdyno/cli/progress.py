@@ -7,19 +7,23 @@ are made by pure functions. stdout is left to the result.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TextIO
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from dbdyno.experiment.context import Progress
 from dbdyno.judge.wording import duration
 from dbdyno.measurement.measurement import Measurement, Trial
-from dbdyno.measurement.metric import BY_NAME
+from dbdyno.measurement.metric import BY_NAME, PRIMARY
 
-EVERY_S: Final = 10.0
+PRINT_EVERY_S: Final = 10.0
 """Seconds of load between two plain lines of one trial."""
 
 
@@ -76,7 +80,7 @@ class PlainProgress:
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """Says the current speed when ten seconds of load have passed since it was last said."""
-        if interval["at_s"] - self._told_at_s >= EVERY_S:
+        if interval["at_s"] - self._told_at_s >= PRINT_EVERY_S:
             self._told_at_s = interval["at_s"]
             self._say(f"  {speed(interval)}; {duration(seconds_left)} left")
 
@@ -134,3 +138,193 @@ def shown(console: Console, blocks: int) -> Iterator[PlainProgress | LiveProgres
         return
     with Live(console=console, refresh_per_second=4, transient=True) as live:
         yield LiveProgress(live, blocks)
+
+
+# The log of a run: what a person would have seen, with the time, for the morning after.
+#
+# Every line of the plain progress goes to a file beside the run's report; a resumed run goes on in
+# it. A log that cannot be written is given up without a word to the run (`progress_file`).
+
+
+LOG_NAME: Final = "log.txt"
+LOG_EVERY_S: Final = 60.0
+"""Seconds of load between two lines of one trial."""
+
+
+class LoggedProgress:
+    """Tells another progress, and writes down what it tells."""
+
+    def __init__(self, shown: Progress, log: GrowingFile, blocks: int) -> None:
+        self._shown = shown
+        self._log = log
+        self._blocks = blocks
+        self._told_at_s = 0.0
+
+    def stage(self, text: str) -> None:
+        """What is being made ready."""
+        self._write(text)
+        self._shown.stage(text)
+
+    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
+        """Which trial begins, and how long the run still takes."""
+        self._told_at_s = 0.0
+        self._write(f"{place(trial, number, total, self._blocks)}; {duration(seconds_left)} left")
+        self._shown.begin(trial, number, total, seconds_left)
+
+    def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
+        """The current speed; written down once a minute."""
+        if interval["at_s"] - self._told_at_s >= LOG_EVERY_S:
+            self._told_at_s = interval["at_s"]
+            self._write(f"  {speed(interval)}; {duration(seconds_left)} left")
+        self._shown.interval(trial, interval, seconds_left)
+
+    def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
+        """What the trial came to."""
+        self._write(f"  {outcome(trial, measurement)}")
+        self._shown.end(trial, measurement, seconds_left)
+
+    def _write(self, text: str) -> None:
+        self._log.add(f"{datetime.now().astimezone().isoformat(' ', 'seconds')} {text}")
+
+
+@contextmanager
+def logged(shown: Progress, folder: Path, blocks: int) -> Iterator[LoggedProgress]:
+    """The same progress, written to `NAME` in the run's folder too, for the length of the block.
+
+    Args:
+        blocks: how many blocks the plan has, to say "block 2/5".
+    """
+    with growing(folder / LOG_NAME) as log:
+        yield LoggedProgress(shown, log, blocks)
+
+
+# A file beside a run's report that grows while the run goes on, and never ends it.
+#
+# A disk that is full must not end a run that could still be stored, so a file that cannot be
+# written is given up, once, without a word to the run. What was written is there at once, for who
+# watches.
+
+
+class GrowingFile:
+    """Lines that are added while they can be."""
+
+    def __init__(self, file: TextIO | None) -> None:
+        self._file = file
+
+    def add(self, line: str) -> None:
+        """Adds one line, and gives the file up if it cannot be written."""
+        if self._file is None:
+            return
+        try:
+            self._file.write(f"{line}\n")
+            self._file.flush()
+        except OSError:
+            self._file = None
+
+
+@contextmanager
+def growing(path: Path) -> Iterator[GrowingFile]:
+    """The file, its folder made if need be, added to behind what it has, for the block's length."""
+    file: TextIO | None = None
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a", encoding="utf-8")
+    try:
+        yield GrowingFile(file)
+    finally:
+        if file is not None:
+            with suppress(OSError):
+                file.close()
+
+
+# The feed of a run: what happens, as it happens, for a page that watches from another process.
+#
+# Each event is one line of JSON in the run's folder; `dbdyno serve` reads the file while it grows.
+# A file needs no port, no secret and no order of starting, and a watcher cannot slow the run down.
+# Like the log it is given up in silence when it cannot be written (`progress_file`).
+
+
+FEED_NAME: Final = "live.jsonl"
+"""The feed's file in the run's folder; `serve` reads it under this name."""
+
+
+class FedProgress:
+    """Tells another progress, and writes each event down as a line of JSON."""
+
+    def __init__(self, shown: Progress, feed: GrowingFile) -> None:
+        self._shown = shown
+        self._feed = feed
+
+    def stage(self, text: str) -> None:
+        """What is being made ready."""
+        self.write("stage", text=text)
+        self._shown.stage(text)
+
+    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
+        """Which trial begins, and how long the run still takes."""
+        counted = {"number": number, "total": total, "left_s": round(seconds_left)}
+        self.write("begin", **_place(trial), **counted)
+        self._shown.begin(trial, number, total, seconds_left)
+
+    def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
+        """The current speed, each second."""
+        self.write("interval", **_speed(interval), left_s=round(seconds_left))
+        self._shown.interval(trial, interval, seconds_left)
+
+    def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
+        """What the trial came to."""
+        values = {
+            "transactions_per_s": measurement.value(PRIMARY),
+            "latency_ms_p95": measurement.value(BY_NAME["latency_ms_p95"]),
+        }
+        told = values if measurement.failure is None else dict.fromkeys(values)
+        self.write("end", **_place(trial), **told, failure=measurement.failure)
+        self._shown.end(trial, measurement, seconds_left)
+
+    def write(self, kind: str, **fields: object) -> None:
+        """Adds one event."""
+        self._feed.add(json.dumps({"kind": kind, **fields}, ensure_ascii=False))
+
+
+@contextmanager
+def fed(shown: Progress, folder: Path, blocks: int) -> Iterator[FedProgress]:
+    """The same progress, written to `NAME` in the run's folder too, for the length of the block.
+
+    The feed begins with `run` and ends with `over`, whatever ended the run; a resumed run's goes on
+    behind that.
+
+    Args:
+        blocks: how many blocks the plan has, to say "block 2/5".
+    """
+    with growing(folder / FEED_NAME) as feed:
+        progress = FedProgress(shown, feed)
+        progress.write("run", blocks=blocks)
+        try:
+            yield progress
+        finally:
+            progress.write("over")
+
+
+def _place(trial: Trial) -> dict[str, Any]:
+    return {
+        "trial": trial.key,
+        "block": trial.block + 1,
+        "system": trial.system,
+        "cell": trial.cell.title,
+    }
+
+
+def _speed(interval: Mapping[str, Any]) -> dict[str, Any]:
+    """One interval as the engine tells it, as numbers a chart can take; rates are per second."""
+    seconds = float(interval["seconds"])
+    events, queries = (
+        float(interval[name]) / seconds if seconds > 0 else None for name in ("events", "queries")
+    )
+    return {
+        "at_s": interval["at_s"],
+        "phase": str(interval["phase"]),
+        "transactions_per_s": events,
+        "queries_per_s": queries,
+        "latency_ms_p95": interval["latency_ms"].get("95"),
+        "errors": interval["errors"],
+    }

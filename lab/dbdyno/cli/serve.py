@@ -10,7 +10,7 @@ import typer
 
 from dbdyno.cli import options
 from dbdyno.language.catalogues import Language
-from dbdyno.store.store_find import opened
+from dbdyno.store.store import opened
 
 PORT: Final = 8732
 """Where the page is looked for unless --port says otherwise."""
@@ -40,7 +40,7 @@ def command(
 ) -> None:
     """Show runs, reports and a run that goes on in a browser."""
     from dbdyno.serve import server  # noqa: PLC0415 - a web server is not loaded by other commands
-    from dbdyno.serve.access import decide  # noqa: PLC0415 - a web server is not loaded by other commands
+    from dbdyno.serve.guard import decide  # noqa: PLC0415 - a web server is not loaded by other commands
 
     access = decide(host, token_file)
     opened(workspace).close()

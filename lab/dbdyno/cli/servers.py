@@ -15,10 +15,11 @@ import typer
 
 from dbdyno.cli import options
 from dbdyno.errors import UsageError
-from dbdyno.plan.plan_systems import label_of
-from dbdyno.servers import endpoint_reference, open
-from dbdyno.servers.kept import kept, shell
+from dbdyno.plan.plan import label_of
+from dbdyno.servers import open
+from dbdyno.servers.kept import kept as kept_kept
 from dbdyno.servers.kept.kept import KeptServer
+from dbdyno.servers.reference import is_endpoint
 
 app = typer.Typer(help="The servers dbdyno can get, and those kept running.", no_args_is_help=True)
 
@@ -59,10 +60,12 @@ def start(
 ) -> None:
     """Start a server that stays up until it is stopped."""
     open.check(reference)
-    if endpoint_reference.is_endpoint(reference):
+    if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
     called = name or label_of(reference).replace(":", "-")
-    server = kept.start(workspace, called, reference, options.settings_of(settings or []), _note)
+    server = kept_kept.start(
+        workspace, called, reference, options.settings_of(settings or []), _note
+    )
     _print_columns([_row(server)])
     _note(f"to log in: dbdyno servers shell {called}; to end it: dbdyno servers stop {called}")
 
@@ -70,15 +73,15 @@ def start(
 @app.command()
 def stop(name: ServerName = None, workspace: options.Workspace = options.WORKSPACE) -> None:
     """Stop a server that was started, and remove its data."""
-    server = kept.find(workspace, name)
-    kept.stop(server)
+    server = kept_kept.find(workspace, name)
+    kept_kept.stop(server)
     _note(f"{server.name} was stopped, and its data removed")
 
 
 @app.command()
 def status(workspace: options.Workspace = options.WORKSPACE) -> None:
     """Say which servers run here: name, reference, state, pid, address, since when."""
-    found = kept.all_of(workspace)
+    found = kept_kept.all_of(workspace)
     if not found:
         _note(f"no server was started in {workspace}")
     _print_columns([_row(server) for server in found])
@@ -95,11 +98,11 @@ def open_shell(
     if name is not None and name.startswith("-"):  # an option of the client, and no name
         arguments.insert(0, name)
         name = None
-    server = kept.find(workspace, name)
-    password = kept.password(server)
+    server = kept_kept.find(workspace, name)
+    password = kept_kept.password(server)
     if server.state is None:
         raise UsageError(f"{server.name} is still {server.status}", hint="wait until it is ready")
-    made = shell.shell(server.state, password, arguments)
+    made = kept_kept.shell(server.state, password, arguments)
     sys.stdout.flush()
     os.execve(made.command[0], made.command, made.environment)  # noqa: S606 - becomes the client
 

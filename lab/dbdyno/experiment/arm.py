@@ -9,21 +9,28 @@ with the reason, once found out without another start, and the rest goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
-from dbdyno.errors import CellError, ServerError, UsageError
-from dbdyno.experiment import disk, witness
+from dbdyno.errors import CellError, DbdynoError, ServerError, UsageError
+from dbdyno.experiment import dataset, witness
 from dbdyno.experiment.context import Lab
-from dbdyno.experiment.engine.setting import start_keys
-from dbdyno.experiment.procedure import Steps, before_trial, catch_up, lay_out, start
+from dbdyno.experiment.engine.record import engine_facts_unknown
+from dbdyno.experiment.engine.spec import prepared, start_keys
+from dbdyno.experiment.procedure import (
+    Steps,
+    before_trial,
+    catch_up,
+    lay_out,
+    run_until_steady,
+    start,
+)
 from dbdyno.experiment.trial import INTERRUPTED, OnInterval, run_trial
-from dbdyno.experiment.void import never_begun, reason
-from dbdyno.experiment.warm_up import run_until_steady
-from dbdyno.measurement.measurement import Measurement, Trial
-from dbdyno.measurement.measurement_evidence import Evidence, Probe
-from dbdyno.measurement.measurement_parts import WarmUp
+from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
+from dbdyno.measurement.parts import Evidence, Probe, Step, WarmUp
+from dbdyno.plan.plan import Plan
 from dbdyno.servers.base import Instance, Server
 
 DIED: Final = "the server died before the trial; its last words: "
@@ -77,7 +84,7 @@ class _Arm:
         lab.progress.begin(trial, lab.number(), lab.total, left_s)
         if (known := lab.refusal(trial)) is not None:
             return self._void(trial, known, impossible=True)
-        disk.check_during(lab.folders)
+        dataset.check_during(lab.folders)
         try:
             return self._measure(trial)
         except UsageError as error:
@@ -184,6 +191,39 @@ class _Arm:
         def tell(interval: Mapping[str, Any]) -> None:
             left_s = lab.forecast.seconds_left(lab.left, into_s=interval["at_s"], running=1)
             lab.progress.interval(trial, interval, left_s)
-            disk.check_during(lab.folders)
+            dataset.check_during(lab.folders)
 
         return tell
+
+
+# What is stored of a trial that was never begun: why there is no number.
+
+
+def never_begun(
+    plan: Plan, trial: Trial, why: str, *, impossible: bool, steps: Sequence[Step] = ()
+) -> Measurement:
+    """A measurement with its reason and without a second of load.
+
+    Args:
+        impossible: the same would happen again, so that a resumed run leaves it out.
+        steps: what had been done for it until then.
+    """
+    return Measurement(
+        trial=trial,
+        started_at=datetime.now().astimezone().isoformat("T", "milliseconds"),
+        warmup_s=plan.trial.warmup_s,
+        window_s=0.0,
+        engine=engine_facts_unknown(plan.distribution.name, prepared(plan, trial.cell)),
+        server=ServerFacts(version="", settings={}, status={}, cpu_s=0.0),
+        intervals=(),
+        failure=why,
+        impossible=impossible,
+        procedure=tuple(steps),
+    )
+
+
+def reason(error: DbdynoError) -> str:
+    """An error as one sentence for a report: what was wanted, what was found, what to try."""
+    parts = (("wanted", error.wanted), ("found", error.found), ("try", error.hint))
+    told = [f"{name} {text}" for name, text in parts if text]
+    return "; ".join([error.message.rstrip("."), *told])

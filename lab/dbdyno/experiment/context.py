@@ -5,19 +5,38 @@ Tests hand in fake makers here, which is the only seam between bench and real pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import COMMAND
 from dbdyno.experiment.forecast import Forecast
-from dbdyno.experiment.progress import Progress
-from dbdyno.measurement.measurement import Trial
+from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import open
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store.store import Store
+
+# What a run tells whoever is watching it; the command line draws it, tests collect it.
+
+
+class Progress(Protocol):
+    """Called from the run's own thread, in the order of events; must return soon."""
+
+    def stage(self, text: str) -> None:
+        """What is being done between trials: "mysql:8.0.15: restoring the dataset"."""
+
+    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
+        """Trial `number` (from 1) of `total` begins; those stored before are counted."""
+
+    def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
+        """The engine finished one interval: at_s, phase, events, latency_ms by percentile …"""
+
+    def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
+        """The trial ended and is stored, failed or not."""
+
 
 OpenInstance = Callable[[ServerSpec, Path, Callable[[str], None]], Instance]
 Ceiling = Callable[[Plan, Trial], float | None]

@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from dbdyno import _engine
-from dbdyno.errors import DbdynoError, ServerError
-from dbdyno.experiment import dataset_digest, disk
+from dbdyno.errors import DbdynoError, LoadError, ServerError
 from dbdyno.experiment.context import Lab
 from dbdyno.experiment.engine.process import FINAL, EngineProcess
-from dbdyno.experiment.engine.spec import cleanup_spec, dataset_hash, prepare_spec
-from dbdyno.plan.plan import Plan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.experiment.engine.spec import cleanup_spec, dataset_hash, prepare_spec, table_names
+from dbdyno.plan.controls import control_cell, control_system
+from dbdyno.plan.plan import Plan, SystemPlan
+from dbdyno.servers import reference
 from dbdyno.servers.base import Instance, Server
+from dbdyno.servers.local.files import occupied_bytes
 
 WRITTEN_OUT_S: Final = 3600.0
 """A server that took rows may need long to write a large buffer pool out; killed, it had loaded
@@ -60,7 +62,7 @@ def ensure_dataset(lab: Lab, instance: Instance) -> None:
     try:
         _load(lab, server)
         lab.progress.stage(f"{label}: taking a digest of the rows")
-        dataset_digest.keep(instance.folder, dataset_digest.taken_or_empty(lab.plan, server))
+        keep(instance.folder, taken_or_empty(lab.plan, server))
     except BaseException as error:
         if isinstance(error, DbdynoError) and not server.alive():
             raise _died(label, server, error) from error
@@ -84,7 +86,7 @@ def _load(lab: Lab, server: Server) -> None:
     ) as engine:
         told = ""
         while (message := engine.message()) is None or message.kind not in FINAL:
-            disk.check_during(lab.folders)
+            check_during(lab.folders)
             text = _stage(server.label, message.value if message else {})
             if text != told:
                 lab.progress.stage(text)
@@ -107,3 +109,157 @@ def _died(label: str, server: Server, error: DbdynoError) -> ServerError:
         found=f"{error.found or error.message}; its last words: {server.last_words() or 'none'}",
         hint="look for memory or disk running out; then start the run again",
     )
+
+
+# A digest of the loaded rows, so that two systems can be shown to hold the same ones.
+#
+# Each table is told by its number of rows and the sum of the first 32 bits of each row's MD5: a
+# sum does not depend on the order in which a server reads rows, and every product can work it
+# out. It is taken once, before the snapshot; later copies of that are compared file by file,
+# which leaves the caches of a server that is to be measured alone.
+
+
+FILE: Final = "dataset.json"
+PIECE_ROWS: Final = 500_000
+SHOWN: Final = 16
+"""Characters of the digest that are kept: it is compared, not defended."""
+
+
+def take(plan: Plan, server: Server) -> str:
+    """The digest of the plan's tables on a running server; ServerError if it cannot be asked."""
+    return digest(tables(plan, server))
+
+
+def tables(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
+    """Name, rows and sum of each of the plan's tables; ServerError if it cannot be asked."""
+    return [(table, *_of_table(plan, server, table)) for table in table_names(plan)]
+
+
+def digest(told: list[tuple[str, int, int]]) -> str:
+    """One text that stands for all of it."""
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:SHOWN]
+
+
+def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
+    """Rows and sum of one table, asked for in pieces so that each answer comes soon."""
+    rows = total = 0
+    for first in range(1, plan.dataset.rows + 1, PIECE_ROWS):
+        count, part = server.ask(
+            "SELECT COUNT(*), COALESCE(SUM(CAST(CONV(LEFT(MD5("
+            "CONCAT_WS('/', id, k, c, pad)), 8), 16, 10) AS UNSIGNED)), 0)"
+            f" FROM `{server.database}`.`{table}`"
+            f" WHERE id BETWEEN {first} AND {first + PIECE_ROWS - 1}"
+        )[0]
+        rows, total = rows + int(count), total + int(part)
+    return rows, total
+
+
+def keep(folder: Path, digest: str) -> None:
+    """Notes the digest beside the snapshot it is about to be of."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(json.dumps({"rows": digest}))
+
+
+def kept(folder: Path) -> str:
+    """The digest that was noted; empty where none was, as for an endpoint's own tables."""
+    try:
+        return str(json.loads((folder / FILE).read_text())["rows"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def taken_or_empty(plan: Plan, server: Server) -> str:
+    """`take`, or an empty text where the server does not know these words."""
+    try:
+        return take(plan, server)
+    except ServerError:
+        return ""
+
+
+# Whether the disks have room: before anything is loaded, and while the run goes on.
+#
+# A server on a full disk does not fail, it waits, or it breaks its data. So a run that cannot fit
+# is refused before its first row, and one that comes near the end of the disk stops itself while
+# all that was measured is safe.
+
+
+ROW_BYTES: Final = 250
+"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes (method.md 1.h)."""
+EMPTY_BYTES: Final = 800 * 1024**2
+"""A data directory before its first row: system tables and 512 MiB of redo space."""
+GROWTH: Final = 0.1
+"""Rows inserted, undo and split pages while the load runs, as a share of the dataset."""
+FLOOR_BYTES: Final = 128 * 1024**2
+"""With less than that free, nothing is begun and what runs is stopped."""
+
+
+def rows_bytes(plan: Plan) -> int:
+    """Bytes of the loaded tables with their indexes, about."""
+    return plan.dataset.tables * plan.dataset.rows * ROW_BYTES
+
+
+def bytes_expected(plan: Plan) -> int:
+    """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
+
+    The controls have one of their own, a replica has all that its primary has, and the servers of
+    an endpoint have their own disks.
+    """
+    systems = [*plan.systems, *([control_system(plan)] if control_cell(plan) else [])]
+    servers = sum(1 + s.topology.replicas for s in systems if not s.is_endpoint)
+    return int(servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan)))
+
+
+def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
+    """There is room for what these instances still have to write; LoadError says what is missing.
+
+    Instances that have their snapshot need room for one copy of it, others for rows and a copy; an
+    endpoint's rows are not on disks of this machine, as far as the lab can know.
+    """
+    wanted: dict[int, int] = {}
+    places: dict[int, Path] = {}
+    ours = [one for one in instances if not reference.is_endpoint(one.spec.reference)]
+    for instance in ours:
+        place = _there(instance.folder)
+        disk = place.stat().st_dev
+        places.setdefault(disk, place)
+        wanted[disk] = wanted.get(disk, FLOOR_BYTES) + _still_needed(plan, instance)
+    for disk, place in places.items():
+        free = shutil.disk_usage(place).free
+        if free < wanted[disk]:
+            raise LoadError(
+                "the disk is too small for this plan",
+                wanted=f"{_megabytes(wanted[disk])} free at {place}",
+                found=f"{_megabytes(free)} free",
+                hint="free space where the workspace is, ask for fewer rows or systems, or name a"
+                " workspace on another disk with --workspace",
+            )
+
+
+def check_during(folders: Sequence[Path]) -> None:
+    """None of the disks is nearly full; LoadError otherwise."""
+    for folder in folders:
+        place = _there(folder)
+        free = shutil.disk_usage(place).free
+        if free < FLOOR_BYTES:
+            raise LoadError(
+                "the disk is nearly full",
+                wanted=f"{_megabytes(FLOOR_BYTES)} free at {place}",
+                found=f"{_megabytes(free)} free",
+                hint="free space where the workspace is, then resume the run; finished trials are"
+                " stored",
+            )
+
+
+def _still_needed(plan: Plan, instance: Instance) -> int:
+    there = occupied_bytes(instance.folder)
+    grown = int(GROWTH * rows_bytes(plan))
+    return there + grown if instance.has_snapshot() else there + grown + 2 * rows_bytes(plan)
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the nearest above it that exists."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.0f} MB"

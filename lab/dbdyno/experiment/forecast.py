@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-from dbdyno.experiment.order import arms, trials_of
-from dbdyno.experiment.turns import seconds_of_turns
+from dbdyno.errors import UsageError
+from dbdyno.experiment.order import arms, seconds_of_turns, trials_of
 from dbdyno.measurement.measurement import Trial
 from dbdyno.plan.controls import control_cell
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
@@ -104,3 +105,44 @@ def _before_trial_s(plan: Plan) -> float:
     purging_s = PURGE_S if procedure.purge_binlogs else 0.0
     steady_s = min(trial.warmup_cap_s, STEADY_S) if trial.until_steady else 0.0
     return purging_s + min(procedure.settle_cap_s, SETTLE_S) + steady_s
+
+
+# As many blocks as fit into a budget of time.
+#
+# Only whole blocks are dropped: each of them compares all systems in all cells, so a plan of
+# fewer is the same experiment with wider intervals, and what is given up for time is not chosen
+# by its result.
+
+
+def blocks_that_fit(plan: Plan, budget_s: float) -> int:
+    """The plan's blocks that fit into so many seconds, from 0 to all of them."""
+    return bisect_right(
+        range(1, plan.design.blocks + 1),
+        budget_s,
+        key=lambda blocks: seconds_expected(_with_blocks(plan, blocks)),
+    )
+
+
+def fitted(plan: Plan) -> Plan:
+    """The plan with the blocks that its budget has time for; without a budget, the plan itself.
+
+    Raises:
+        UsageError: not one block fits.
+    """
+    budget_s = plan.design.budget_s
+    if budget_s is None:
+        return plan
+    blocks = blocks_that_fit(plan, budget_s)
+    if blocks == 0:
+        raise UsageError(
+            "the budget is too short for a single block",
+            wanted=f"{seconds_expected(_with_blocks(plan, 1)) / 60:.1f} min for one block of all"
+            " systems and cells, their datasets included",
+            found=f"{budget_s / 60:.1f} min",
+            hint="ask for fewer cells or a shorter window, or use a smaller scale of the plan",
+        )
+    return _with_blocks(plan, blocks)
+
+
+def _with_blocks(plan: Plan, blocks: int) -> Plan:
+    return plan.model_copy(update={"design": plan.design.model_copy(update={"blocks": blocks})})

@@ -7,29 +7,31 @@ it, servers and children are ended first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from dbdyno.errors import CellError, DbdynoError, Interrupted
-from dbdyno.experiment import dataset_digest, disk
+from dbdyno.errors import CellError, DbdynoError, Interrupted, LoadError
+from dbdyno.experiment import dataset
 from dbdyno.experiment.arm import run_arm
-from dbdyno.experiment.context import Lab, Makers
+from dbdyno.experiment.context import Lab, Makers, Progress
 from dbdyno.experiment.dataset import ensure_dataset, folder_of
-from dbdyno.experiment.engine.loadable import refuse_unspoken, refuse_unspoken_instance
-from dbdyno.experiment.engine.setting import wants_dataset_bytes
-from dbdyno.experiment.engine.spec import dataset_hash
-from dbdyno.experiment.forecast import Forecast
+from dbdyno.experiment.engine.spec import (
+    dataset_hash,
+    refuse_unspoken,
+    refuse_unspoken_instance,
+    wants_dataset_bytes,
+)
+from dbdyno.experiment.forecast import Forecast, pilot_s
 from dbdyno.experiment.order import arms, trials_of
-from dbdyno.experiment.pilot import run_pilot
-from dbdyno.experiment.progress import Progress
 from dbdyno.files import locked
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.controls import control_system, directory_of
-from dbdyno.plan.pilot import foreseen, resolved
-from dbdyno.plan.plan import Plan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
+from dbdyno.plan.plan import Plan, SystemPlan
+from dbdyno.plan.settings import setting_names
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store.store import Store, StoredRun
 
@@ -127,11 +129,11 @@ def _run_blocks(lab: Lab, run_id: str, enough: Enough | None) -> None:
     with _instances(lab) as instances:
         for instance in instances.values():
             refuse_unspoken_instance(instance)
-        disk.check_before(lab.plan, instances.values())
+        dataset.check_before(lab.plan, instances.values())
         lab.folders = [lab.folder, *(instance.folder for instance in instances.values())]
         for label, instance in instances.items():
             ensure_dataset(lab, instance)
-            lab.dataset[label] = dataset_digest.kept(instance.folder)
+            lab.dataset[label] = dataset.kept(instance.folder)
         if lab.left and wants_dataset_bytes(lab.plan):
             lab.dataset_bytes = instances[lab.plan.systems[0].label].data_bytes()
         if lab.left:
@@ -205,3 +207,57 @@ def _raise_if_nothing_ran(lab: Lab, run_id: str) -> None:
             found=reasons[-1],
             hint="correct the plan; its trials are stored with their reasons",
         )
+
+
+# Runs a plan's pilot: before the first block, each system once, to find the rates of an open
+# loop.
+#
+# What is measured next follows from what the store holds (`plan_pilot`), so that an interrupted
+# pilot goes on where it was. Its trials are stored as any others, and are no part of the
+# comparison.
+
+
+def run_pilot(lab: Lab, run_id: str, instances: Mapping[str, Instance]) -> Plan:
+    """The plan with the rates that its pilot found, after measuring what the pilot still lacks.
+
+    Raises:
+        LoadError: a trial of the pilot failed; what was measured before is stored.
+        KeyboardInterrupt: the user stopped it.
+    """
+    plan = resolved(lab.plan, lab.store.pilots(run_id))
+    if not plan.load.needs_pilot or plan.load.pilot:
+        return plan
+    short = piloting(lab.plan)
+    pilot = replace(lab, plan=short, left=[], forecast=Forecast(short))
+    rest_s = lab.forecast.seconds_left(lab.left)
+    for setting in setting_names(plan.settings):
+        for system in plan.systems:
+            trials = _trials(pilot, run_id, system.label, setting, rest_s)
+            if next_trial(plan, run_id, lab.store.pilots(run_id), system.label, setting):
+                run_arm(pilot, instances[system.label], trials)
+    return resolved(lab.plan, lab.store.pilots(run_id))
+
+
+def _trials(lab: Lab, run_id: str, system: str, setting: str, rest_s: float) -> Iterator[Trial]:
+    """Each trial once that before it is stored, since what it saw decides.
+
+    Args:
+        rest_s: what the run takes after its pilot.
+    """
+    while True:
+        pilots = lab.store.pilots(run_id)
+        trial = next_trial(lab.plan, run_id, pilots, system, setting)
+        if trial is None:
+            return
+        lab.left.append(trial)
+        lab.forecast.later_s = rest_s + pilot_s(lab.plan, len(pilots) + 1)
+        yield trial
+        (*_, last) = lab.store.pilots(run_id)
+        if last.failure is not None and not last.impossible:
+            raise LoadError(
+                "the pilot failed, so there are no rates to measure",
+                wanted=f"a trial of {system} in {trial.cell.title}",
+                found=last.failure,
+                hint="look at the server's log; a resumed run repeats this trial, and rates given"
+                " in events a second need no pilot",
+            )

@@ -14,22 +14,20 @@ from datetime import datetime
 from typing import Any, Final
 
 from dbdyno.errors import LoadError
-from dbdyno.experiment.engine import load_error
 from dbdyno.experiment.engine.process import COMMAND, FINAL, EngineProcess, Message
 from dbdyno.experiment.engine.record import (
+    describe,
     engine_facts,
     engine_facts_unknown,
     intervals_of,
     intervals_told,
 )
-from dbdyno.experiment.engine.setting import prepared
-from dbdyno.experiment.engine.spec import DRAIN_S, run_spec
+from dbdyno.experiment.engine.spec import DRAIN_S, prepared, run_spec
+from dbdyno.experiment.watch.host import Watch
 from dbdyno.experiment.watch.status import StatusWatch
-from dbdyno.experiment.watch.watch import Watch
 from dbdyno.experiment.watch.window import Bracket
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
-from dbdyno.measurement.measurement_parts import Phase
-from dbdyno.measurement.parts import StatusSeries, WatchSample
+from dbdyno.measurement.parts import Phase, StatusSeries, WatchSample
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import process
 from dbdyno.servers.base import Server
@@ -164,7 +162,7 @@ def _stop(engine: EngineProcess, seen: _Seen) -> None:
 def _failure_of(record: Mapping[str, Any] | None) -> str | None:
     if record is None or record.get("failure") is None:
         return None
-    return f"the load broke off: {load_error.describe(record['failure'])}"
+    return f"the load broke off: {describe(record['failure'])}"
 
 
 def _lives(server: Server) -> bool:

@@ -11,16 +11,30 @@ that cannot be had is left out; it never ends a run.
 
 from __future__ import annotations
 
-from typing import Final
+import hashlib
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
-from dbdyno.errors import ServerError
-from dbdyno.experiment import dataset_digest, doubled_threads, probe, query_plans
+from dbdyno.errors import LoadError, ServerError
+from dbdyno.experiment import dataset
 from dbdyno.experiment.context import Lab
 from dbdyno.experiment.engine import ceiling
-from dbdyno.measurement.measurement import Trial
-from dbdyno.measurement.measurement_evidence import Evidence, Probe
-from dbdyno.servers import endpoint_reference
+from dbdyno.experiment.engine.process import EngineProcess
+from dbdyno.experiment.engine.record import measured_of
+from dbdyno.experiment.engine.spec import run_spec, table_names
+from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
+from dbdyno.measurement.measurement import Cell, Trial
+from dbdyno.measurement.parts import DoubledThreads, Evidence, Probe, ThreadsSlice
+from dbdyno.plan.controls import directory_of
+from dbdyno.plan.plan import Plan
+from dbdyno.servers import process, reference
 from dbdyno.servers.base import Instance, Server
+from dbdyno.stats.draw import draw
 
 BLOCKS_MIN: Final = 3
 """No run ends as decided before that many blocks."""
@@ -33,14 +47,14 @@ def before_arm(lab: Lab, instance: Instance) -> Probe:
         if first is not None and workload.label not in lab.ceilings:
             lab.progress.stage(f"{workload.label}: how fast the load is without a server")
             lab.ceilings[workload.label] = lab.makers.ceiling(lab.plan, first)
-    is_ours = not endpoint_reference.is_endpoint(instance.spec.reference)
-    return probe.take(instance.folder if is_ours else None)
+    is_ours = not reference.is_endpoint(instance.spec.reference)
+    return probe_speed(instance.folder if is_ours else None)
 
 
 def after_trial(lab: Lab, server: Server, trial: Trial, at_rest: Probe | None) -> Evidence:
     """What is known around a trial that has just ended well."""
     if trial.system not in lab.query_plans:
-        lab.query_plans[trial.system] = query_plans.take(lab.plan, server)
+        lab.query_plans[trial.system] = explain_plans(lab.plan, server)
     reached = lab.ceilings.get(trial.cell.workload)
     known = Evidence(
         probe=at_rest,
@@ -52,7 +66,7 @@ def after_trial(lab: Lab, server: Server, trial: Trial, at_rest: Probe | None) -
         return known
     left = _left(lab, server)
     return known.model_copy(
-        update={**left, "doubled_threads": doubled_threads.take(lab, server, trial)}
+        update={**left, "doubled_threads": try_doubled_threads(lab, server, trial)}
     )
 
 
@@ -74,8 +88,244 @@ def _left(lab: Lab, server: Server) -> dict[str, object]:
         return {}
     lab.progress.stage(f"{server.label}: counting the rows that are left")
     try:
-        tables = dataset_digest.tables(lab.plan, server)
+        tables = dataset.tables(lab.plan, server)
     except ServerError:
         return {}
     rows = {name: rows for name, rows, _ in tables}
-    return {"rows_after": rows, "dataset_after": dataset_digest.digest(tables)}
+    return {"rows_after": rows, "dataset_after": dataset.digest(tables)}
+
+
+# How fast the machine is by itself, a moment before an arm: a piece of arithmetic, a few syncs.
+#
+# Taken before the dataset is restored, when no server of the run is up. It is short on purpose
+# (some 0.2 s): what counts is not the machine's speed but whether it was the same before every
+# arm.
+
+
+PIECE: Final = bytes(4 * 1024**2)
+PIECES: Final = 5
+PAGE: Final = bytes(4096)
+SYNCS: Final = 15
+SYNCS_S_MAX: Final = 0.1
+"""A disk that syncs slowly is asked fewer times."""
+
+
+def probe_speed(folder: Path | None) -> Probe:
+    """The probe of this machine, and of the disk that holds `folder`, if one is given."""
+    return Probe(cpu_ms=_cpu_ms(), sync_ms=None if folder is None else _sync_ms(folder))
+
+
+def _cpu_ms() -> float:
+    """The shortest of several runs: what disturbs only ever makes one longer."""
+    times = []
+    for _ in range(PIECES):
+        began_s = time.perf_counter()
+        hashlib.sha256(PIECE).digest()
+        times.append(time.perf_counter() - began_s)
+    return round(min(times) * 1e3, 4)
+
+
+def _sync_ms(folder: Path) -> float | None:
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            times: list[float] = []
+            while len(times) < SYNCS and sum(times) < SYNCS_S_MAX:
+                began_s = time.perf_counter()
+                os.pwrite(file.fileno(), PAGE, 0)
+                os.fdatasync(file.fileno())
+                times.append(time.perf_counter() - began_s)
+    except OSError:
+        return None
+    return round(statistics.median(times) * 1e3, 4)
+
+
+# Which way a system takes for each kind of statement of a workload, as it explains it itself.
+#
+# Two versions that read by other indexes, or sort where the other does not, do other work; then
+# that is what was compared, and a report should say so. The statements have the shape of the
+# engine's and fixed numbers: a plan is chosen by shape and statistics, and asking reads a handful
+# of pages.
+
+
+RANGE: Final = "WHERE id BETWEEN 101 AND 200"
+STATEMENTS: Final = {
+    "point_selects": "SELECT c FROM {table} WHERE id = 101",
+    "simple_ranges": f"SELECT c FROM {{table}} {RANGE}",
+    "sum_ranges": f"SELECT SUM(k) FROM {{table}} {RANGE}",
+    "order_ranges": f"SELECT c FROM {{table}} {RANGE} ORDER BY c",
+    "distinct_ranges": f"SELECT DISTINCT c FROM {{table}} {RANGE} ORDER BY c",
+    "index_updates": "UPDATE {table} SET k = k + 1 WHERE id = 101",
+    "non_index_updates": "UPDATE {table} SET c = 'x' WHERE id = 101",
+    "deletes": "DELETE FROM {table} WHERE id = 101",
+    "random_points": "SELECT id, k, c, pad FROM {table} WHERE k IN (101, 202, 303, 404)",
+    "random_ranges": "SELECT COUNT(k) FROM {table} WHERE k BETWEEN 101 AND 106 OR k BETWEEN 201"
+    " AND 206",
+}
+READS: Final = ("point_selects", "simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges")
+WRITES: Final = ("index_updates", "non_index_updates", "deletes")
+KINDS: Final[dict[str, tuple[str, ...]]] = {
+    "oltp_read_write": (*READS, *WRITES),
+    "oltp_read_only": READS,
+    "oltp_write_only": WRITES,
+    "oltp_point_select": ("point_selects",),
+    "oltp_update_index": ("index_updates",),
+    "oltp_update_non_index": ("non_index_updates",),
+    "oltp_delete": ("deletes",),
+    "select_random_points": ("random_points",),
+    "select_random_ranges": ("random_ranges",),
+}
+COLUMNS: Final = {10: (3, 5), 12: (4, 6)}
+"""Where access and index stand in EXPLAIN's row: with partitions and filtered (from MySQL 5.7 on)
+there are twelve columns. The last one always holds the remarks."""
+
+
+def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
+    """The way of each kind of statement that the plan's workloads have; empty where none is told.
+
+    Legacy and other workloads are not known here and have none.
+    """
+    kinds = dict.fromkeys(kind for w in plan.workloads for kind in KINDS.get(w.name, ()))
+    table = f"`{server.database}`.`{table_names(plan)[0]}`"
+    try:
+        rows = {
+            kind: server.ask("EXPLAIN " + STATEMENTS[kind].format(table=table)) for kind in kinds
+        }
+    except ServerError:
+        return {}
+    ways = {kind: _way(answer) for kind, answer in rows.items()}
+    return {kind: way for kind, way in ways.items() if way}
+
+
+def _way(rows: Iterable[tuple[str, ...]]) -> str:
+    """`range PRIMARY, Using filesort, Using where`; empty for an answer of another shape."""
+    told = []
+    for row in rows:
+        if len(row) not in COLUMNS:
+            return ""
+        access, index = (row[place] for place in COLUMNS[len(row)])
+        remarks = sorted(filter(None, (part.strip() for part in row[-1].split(";"))))
+        told.append(", ".join([f"{access or 'none'} {index or 'no index'}", *remarks]))
+    return "; ".join(told)
+
+
+# Is a load faster with twice the generator's threads? Then the generator was what was measured.
+#
+# Slices of load as `turns` says, on the baseline's server after its last trial of the run. It is
+# load beyond the plan, so it comes after everything that is measured with these data, and
+# whatever goes wrong with it costs no trial: then this is not known.
+
+
+PATIENCE_S: Final = 60.0
+"""How long the engine may take for logins and its end, beyond twice the slices' lengths."""
+
+
+def try_doubled_threads(lab: Lab, server: Server, trial: Trial) -> tuple[DoubledThreads, ...]:
+    """What the run's workloads reach by turns, on the server of a trial that has ended well.
+
+    Empty for all but the baseline, and where a later trial uses its data on. A workload is left out
+    that was asked before, whose threads cannot be doubled, or whose load broke off. An interrupt is
+    kept in `lab.interrupted`: the trial is to be stored before the run ends.
+    """
+    if trial.control or trial.system != lab.plan.systems[0].label or _is_used_on(lab, trial):
+        return ()
+    found: list[DoubledThreads] = []
+    try:
+        for cell in _left_to_ask(lab, trial):
+            lab.progress.stage(f"{cell.workload}: is it faster with twice the load's threads?")
+            found += _Turns(lab, server, trial.model_copy(update={"cell": cell})).seen()
+    except KeyboardInterrupt:
+        lab.interrupted = True
+    lab.forecast.after_last_s = 0.0
+    return tuple(found)
+
+
+def _left_to_ask(lab: Lab, trial: Trial) -> list[Cell]:
+    """The cells to be asked about on the trial's server; the run is read only if there are any."""
+    refused = [key for system, key in lab.refused if system == trial.system]
+    asked = highest_loads(lab.plan, trial.cell.setting, refused)
+    stored = lab.store.measurements(trial.run_id) if asked else []
+    known = {one.workload for m in stored for one in m.evidence.doubled_threads}
+    return [cell for cell in asked if cell.workload not in known]
+
+
+def _is_used_on(lab: Lab, trial: Trial) -> bool:
+    """Whether a later trial begins on the rows that this one left."""
+    is_endpoint = reference.is_endpoint(lab.plan.systems[0].reference)
+    if lab.plan.procedure.fresh_data == "start" and not is_endpoint:
+        return False
+    place = directory_of(trial.system, trial.control)
+    left = [one for one in lab.left if one != trial]
+    return any(directory_of(one.system, one.control) == place for one in left)
+
+
+class _Turns:
+    """The slices of one cell, which is the trial's."""
+
+    def __init__(self, lab: Lab, server: Server, trial: Trial) -> None:
+        self._lab, self._server, self._trial = lab, server, trial
+        self._slice_s = slice_s(lab.plan)
+
+    def seen(self) -> list[DoubledThreads]:
+        """The slices, if all were run; one before them warms up and tells the usual threads."""
+        cell = self._trial.cell
+        usual = [one.threads for one in self._run([0])]
+        if not usual or cell.threads < 2 * usual[0]:
+            return []
+        slices = self._run([times * usual[0] for times in turns(self._lab.plan)])
+        if not slices:
+            return []
+        return [
+            DoubledThreads(
+                workload=cell.workload,
+                connections=cell.threads,
+                setting=cell.setting,
+                slice_s=self._slice_s,
+                slices=tuple(slices),
+            )
+        ]
+
+    def _run(self, threads: Sequence[int]) -> list[ThreadsSlice]:
+        """Slices with so many threads each (0: as many as the engine takes by itself); none where
+        the load could not be run to its end."""
+        specs = [self._spec(number, count) for number, count in enumerate(threads)]
+        try:
+            records = self._records(specs)
+        except LoadError:
+            return []
+        slices = [slice_of(record) for record in records]
+        return [one for one in slices if one is not None] if None not in slices else []
+
+    def _spec(self, number: int, threads: int) -> dict[str, Any]:
+        """A slice's load; its requests are drawn for itself, so that none is warm from another."""
+        lab, cell = self._lab, self._trial.cell
+        about = ("generator threads", threads == 0, cell.key)
+        return {
+            **run_spec(lab.plan, self._trial, self._server),
+            "threads": threads,
+            "seed": draw(lab.plan.seed, number, *about) >> 1,
+            "warmup_s": self._slice_s * WARMUP_SHARE,
+            "window_s": self._slice_s,
+        }
+
+    def _records(self, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The engine's records; none if they do not come in time."""
+        lab, there = self._lab, process.inside(self._server.endpoint.namespace)
+        with EngineProcess(
+            "slices",
+            {"slices": specs},
+            system=self._trial.system,
+            cores=lab.plan.procedure.pin,
+            command=(*there, *lab.makers.command),
+        ) as engine:
+            told = engine.message(len(specs) * 2 * self._slice_s + PATIENCE_S)
+        return [] if told is None else list(told.value["records"])
+
+
+def slice_of(record: Mapping[str, Any]) -> ThreadsSlice | None:
+    """What an engine's record says of a slice; None if it broke off or completed nothing."""
+    measured = measured_of(record)
+    events = sum(one.events for one in measured)
+    if record.get("failure") is not None or events == 0:
+        return None
+    seconds = measured[-1].end_s - measured[0].start_s
+    return ThreadsSlice(threads=record["threads"], rate_per_s=events / seconds)

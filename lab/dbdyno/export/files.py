@@ -17,9 +17,8 @@ from pathlib import Path
 import polars
 
 from dbdyno.errors import StoreError
-from dbdyno.export import rows
-from dbdyno.export.columns import TableDefinition
-from dbdyno.export.tables import KEYS, TABLES
+from dbdyno.export import tables
+from dbdyno.export.tables import KEYS, TABLES, TableDefinition
 from dbdyno.report.rows import Attempt
 
 __all__ = ["KEYS", "TABLES", "Format", "frame", "frames", "write"]
@@ -71,7 +70,7 @@ def _frame(
     keys: Sequence[polars.Expr],
 ) -> polars.DataFrame:
     peers = [other.measurement for other in attempts if other.cell == attempt.cell]
-    columns = rows.OF_TABLE[table.name](attempt, peers)
+    columns = tables.OF_TABLE[table.name](attempt, peers)
     return polars.DataFrame(columns, schema=table.schema, strict=False).select(
         *keys, polars.col(*table.schema)
     )

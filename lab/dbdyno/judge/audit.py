@@ -19,18 +19,10 @@ from functools import cached_property
 from typing import Final, final
 
 from dbdyno.judge.checks import (
-    checks_control,
-    checks_durable,
-    checks_held_back,
-    checks_order,
-    checks_probe,
-    checks_procedure,
-    checks_rates,
-    checks_settings,
-    checks_window,
     counts,
     course,
     design,
+    durability,
     generator,
     instrument,
     machine,
@@ -38,11 +30,20 @@ from dbdyno.judge.checks import (
     settings,
     work,
 )
-from dbdyno.judge.checks.checks_window import from_second, later_cuts, place_of
+from dbdyno.judge.checks.course import from_second, later_cut, later_cuts, place_of
+from dbdyno.judge.checks.machine import (
+    memory_pressure,
+    overheated,
+    probe_strays,
+    swapping,
+    throttled,
+    uneven_clock,
+)
+from dbdyno.judge.checks.settings import changed_versions, unequal_settings
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement.measurement import EVENT, Measurement, Trial
-from dbdyno.measurement.measurement_parts import Phase
 from dbdyno.measurement.metric import Metric
+from dbdyno.measurement.parts import Phase
 from dbdyno.plan.plan import Plan
 
 TrialCheck = Callable[[Measurement, Plan], Finding | None]
@@ -51,7 +52,7 @@ RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
 """Looks at all trials together, failed attempts included."""
 
 GATES: Final[tuple[TrialCheck, ...]] = (
-    checks_procedure.cell_cannot_run,
+    work.cell_cannot_run,
     course.trial_failed,
     counts.no_events,
 )
@@ -61,10 +62,10 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     course.server_restarted,
     course.stall,
     course.drift,
-    checks_procedure.step_undone,
-    checks_procedure.no_steady_state,
-    checks_rates.rate_not_sustained,
-    checks_rates.few_requests,
+    work.step_undone,
+    work.no_steady_state,
+    generator.rate_not_sustained,
+    generator.few_requests,
     counts.errors,
     counts.little_law,
     counts.statements_of_event,
@@ -74,7 +75,7 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     replication.commits_unproven,
     replication.wrong_wait_point,
     replication.replica_lags,
-    checks_durable.commits_unflushed,
+    durability.commits_unflushed,
     work.retries,
     machine.client_bound,
     generator.near_ceiling,
@@ -82,15 +83,15 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     machine.steal,
     machine.other_processes,
     machine.shared_machine,
-    checks_held_back.throttled,
-    checks_held_back.overheated,
-    checks_held_back.memory_pressure,
-    checks_held_back.swapping,
+    throttled,
+    overheated,
+    memory_pressure,
+    swapping,
 )
 
 RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     design.unequal_load,
-    checks_procedure.unequal_dataset,
+    work.unequal_dataset,
     work.rows_not_kept,
     design.repeated_trial,
     design.incomplete_run,
@@ -98,20 +99,20 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     design.short_window,
     design.controls_declined,
     settings.unequal_durability,
-    checks_durable.unseen_flushes,
+    durability.unseen_flushes,
     settings.unequal_memory,
-    checks_control.uncontrolled_server,
-    checks_settings.unequal_settings,
-    checks_settings.changed_versions,
+    instrument.uncontrolled_server,
+    unequal_settings,
+    changed_versions,
     work.unequal_plans,
-    checks_order.sequential_design,
-    checks_order.split_block,
-    checks_order.machine_drift,
-    checks_held_back.uneven_clock,
-    checks_probe.probe_strays,
+    design.sequential_design,
+    design.split_block,
+    design.machine_drift,
+    uneven_clock,
+    probe_strays,
     generator.generator_threads,
     design.stopped_early,
-    checks_window.later_cut,
+    later_cut,
 )
 
 CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS, instrument.out_of_calibration)

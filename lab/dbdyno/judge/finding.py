@@ -11,7 +11,7 @@ from typing import Final
 
 from dbdyno.language.words import Label, Said, Text, clauses, say
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.parts import Noun
 
 
 class Level(StrEnum):

@@ -11,55 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 from dbdyno.judge.audit import Audit, Sound
 from dbdyno.judge.audit import audit as audit_of
 from dbdyno.judge.beside import grid, ladder
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
-from dbdyno.judge.beside.outliers import BadRestarts, Outlier
-from dbdyno.judge.beside.peaks import PeakRatio
-from dbdyno.judge.beside.scalability import Scalability
-from dbdyno.judge.beside.stability import Stability
-from dbdyno.judge.beside.stability_pairs import CountPair
-from dbdyno.judge.block_time import block_seconds
+from dbdyno.judge.beside.outliers import BadRestarts, Outlier, bad_restarts, outliers
+from dbdyno.judge.beside.scalability import PeakRatio, Scalability, peak_ratios, scalability
+from dbdyno.judge.beside.stability import CountPair, Stability, counts, stability
 from dbdyno.judge.checks.instrument import Ledger, ledger_of, out_of_calibration
 from dbdyno.judge.controls import apart, proved
-from dbdyno.judge.estimate import Estimate, SystemValue, estimates, system_values
+from dbdyno.judge.estimate import Estimate, Pairs, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.judge.holm import adjusted
-from dbdyno.judge.pairs import Pairs
 from dbdyno.judge.rate_limit import RateSearch, rate_searches
-from dbdyno.judge.shape import shape
-from dbdyno.judge.stopping import decided
-from dbdyno.judge.verdict import Verdict, Word, verdict_of
-from dbdyno.judge.wording import sentence
+from dbdyno.judge.verdict import Verdict, adjusted, block_seconds, decided, verdict_of
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import ControlOutcome
-from dbdyno.plan.cell_metric import metric_of
-from dbdyno.plan.plan import Plan, cells
-
-__all__ = [
-    "Audit",
-    "ControlOutcome",
-    "Crossover",
-    "Estimate",
-    "Finding",
-    "GridSummary",
-    "Judgement",
-    "Ledger",
-    "Level",
-    "RateSearch",
-    "Regression",
-    "Sound",
-    "SystemValue",
-    "Verdict",
-    "Word",
-    "enough",
-    "judge",
-    "sentence",
-]
+from dbdyno.measurement.parts import Noun
+from dbdyno.plan.plan import Plan, cells, metric_of
 
 
 class Judgement(Noun):
@@ -210,3 +182,54 @@ def _concerning(estimate: Estimate, audited: Audit, counted: set[str]) -> list[F
         if finding.concerns(estimate.cell, estimate.baseline, estimate.system)
         and not (finding.level is Level.VOID and finding.trial in counted)
     ]
+
+
+# What is said beside the verdicts: how systems scale, how evenly they work, which runs are odd.
+#
+# All of it is made of sound trials, and none of it changes a word.
+
+
+class Shape(TypedDict):
+    """The fields of a `Judgement` that are made here."""
+
+    scalability: tuple[Scalability, ...]
+    peaks: tuple[PeakRatio, ...]
+    stability: tuple[Stability, ...]
+    stability_counts: tuple[CountPair, ...]
+    outliers: tuple[Outlier, ...]
+    bad_restarts: tuple[BadRestarts, ...]
+
+
+def _metric_of_shape(cell: Cell) -> Metric:
+    """Throughput; at a fixed rate all do the same number of requests, and latency tells."""
+    return PRIMARY if cell.rate_per_s is None else BY_NAME["latency_ms_p99"]
+
+
+def in_order(sound: Iterable[Sound], plan: Plan) -> list[Sound]:
+    """By cells, systems and blocks, as people read; trials come in the order in which they ran."""
+    trials = list(sound)
+    seen = (one.trial.cell for one in trials)
+    of_cell = {cell: place for place, cell in enumerate(dict.fromkeys([*cells(plan), *seen]))}
+    of_system = {system.label: place for place, system in enumerate(plan.systems)}
+
+    def place(one: Sound) -> tuple[int, int, int]:
+        trial = one.trial
+        return of_cell[trial.cell], of_system.get(trial.system, len(of_system)), trial.block
+
+    return sorted(trials, key=place)
+
+
+def shape(audited: Audit, plan: Plan) -> Shape:
+    """All of it for one run; the plan's first system is the baseline."""
+    sound, design = in_order(audited.sound, plan), plan.design
+    baseline, *systems = (system.label for system in plan.systems)
+    ladders, even = scalability(sound, audited.findings, plan), stability(sound)
+    per_cell = plan.procedure.restart == "cell"
+    return Shape(
+        scalability=tuple(ladders),
+        peaks=tuple(peak_ratios(ladders, baseline, design)),
+        stability=tuple(even),
+        stability_counts=tuple(counts(even, baseline, systems)),
+        outliers=tuple(outliers(sound, design.margin, _metric_of_shape)),
+        bad_restarts=tuple(bad_restarts(sound, design.margin, _metric_of_shape, per_cell=per_cell)),
+    )

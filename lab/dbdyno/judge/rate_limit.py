@@ -15,15 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.finding import Finding
-from dbdyno.judge.holm import Adjusted, adjusted
-from dbdyno.judge.verdict import Verdict, Word, verdict_of
+from dbdyno.judge.verdict import Adjusted, Verdict, Word, adjusted, verdict_of
 from dbdyno.language.words import Text, listed, say
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.measurement_parts import Noun
 from dbdyno.measurement.metric import RATE_AT_LIMIT, Metric
-from dbdyno.plan.cell_metric import latency_of
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.pilot import is_sustained
-from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.plan import Plan, cells, latency_of
 from dbdyno.plan.settings import setting_names
 from dbdyno.stats.open_loop import Point, Side, rate_at_limit
 

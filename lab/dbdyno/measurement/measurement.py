@@ -17,10 +17,18 @@ from pydantic import Field
 
 from dbdyno._engine import Histogram
 from dbdyno.language.words import Said, name, say
-from dbdyno.measurement.measurement_evidence import Evidence
-from dbdyno.measurement.measurement_parts import Interval, Noun, Phase, Step, WarmUp
 from dbdyno.measurement.metric import Merge, Metric
-from dbdyno.measurement.parts import ProcessWork, StatusSeries, WatchSample
+from dbdyno.measurement.parts import (
+    Evidence,
+    Interval,
+    Noun,
+    Phase,
+    ProcessWork,
+    StatusSeries,
+    Step,
+    WarmUp,
+    WatchSample,
+)
 
 __all__ = [
     "EVENT",

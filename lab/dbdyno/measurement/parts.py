@@ -7,7 +7,110 @@ another user) is None and never a zero, so that nobody takes "unknown" for "noth
 
 from __future__ import annotations
 
-from dbdyno.measurement.measurement_parts import Noun
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+# The parts of a measurement that stand alone: its seconds, its steps, the load that warmed it up.
+#
+# They are here and not in `measurement` only so that both can be read in one go; everybody imports
+# them from there.
+
+
+class Noun(BaseModel):
+    """A frozen value that refuses keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Phase(StrEnum):
+    """What an interval is part of; only MEASURED enters rates and percentiles."""
+
+    WARMUP = "warmup"
+    MEASURED = "measured"
+    DRAIN = "drain"
+
+
+class Interval(Noun):
+    """What the engine saw in one second (or what was left of it).
+
+    Attributes:
+        start_s, end_s: seconds since the load began.
+        events: events completed; reads, writes, others: statements by what they did.
+        errors: failed statements by error code.
+        restarts: events begun again after an ignorable error.
+        reconnects: lost connections opened again.
+        arrivals: events that fell due by schedule; backlog: those due and not begun at its end.
+        in_flight: events running at its end.
+        silence_ns_max: longest stretch that ended in it in which events ran and no statement was
+            answered; 0 where nobody looked (an imported log, an older engine).
+        latency_ns_sum, latency_ns_min, latency_ns_max: exact, of completed events.
+        histograms: HDR V2 blobs by name (EVENT, SERVICE, a statement kind).
+    """
+
+    phase: Phase
+    start_s: float
+    end_s: float
+    events: int
+    reads: int
+    writes: int
+    others: int
+    errors: dict[str, int] = {}
+    restarts: int = 0
+    reconnects: int = 0
+    arrivals: int = 0
+    backlog: int = 0
+    in_flight: int = 0
+    silence_ns_max: int = 0
+    bytes_received: int = 0
+    bytes_sent: int = 0
+    latency_ns_sum: int = 0
+    latency_ns_min: int = 0
+    latency_ns_max: int = 0
+    histograms: Annotated[dict[str, bytes], Field(exclude=True, repr=False)] = {}
+
+    @property
+    def queries(self) -> int:
+        """Statements that got a reply without error."""
+        return self.reads + self.writes + self.others
+
+
+class Step(Noun):
+    """One thing done to a server between two measured windows.
+
+    Attributes:
+        name: restore, drop caches, start, purge binary logs, settle, warm up.
+        seconds: how long it took.
+        done: False where it was asked for and could not be done, or not to its end.
+        detail: what it came to, or why it was not done.
+    """
+
+    name: str
+    seconds: float
+    done: bool = True
+    detail: str = ""
+
+
+class WarmUp(Noun):
+    """Load that ran before a trial until its throughput was steady, or for as long as it might.
+
+    Attributes:
+        seconds: how long the load ran.
+        cut_s: seconds after which the rate was steady; None where it was not.
+        why: the rule's reason, for people.
+        rates_per_s: events of each second.
+    """
+
+    seconds: float
+    cut_s: float | None
+    why: str
+    rates_per_s: Annotated[tuple[float, ...], Field(repr=False)] = ()
+
+    @property
+    def steady(self) -> bool:
+        """Whether the load was steady at its end."""
+        return self.cut_s is not None
 
 
 class DiskSample(Noun):
@@ -138,3 +241,107 @@ class StatusSeries(Noun):
     server_cpu_ms: float | None = None
     counters: dict[str, tuple[float | None, ...]] = {}
     trouble: str | None = None
+
+
+# What is collected besides the load so that doubts can be settled later from the store alone.
+#
+# How fast the machine was before an arm, what the generator reaches when nothing holds it back,
+# which way each statement takes through the tables, which rows were left at the end, what twice
+# the generator's threads reach. Whoever could not look leaves a field empty; nothing is ever a
+# guess. And what a server kept of its commits when it was killed (`dbdyno prove-durability`),
+# which no benchmark shows.
+
+
+class Probe(Noun):
+    """The machine at rest, a moment before an arm.
+
+    Attributes:
+        cpu_ms: the shortest of several runs of the same piece of arithmetic.
+        sync_ms: median time to write one page and have it on the disk; None where nobody could.
+    """
+
+    cpu_ms: float
+    sync_ms: float | None = None
+
+
+class ThreadsSlice(Noun):
+    """A few seconds of load: how many threads drove it, and how many events/s it reached."""
+
+    threads: int
+    rate_per_s: float
+
+
+class DoubledThreads(Noun):
+    """One load by turns with the generator's usual threads and with twice as many.
+
+    Attributes:
+        connections, setting: of the cell; the same in all slices.
+        slice_s: length of each slice.
+        slices: in the order in which they ran on one server; each two that follow each other are a
+            pair, one of either kind.
+    """
+
+    workload: str
+    connections: int
+    setting: str
+    slice_s: float
+    slices: tuple[ThreadsSlice, ...]
+
+
+class Evidence(Noun):
+    """What was found out around a trial.
+
+    Attributes:
+        probe: of the trial's arm.
+        ceiling_per_s: events/s of this workload that the same generator reached in the same run
+            on a server that answers at once (`ceiling_threads` connections).
+        query_plans: which way each kind of statement takes, by its name, on this system.
+        rows_after: rows of each table when the system's last trial of the run had ended.
+        dataset_after: digest of those rows, as `Measurement.dataset` is of the loaded ones.
+        doubled_threads: of each workload, once in a run: with the baseline's last trial.
+    """
+
+    probe: Probe | None = None
+    ceiling_per_s: float | None = None
+    ceiling_threads: int | None = None
+    query_plans: dict[str, str] = {}
+    rows_after: dict[str, int] = {}
+    dataset_after: str = ""
+    doubled_threads: tuple[DoubledThreads, ...] = ()
+
+
+class Kill(Noun):
+    """A load of single commits, a kill -9 in the midst of it, and what was there after the restart.
+
+    Attributes:
+        acknowledged: commits that the server had answered; `kept`: those of them found afterwards.
+        unanswered: rows that are there though no answer came; a connection can have one of them.
+        load_s, recovery_s: from the first commit to the kill; from the start to the first answer.
+        counted: commits between the two readings of `server_flushes` and `disk_flushes`.
+        server_flushes: syncs of the log as the server counts them; None if it does not.
+        disk_flushes: cache flushes as the machine's disks count them; None if they do not.
+    """
+
+    acknowledged: int
+    kept: int
+    unanswered: int = 0
+    load_s: float
+    recovery_s: float
+    counted: int = 0
+    server_flushes: float | None = None
+    disk_flushes: float | None = None
+
+
+class KilledServer(Noun):
+    """All that `prove-durability` saw of one system.
+
+    Attributes:
+        settings: all effective variables, as in `ServerFacts`.
+        connections: how many sent commits at the same time.
+    """
+
+    system: str
+    version: str
+    settings: Annotated[dict[str, str], Field(repr=False)]
+    connections: int
+    kills: tuple[Kill, ...]

@@ -12,8 +12,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from dbdyno.measurement.measurement import Cell
-from dbdyno.plan.plan import Plan, cells
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import Plan, SystemPlan, cells
 
 Kind = Literal["same", "planted"]
 KINDS: Final[tuple[Kind, ...]] = ("same", "planted")

@@ -36,10 +36,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from dbdyno.errors import PlanError, PlanMistake
-from dbdyno.plan.document import Document, parse
+from dbdyno.plan.document import Document, parse, scaled, take_scales
 from dbdyno.plan.mistakes import name_mistakes, nearest, shape_mistakes
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.plan_file_scale import scaled, take_scales
 from dbdyno.plan.spelling import spell_out
 
 BYTES_MAX = 1_000_000

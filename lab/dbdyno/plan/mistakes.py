@@ -14,10 +14,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanMistake, UsageError
-from dbdyno.plan.document import Document, Path, place
-from dbdyno.plan.plan import NOT_COMPARED, Plan
-from dbdyno.plan.plan_file_scale import SCALES
-from dbdyno.plan.plan_systems import LABEL_PATTERN
+from dbdyno.plan.document import SCALES, Document, Path, place
+from dbdyno.plan.plan import LABEL_PATTERN, NOT_COMPARED, Plan
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
 from dbdyno.plan.spelling import TIMES
 

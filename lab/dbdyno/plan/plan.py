@@ -9,32 +9,123 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
 from dbdyno import _engine
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan_parts import DistributionPlan, NetworkPlan, PublishedPlan
-from dbdyno.plan.plan_systems import SystemPlan
 from dbdyno.plan.settings import OptionValue, SettingsPlan, setting_names
 
-__all__ = [
-    "NOT_COMPARED",
-    "DatasetPlan",
-    "DesignPlan",
-    "LoadPlan",
-    "NetworkPlan",
-    "OptionValue",
-    "Plan",
-    "ProcedurePlan",
-    "TrialPlan",
-    "WorkloadPlan",
-    "cells",
-    "known_workloads",
-]
+# Smaller parts of a plan, which no other part looks at: rows touched, network, publication.
+
+
+class DistributionPlan(Noun):
+    """Which rows are touched.
+
+    Attributes:
+        name: sysbench's distributions; `uniform` unless said otherwise.
+    """
+
+    name: Literal["uniform", "gaussian", "special", "pareto", "zipfian"] = "uniform"
+
+
+class NetworkPlan(Noun):
+    """What the network adds to each round trip, in milliseconds; 0 for nothing.
+
+    Attributes:
+        client_ms: between the load and the server.
+        replica_ms: between a primary and each replica.
+    """
+
+    client_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
+    replica_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
+
+
+class PublishedPlan(Noun):
+    """The published experiment that a plan follows, so that a report can say what differs.
+
+    Attributes:
+        source: who published it, when, under which title.
+        setup: what it used, by topic: systems, machine, data, load, window, repeats…
+        differences: what this plan does otherwise whatever its scale, and why.
+    """
+
+    source: Annotated[str, Field(min_length=1)]
+    setup: dict[str, str] = {}
+    differences: tuple[str, ...] = ()
+
+
+# The systems of a plan: which servers, under which labels, with what behind them.
+
+
+LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
+Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
+
+ENDPOINT_SCHEME = "mysql://"
+"""Begins the reference of servers that somebody else runs."""
+
+
+def label_of(reference: str) -> str:
+    """The label of a system that was given none: its reference, without what a label cannot hold.
+
+    Of an endpoint only the place, never what stands before the @; of an image not its digest; of an
+    archive its file's name alone.
+    """
+    if reference.startswith("tarball:"):
+        name = reference.partition("#")[0].rstrip("/").rpartition("/")[2]
+        text = re.sub(r"\.t(ar\.)?[gx]z$", "", name)
+    elif "://" in reference.partition("@")[0]:
+        text = reference.rpartition("@")[2].removeprefix(ENDPOINT_SCHEME)
+    else:
+        text = reference.partition("@")[0]
+    return re.sub(r"[^A-Za-z0-9._:+-]+", "-", text).lstrip("-._:+")[:64] or reference
+
+
+class TopologyPlan(Noun):
+    """How many servers stand behind one system, and what a commit waits for.
+
+    Attributes:
+        replicas: servers that follow the primary.
+        replication: a commit waits for nobody (async), for one replica to have it (semisync), or
+            for a majority of the group (group).
+        wait_point: of semi-synchronous commits: before others can read the rows, or after.
+        timeout_s: how long a semi-synchronous commit waits before the primary goes on alone; a
+            trial in which that happened proves nothing of it.
+    """
+
+    replicas: Annotated[int, Field(ge=0, le=8)] = 0
+    replication: Literal["async", "semisync", "group"] = "async"
+    wait_point: Literal["after_sync", "after_commit"] = "after_sync"
+    timeout_s: Annotated[float, Field(gt=0)] = 10
+
+
+class SystemPlan(Noun):
+    """A server product and version with settings, under a label.
+
+    Attributes:
+        label: how the system is called in reports.
+        reference: where it comes from, such as ``mysql:8.0.15``.
+        settings: verbatim my.cnf keys, laid over dbdyno's common settings.
+        topology: replicas behind it, and what a commit waits for.
+        password_env: environment variable that holds the password of an endpoint's user.
+    """
+
+    label: Label
+    reference: Annotated[str, Field(min_length=1)]
+    settings: dict[str, OptionValue] = {}
+    topology: TopologyPlan = TopologyPlan()
+    password_env: str = ""
+
+    @property
+    def is_endpoint(self) -> bool:
+        """Whether somebody else runs its servers: dbdyno neither starts nor restores them."""
+        return self.reference.strip().lower().startswith(ENDPOINT_SCHEME)
+
 
 _FILLS_ITS_OWN = (
     "fills tables of its own, one for each connection, and a plan has one dataset for all; run it"
@@ -259,3 +350,24 @@ def _levels(load: LoadPlan, workload: str, setting: str) -> list[Cell]:
         for rate in load.rates_of(workload, setting)
     ]
     return closed + rates
+
+
+# What a verdict is about: throughput where the server sets the pace, latency where the rate does.
+#
+# In a closed loop a faster server does more, so throughput is compared. At a rate all systems do
+# the same number of requests, and what differs is how long they take: a percentile of latency
+# from the intended start, that of the plan's latency limit or else p99 (method.md 1.f.6).
+
+
+AT_A_RATE: Final = BY_NAME["latency_ms_p99"]
+
+
+def metric_of(plan: Plan, cell: Cell) -> Metric:
+    """The metric that the cell's verdicts are about."""
+    return PRIMARY if cell.rate_per_s is None else latency_of(plan)
+
+
+def latency_of(plan: Plan) -> Metric:
+    """The percentile that the plan's open loops are about."""
+    slo = plan.load.slo
+    return AT_A_RATE if slo is None else BY_NAME[f"latency_ms_{slo.metric}"]

@@ -11,8 +11,8 @@ import re
 from copy import deepcopy
 from typing import Any, Final
 
+from dbdyno.plan.document import SCALES
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.plan_file_scale import SCALES
 from dbdyno.plan.spelling import AUTO, LISTS, SWITCHES, TIMES
 
 Schema = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.parts import Noun
 
 OptionValue = bool | int | float | str
 DEFAULT = "default"

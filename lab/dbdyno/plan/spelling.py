@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dbdyno.errors import PlanMistake
 from dbdyno.plan.document import Document, Path, place
-from dbdyno.plan.plan_systems import label_of
+from dbdyno.plan.plan import label_of
 
 _DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*(ms|s|m|min|h)\s*")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}

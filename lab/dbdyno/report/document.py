@@ -13,12 +13,11 @@ from typing import Any, Final
 
 from dbdyno.judge.controls import apart
 from dbdyno.judge.judgement import Judgement
-from dbdyno.measurement.facts import RunFacts
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import TABLE
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
-from dbdyno.report.rows import Attempt, attempts, systems_of
-from dbdyno.report.settings import compare, effective
+from dbdyno.report.rows import Attempt, attempts, compare, effective, systems_of
 
 FORMAT: Final = 2
 """Raised when a key changes its meaning or goes."""

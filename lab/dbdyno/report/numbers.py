@@ -8,16 +8,21 @@ change it means (0.769 → −23.1 %), by the judge's own `wording`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from dbdyno.judge import wording
 from dbdyno.judge.estimate import Estimate, SystemValue
-from dbdyno.judge.typical import Typical
+from dbdyno.judge.interval import Typical
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.rate_limit import BlockLimit, RateLimit, RateSearch
 from dbdyno.judge.verdict import Verdict
-from dbdyno.language.words import PARTED, Text, name, say
-from dbdyno.measurement.metric import Metric
+from dbdyno.judge.wording import sentence
+from dbdyno.language.words import PARTED, Text, listed, name, say
+from dbdyno.measurement.metric import BY_NAME, Metric
 from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.stats.open_loop import Side
 
 NONE: Final = name("—")
 """There is no such number."""
@@ -122,3 +127,118 @@ def mebibytes(size: float) -> Text:
     """A size in MiB, or in GiB from 10 GiB on."""
     mib = size / 2**20
     return name(f"{number(mib / 1024, 1)} GiB" if mib >= 10 * 1024 else f"{number(mib, 0)} MiB")
+
+
+# What a report calls the machine's features, which the store keeps under short English names.
+#
+# A stored run knows nothing of languages. So what `bench.environment` wrote down is looked up here;
+# names that are not in the table, and values that are names themselves, stay as they are.
+
+
+FEATURES: Final[Mapping[str, Text]] = {
+    "cpu": say("cpu"),
+    "cores": say("cores"),
+    "memory": say("memory"),
+    "swap": say("swap"),
+    "kernel": say("kernel"),
+    "distribution": say("distribution"),
+    "virtualisation": say("virtualisation"),
+    "governor": say("governor"),
+    "clocksource": say("clocksource"),
+    "filesystem": say("filesystem"),
+}
+VALUES: Final[Mapping[str, Text]] = {
+    "unknown": say("unknown"),
+    "none seen": say("none seen"),
+    "virtual machine": say("virtual machine"),
+    "container": say("container"),
+}
+PRODUCT: Final = re.compile(r"virtual machine \((.+)\)")
+CORES: Final = re.compile(r"(\d+) logical, (\d+) usable")
+
+
+def what(feature: str) -> Text:
+    """A feature's name."""
+    return FEATURES.get(feature, name(feature))
+
+
+def found(value: str) -> Text:
+    """What was found, in words where they are known."""
+    if cores := CORES.fullmatch(value):
+        return say("{logical} logical, {usable} usable", logical=cores[1], usable=cores[2])
+    parts = [_found(part) for part in value.split(", ")]
+    return listed(part or name("") for part in parts) if all(parts) else name(value)
+
+
+def _found(value: str) -> Text | None:
+    """One thing that was found; None where it is no known word."""
+    if product := PRODUCT.fullmatch(value):
+        return say("virtual machine ({product})", product=product[1])
+    return VALUES.get(value)
+
+
+# Rates within a latency limit as words: the same in the conclusion, in sections and on stdout.
+
+
+SIDES = {Side.ABOVE: "≥ ", Side.BELOW: "< ", Side.BETWEEN: ""}
+"""What stands before the rate of a block."""
+
+
+def sentences(judgement: Judgement) -> list[Text]:
+    """The answer in plain words, one sentence for each verdict, or for a system that is alone."""
+    told: list[Text] = []
+    for search in judgement.slo:
+        told += [
+            say("{place}: {verdict}.", place=title(search), verdict=sentence(verdict))
+            for verdict in search.verdicts
+        ]
+        told.append(
+            say(
+                "{place}: {systems}.",
+                place=title(search),
+                systems=listed(
+                    (
+                        say("{system} sustains {rate}", system=one.system, rate=_rate(one))
+                        for one in search.limits
+                    ),
+                    "; ",
+                ),
+            )
+        )
+    return told
+
+
+def title(search: RateSearch) -> Text:
+    """Workload, setting and limit."""
+    return say(
+        "{workload}{setting}, {label} within {limit:g} ms",
+        workload=search.workload,
+        setting="" if search.setting == "default" else f", {search.setting}",
+        label=BY_NAME[search.metric].label,
+        limit=search.limit_ms,
+    )
+
+
+def limit_interval(limit: RateLimit) -> Text:
+    """Its 95 % interval; a dash below three blocks."""
+    if limit.low is None or limit.high is None:
+        return NONE
+    return name(f"{number(limit.low, 1)}, {number(limit.high, 1)}")
+
+
+def in_block(block: BlockLimit) -> Text:
+    """The rate of one block, or on which side of all rates it lies."""
+    if block.rate_per_s is None:
+        return NONE
+    return name(f"{SIDES[block.side]}{number(block.rate_per_s, 1)}")
+
+
+def _rate(limit: RateLimit) -> Text:
+    """The rate with its interval, or on which side of all rates it lies."""
+    if limit.rate_per_s is not None:
+        rate = number(limit.rate_per_s, 1)
+        if limit.low is None:
+            return say("{rate} events/s", rate=rate)
+        return say("{rate} events/s [{interval}]", rate=rate, interval=limit_interval(limit))
+    sides = dict.fromkeys(in_block(block) for block in limit.by_block)
+    return say("{sides} events/s", sides=listed(sides, " / "))

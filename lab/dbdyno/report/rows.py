@@ -7,6 +7,7 @@ was complete before).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,9 +16,10 @@ from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.words import Text, listed, name, say
+from dbdyno.language.words import PARTED, Text, listed, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.settings import DEFAULT
 
 OF_FAILED_ATTEMPT = frozenset({"trial-failed", "cell-cannot-run"})
 """The checks that speak of a failed attempt, which a later complete one makes good."""
@@ -120,3 +122,170 @@ def title_of(plan: Plan) -> Text:
     """The plan's title, or the systems' names; neutral, as the verdict turns them round."""
     systems = listed((system.label for system in plan.systems), " and ")
     return systems if plan.title in ("", systems) else name(plan.title)
+
+
+# Cells as ladders: one workload under one setting, its load levels rising.
+#
+# Tables and charts over load show one ladder at a time. The levels of a closed loop are
+# connections, those of an open loop are rates, so the two never stand on one ladder even if the
+# workload is the same.
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The cells of one workload, setting and kind of loop, by rising load."""
+
+    workload: str
+    setting: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its levels are rates at which events fall due."""
+        return self.cells[0].rate_per_s is not None
+
+    @property
+    def title(self) -> Text:
+        """The words of a heading, without the load."""
+        named = {"workload": self.workload, "setting": self.setting}
+        match self.setting == DEFAULT, self.is_open:
+            case True, False:
+                return name(self.workload)
+            case True, True:
+                return say("{workload}, open loop", workload=self.workload)
+            case False, True:
+                return say("{workload}, {setting}, open loop", **named)
+            case _:
+                return say("{workload}, {setting}", **named)
+
+    @property
+    def load_title(self) -> Text:
+        """What its levels are."""
+        return say("events due per second") if self.is_open else say("threads (connections)")
+
+    @property
+    def levels(self) -> list[Text]:
+        """The levels as they stand on an axis, one for each cell."""
+        return [level_of(cell) for cell in self.cells]
+
+    @cached_property
+    def _places(self) -> dict[Cell, int]:
+        return {cell: place for place, cell in enumerate(self.cells)}
+
+    def place(self, cell: Cell) -> int | None:
+        """Where the cell stands on the ladder, from 0; None if it is of another one."""
+        return self._places.get(cell)
+
+
+def ladders(cells: Iterable[Cell]) -> list[Ladder]:
+    """The ladders of these cells, in the order in which they first appear."""
+    groups: dict[tuple[str, str, bool], list[Cell]] = {}
+    for cell in cells:
+        key = (cell.workload, cell.setting, cell.rate_per_s is not None)
+        groups.setdefault(key, []).append(cell)
+    return [
+        Ladder(workload, setting, tuple(sorted(dict.fromkeys(group), key=_load)))
+        for (workload, setting, _), group in groups.items()
+    ]
+
+
+def level_of(cell: Cell) -> Text:
+    """The load as it stands on an axis: connections, or events due per second."""
+    return name(str(cell.threads) if cell.rate_per_s is None else _rate(cell.rate_per_s))
+
+
+def level_words(cell: Cell) -> Text:
+    """The load in words: "8 threads", "500/s over 8 threads"."""
+    if cell.rate_per_s is not None:
+        rate = _rate(cell.rate_per_s)
+        return say("{rate}/s over {threads} threads", rate=rate, threads=cell.threads)
+    if cell.threads == 1:
+        return say("1 thread")
+    return say("{threads} threads", threads=cell.threads)
+
+
+def _rate(rate_per_s: float) -> str:
+    return f"{rate_per_s:,.6g}".replace(",", PARTED)
+
+
+def _load(cell: Cell) -> tuple[float, int]:
+    return (cell.rate_per_s or 0.0, cell.threads)
+
+
+# Effective server settings side by side: what differs, what only one has, what is left out.
+#
+# Two servers of different versions agree on most of their several hundred variables; a reader wants
+# the others. Paths, ports and identities differ between any two servers and are named, not shown.
+
+
+ALWAYS_DIFFER: Final = re.compile(
+    r"""
+    (?: .*_?(?:basedir|datadir|homedir|tmpdir|socket|hostname|pid_file|_file|_path|_basename)
+      | (?:.*_)?(?:port|uuid|uid|server_id) | .*_(?:home_dir|dir|dirs|directory|index)
+      | version(?:_.*)? | innodb_version | protocol_version | license | secure_file_priv
+      | timestamp | .*pseudo_thread_id | rand_seed\d | .*last_insert_id | insert_id | identity
+      | error_count | warning_count | gtid_.*(?:executed|purged|pos|state) | last_gtid
+      | log_error | report_(?:host|password|port|user) | ssl_(?:ca|cert|key|capath|crl|crlpath)
+      | .*statement_id | debug_sync | external_user | proxy_user
+    )
+    """,
+    re.VERBOSE,
+)
+"""Names of variables that tell instances apart rather than configurations."""
+SECRET: Final = re.compile(r".*password$")
+"""Names whose value is nobody's business."""
+ABSENT: Final = say("(not there)")
+EMPTY: Final = say("(empty)")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Variables of several systems side by side.
+
+    Attributes:
+        systems: those that have settings, in the plan's order.
+        differing: (variable, a value per system) for variables that all have, not all alike.
+        partial: the same for variables that some system does not have.
+        ignored: variables that differ but say nothing about the configuration.
+        equal: how many variables all have with one value.
+    """
+
+    systems: tuple[str, ...]
+    differing: tuple[tuple[Text, ...], ...]
+    partial: tuple[tuple[Text, ...], ...]
+    ignored: tuple[str, ...]
+    equal: int
+
+
+def compare(measurements: Sequence[Measurement], systems: Iterable[str]) -> Comparison:
+    """Compares what the servers said of themselves in all trials."""
+    seen = {system: _values(measurements, system) for system in systems}
+    known = {system: values for system, values in seen.items() if values}
+    differing, partial, ignored, equal = [], [], [], 0
+    for variable in sorted({variable for values in known.values() for variable in values}):
+        row = [known[system].get(variable, ABSENT) for system in known]
+        if len(set(row)) == 1:
+            equal += 1
+        elif ALWAYS_DIFFER.fullmatch(variable) or SECRET.fullmatch(variable):
+            ignored.append(variable)
+        elif ABSENT in row:
+            partial.append((name(variable), *row))
+        else:
+            differing.append((name(variable), *row))
+    return Comparison(tuple(known), tuple(differing), tuple(partial), tuple(ignored), equal)
+
+
+def effective(measurements: Iterable[Measurement], system: str) -> dict[str, Text]:
+    """All variables of a system with their values, secrets left out."""
+    values = _values(measurements, system)
+    return {key: value for key, value in values.items() if not SECRET.fullmatch(key)}
+
+
+def _values(measurements: Iterable[Measurement], system: str) -> dict[str, Text]:
+    """Each variable's value; several, parted by "then", where trials of the system disagree."""
+    seen: dict[str, dict[str, None]] = {}
+    for measurement in measurements:
+        if measurement.trial.system == system:
+            for variable, value in measurement.server.settings.items():
+                seen.setdefault(variable, {})[value or EMPTY] = None
+    return {variable: listed(values, " then ") for variable, values in sorted(seen.items())}

@@ -12,28 +12,19 @@ from collections.abc import Sequence
 from dbdyno.judge.controls import apart
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import say
-from dbdyno.measurement.facts import RunFacts
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
-from dbdyno.report.charts import charts, sections_charts
+from dbdyno.report.charts import charts
+from dbdyno.report.charts.charts import matrix, over_load, over_time, with_charts
 from dbdyno.report.parts import Story
 from dbdyno.report.rows import attempts, title_of
-from dbdyno.report.sections import (
-    cells,
-    costs,
-    method,
-    results,
-    sections_controls,
-    sections_flushes,
-    sections_outliers,
-    sections_rates,
-    sections_scalability,
-    sections_settings,
-    sections_tables,
-    settings,
-    shape,
-)
+from dbdyno.report.sections import cells, costs, limits, method, results, shape
+from dbdyno.report.sections import settings as settings_module
+from dbdyno.report.sections.cells import pilot
 from dbdyno.report.sections.conclusion import conclusion
+from dbdyno.report.sections.settings import environment
+from dbdyno.report.sections.shape import outliers
 
 
 def tell(
@@ -45,29 +36,29 @@ def tell(
     measurements, made = compared, attempts(compared, judgement)
     drawn = charts.figures(plan, measurements, judgement)
     sections = (
-        sections_charts.with_charts(sections_rates.within_limit(judgement), drawn, "limits"),
-        sections_charts.matrix(plan, measurements, judgement, drawn),
+        with_charts(cells.within_limit(judgement), drawn, "limits"),
+        matrix(plan, measurements, judgement, drawn),
         cells.grid(judgement),
         results.verdicts(judgement),
-        sections_tables.tables(plan, measurements, judgement),
-        sections_charts.over_load(drawn),
-        sections_scalability.scalability(judgement),
-        sections_charts.over_time(drawn),
+        results.tables(plan, measurements, judgement),
+        over_load(drawn),
+        shape.scalability(judgement),
+        over_time(drawn),
         shape.stability(judgement),
-        sections_outliers.outliers(judgement),
+        outliers(judgement),
         results.numbers(plan, measurements, judgement),
-        sections_charts.with_charts(costs.costs(plan, made), drawn, "costs"),
+        with_charts(costs.costs(plan, made), drawn, "costs"),
         results.server_cpu(plan, made),
-        sections_flushes.flushes(plan, made),
-        sections_charts.with_charts(costs.machine(plan, made), drawn, "cpu", "disk"),
+        costs.flushes(plan, made),
+        with_charts(costs.machine(plan, made), drawn, "cpu", "disk"),
         method.how_measured(plan, measurements),
-        sections_rates.pilot(plan),
-        settings.published(plan, measurements, run),
-        sections_settings.settings(plan, measurements),
-        sections_settings.environment(run),
+        pilot(plan),
+        settings_module.published(plan, measurements, run),
+        settings_module.settings(plan, measurements),
+        environment(run),
         method.trial_order(every),
         results.findings(judgement),
-        sections_controls.trust(plan, judgement),
+        limits.trust(plan, judgement),
         method.limitations(plan, measurements, judgement, run),
         method.repeat(plan, run),
     )

@@ -18,15 +18,15 @@ from pathlib import Path
 from dbdyno.errors import StoreError
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.catalogues import Language
-from dbdyno.measurement.facts import RunFacts
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report import document as report_document
-from dbdyno.report.charts.drawing import Drawing, draw
+from dbdyno.report.charts.base import Drawing, draw
 from dbdyno.report.formats import html, markdown
 from dbdyno.report.formats.terminal import as_json, as_markdown, plain
+from dbdyno.report.parts import translated
 from dbdyno.report.story import tell
-from dbdyno.report.translation import translated
 
 __all__ = ["RunFacts", "Written", "as_json", "as_markdown", "plain", "tell", "translated", "write"]
 

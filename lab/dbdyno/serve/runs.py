@@ -6,17 +6,20 @@ the store's file changes. Threads of the page share it under a lock.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from dbdyno.files import is_held
 from dbdyno.judge.judgement import Judgement, judge
-from dbdyno.language.words import Text, say
-from dbdyno.measurement.facts import RunFacts
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.language.words import Text, name, say
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
+from dbdyno.report.numbers import change, found, metric_value, what
 from dbdyno.store import evidence
 from dbdyno.store.store import FILE_NAME, Store, StoredRun
 
@@ -109,3 +112,118 @@ class Runs:
         files = (self.workspace / f"{FILE_NAME}{ending}" for ending in ("", "-wal"))
         stats = [file.stat() for file in files if file.exists()]
         return tuple((one.st_mtime_ns, one.st_size) for one in stats)
+
+
+# Two systems of any two runs side by side, without a verdict unless one run measured both.
+#
+# A verdict rests on blocks: systems that ran next to each other in time share what the machine did.
+# Runs of different days have no such pairs, and the difference of their numbers holds the machine's
+# drift as well. So this page shows the numbers and says what differs between the runs, no more.
+
+
+SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
+
+
+@dataclass(frozen=True)
+class Side:
+    """One system of one run."""
+
+    run: JudgedRun
+    system: str
+
+    @property
+    def name(self) -> str:
+        """The system's label with its run."""
+        return f"{self.system} ({self.run.facts.run_id})"
+
+
+class Row(NamedTuple):
+    """One metric of one cell, as text; `difference` is the second against the first."""
+
+    cell: str
+    metric: str
+    first: str
+    second: str
+    difference: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What can be said of the two.
+
+    Attributes:
+        caveat: why this is no verdict, or where the verdict is.
+        differences: what is not alike in the two runs: (name, first, second).
+        only: cells that one of them has not measured.
+    """
+
+    caveat: Text
+    rows: tuple[Row, ...]
+    differences: tuple[tuple[str, str, str], ...]
+    only: tuple[str, ...]
+
+
+def compared(first: Side, second: Side) -> Comparison:
+    """The two systems side by side, over the cells that both have measured."""
+    cells = [_cells(side) for side in (first, second)]
+    common = [cell for cell in cells[0] if cell in cells[1]]
+    only = [cell.title for cell in (*cells[0], *cells[1]) if cell not in common]
+    return Comparison(
+        caveat=_caveat(first, second),
+        rows=tuple(_row(cell, metric, first, second) for cell in common for metric in SHOWN),
+        differences=tuple(_differences(first, second)),
+        only=tuple(only),
+    )
+
+
+def _caveat(first: Side, second: Side) -> Text:
+    if first.run.facts.run_id == second.run.facts.run_id:
+        return say(
+            "One run measured both, block by block. The differences below are of plain means; the "
+            "run's report has the verdict with its interval."
+        )
+    return say(
+        "These are two runs, and there is no verdict. Runs of different times share no blocks: "
+        "what the machine did in between is in each difference below, and no interval can take it "
+        "out. To decide, measure both systems in one run."
+    )
+
+
+def _cells(side: Side) -> list[Cell]:
+    values = side.run.judgement.values
+    return list(dict.fromkeys(value.cell for value in values if value.system == side.system))
+
+
+def _row(cell: Cell, metric: Metric, first: Side, second: Side) -> Row:
+    values = [side.run.judgement.value(cell, side.system, metric.name) for side in (first, second)]
+    numbers = [None if value is None else value.value for value in values]
+    ratio = numbers[1] / numbers[0] if numbers[0] and numbers[1] is not None else None
+    return Row(
+        cell=cell.title,
+        metric=say("{metric}, {unit}", metric=metric.label, unit=metric.unit),
+        first=metric_value(values[0], metric),
+        second=metric_value(values[1], metric),
+        difference=change(ratio),
+    )
+
+
+def _differences(first: Side, second: Side) -> Iterator[tuple[str, str, str]]:
+    """What was not the same in the two runs and bears on their numbers."""
+    pairs = [_facts(first), _facts(second)]
+    for fact in dict.fromkeys([*pairs[0], *pairs[1]]):
+        values = [facts.get(fact, "—") for facts in pairs]
+        if values[0] != values[1]:
+            yield fact, values[0], values[1]
+
+
+def _facts(side: Side) -> dict[str, str]:
+    plan, facts = side.run.plan, side.run.facts
+    return {
+        say("begun"): facts.created_at,
+        name("dbdyno"): facts.dbdyno_version,
+        say("tables × rows"): f"{plan.dataset.tables} × {plan.dataset.rows}",
+        say("warm-up, window"): f"{plan.trial.warmup_s:g} s, {plan.trial.window_s:g} s",
+        say("blocks"): str(plan.design.blocks),
+        say("seed"): str(plan.seed),
+        **{what(feature): found(value) for feature, value in facts.environment.items()},
+    }

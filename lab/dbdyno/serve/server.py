@@ -18,7 +18,7 @@ import uvicorn
 
 from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
-from dbdyno.serve.access import Access, decide
+from dbdyno.serve.guard import Access, decide
 from dbdyno.serve.pages import application
 from dbdyno.serve.runs import Runs
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from dbdyno.plan.plan_parts import NetworkPlan
-from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.plan.plan import NetworkPlan, TopologyPlan
 from dbdyno.plan.settings import OptionValue
 
 STOP_S: Final = 60.0

@@ -7,45 +7,25 @@ where a server can be started, stopped, copied and brought back. What a server o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.servers import endpoint_reference
-from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
-from dbdyno.servers.endpoint_reference import is_endpoint
-from dbdyno.servers.foreign import container_image, container_program
+from dbdyno.servers.base import Instance, ServerSpec
+from dbdyno.servers.foreign import container
+from dbdyno.servers.foreign.container import is_container
 from dbdyno.servers.foreign.container_instance import ContainerInstance
-from dbdyno.servers.foreign.container_program import is_container
-from dbdyno.servers.foreign.endpoint_instance import EndpointInstance
+from dbdyno.servers.foreign.endpoint import EndpointInstance
 from dbdyno.servers.local import network
 from dbdyno.servers.mysql import settings, topology
 from dbdyno.servers.mysql.instance import MysqlInstance
 from dbdyno.servers.mysql.topology import TopologyInstance
-from dbdyno.servers.obtaining import entry_before, obtain
-from dbdyno.servers.postgres import postgres_settings
-from dbdyno.servers.postgres.postgres_instance import PostgresInstance
-from dbdyno.servers.programs import provision
-from dbdyno.servers.programs.catalog import CATALOG
-
-__all__ = [
-    "Credentials",
-    "Endpoint",
-    "Instance",
-    "KnownServer",
-    "Server",
-    "ServerSpec",
-    "check",
-    "get",
-    "instance",
-    "is_container",
-    "is_endpoint",
-    "known",
-    "product_before",
-    "product_of",
-    "programs",
-]
+from dbdyno.servers.postgres import settings as settings_module
+from dbdyno.servers.postgres.instance import PostgresInstance
+from dbdyno.servers.programs import given, identify, provision
+from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
+from dbdyno.servers.reference import find, is_endpoint, read
 
 POSTGRES: Final = "postgres"
 
@@ -75,9 +55,9 @@ def check(reference: str) -> None:
             address or endpoint that can be.
     """
     if is_endpoint(reference):
-        endpoint_reference.read(reference)
+        read(reference)
     elif is_container(reference):
-        container_program.image_of(reference)
+        container.image_of(reference)
     else:
         entry_before(reference)
 
@@ -106,7 +86,7 @@ def product_of(reference: str) -> tuple[str, str]:
             hint="set them at the server; the report shows what is in force",
         )
     if is_container(reference):
-        entry = container_image.look(container_program.find(), reference, lambda text: None).entry
+        entry = container.look(container.find(), reference, lambda text: None).entry
         return entry.product, entry.version
     known_before = product_before(reference)
     if known_before is not None:
@@ -173,7 +153,7 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         return ContainerInstance(spec, folder, report)
     row = entry_before(spec.reference)
     if row is not None:  # a mistake is told before anything is fetched
-        reading = postgres_settings if row.product == POSTGRES else settings
+        reading = settings_module if row.product == POSTGRES else settings
         reading.effective(row, spec.settings)
     linked = bool(spec.topology.replicas) or network.wanted(spec.network)
     if linked and row is not None:
@@ -195,3 +175,55 @@ def _refuse_a_network_of_others(spec: ServerSpec) -> None:
             found=spec.reference,
             hint="leave network out of the plan, or delay the network yourself and say so in it",
         )
+
+
+# From a reference to a server's programs: the catalog's, an archive's, or those in a folder.
+#
+# The catalog knows what its rows are; the others are asked once their programs are there.
+
+
+def obtain(asked: str, report: Callable[[str], None]) -> tuple[CatalogEntry, Path]:
+    """What a reference names, and the folder with its programs, fetched first if need be.
+
+    Raises:
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
+        ProvisionError: something is missing here, the fetch failed, the digest is wrong, or what
+            was named is no server.
+    """
+    if asked.startswith(given.FOLDER_SCHEME):
+        source = given.look(given.read_folder(asked))
+        return _asked_itself(CatalogEntry("", "", source, (), "", "", named=asked), report)
+    if asked.startswith(given.TARBALL_SCHEME):
+        archive = given.read_tarball(asked)
+        return _asked_itself(CatalogEntry("", "", archive, (), "", "", named=asked), report)
+    entry = find(asked)
+    return entry, provision.get(entry, report)
+
+
+def entry_before(asked: str) -> CatalogEntry | None:
+    """The catalog's row for a reference, None where only the programs themselves can say.
+
+    Raises:
+        UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
+    """
+    if asked.startswith(given.FOLDER_SCHEME):
+        given.read_folder(asked)
+        return None
+    if asked.startswith(given.TARBALL_SCHEME):
+        given.read_tarball(asked)
+        return None
+    return find(asked)
+
+
+def _asked_itself(entry: CatalogEntry, report: Callable[[str], None]) -> tuple[CatalogEntry, Path]:
+    home = provision.get(entry, report)
+    program = provision.program_of(entry, home)
+    said = identify.ask(home / program)
+    whole = replace(
+        entry,
+        product=said.product,
+        version=said.version,
+        authentication=said.authentication,
+        program=program,
+    )
+    return whole, home

@@ -13,6 +13,7 @@ judgement of a bundle is the judgement of the run.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import tempfile
@@ -25,12 +26,12 @@ from pydantic import Field, ValidationError
 
 from dbdyno.errors import BundleError
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.measurement_parts import Noun
 from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
-from dbdyno.report.settings import SECRET
-from dbdyno.store import archive, histogram_log, strict_json
+from dbdyno.report.rows import SECRET
+from dbdyno.store import archive, histogram_log
 from dbdyno.store.archive import LIMITS, Limits
 from dbdyno.store.store import StoredRun
 
@@ -107,7 +108,7 @@ def write(
         os.close(handle)
         try:
             digest = archive.write(Path(name), files)
-            read(Path(name))
+            read_bundle(Path(name))
             Path(name).chmod(0o644)
             Path(name).replace(path)
         except BaseException:
@@ -122,7 +123,7 @@ def write(
     return digest
 
 
-def read(path: Path, limits: Limits = LIMITS) -> Sealed:
+def read_bundle(path: Path, limits: Limits = LIMITS) -> Sealed:
     """What a bundle holds, every part of it checked.
 
     Raises:
@@ -244,7 +245,7 @@ def _measurement(files: Mapping[str, bytes], number: int, run_id: str) -> Measur
 def _json(files: Mapping[str, bytes], name: str) -> object:
     if name not in files:
         raise BundleError(f"the bundle lacks {name}")
-    return strict_json.read(files[name], name)
+    return strict_json(files[name], name)
 
 
 def _stored(head: _Run, plan: Plan) -> StoredRun:
@@ -258,3 +259,33 @@ def _stored(head: _Run, plan: Plan) -> StoredRun:
         environment=head.environment,
         trials_planned=head.trials_planned,
     )
+
+
+# JSON from a stranger: numbers are finite, and whatever is wrong is told in one way.
+
+
+def strict_json(content: bytes, name: str) -> object:
+    """The value of a file.
+
+    Args:
+        name: the file's, for the message.
+
+    Raises:
+        BundleError: it is no JSON, nested too deep, or holds a number that is none.
+    """
+    try:
+        found: object = json.loads(content, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{name} in the bundle is no JSON", found=str(error)[:120]) from error
+    return found
+
+
+def _refuse(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is beyond all numbers")
+    return value

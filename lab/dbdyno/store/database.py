@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 
 from dbdyno.errors import StoreError
-from dbdyno.store.store_ledger import make_ledger
-from dbdyno.store.store_schema import APPLICATION_ID, SCHEMA, VERSION
-from dbdyno.store.store_views import make_views
+from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.measurement.parts import Interval, WatchSample
 
 WAIT_S: Final = 20.0
 """How long a writer waits for another lab's transaction in the same workspace."""
@@ -115,3 +115,184 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
                 raise
         time.sleep(0.02)
+
+
+# The store's tables: what SQLite itself enforces, so that no code can forget it.
+#
+# A trial that was stored cannot be changed or deleted (triggers), cannot be complete twice (a
+# partial unique index), and cannot belong to no run (a foreign key). Columns beside the JSON
+# repeat what a person asks for at the `sqlite3` prompt.
+
+
+APPLICATION_ID: Final = 0x6462_6479  # "dbdy": tells our file from another program's
+VERSION: Final = 1
+
+SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS runs (
+    run_id TEXT PRIMARY KEY,
+    created_at TEXT NOT NULL,
+    finished_at TEXT,
+    plan_hash TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    command TEXT NOT NULL,
+    dbdyno_version TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    trials_planned INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS measurements (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL REFERENCES runs (run_id),
+    trial_key TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    system TEXT NOT NULL,
+    cell TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    failure TEXT,
+    measurement TEXT NOT NULL,
+    UNIQUE (run_id, trial_key, attempt)
+);
+CREATE UNIQUE INDEX IF NOT EXISTS complete_once
+    ON measurements (run_id, trial_key) WHERE failure IS NULL;
+CREATE TABLE IF NOT EXISTS histograms (
+    measurement_id INTEGER NOT NULL REFERENCES measurements (id),
+    interval INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    hdr_v2 BLOB NOT NULL,
+    PRIMARY KEY (measurement_id, interval, name)
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS measurements_stay BEFORE DELETE ON measurements
+    BEGIN SELECT RAISE(ABORT, 'a stored measurement is never deleted'); END;
+CREATE TRIGGER IF NOT EXISTS measurements_stay_as_they_are BEFORE UPDATE ON measurements
+    BEGIN SELECT RAISE(ABORT, 'a stored measurement is never changed'); END;
+CREATE TRIGGER IF NOT EXISTS histograms_stay BEFORE DELETE ON histograms
+    BEGIN SELECT RAISE(ABORT, 'a stored histogram is never deleted'); END;
+CREATE TRIGGER IF NOT EXISTS histograms_stay_as_they_are BEFORE UPDATE ON histograms
+    BEGIN SELECT RAISE(ABORT, 'a stored histogram is never changed'); END;
+CREATE TRIGGER IF NOT EXISTS runs_stay BEFORE DELETE ON runs
+    BEGIN SELECT RAISE(ABORT, 'a stored run is never deleted'); END;
+CREATE TRIGGER IF NOT EXISTS runs_stay_as_they_are
+    BEFORE UPDATE OF run_id, created_at, plan_hash, plan, command, dbdyno_version, environment,
+    trials_planned ON runs
+    BEGIN SELECT RAISE(ABORT, 'of a stored run only finished_at changes'); END;
+"""
+
+
+# The workspace's ledger: what each run's controls came to, one row a run and kind, never changed.
+#
+# Over many runs it shows how often the lab's verdicts err, which no single run can. A row is
+# written when its run is complete; telling that run again, by whatever dbdyno, adds nothing, so
+# that a result cannot be improved by judging once more.
+
+
+TABLE: Final = """
+CREATE TABLE IF NOT EXISTS controls (
+    run_id TEXT NOT NULL REFERENCES runs (run_id),
+    kind TEXT NOT NULL,
+    noted_at TEXT NOT NULL,
+    cell TEXT NOT NULL,
+    ratio REAL,
+    low REAL,
+    high REAL,
+    blocks INTEGER NOT NULL,
+    word TEXT NOT NULL,
+    truth REAL NOT NULL,
+    outcome TEXT NOT NULL,
+    PRIMARY KEY (run_id, kind)
+);
+CREATE TRIGGER IF NOT EXISTS controls_stay BEFORE DELETE ON controls
+    BEGIN SELECT RAISE(ABORT, 'an outcome of a control is never deleted'); END;
+CREATE TRIGGER IF NOT EXISTS controls_stay_as_they_are BEFORE UPDATE ON controls
+    BEGIN SELECT RAISE(ABORT, 'an outcome of a control is never changed'); END;
+"""
+
+
+def make_ledger(connection: sqlite3.Connection) -> None:
+    """Makes the table where an older dbdyno made the store."""
+    found = "SELECT 1 FROM sqlite_master WHERE name = 'controls_stay_as_they_are'"
+    if connection.execute(found).fetchone() is None:
+        connection.executescript(f"BEGIN IMMEDIATE; {TABLE} COMMIT;")
+
+
+def note(connection: sqlite3.Connection, run_id: str, outcomes: Iterable[ControlOutcome]) -> None:
+    """Adds those outcomes of a run that say something; one that is there already stays as it is."""
+    now = datetime.now().astimezone().isoformat("T", "seconds")
+    for outcome in outcomes:
+        if outcome.counts:
+            connection.execute(
+                "INSERT OR IGNORE INTO controls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(run_id, outcome.kind, now, outcome.cell.key),
+                    *(outcome.ratio, outcome.low, outcome.high, outcome.blocks),
+                    *(outcome.word, outcome.truth, outcome.model_dump_json()),
+                ),
+            )
+
+
+def noted(connection: sqlite3.Connection, except_run: str) -> list[ControlOutcome]:
+    """The outcomes of all runs but one, in the order in which they were noted."""
+    rows = connection.execute(
+        "SELECT outcome FROM controls WHERE run_id <> ? ORDER BY rowid", (except_run,)
+    )
+    return [ControlOutcome.model_validate_json(text) for (text,) in rows]
+
+
+# Views of the store: what each second saw as columns, for whoever has the file and SQL.
+#
+# A trial is kept as one JSON value, as it must never change; these views read columns out of it, so
+# that `sqlite3`, polars and pandas can ask the store itself while a run goes on. They are made from
+# the nouns' fields and hold nothing, so a newer dbdyno may make them anew in an old store. Whole
+# runs, joined with what the judge says of them, are for `dbdyno export`.
+
+
+KEYS: Final = (
+    "m.run_id, m.sequence, m.attempt, m.block, m.system, m.cell, m.failure,"
+    " coalesce(json_extract(m.measurement, '$.trial.control'), '') AS control"
+)
+"""Columns with which every view begins; run_id, sequence and attempt name a trial."""
+NOT_COLUMNS: Final = frozenset({"histograms", "errors", "disks", "networks"})
+
+
+def _seconds(name: str, path: str, fields: list[str]) -> str:
+    """A view with one row for each entry of a list of the measurement."""
+    columns = ", ".join(f"json_extract(s.value, '$.{field}') AS {field}" for field in fields)
+    return (
+        f"CREATE VIEW {name} AS SELECT {KEYS}, {columns}"
+        f" FROM measurements m, json_each(m.measurement, '$.{path}') s"
+    )
+
+
+def _fields(noun: type[Interval] | type[WatchSample]) -> list[str]:
+    return [field for field in noun.model_fields if field not in NOT_COLUMNS]
+
+
+VIEWS: Final[dict[str, str]] = {
+    "interval_seconds": _seconds("interval_seconds", "intervals", _fields(Interval)),
+    "watch_seconds": _seconds("watch_seconds", "watch", _fields(WatchSample)),
+    "status_seconds": (
+        f"CREATE VIEW status_seconds AS SELECT {KEYS}, a.value AS at_s, c.key AS name,"
+        " json_extract(c.value, '$[' || a.key || ']') AS value"
+        " FROM measurements m, json_each(m.measurement, '$.status_seconds.at_s') a,"
+        " json_each(m.measurement, '$.status_seconds.counters') c"
+    ),
+}
+"""Each view's name and the SQL that makes it."""
+
+
+def make_views(connection: sqlite3.Connection) -> None:
+    """Makes those views that the store lacks, or has as an older dbdyno made them."""
+    if _stored(connection) == VIEWS:
+        return
+    connection.execute("BEGIN IMMEDIATE")  # another lab may have made them meanwhile
+    stored = _stored(connection)
+    for name, sql in VIEWS.items():
+        if stored.get(name) != sql:
+            connection.execute(f"DROP VIEW IF EXISTS {name}")
+            connection.execute(sql)
+    connection.execute("COMMIT")
+
+
+def _stored(connection: sqlite3.Connection) -> dict[str, str]:
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
+    return {name: sql for name, sql in rows if name in VIEWS}

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.measurement.facts import RunFacts
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import KINDS, control_cell
 from dbdyno.plan.pilot import foreseen, is_pilot
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.store import bundle
-from dbdyno.store.store import FILE_NAME, Store, StoredRun
-from dbdyno.store.store_find import LATEST, find, opened
+from dbdyno.store.store import FILE_NAME, LATEST, Store, StoredRun, find, opened
 
 BUNDLES: Final = "bundles"
 """Where in a workspace the reports of bundles go, so that none takes the place of an own run's."""
@@ -134,6 +132,6 @@ def of_stored(store: Store, run: StoredRun, workspace: Path) -> Evidence:
 
 def of_bundle(path: Path, workspace: Path) -> Evidence:
     """A bundle, checked; its report goes to a folder of its own in the workspace."""
-    kept = bundle.read(path)
+    kept = bundle.read_bundle(path)
     folder = workspace / BUNDLES / f"{kept.run.run_id}-{kept.digest[:DIGEST_SHOWN]}"
     return Evidence(kept.run, kept.measurements, folder, kept.earlier, kept.digest)

@@ -17,7 +17,7 @@ from typing import Final
 
 from dbdyno._engine import Histogram
 from dbdyno.errors import BundleError
-from dbdyno.measurement.measurement_parts import Interval
+from dbdyno.measurement.parts import Interval
 
 HEAD: Final = """\
 #[dbdyno: latencies in ns, by the name of what was timed]

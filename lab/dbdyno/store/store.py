@@ -27,7 +27,7 @@ from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.controls import as_begun
 from dbdyno.plan.pilot import NO_BLOCK, resolved
 from dbdyno.plan.plan import Plan
-from dbdyno.store import store_ledger
+from dbdyno.store import database
 from dbdyno.store.database import open_file, told
 
 FILE_NAME: Final = "dbdyno.sqlite"
@@ -265,12 +265,12 @@ class Store:
     def note_controls(self, run_id: str, outcomes: Iterable[ControlOutcome]) -> None:
         """Adds what a complete run's controls came to to the ledger, unless it is there."""
         with self._transaction() as connection:
-            store_ledger.note(connection, run_id, outcomes)
+            database.note(connection, run_id, outcomes)
 
     def controls(self, *, except_run: str = "") -> list[ControlOutcome]:
         """What the controls of all complete runs came to, of one run apart, in their order."""
         with told(self.path):
-            return store_ledger.noted(self._connection, except_run)
+            return database.noted(self._connection, except_run)
 
     def locked(self, run_id: str) -> AbstractContextManager[None]:
         """Keeps other labs from working on the run; StoreError if one does already."""
@@ -296,3 +296,38 @@ def _measurement(text: str, blobs: Mapping[int, dict[str, bytes]]) -> Measuremen
         for index, interval in enumerate(bare.intervals)
     )
     return bare.model_copy(update={"intervals": intervals})
+
+
+# Finds what a person names: a workspace's store that is there, and one of its runs.
+#
+# Apart from `store` because only readers need it: a command that only reads must not make a folder.
+
+
+LATEST: Final = "latest"
+"""Stands for the newest run of a workspace wherever a run is named."""
+
+
+def opened(workspace: Path) -> Store:
+    """The store of a workspace that is there.
+
+    Raises:
+        StoreError: there is none, or it cannot be read.
+    """
+    if not (workspace / FILE_NAME).is_file():
+        raise StoreError(
+            "this workspace holds no run yet",
+            wanted=f"a folder with {FILE_NAME}",
+            found=f"none in {workspace}",
+            hint="name the run's folder with --workspace",
+        )
+    return Store.open(workspace)
+
+
+def find(store: Store, run_id: str) -> StoredRun:
+    """The run of that id, or the newest for `latest`; StoreError if there is none."""
+    if run_id != LATEST:
+        return store.run(run_id)
+    runs = store.runs()
+    if not runs:
+        raise StoreError("this workspace holds no run yet", hint="dbdyno compare --help")
+    return runs[0]

@@ -8,22 +8,41 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TextIO
 
 from dbdyno import _engine
-from dbdyno.sysbench import report_blocks
-from dbdyno.sysbench.ending import Run, result, status
-from dbdyno.sysbench.failure import THREAD_INIT, failure_of, run_lines
-from dbdyno.sysbench.general import General
-from dbdyno.sysbench.options.refusal import fatal
-from dbdyno.sysbench.output import Output
-from dbdyno.sysbench.report import Ending, header, report
-from dbdyno.sysbench.report_interval import Stretch
-from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.signals import Outcome, stoppable
-from dbdyno.sysbench.teller import Teller
+from dbdyno.sysbench.console import Output, ProgressBar
+from dbdyno.sysbench.ending import (
+    COMMAND,
+    THREAD_INIT,
+    Outcome,
+    Run,
+    failure_of,
+    result,
+    run_lines,
+    status,
+    stoppable,
+)
+from dbdyno.sysbench.options.values import fatal
+from dbdyno.sysbench.report import (
+    Ending,
+    Stretch,
+    backlog,
+    detail,
+    facts,
+    header,
+    interval_line,
+    is_behind,
+    moment,
+    queue_line,
+    report,
+    stall,
+    timer_lag,
+)
+from dbdyno.sysbench.request import General, Request
 from dbdyno.sysbench.totals import TIMER_LAG, Totals
 
 INITIALIZING = "Initializing worker threads...\n"
@@ -72,13 +91,13 @@ def _opened(general: General) -> AbstractContextManager[TextIO]:
 
 
 def _rows(general: General, stream: TextIO) -> Callable[[Totals, Stretch], None]:
-    from dbdyno.sysbench import output_csv  # noqa: PLC0415 - only who asks for it pays for it
+    from dbdyno.sysbench import formats  # noqa: PLC0415 - only who asks for it pays for it
 
-    stream.write(output_csv.head(general.telling.percentiles))
+    stream.write(formats.head(general.telling.percentiles))
     stream.flush()
 
     def write(totals: Totals, stretch: Stretch) -> None:
-        stream.write(output_csv.row(totals, stretch))
+        stream.write(formats.row(totals, stretch))
         stream.flush()
 
     return write
@@ -108,11 +127,11 @@ def _write(run: Run, request: Request, seed: int, stream: TextIO) -> None:
 
         stream.write(formats.document(request, seed, run))
     elif form == "hlog":
-        from dbdyno.sysbench import output_hlog  # noqa: PLC0415 - as above
+        from dbdyno.sysbench.formats import log  # noqa: PLC0415 - as above
 
         begin_s = request.general.warmup_s
         intervals = _measured(run.record)
-        stream.write(output_hlog.log(intervals, run.begun_at or 0.0, begin_s))
+        stream.write(log(intervals, run.begun_at or 0.0, begin_s))
     stream.flush()
 
 
@@ -124,7 +143,7 @@ def _tell_end(record: Mapping[str, Any], request: Request, teller: Teller, outpu
     """The report and all that is said after it, or why there is none."""
     general, intervals = request.general, _measured(record)
     totals = Totals.of(intervals)
-    if note := report_blocks.stall(intervals, general.warmup_s):
+    if note := stall(intervals, general.warmup_s):
         output.note(note)
     if record["failure"] is not None:
         output.note(
@@ -151,11 +170,174 @@ def _tell_more(record: Mapping[str, Any], totals: Totals, general: General, outp
     """The blocks that sysbench does not have, each behind an option of ours."""
     pace, telling = general.pace, general.telling
     unserved = record.get("unserved", 0)
-    if pace.rate_per_s and report_blocks.is_behind(totals, unserved, general.threads):
-        output.notice(report_blocks.backlog(totals, record, pace.rate_per_s))
+    if pace.rate_per_s and is_behind(totals, unserved, general.threads):
+        output.notice(backlog(totals, record, pace.rate_per_s))
     if pace.is_set() and TIMER_LAG in totals.histograms:
-        output.notice(report_blocks.timer_lag(totals.histograms[TIMER_LAG]))
+        output.notice(timer_lag(totals.histograms[TIMER_LAG]))
     if telling.detail:
-        output.notice(report_blocks.detail(totals, record, telling.percentiles))
-    for line in report_blocks.facts(record):
+        output.notice(detail(totals, record, telling.percentiles))
+    for line in facts(record):
         output.debug(line)
+
+
+# Listens to a run: says that the load is on, then intervals and checkpoints as they end.
+
+
+Listener = Callable[[Totals, Stretch], None]
+"""Takes each whole interval, as totals and as what a line says of it."""
+
+_WHOLE = 0.99
+"""An interval cut short by the end has no line in sysbench."""
+
+
+class Teller:
+    """Takes the engine's news: an empty interval at the load's begin, then each as it ends.
+
+    Args:
+        rows: takes each interval in full; needs a run that tells records.
+
+    Attributes:
+        begun_at: when the load began, s since 1970; None before.
+        checkpoint_s: the last checkpoint that was reported, s of the measured time; 0 for none.
+    """
+
+    def __init__(self, general: General, output: Output, rows: Listener | None = None) -> None:
+        self._general = general
+        self._telling = general.telling
+        self._output = output
+        self._rows = rows
+        self._interval: list[Mapping[str, Any]] = []
+        self._since_checkpoint: list[Mapping[str, Any]] = []
+        limit_s = general.time_s or float("inf")
+        self._checkpoints_s = [at_s for at_s in self._telling.checkpoints_s if at_s < limit_s]
+        self.begun_at: float | None = None
+        self.checkpoint_s = 0
+
+    def started(self) -> None:
+        """Says once that all connections are open."""
+        if self.begun_at is not None:
+            return
+        self.begun_at = time.time()
+        self._output.notice("Threads started!\n")
+        if self._general.warmup_s:
+            self._output.notice(f"Warming up for {self._general.warmup_s} seconds...\n")
+
+    def tell(self, text: str) -> None:
+        """Takes one interval as JSON."""
+        self.started()
+        news = json.loads(text)
+        if news["phase"] != "measured" or news["seconds"] < self._telling.step_s() * _WHOLE:
+            return
+        at_s = news["at_s"] - self._general.warmup_s
+        if "record" in news:
+            self._interval.append(news["record"])
+            if self._checkpoints_s:
+                self._since_checkpoint.append(news["record"])
+        self._tell_interval(news, at_s)
+        self._tell_checkpoint(at_s)
+
+    def _tell_interval(self, news: Mapping[str, Any], at_s: float) -> None:
+        percentiles = self._telling.percentiles
+        if not self._interval:
+            if self._telling.report_interval_s:
+                self._print(Stretch.of_news(news, at_s, percentiles))
+            return
+        if len(self._interval) < round(self._telling.interval_s() / self._telling.step_s()):
+            return
+        totals = Totals.of(self._interval)
+        self._interval = []
+        stretch = Stretch.of_totals(totals, news["connections"], at_s, percentiles)
+        if self._telling.report_interval_s:
+            self._print(stretch)
+        if self._rows is not None:
+            self._rows(totals, stretch)
+
+    def _print(self, stretch: Stretch) -> None:
+        interval_s = self._telling.report_interval_s
+        self._output.line(interval_line(stretch, self._telling.percentiles, interval_s))
+        if self._general.pace.rate_per_s:
+            self._output.line(queue_line(stretch, interval_s))
+
+    def _tell_checkpoint(self, at_s: float) -> None:
+        if not self._checkpoints_s or at_s < self._checkpoints_s[0] - self._telling.step_s() / 2:
+            return
+        self.checkpoint_s = self._checkpoints_s.pop(0)
+        totals = Totals.of(self._since_checkpoint)
+        self._since_checkpoint = []
+        self._output.line(f"{moment(self.checkpoint_s, 1)} Checkpoint report:")
+        self._output.notice(report(totals, self._general, Ending(at_s, None)))
+
+
+# prepare, prewarm and cleanup: the engine is told what to do, and what it tells is printed.
+#
+# One difference from sysbench is on purpose: a prepare that fails exits 1 with several threads too.
+
+
+_STAGES = {
+    "create": "Creating table {table}...",
+    "insert": "Inserting {rows} records into {table}",
+    "index": "Creating a secondary index on {table}...",
+}
+_LEGACY_STAGES = {**_STAGES, "index": "Creating secondary indexes on {table}..."}
+_OLDEST_STAGES = {
+    "create": "Creating table {table}...",
+    "insert": "Creating {rows} records in table {table}...",
+}
+_PREWARMING = {"1.0": "Prewarming table {table}", "1.1": "Preloading table {table}"}
+
+
+def prepare(request: Request, output: Output) -> int:
+    """Creates and fills the tables; returns and raises as a run does."""
+    spec = request.prepare_spec()
+    if request.general.threads > 1 and not request.is_bulk_insert():
+        output.notice(INITIALIZING)
+    told: set[tuple[int, str]] = set()
+    stages = {"legacy": _LEGACY_STAGES, "legacy_one": _OLDEST_STAGES}.get(
+        spec.get("layout", ""), _STAGES
+    )
+
+    def tell(text: str) -> None:
+        progress = json.loads(text)
+        table, stage = progress["table"], progress["stage"]
+        if (table, stage) not in told and stage in stages:
+            told.add((table, stage))
+            name = f"'{_table_name(spec, table)}'"
+            bar.erase()
+            output.told(stages[stage].format(table=name, rows=spec["table_size"]))
+        bar.tell(progress)
+
+    text = json.dumps(spec)
+    with ProgressBar() as bar:
+        outcome = stoppable(lambda stop: _engine.prepare(text, tell, stop), _engine.Stop())
+    result(outcome, request, COMMAND)
+    return status(outcome)
+
+
+def prewarm(request: Request, output: Output) -> int:
+    """Reads the tables into the server's memory; returns and raises as `run`."""
+    spec = request.prepare_spec()
+    line = _PREWARMING[request.general.compat]
+
+    def tell(text: str) -> None:
+        output.told(line.format(table=_table_name(spec, json.loads(text)["table"])))
+
+    text = json.dumps(spec)
+    outcome = stoppable(lambda stop: _engine.prewarm(text, tell, stop), _engine.Stop())
+    result(outcome, request, COMMAND)
+    return status(outcome)
+
+
+def cleanup(request: Request, output: Output) -> int:
+    """Drops the tables; returns and raises as a run does."""
+    spec = request.cleanup_spec()
+    text = json.dumps(spec)
+    first = spec.get("first_table", 1)
+    for table in range(first, first + spec["tables"]):
+        output.told(f"Dropping table '{_table_name(spec, table)}'...")
+    outcome = stoppable(lambda _stop: _engine.cleanup(text), _engine.Stop())
+    result(outcome, request, COMMAND)
+    return status(outcome)
+
+
+def _table_name(spec: dict[str, Any], table: int) -> str:
+    return "sbtest" if spec.get("layout") == "legacy_one" else f"sbtest{table}"

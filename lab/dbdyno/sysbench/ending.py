@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dbdyno.sysbench.failure import begin_lines, failure_of
-from dbdyno.sysbench.options.refusal import Refusal
+from dbdyno.sysbench.options.values import Refusal
 from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.signals import Outcome
+
+if TYPE_CHECKING:
+    from dbdyno._engine import Stop
 
 _SIGNALLED = 128
 
@@ -49,3 +55,165 @@ def result(outcome: Outcome, request: Request, function: str) -> str:
 def status(outcome: Outcome) -> int:
     """0, or 128 + n when signal n ended it."""
     return 0 if outcome.signal_number is None else _SIGNALLED + outcome.signal_number
+
+
+# What the engine could not do, as the FATAL lines that sysbench prints and scripts look for.
+
+
+_STATEMENT_SHOWN = 300
+_CANNOT_CONNECT_SOCKET = 2002
+_CANNOT_CONNECT_TCP = 2003
+_CONNECTION_LOST = 2013
+_THREADS = {"1.0": "Thread", "1.1": "Threads"}
+
+THREAD_INIT = "`thread_init' function failed"
+COMMAND = "`sysbench.cmdline.call_command' function failed"
+
+
+def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
+    """The engine's description of a failure, from the exception it raises.
+
+    A ValueError (a spec's mistakes, one a line) has no JSON and becomes a failure of stage `spec`.
+    """
+    if isinstance(error, RuntimeError):
+        try:
+            described = json.loads(str(error))
+        except ValueError:
+            described = None
+        if isinstance(described, dict):
+            return described
+    return {"stage": "spec", "message": str(error)}
+
+
+def begin_lines(
+    failure: Mapping[str, Any], where: str, function: str, compat: str = "1.0"
+) -> list[str]:
+    """Why a run, load or clean-up could not be begun or finished.
+
+    Args:
+        failure: {"code", "sqlstate", "message", "server_message", "statement", "stage"}.
+        where: the server's address as in messages.
+        function: what sysbench says failed, `THREAD_INIT` or `COMMAND`.
+        compat: whose words, "1.0" or "1.1".
+    """
+    message, stage = _words(failure), failure.get("stage")
+    if stage in ("spec", "limits"):
+        return message.splitlines()
+    if stage == "connect":
+        lines = [
+            f"unable to connect to MySQL server on {where}, aborting...",
+            f"error {failure.get('code') or _connect_code(where)}: {message}",
+            f"{function}: connection creation failed",
+        ]
+    elif stage == "prepare":
+        lines = [
+            "mysql_stmt_prepare() failed",
+            f'MySQL error: {failure.get("code")} "{message}"',
+            f"{function}: SQL API error",
+        ]
+    else:
+        lines = [_returned("mysql_drv_query()", failure), f"{function}: {_sql_error(failure)}"]
+    if function == THREAD_INIT:
+        lines.append(f"{_THREADS[compat]} initialization failed!")
+    return [*lines, *_hints(failure)]
+
+
+def run_lines(failure: Mapping[str, Any], *, prepared: bool) -> list[str]:
+    """Why a run that had begun ended early."""
+    call = "mysql_stmt_execute()" if prepared else "mysql_drv_query()"
+    return [_returned(call, failure), f"`thread_run' function failed: {_sql_error(failure)}"]
+
+
+def _returned(call: str, failure: Mapping[str, Any]) -> str:
+    statement = str(failure.get("statement") or "")
+    if len(statement) > _STATEMENT_SHOWN:
+        statement = statement[:_STATEMENT_SHOWN] + "..."
+    code = failure.get("code") or _CONNECTION_LOST
+    return f"{call} returned error {code} ({_words(failure)}) for query '{statement}'"
+
+
+def _sql_error(failure: Mapping[str, Any]) -> str:
+    code, state = failure.get("code") or _CONNECTION_LOST, failure.get("sqlstate") or "HY000"
+    return f"SQL error, errno = {code}, state = '{state}': {_words(failure)}"
+
+
+def _hints(failure: Mapping[str, Any]) -> list[str]:
+    """What the engine says after the server's words: what to try, how far a load came."""
+    words = failure.get("server_message")
+    hint = str(failure["message"]).rpartition(words)[2].lstrip("; ") if words else ""
+    return [f"hint: {hint}"] if hint else []
+
+
+def _words(failure: Mapping[str, Any]) -> str:
+    """The server's own words, as sysbench repeats them, or the engine's if it did not speak."""
+    return str(failure.get("server_message") or failure["message"])
+
+
+def _connect_code(where: str) -> int:
+    is_socket = where.startswith("socket") or "'localhost'" in where
+    return _CANNOT_CONNECT_SOCKET if is_socket else _CANNOT_CONNECT_TCP
+
+
+# Lets SIGINT and SIGTERM end the engine's work in good order: the report of what was seen follows.
+#
+# Python runs signal handlers only in its main thread and only between two of its own steps, so the
+# engine works in a second thread while the main one waits. The first signal asks for the end, a
+# second one kills: events in flight are waited for as long as the server takes.
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Outcome(NamedTuple):
+    """What the work returned or raised, and the signal that ended it."""
+
+    result: str | None
+    error: BaseException | None
+    signal_number: int | None
+
+
+class _Asked:
+    """The signal that asked for the end; None until there is one."""
+
+    def __init__(self) -> None:
+        self.signal_number: int | None = None
+
+
+def stoppable(work: Callable[[Stop], str], stop: Stop) -> Outcome:
+    """Does the work in a second thread; a signal sets `stop`, and the work's end is waited for."""
+    results: list[str] = []
+    errors: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            results.append(work(stop))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=body, name="engine")
+    with _signals_set(stop) as asked:
+        thread.start()
+        thread.join()
+    result = results[0] if results else None
+    return Outcome(result, errors[0] if errors else None, asked.signal_number)
+
+
+@contextmanager
+def _signals_set(stop: Stop) -> Iterator[_Asked]:
+    asked = _Asked()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        asked.signal_number = number
+        stop.set()
+        for one in _SIGNALS:
+            signal.signal(one, signal.SIG_DFL)
+
+    before = {one: signal.signal(one, ask) for one in _SIGNALS}
+    try:
+        yield asked
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

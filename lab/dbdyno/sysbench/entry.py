@@ -12,19 +12,22 @@ import sys
 from collections.abc import Callable, Sequence
 
 from dbdyno import _engine
-from dbdyno.sysbench.commands import run
-from dbdyno.sysbench.general import General
-from dbdyno.sysbench.names import recognised
-from dbdyno.sysbench.options import aliases, command_line, compat, not_yet
-from dbdyno.sysbench.options.command_line import CommandLine
-from dbdyno.sysbench.options.help_text import general_help, version, workload_help
-from dbdyno.sysbench.options.refusal import Refusal, argument_error, fatal
+from dbdyno.sysbench.commands import cleanup, prepare, prewarm, run
+from dbdyno.sysbench.console import Output
+from dbdyno.sysbench.legacy import recognised
+from dbdyno.sysbench.options import command_line, table
+from dbdyno.sysbench.options.command_line import (
+    PREWARM,
+    CommandLine,
+    check_distribution,
+    general_help,
+    version,
+    workload_help,
+)
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.telling import is_text_asked
-from dbdyno.sysbench.options.values import Values, boolean
-from dbdyno.sysbench.output import Output
-from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.work import cleanup, prepare, prewarm
+from dbdyno.sysbench.options.values import Refusal, Values, argument_error, boolean, fatal
+from dbdyno.sysbench.request import General, Request
 
 Command = Callable[[Request, Output], int]
 COMMANDS: dict[str, Command] = {
@@ -63,22 +66,22 @@ def _answer(argv: Sequence[str]) -> int:
 
 
 def _obey(argv: Sequence[str]) -> int:
-    line = command_line.read(argv)
+    line = command_line.read_command_line(argv)
     if boolean(line.typed.get("help", "off")):
         sys.stdout.write(general_help())
         return 0
-    release = compat.asked(line.typed)
+    release = command_line.asked(line.typed)
     if boolean(line.typed.get("version", "off")):
         sys.stdout.write(version(release))
         return 0
-    if "test" in line.typed and release == compat.V1_0:
+    if "test" in line.typed and release == command_line.V1_0:
         sys.stderr.write(f"{command_line.TEST_IS_DEPRECATED}\n")
-    typed, warnings = aliases.applied(line.typed)
-    typed = not_yet.driven(typed)
-    values = command_line.global_values(typed, compat.table(GLOBAL_TABLE, release))
+    typed, warnings = command_line.applied(line.typed)
+    typed = table.driven(typed)
+    values = command_line.global_values(typed, command_line.table(GLOBAL_TABLE, release))
     general, output = _general(values, warnings, line.command)
     output.notice(version(release))
-    compat.refuse_removed(line.spelled, release)
+    command_line.refuse_removed(line.spelled, release)
     test = _test(line, release)
     typed.pop("test", None)
     own_values = command_line.workload_values(line, test, typed)
@@ -87,7 +90,7 @@ def _obey(argv: Sequence[str]) -> int:
         sys.stdout.write(workload_help(test))
         return 0
     request = Request(test, general, values, own_values)
-    gaussian = compat.check_distribution(values, release)
+    gaussian = check_distribution(values, release)
     _note([*line.notes, *([gaussian] if gaussian else []), *request.notes()])
     return _done(command, request, output)
 
@@ -96,7 +99,7 @@ def _done(command: Command, request: Request, output: Output) -> int:
     if command is run:
         return prepare(request, output) if request.is_load() else run(request, output)
     if command is prewarm and not request.has_prewarm():
-        raise argument_error(f"Unknown command: {compat.PREWARM[request.general.compat]}")
+        raise argument_error(f"Unknown command: {PREWARM[request.general.compat]}")
     if request.is_dry():
         _note(["--mysql-dry-run: there is no server and nothing is done"])
         return 0
@@ -117,7 +120,7 @@ def _general(
 def _test(line: CommandLine, release: str) -> str:
     """The recognised name of the test; Refusal when there is none."""
     if line.test is None or line.test == "-":
-        raise not_yet.refusal("no test", "Lua scripts from the standard input; name a test")
+        raise table.refusal("no test", "Lua scripts from the standard input; name a test")
     return recognised(
         line.test, is_option=line.names_test, version=release, ours=_engine.workloads()
     )
@@ -128,7 +131,7 @@ def _command(word: str | None, release: str) -> Command | None:
     if word == "help":
         return None
     if word is None:
-        names = ", ".join(["prepare", compat.PREWARM[release], "run", "cleanup", "help"])
+        names = ", ".join(["prepare", PREWARM[release], "run", "cleanup", "help"])
         raise fatal(f"Command is required. Supported commands: {names}")
     if word not in COMMANDS:
         raise argument_error(f"Unknown command: {word}")

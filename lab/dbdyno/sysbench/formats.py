@@ -9,6 +9,7 @@ import json
 import math
 import os
 import time
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,8 +19,9 @@ from dbdyno.sysbench.ending import Run
 from dbdyno.sysbench.options.table import GLOBAL_TABLE, of_test
 from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.options.values import Option, Values
+from dbdyno.sysbench.report import Stretch
 from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.totals import SERVICE, TIMER_LAG, Totals, mean_ns
+from dbdyno.sysbench.totals import EVENT, SERVICE, TIMER_LAG, Totals, mean_ns
 
 _NS_PER_MS = 1e6
 _UNTOLD = ("help", "version")
@@ -167,3 +169,89 @@ def _interval(
 
 def _iso(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+# ``--output=csv``: a line of names with their units, then a line for each whole interval.
+#
+# The rows are those of sysbench's interval lines, and are written as the intervals end.
+
+
+_CSV_COLUMNS = (
+    *("time_s", "interval_s", "threads", "transactions_per_s", "queries_per_s"),
+    *("reads_per_s", "writes_per_s", "others_per_s", "errors_per_s", "reconnects_per_s"),
+    *("restarts_per_s", "due_per_s", "backlog", "in_flight", "silence_ms_max"),
+    *("latency_ms_min", "latency_ms_mean", "latency_ms_max"),
+)
+
+
+def head(percentiles: Sequence[Percentile]) -> str:
+    """The names of the columns; the percentiles are the last ones, ``latency_ms_p99.9``."""
+    return ",".join([*_CSV_COLUMNS, *(f"latency_ms_p{one.text}" for one in percentiles)]) + "\n"
+
+
+def row(totals: Totals, stretch: Stretch) -> str:
+    """One interval."""
+    rates = (
+        *(totals.events, totals.queries, totals.reads, totals.writes, totals.others),
+        *(sum(totals.errors.values()), totals.reconnects, totals.restarts, totals.arrivals),
+    )
+    latencies_ns = (totals.latency_ns_min, totals.latency_ns_mean(), totals.latency_ns_max)
+    cells = [
+        f"{stretch.at_s:.6f}".rstrip("0").rstrip("."),
+        f"{totals.seconds:.6f}",
+        str(stretch.connections),
+        *(f"{totals.per_s(count):.3f}" for count in rates),
+        str(totals.backlog),
+        str(totals.in_flight),
+        f"{totals.silence_ns_max / _NS_PER_MS:.3f}",
+        *(f"{latency_ns / _NS_PER_MS:.6f}" for latency_ns in latencies_ns),
+        *(f"{latency_ms:.6f}" for latency_ms in stretch.latencies_ms),
+    ]
+    return ",".join(cells) + "\n"
+
+
+# ``--output=hlog``: HdrHistogram's interval log, format 1.3, for the tools that read it.
+#
+# The events' latency has no tag; every other histogram (statements by kind, the events' latency
+# from their real start, the generator's timer lag) has its name as tag. Values are ns; the column
+# of greatest values is in ms, as those tools expect.
+
+
+_HLOG_COLUMNS = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
+
+
+def log(intervals: Sequence[Mapping[str, Any]], begun_at: float, begin_s: float) -> str:
+    """The log of recorded intervals.
+
+    Args:
+        intervals: as a record has them, without those of a warm-up.
+        begun_at: when the load began, s since 1970.
+        begin_s: how long after that the measuring began, which is moment 0 of the log.
+    """
+    start_s = begun_at + begin_s
+    shown = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start_s))
+    lines = [
+        "#[dbdyno: latencies in ns; untagged: events from the moment they were due]",
+        "#[Histogram log format version 1.3]",
+        f"#[StartTime: {start_s:.3f} (seconds since epoch), {shown}]",
+        _HLOG_COLUMNS,
+    ]
+    for interval in intervals:
+        lines += _lines(interval, begin_s)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(interval: Mapping[str, Any], begin_s: float) -> list[str]:
+    at_s, length_s = interval["start_s"] - begin_s, interval["end_s"] - interval["start_s"]
+    lines = []
+    by_name = interval["histograms"].items()
+    for name, text in sorted(by_name, key=lambda item: item[0] != EVENT):
+        is_event = name == EVENT
+        greatest_ns = interval["latency_ns_max"] if is_event else _greatest_ns(text)
+        tag = "" if is_event else f"Tag={name},"
+        lines.append(f"{tag}{at_s:.3f},{length_s:.3f},{greatest_ns / _NS_PER_MS:.3f},{text}")
+    return lines
+
+
+def _greatest_ns(text: str) -> int:
+    return Histogram.decode(b64decode(text)).max()

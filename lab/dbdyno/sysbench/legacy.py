@@ -5,13 +5,14 @@ The scripts of 0.5 work on tables of their own layout; 0.4's test `oltp` on the 
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.options import legacy_options
-from dbdyno.sysbench.options.not_yet import refusal
-from dbdyno.sysbench.options.refusal import fatal
-from dbdyno.sysbench.options.table import LEGACY, ONE_TABLE
-from dbdyno.sysbench.options.values import Values, whole
+from dbdyno.sysbench.options import table
+from dbdyno.sysbench.options.command_line import V1_1
+from dbdyno.sysbench.options.table import LEGACY, ONE_TABLE, check_test, refusal
+from dbdyno.sysbench.options.values import Values, fatal, whole
 
 LOAD_BY_RUN = LEGACY + "parallel_prepare"
 BULK_INSERT = LEGACY + "bulk_insert"
@@ -108,11 +109,11 @@ class Legacy(NamedTuple):
     def notes(self) -> list[str]:
         """Where the options say more to dbdyno than to sysbench's scripts."""
         notes = []
-        for option in legacy_options.OPTIONS:
+        for option in table.LEGACY_OPTIONS:
             raw = self.own.raw(option.name)
             if not self.own.was_typed(option.name):
                 continue
-            if option.kind == "BOOL" and option in legacy_options.SCRIPT and not self._is_one():
+            if option.kind == "BOOL" and option in table.SCRIPT and not self._is_one():
                 shown = "on" if self.own.flag(option.name) else "off"
                 if raw != shown:
                     notes.append(
@@ -121,7 +122,7 @@ class Legacy(NamedTuple):
                     )
                 elif (option.name, raw) == ("oltp-secondary", "off"):
                     notes.append("--oltp-secondary=off is read as off, sysbench's script as on")
-            elif option in legacy_options.ONE_TABLE and not self._is_one():
+            elif option in table.LEGACY_ONE_TABLE and not self._is_one():
                 notes.append(f"--{option.name} is of sysbench 0.4's --test=oltp: no effect here")
             elif option.name == "oltp-dist-type" and not self._is_one():
                 notes.append("--oltp-dist-type is read as --rand-type; sysbench 1.0 ignores it")
@@ -162,3 +163,67 @@ class Legacy(NamedTuple):
             raise refusal(f"--oltp-table-name={name}", "a table of another name than sbtest")
         if self.own.number("oltp-user-delay-min") or self.own.number("oltp-user-delay-max"):
             raise refusal("--oltp-user-delay-*", "resting before each statement")
+
+
+# Which test is meant: a built-in one, by its name or by the path under which sysbench ships it.
+#
+# Published command lines name scripts by paths of machines long gone. Such a path means the
+# built-in test unless there is a file: a file is only taken for sysbench's own where sysbench
+# puts its own.
+
+
+COMMON = "oltp_common"
+"""The module that sysbench 1.0's tests share; its prepare and cleanup are theirs."""
+
+SCRIPTS = (
+    *("oltp", "oltp_simple", "select", "insert", "delete", "update_index", "update_non_index"),
+    *("bulk_insert", "parallel_prepare", "select_random_points", "select_random_ranges"),
+)
+"""The scripts of sysbench 0.5, which 1.0 has under tests/include/oltp_legacy."""
+
+_LEGACY_FOLDERS = ("db", "oltp_legacy")
+_FOLDERS = ("sysbench", "lua")
+_TOO_OLD = "a legacy test of sysbench 1.0 and before: leave --compat=1.1 out"
+
+
+def recognised(typed: str, *, is_option: bool, version: str, ours: Sequence[str]) -> str:
+    """The test's own name: one of `ours`, `COMMON`, `ONE_TABLE`, or `LEGACY` and a script's name.
+
+    Args:
+        is_option: whether it was typed as ``--test=``, where bare names of scripts are meant.
+
+    Raises:
+        Refusal: it is no test of ours, or a script of the user's.
+    """
+    folder, base = os.path.split(typed)
+    stem = base.removesuffix(".lua")
+    script = _file(typed, ours)
+    if script is not None and not _is_of_sysbench(script, stem, ours):
+        raise refusal(script, f"Lua scripts; built in are {', '.join(ours)}")
+    is_bare = typed == stem
+    is_legacy_folder = os.path.basename(folder) in _LEGACY_FOLDERS  # noqa: PTH119 - start-up time
+    if stem in (*ours, COMMON) and not is_legacy_folder:
+        return stem
+    if stem not in SCRIPTS or (is_bare and not is_option):
+        check_test(typed, ours)
+    if version == V1_1:
+        raise fatal(f"{typed}: {_TOO_OLD}")
+    return ONE_TABLE if typed == ONE_TABLE else LEGACY + stem
+
+
+def _file(typed: str, ours: Sequence[str]) -> str | None:
+    """The file that sysbench would run: the path itself, or a module in the working directory."""
+    places = [typed, f"./{typed}.lua"] if typed in (*ours, COMMON, *SCRIPTS) else [typed]
+    return next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113
+
+
+def _is_of_sysbench(path: str, stem: str, ours: Sequence[str]) -> bool:
+    folder = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - start-up time
+    name = os.path.basename(folder)  # noqa: PTH119
+
+    def beside(module: str) -> bool:
+        return os.path.isfile(os.path.join(folder, module))  # noqa: PTH113, PTH118
+
+    if name in _LEGACY_FOLDERS:
+        return stem in SCRIPTS and beside("common.lua")
+    return name in _FOLDERS and stem in (*ours, COMMON) and beside("oltp_common.lua")

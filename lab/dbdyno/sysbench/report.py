@@ -6,13 +6,15 @@ in sysbench. Percentiles are read from the merged histograms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.general import General
-from dbdyno.sysbench.options.telling import Percentile
-from dbdyno.sysbench.report_histogram import histogram
-from dbdyno.sysbench.totals import EVENT, Totals
+from dbdyno._engine import Histogram
+from dbdyno.sysbench.options.telling import Percentile, decimals
+from dbdyno.sysbench.request import General
+from dbdyno.sysbench.totals import EVENT, Totals, mean_ns
 
 _NS_PER_MS = 1e6
 _LATENCY_WIDTH = 53
@@ -151,3 +153,268 @@ def _fairness(fairness: Mapping[str, Any]) -> list[str]:
         "    execution time (avg/stddev):   "
         f"{fairness['seconds_mean']:.4f}/{fairness['seconds_stddev']:3.2f}",
     ]
+
+
+# What a report says beyond sysbench's: blocks after "Threads fairness".
+#
+# Their words avoid those of sysbench's lines (``max:``, ``95th percentile:``, ``queries:`` …), so
+# that a script which searches the whole output for such a line finds only the one it means.
+
+
+_NS_PER_S = 1e9
+_BEHIND = 0.01
+_STALL_NS = 1_000_000_000
+
+
+def is_behind(totals: Totals, unserved: int, connections: int) -> bool:
+    """Whether the server did not keep up with the rate.
+
+    A few events always wait for a free connection, and some do so when the time is over. More than
+    one for each connection and 1 % of all are a queue that grew.
+    """
+    return unserved > max(connections, _BEHIND * totals.arrivals)
+
+
+def backlog(totals: Totals, record: Mapping[str, Any], rate_per_s: float) -> str:
+    """What a rate that was too high left undone."""
+    unserved = record.get("unserved", 0)
+    late_s = unserved / rate_per_s
+    rows = (
+        ("were asked for per second", f"{rate_per_s:g}"),
+        ("were done per second", f"{totals.per_s(totals.events):.2f}"),
+        ("fell due", f"{totals.arrivals}"),
+        ("were done", f"{totals.events}"),
+        ("were never begun", f"{unserved} (the backlog at the end: {late_s:.2f} s of the rate)"),
+        ("were given up while they ran", f"{record.get('unfinished', 0)}"),
+    )
+    return "\n".join(
+        [
+            "The server did not keep up with the rate. Events that",
+            *(f"    {label:<37}{text}" for label, text in rows),
+            "    Latencies count from the moment an event was due, so they grow with the backlog.",
+            "",
+        ]
+    )
+
+
+def timer_lag(histogram: Histogram) -> str:
+    """How exactly the generator itself kept the moments at which events were due."""
+    return (
+        f"Timer lag of the generator: 99 % of events sent within "
+        f"{histogram.quantile(0.99) / _NS_PER_MS:.3f} ms of their moment, all within "
+        f"{histogram.max() / _NS_PER_MS:.3f} ms\n"
+    )
+
+
+def stall(intervals: Sequence[Mapping[str, Any]], begin_s: float) -> str | None:
+    """A sentence about the longest silence, if it was long and events were in flight."""
+    told = [one for one in intervals if one.get("silence_ns_max", 0) > _STALL_NS]
+    if not told:
+        return None
+    worst = max(told, key=lambda one: one["silence_ns_max"])
+    return (
+        f"stall: for {worst['silence_ns_max'] / _NS_PER_S:.2f} s, until second "
+        f"{worst['end_s'] - begin_s:.0f} or just before, no statement was answered although events"
+        " were in flight"
+    )
+
+
+def detail(totals: Totals, record: Mapping[str, Any], percentiles: Sequence[Percentile]) -> str:
+    """What ``--detail`` adds: statements by kind, errors by code, what the generator cost."""
+    return "\n".join(
+        [
+            *_statements(totals, percentiles),
+            "",
+            *_errors(totals),
+            "",
+            *_generator(totals, record),
+            "",
+        ]
+    )
+
+
+def _statements(totals: Totals, percentiles: Sequence[Percentile]) -> list[str]:
+    heads = ["count", "per s", "mean ms", *(f"p{one.text} ms" for one in percentiles), "longest ms"]
+    lines = [f"{'Statements by kind':<24}" + "".join(f"{head:>12}" for head in heads)]
+    for name, histogram in totals.statements().items():
+        longest_ns = histogram.max()
+        latencies_ns = [
+            mean_ns(histogram),
+            *(min(histogram.quantile(one.percent / 100), longest_ns) for one in percentiles),
+            longest_ns,
+        ]
+        cells = [
+            str(histogram.count()),
+            f"{totals.per_s(histogram.count()):.2f}",
+            *(f"{latency_ns / _NS_PER_MS:.3f}" for latency_ns in latencies_ns),
+        ]
+        lines.append(f"    {name:<20}" + "".join(f"{cell:>12}" for cell in cells))
+    return lines
+
+
+def _errors(totals: Totals) -> list[str]:
+    lines = [f"{'Errors by code':<24}{'count':>12}{'per s':>12}"]
+    for code, count in totals.errors.items():
+        lines.append(f"    {code:<20}{count:>12}{totals.per_s(count):>12.2f}")
+    if not totals.errors:
+        lines.append("    none")
+    if totals.restarts:
+        lines.append(f"    events begun again  {totals.restarts:>12}")
+    return lines
+
+
+def _generator(totals: Totals, record: Mapping[str, Any]) -> list[str]:
+    measured = record.get("measured", {})
+    cpu_s, share = measured.get("cpu_s", 0.0), measured.get("cpu_share_max", 0.0)
+    per_query_us = cpu_s / totals.queries * 1e6 if totals.queries else 0.0
+    rows = (
+        ("engine", f"{record.get('engine_version')}, {record.get('reactor')}"),
+        ("engine threads", f"{record.get('threads')}, the busiest {share:.0%} of a core"),
+        ("CPU", f"{cpu_s:.2f} s, {per_query_us:.2f} us for each query"),
+        ("bytes sent, received", f"{totals.bytes_sent}, {totals.bytes_received}"),
+        ("server", f"{record.get('server_version') or 'none'}"),
+    )
+    return ["Generator", *(f"    {label:<37}{text}" for label, text in rows)]
+
+
+def facts(record: Mapping[str, Any]) -> list[str]:
+    """What ``--debug`` says of the engine: it keeps no statistics of single connections."""
+    measured = record.get("measured", {})
+    return [
+        f"Engine {record.get('engine_version')}, {record.get('reactor')}, {record.get('threads')}"
+        f" thread(s) for {record.get('connections')} connection(s)",
+        f"Server {record.get('server_version') or 'none'}",
+        f"CPU of the measured time: {measured.get('cpu_s', 0.0):.2f} s",
+    ]
+
+
+# The lines of ``--report-interval``: sysbench's, and one more where events have a schedule.
+
+
+_TOLD = (
+    *("seconds", "connections", "events", "queries", "reads", "writes", "others"),
+    *("errors", "reconnects"),
+)
+
+
+class Stretch(NamedTuple):
+    """What a line is about: the stretch of time that has just ended.
+
+    Attributes:
+        at_s: its end, seconds of the measured time.
+        backlog, in_flight: events due but not begun, and running, at its end.
+    """
+
+    at_s: float
+    seconds: float
+    connections: int
+    events: int
+    queries: int
+    reads: int
+    writes: int
+    others: int
+    errors: int
+    reconnects: int
+    backlog: int
+    in_flight: int
+    latencies_ms: tuple[float, ...]
+
+    @classmethod
+    def of_news(
+        cls, news: Mapping[str, Any], at_s: float, percentiles: Sequence[Percentile]
+    ) -> Stretch:
+        """What the engine tells of an interval, without its histograms."""
+        latency_ms = news["latency_ms"]
+        return cls(
+            **{name: news[name] for name in _TOLD},
+            at_s=at_s,
+            backlog=news.get("backlog", 0),
+            in_flight=news.get("in_flight", 0),
+            latencies_ms=tuple(latency_ms.get(one.text, 0.0) for one in percentiles),
+        )
+
+    @classmethod
+    def of_totals(
+        cls, totals: Totals, connections: int, at_s: float, percentiles: Sequence[Percentile]
+    ) -> Stretch:
+        """Several recorded intervals put together."""
+        return cls(
+            at_s=at_s,
+            seconds=totals.seconds,
+            connections=connections,
+            events=totals.events,
+            queries=totals.queries,
+            reads=totals.reads,
+            writes=totals.writes,
+            others=totals.others,
+            errors=sum(totals.errors.values()),
+            reconnects=totals.reconnects,
+            backlog=totals.backlog,
+            in_flight=totals.in_flight,
+            latencies_ms=tuple(totals.latency_ms(percentile) for percentile in percentiles),
+        )
+
+
+def interval_line(stretch: Stretch, percentiles: Sequence[Percentile], interval_s: float) -> str:
+    """One line of rates. Each percentile has sysbench's words, so a search finds any of them."""
+
+    def rate(count: int) -> str:
+        return f"{count / stretch.seconds:4.2f}"
+
+    latencies = "lat (ms,0%): 0.00"
+    if percentiles:
+        pairs = zip(percentiles, stretch.latencies_ms, strict=True)
+        latencies = " ".join(f"lat (ms,{one.text}%): {ms:4.2f}" for one, ms in pairs)
+    return (
+        f"{moment(stretch.at_s, interval_s)} thds: {stretch.connections} "
+        f"tps: {rate(stretch.events)} qps: {rate(stretch.queries)} "
+        f"(r/w/o: {rate(stretch.reads)}/{rate(stretch.writes)}/{rate(stretch.others)}) "
+        f"{latencies} err/s: {rate(stretch.errors)} reconn/s: {rate(stretch.reconnects)}"
+    )
+
+
+def queue_line(stretch: Stretch, interval_s: float) -> str:
+    """Events that wait and events that run, at the stretch's end; only where there is a rate."""
+    return (
+        f"{moment(stretch.at_s, interval_s)} "
+        f"queue length: {stretch.backlog}, concurrency: {stretch.in_flight}"
+    )
+
+
+def moment(at_s: float, interval_s: float) -> str:
+    """``[ 3s ]``, with the decimals that multiples of the interval need."""
+    return f"[ {at_s:.{decimals(interval_s)}f}s ]"
+
+
+# sysbench's latency histogram: 1.8 % steps from 1 us on, a bar of at most 40 stars, a count.
+#
+# Its grid is made from our finer counts. sysbench's own ends at 100 s and puts all that is longer
+# into the last row; here the grid goes on.
+
+
+_MS_MIN = 0.001
+_STEP = math.log(1e8) / 1023
+"""sysbench divides 0.001 ms to 100 s into 1024 rows whose logarithms are equally far apart."""
+_BAR = 40
+
+
+def histogram(latency: Histogram) -> str:
+    """The block that stands before the statistics; ends with sysbench's line of one blank."""
+    rows: Counter[int] = Counter()
+    for middle_ns, count in latency.recorded():
+        rows[_row(middle_ns / _NS_PER_MS)] += count
+    most = max(rows.values(), default=0)
+    lines = [
+        "Latency histogram (values are in milliseconds)",
+        "       value  ------------- distribution ------------- count",
+    ]
+    for row, count in sorted(rows.items()):
+        bar = "*" * math.floor(_BAR * count / most + 0.5)
+        lines.append(f"{_MS_MIN * math.exp(row * _STEP):12.3f} |{bar:<{_BAR}} {count}")
+    return "\n".join([*lines, " "])
+
+
+def _row(latency_ms: float) -> int:
+    if latency_ms <= _MS_MIN:
+        return 0
+    return math.floor(math.log(latency_ms / _MS_MIN) / _STEP + 0.5)

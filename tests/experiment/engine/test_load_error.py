@@ -3,7 +3,7 @@
 import pytest
 
 from dbdyno.errors import CellError, LoadError
-from dbdyno.experiment.engine.load_error import describe, died, refused
+from dbdyno.experiment.engine.record import describe, died, refused
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dbdyno.experiment.engine.record import (
     intervals_of,
     intervals_told,
 )
-from dbdyno.measurement.measurement_parts import Phase
+from dbdyno.measurement.parts import Phase
 from support.fakes import blob
 
 INTERVAL = {

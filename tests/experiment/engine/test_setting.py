@@ -3,9 +3,9 @@
 import pytest
 
 from dbdyno.errors import UsageError
-from dbdyno.experiment.engine.setting import prepared, start_keys, values_of, wants_dataset_bytes
+from dbdyno.experiment.engine.spec import prepared, start_keys, values_of, wants_dataset_bytes
 from dbdyno.measurement.measurement import Cell
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import SystemPlan
 from dbdyno.plan.settings import SettingsPlan, setting_names
 from support import making
 

@@ -11,8 +11,7 @@ from dbdyno.experiment.engine.spec import (
     table_names,
 )
 from dbdyno.experiment.order import trials_of
-from dbdyno.plan.plan import DatasetPlan, WorkloadPlan
-from dbdyno.plan.plan_parts import DistributionPlan
+from dbdyno.plan.plan import DatasetPlan, DistributionPlan, WorkloadPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.servers.base import Credentials, Endpoint
 from support import making

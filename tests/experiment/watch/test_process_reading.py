@@ -14,9 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dbdyno.experiment.watch import process_reading
-from dbdyno.experiment.watch.proc import Switches
-from dbdyno.experiment.watch.process_reading import GONE, SwitchCounter, family, read_process
+from dbdyno.experiment.watch import proc
+from dbdyno.experiment.watch.proc import GONE, SwitchCounter, Switches, family, read_process
 
 FORKING = """
 import os, sys, time
@@ -89,7 +88,7 @@ def test_a_process_whose_traffic_is_not_ours_to_see_has_none(
     (tmp_path / "7").mkdir()
     for name in ("stat", "statm"):
         (tmp_path / "7" / name).write_text(Path(f"/proc/self/{name}").read_text())
-    monkeypatch.setattr(process_reading, "PROC", tmp_path)
+    monkeypatch.setattr(proc, "PROC", tmp_path)
     seen = read_process(7)
     assert seen.cpu_s > 0
     assert (seen.read_bytes, seen.written_bytes) == (None, None)
@@ -135,7 +134,7 @@ def test_a_reading_that_is_dear_is_made_less_often(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(time, "thread_time", lambda: next(busy))
     counts = iter([{1: Switches(5, 5)}, {1: Switches(60, 1050)}])
-    monkeypatch.setattr(process_reading, "_threads", lambda pid: next(counts).items())
+    monkeypatch.setattr(proc, "_threads", lambda pid: next(counts).items())
     counter = SwitchCounter(1)
     assert counter.rate_per_s() is None  # at 10.0: the first reading, which takes 0.05 s of CPU
     assert counter.rate_per_s() is None  # at 11.0 and 14.9: five seconds have not gone by
@@ -150,7 +149,7 @@ def test_a_reading_that_waited_for_its_turn_is_made_as_often(
         time.sleep(0.2)
         return [(1, Switches(5, 5))]
 
-    monkeypatch.setattr(process_reading, "_threads", slowly)
+    monkeypatch.setattr(proc, "_threads", slowly)
     counter = SwitchCounter(1)
     assert counter.rate_per_s() is None
     time.sleep(0.5)
@@ -161,7 +160,7 @@ def test_a_number_given_to_another_thread_counts_from_zero(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     counts = iter([{1: Switches(500, 50)}, {1: Switches(20, 60)}])
-    monkeypatch.setattr(process_reading, "_threads", lambda pid: next(counts).items())
+    monkeypatch.setattr(proc, "_threads", lambda pid: next(counts).items())
     counter = SwitchCounter(1)
     counter.read()
     assert counter.read() == Switches(20, 60)

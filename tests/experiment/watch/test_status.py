@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dbdyno.experiment.watch.status import StatusWatch, scheduled_s
-from dbdyno.servers.mysql.observer import WholeStatus
+from dbdyno.servers.mysql.client import WholeStatus
 from support.fakes import FakeObserver, FakeServer
 
 

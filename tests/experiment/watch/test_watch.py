@@ -11,10 +11,9 @@ import psutil
 import pytest
 from tests.experiment.watch.test_watch_sample import reading
 
-from dbdyno.experiment.watch import watch as watching
-from dbdyno.experiment.watch.host import read
-from dbdyno.experiment.watch.process_reading import ProcessReading
-from dbdyno.experiment.watch.watch import Watch
+from dbdyno.experiment.watch import host as watching
+from dbdyno.experiment.watch.host import Watch, read
+from dbdyno.experiment.watch.proc import ProcessReading
 
 BURN = "while True: pass"
 

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.experiment.watch.host import Reading
-from dbdyno.experiment.watch.proc import DiskCounters, NetworkCounters
-from dbdyno.experiment.watch.process_reading import GONE, ProcessReading
-from dbdyno.experiment.watch.watch_sample import sample
+from dbdyno.experiment.watch.host import Reading, sample
+from dbdyno.experiment.watch.proc import GONE, DiskCounters, NetworkCounters, ProcessReading
 
 
 def reading(at_s: float, factor: int, server: ProcessReading = GONE) -> Reading:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.beside.peaks import peak_ratios
-from dbdyno.judge.beside.scalability import scalability
+from dbdyno.judge.beside.scalability import peak_ratios, scalability
 from support import making
 from support.made_ladders import FLAT, LEVELS, PEAKING, law, noisy, trials
 from support.making import A, B

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.beside.scalability import scalability
-from dbdyno.judge.beside.usl_refusals import Refusal
+from dbdyno.judge.beside.scalability import Refusal, scalability
 from support import making
 from support.made_ladders import FLAT, LEVELS, PEAK_THREADS, PEAKING, law, noisy, trials
 from support.making import A

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.beside.stability import stability
-from dbdyno.judge.beside.stability_pairs import DIPS, STALLS, counts
+from dbdyno.judge.beside.stability import DIPS, STALLS, counts, stability
 from support import making
 from support.made_seconds import trial
 from support.making import A, B

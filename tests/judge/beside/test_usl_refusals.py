@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dbdyno.judge.beside import usl_refusals
-from dbdyno.judge.beside.usl_refusals import Refusal
+from dbdyno.judge.beside import scalability
+from dbdyno.judge.beside.scalability import Refusal
 from dbdyno.judge.interval import FIXED, interval
 from dbdyno.stats import usl
 from support.made_ladders import FLAT, LEVELS, PEAK_THREADS, PEAKING, law, noisy
@@ -20,7 +20,7 @@ EXPERIMENTS = 400
 def refusal(levels, rates):
     """What is refused of these blocks' rates; None for a peak."""
     laws = usl.fit(levels, rates)
-    refused = usl_refusals.of_law(levels, rates, laws, FIXED) or usl_refusals.of_peak(
+    refused = scalability.of_law(levels, rates, laws, FIXED) or scalability.of_peak(
         levels, laws, FIXED
     )
     return refused and refused.refusal
@@ -39,10 +39,10 @@ def blocks(truth, seed=3, levels=LEVELS, count=5):
     ],
 )
 def test_what_is_no_ladder_is_not_fitted(whole, missing, bound, expected, says):
-    refused = usl_refusals.of_ladder(5, whole, missing, bound)
+    refused = scalability.of_ladder(5, whole, missing, bound)
     assert refused.refusal is expected
     assert says in refused.why
-    assert usl_refusals.of_ladder(5, 3, [8], []) is None
+    assert scalability.of_ladder(5, 3, [8], []) is None
 
 
 def test_a_peak_within_the_ladder_is_not_refused():
@@ -53,14 +53,14 @@ def test_a_ladder_that_ends_before_its_peak_does_not_name_one():
     short = LEVELS[:6]
     rates = blocks(PEAKING, levels=short)
     laws = usl.fit(short, rates)
-    refused = usl_refusals.of_peak(short, laws, FIXED)
+    refused = scalability.of_peak(short, laws, FIXED)
     assert refused.refusal is Refusal.PEAK_NOT_REACHED
     assert refused.why == "peak not reached: it lies beyond 32 threads"
 
 
 def test_a_ladder_without_a_peak_says_up_to_where():
     rates = blocks(FLAT)
-    refused = usl_refusals.of_peak(LEVELS, usl.fit(LEVELS, rates), FIXED)
+    refused = scalability.of_peak(LEVELS, usl.fit(LEVELS, rates), FIXED)
     assert refused == (Refusal.NO_PEAK, "no peak up to 128 threads")
 
 
@@ -74,7 +74,7 @@ def test_throughput_that_only_falls_has_its_peak_below_the_ladder():
 def test_threads_that_do_more_in_company_are_not_fitted():
     rates = law(THREADS, -0.03, 0.002) * blocks(PEAKING) / law(THREADS, *PEAKING)
     laws = usl.fit(LEVELS, rates)
-    refused = usl_refusals.of_law(LEVELS, rates, laws, FIXED)
+    refused = scalability.of_law(LEVELS, rates, laws, FIXED)
     assert refused.refusal is Refusal.SUPER_LINEAR
     assert refused.why.startswith("super-linear: a thread does +")
 
@@ -82,7 +82,7 @@ def test_threads_that_do_more_in_company_are_not_fitted():
 def test_a_cliff_is_no_law():
     rates = blocks(FLAT)
     rates[:, -2:] *= 0.6
-    refused = usl_refusals.of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
+    refused = scalability.of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
     assert refused.refusal is Refusal.LACK_OF_FIT
     assert refused.why.startswith("the law does not fit: ")
     assert refused.why.endswith(", over 5.0 %")
@@ -93,7 +93,7 @@ def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
     random = np.random.default_rng(4)
     rates = law(THREADS, *PEAKING) * np.exp(random.standard_normal((8, 8)) * 0.002)
     rates[:, 3] *= 1.025
-    refused = usl_refusals.of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
+    refused = scalability.of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
     assert refused.refusal is Refusal.LACK_OF_FIT
     assert "blocks leave it alike, most at 8 threads (+" in refused.why
 

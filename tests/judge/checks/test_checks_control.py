@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dbdyno.judge.checks import checks_control
+from dbdyno.judge.checks import instrument
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.metric import TABLE
-from dbdyno.plan.plan import Plan
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import Plan, SystemPlan
 from support import making
 from support.making import A
 
@@ -19,15 +18,15 @@ def plan() -> Plan:
 
 def test_an_endpoint_is_told_once_with_what_was_not_done() -> None:
     trials = making.pairs((1.0,) * 3, systems=(A, "cloud"))
-    (found,) = checks_control.uncontrolled_server(trials, plan())
+    (found,) = instrument.uncontrolled_server(trials, plan())
     assert (found.level, found.system, found.trial) == (Level.DOUBTFUL, "cloud", None)
     assert "in 3 blocks its servers were not restarted and its rows not restored" in found.evidence
 
 
 def test_servers_of_our_own_are_no_doubt() -> None:
-    assert not list(checks_control.uncontrolled_server(making.pairs((1.0,)), making.plan()))
+    assert not list(instrument.uncontrolled_server(making.pairs((1.0,)), making.plan()))
     only_own = [making.measurement(A)]
-    assert not list(checks_control.uncontrolled_server(only_own, plan()))
+    assert not list(instrument.uncontrolled_server(only_own, plan()))
 
 
 def test_the_cpu_of_servers_that_nobody_saw_is_no_number() -> None:

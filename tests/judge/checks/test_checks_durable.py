@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.checks import checks_durable
+from dbdyno.judge.checks import durability
 from dbdyno.judge.finding import Level
 from support import making
 from support.making import A, B
@@ -17,7 +17,7 @@ SYNCS = "Innodb_os_log_fsyncs"
 @pytest.mark.parametrize(("syncs", "void"), [(1250, False), (1065, False), (1060, True), (9, True)])
 def test_eight_connections_need_a_flush_for_eight_commits(syncs, void):
     made = making.measurement(status={SYNCS: float(syncs)})  # 10 000 commits
-    finding = checks_durable.commits_unflushed(made, PLAN)
+    finding = durability.commits_unflushed(made, PLAN)
     assert (finding is not None) == void
     if finding:
         assert finding.level is Level.VOID
@@ -41,15 +41,15 @@ def test_nothing_is_claimed_without_promise_counter_writes_or_commits(changed):
     status = {SYNCS: 1.0, **changed.pop("status", {})}
     made = making.measurement(status=status, **changed)
     plan = making.plan(workloads=(made.trial.cell.workload,))
-    assert checks_durable.commits_unflushed(made, plan) is None
+    assert durability.commits_unflushed(made, plan) is None
 
 
 def test_of_a_log_opened_for_syncing_writes_count():
     asked = {"settings": {"innodb_flush_method": "O_DSYNC"}}
     few = {"status": {SYNCS: 3.0, "Innodb_log_writes": 9000.0}}
-    assert checks_durable.commits_unflushed(making.measurement(**asked, **few), PLAN) is None
+    assert durability.commits_unflushed(making.measurement(**asked, **few), PLAN) is None
     none = {"status": {SYNCS: 3.0, "Innodb_log_writes": 5.0}}
-    assert checks_durable.commits_unflushed(making.measurement(**asked, **none), PLAN) is not None
+    assert durability.commits_unflushed(making.measurement(**asked, **none), PLAN) is not None
 
 
 def test_the_trap_an_arm_without_syncs_reaches_no_verdict():
@@ -78,7 +78,7 @@ def seen_by_disks(system, flushes_per_s):
 )
 def test_syncs_that_reach_the_disk_of_one_system_only_are_doubtful(first, second, told):
     trials = [seen_by_disks(A, first), seen_by_disks(B, second)]
-    found = list(checks_durable.unseen_flushes(trials, PLAN))
+    found = list(durability.unseen_flushes(trials, PLAN))
     assert [(finding.system, finding.level) for finding in found] == told
 
 
@@ -89,10 +89,10 @@ def test_a_server_that_counts_no_syncs_is_held_to_its_promise():
         return making.changed(made, server=made.server.model_copy(update={"status": status}))
 
     honest, mute = without_count(A, 130.0), without_count(B, 5.0)
-    found = list(checks_durable.unseen_flushes([honest, mute], PLAN))
+    found = list(durability.unseen_flushes([honest, mute], PLAN))
     assert [(finding.system, finding.level) for finding in found] == [(B, Level.DOUBTFUL)]
 
 
 def test_flushes_of_the_window_are_added_up():
-    assert checks_durable.disk_flushes(seen_by_disks(A, 20.0)) == 200
-    assert checks_durable.log_syncs(making.measurement()) == 4000
+    assert durability.disk_flushes(seen_by_disks(A, 20.0)) == 200
+    assert durability.log_syncs(making.measurement()) == 4000

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.checks import checks_held_back
+from dbdyno.judge.checks import machine
 from dbdyno.judge.finding import Level
 from support import making
 
 PLAN = making.plan()
 OF_A_TRIAL = (
-    checks_held_back.throttled,
-    checks_held_back.overheated,
-    checks_held_back.memory_pressure,
-    checks_held_back.swapping,
+    machine.throttled,
+    machine.overheated,
+    machine.memory_pressure,
+    machine.swapping,
 )
 
 
@@ -32,14 +32,14 @@ def test_an_ordinary_trial_is_not_held_back(check):
 
 
 def test_one_period_of_a_quota_is_enough():
-    finding = checks_held_back.throttled(watched(throttled_per_s=3.0), PLAN)
+    finding = machine.throttled(watched(throttled_per_s=3.0), PLAN)
     assert (finding.level, finding.check) == (Level.DOUBTFUL, "throttled")
     assert finding.evidence == "a CPU quota was used up 3 times in the window (limit 0)"
-    assert checks_held_back.throttled(watched(second=0, throttled_per_s=3.0), PLAN) is None
+    assert machine.throttled(watched(second=0, throttled_per_s=3.0), PLAN) is None
 
 
 def test_heat_is_doubtful():
-    finding = checks_held_back.overheated(watched(thermal_events_per_s=2.0), PLAN)
+    finding = machine.overheated(watched(thermal_events_per_s=2.0), PLAN)
     assert finding.level is Level.DOUBTFUL
     assert "2 times" in finding.evidence
 
@@ -48,14 +48,14 @@ def test_heat_is_doubtful():
     ("share", "level"), [(0.009, None), (0.05, Level.NOTE), (0.2, Level.DOUBTFUL)]
 )
 def test_waiting_for_memory_of_one_second_in_ten(share, level):
-    finding = checks_held_back.memory_pressure(watched(pressure_memory_some=share), PLAN)
+    finding = machine.memory_pressure(watched(pressure_memory_some=share), PLAN)
     assert (finding and finding.level) == level
     assert finding is None or f"in {share / 10:.2%} of the window" in finding.evidence
 
 
 @pytest.mark.parametrize(("pages", "level"), [(0, None), (9, Level.NOTE), (10, Level.DOUBTFUL)])
 def test_swap(pages, level):
-    finding = checks_held_back.swapping(watched(swap_pages_per_s=float(pages)), PLAN)
+    finding = machine.swapping(watched(swap_pages_per_s=float(pages)), PLAN)
     assert (finding and finding.level) == level
 
 
@@ -72,7 +72,7 @@ def clocked(*clocks: float):
     ("last", "level"), [(2970.0, None), (2880.0, Level.NOTE), (2400.0, Level.DOUBTFUL)]
 )
 def test_a_slower_clock_is_told_from_three_percent_on(last, level):
-    found = list(checks_held_back.uneven_clock(clocked(3000, 3000, 3000, last), PLAN))
+    found = list(machine.uneven_clock(clocked(3000, 3000, 3000, last), PLAN))
     assert [finding.level for finding in found] == ([level] if level else [])
     if found:
         off = last / 3000 - 1
@@ -83,4 +83,4 @@ def test_a_slower_clock_is_told_from_three_percent_on(last, level):
 
 
 def test_two_trials_have_no_usual_clock():
-    assert list(checks_held_back.uneven_clock(clocked(3000, 2000), PLAN)) == []
+    assert list(machine.uneven_clock(clocked(3000, 2000), PLAN)) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 
-from dbdyno.judge.checks import checks_order
+from dbdyno.judge.checks import design
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
@@ -24,14 +24,14 @@ def sequential(tps_b=1000.0, blocks=5):
 
 
 def test_one_system_after_the_other_is_doubtful():
-    (finding,) = checks_order.sequential_design(sequential(), PLAN)
+    (finding,) = design.sequential_design(sequential(), PLAN)
     assert (finding.level, finding.system) == (Level.DOUBTFUL, B)
     assert "did not take turns" in finding.evidence
 
 
 def test_systems_that_take_turns_are_not_told():
-    assert list(checks_order.sequential_design(making.pairs((1.0,) * 3), PLAN)) == []
-    assert list(checks_order.sequential_design(sequential(blocks=1), PLAN)) == []
+    assert list(design.sequential_design(making.pairs((1.0,) * 3), PLAN)) == []
+    assert list(design.sequential_design(sequential(blocks=1), PLAN)) == []
 
 
 def drifting(trials, per_place):
@@ -68,11 +68,11 @@ def test_the_trap_a_slowing_machine_fools_a_sequential_design_and_not_blocks():
 
 
 def test_the_drift_itself_is_noted():
-    (finding,) = checks_order.machine_drift(drifting(alternating(6), -0.01), PLAN)
+    (finding,) = design.machine_drift(drifting(alternating(6), -0.01), PLAN)
     assert finding.level is Level.NOTE
     assert "changed by -10." in finding.evidence
-    assert list(checks_order.machine_drift(alternating(6), PLAN)) == []
-    assert list(checks_order.machine_drift(drifting(alternating(2), -0.01), PLAN)) == []
+    assert list(design.machine_drift(alternating(6), PLAN)) == []
+    assert list(design.machine_drift(drifting(alternating(2), -0.01), PLAN)) == []
 
 
 def timed(*minutes):
@@ -84,16 +84,16 @@ def timed(*minutes):
 
 
 def test_a_block_that_was_interrupted_for_hours_is_doubtful():
-    (finding,) = checks_order.split_block(timed(0, 1, 2, 182, 183, 184), PLAN)
+    (finding,) = design.split_block(timed(0, 1, 2, 182, 183, 184), PLAN)
     assert finding.level is Level.DOUBTFUL
     assert finding.evidence == "3.0 h lie between trials of block 2; 48 s are usual"
 
 
 def test_pauses_between_blocks_and_short_ones_are_nobodys_business():
-    assert list(checks_order.split_block(timed(0, 1, 600, 601), PLAN)) == []
-    assert list(checks_order.split_block(timed(0, 20, 40, 60), PLAN)) == []
+    assert list(design.split_block(timed(0, 1, 600, 601), PLAN)) == []
+    assert list(design.split_block(timed(0, 20, 40, 60), PLAN)) == []
 
 
 def test_trials_without_a_readable_time_are_left_out():
     made = [making.changed(m, started_at="yesterday") for m in timed(0, 100)]
-    assert list(checks_order.split_block(made, PLAN)) == []
+    assert list(design.split_block(made, PLAN)) == []

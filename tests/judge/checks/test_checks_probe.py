@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.checks import checks_probe
+from dbdyno.judge.checks import machine
 from dbdyno.judge.finding import Level
-from dbdyno.measurement.measurement_evidence import Evidence, Probe
+from dbdyno.measurement.parts import Evidence, Probe
 from support import making
 from support.making import A, B
 
@@ -24,7 +24,7 @@ def probed(cpu_ms=USUAL, sync_ms=(0.40, 0.42, 0.38, 0.41, 0.40, 0.39)):
 
 
 def told(trials):
-    return [(f.system, f.level, str(f.evidence)) for f in checks_probe.probe_strays(trials, PLAN)]
+    return [(f.system, f.level, str(f.evidence)) for f in machine.probe_strays(trials, PLAN)]
 
 
 def test_an_even_machine_is_not_told():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.checks import checks_procedure
+from dbdyno.judge.checks import work
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
-from dbdyno.measurement.measurement_parts import Step, WarmUp
+from dbdyno.measurement.parts import Step, WarmUp
 from support import making
 
 PLAN = making.plan()
@@ -20,9 +20,9 @@ def made(**facts):
 
 
 def test_a_cell_that_cannot_run_is_void_with_its_reason():
-    found = checks_procedure.cell_cannot_run(made(failure="no thread pool", impossible=True), PLAN)
+    found = work.cell_cannot_run(made(failure="no thread pool", impossible=True), PLAN)
     assert (found.level, found.evidence) == (Level.VOID, "no thread pool")
-    assert checks_procedure.cell_cannot_run(made(failure="the server died"), PLAN) is None
+    assert work.cell_cannot_run(made(failure="the server died"), PLAN) is None
 
 
 def test_it_is_said_once_and_not_as_a_trial_that_failed():
@@ -45,12 +45,12 @@ def test_steps_that_were_not_done_are_told_with_their_reasons():
         Step(name="drop caches", seconds=0, done=False, detail="Permission denied"),
         Step(name="settle", seconds=60, done=False, detail="dirty pages 5000 to 900"),
     )
-    found = checks_procedure.step_undone(made(procedure=steps), PLAN)
+    found = work.step_undone(made(procedure=steps), PLAN)
     assert found.level is Level.DOUBTFUL
     assert found.evidence.endswith(
         "drop caches: Permission denied; settle: dirty pages 5000 to 900"
     )
-    assert checks_procedure.step_undone(made(procedure=steps[:1]), PLAN) is None
+    assert work.step_undone(made(procedure=steps[:1]), PLAN) is None
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_steps_that_were_not_done_are_told_with_their_reasons():
     ],
 )
 def test_a_load_that_never_became_steady_throws_doubt(warmed, doubted):
-    found = checks_procedure.no_steady_state(made(until_steady=warmed), PLAN)
+    found = work.no_steady_state(made(until_steady=warmed), PLAN)
     assert (found is not None) is doubted
     if found:
         assert found.level is Level.DOUBTFUL
@@ -79,7 +79,7 @@ def with_rows(*digests):
 
 def test_other_rows_take_a_system_away():
     measured = with_rows(*("a", "b") * 3)
-    (found,) = checks_procedure.unequal_dataset(measured, PLAN)
+    (found,) = work.unequal_dataset(measured, PLAN)
     assert (found.level, found.system) == (Level.VOID, making.B)
     assert found.evidence == f"digest of the rows of {making.B}: b; of {making.A}: a"
     judged = judge(measured, making.plan(blocks=3))
@@ -87,10 +87,10 @@ def test_other_rows_take_a_system_away():
 
 
 def test_rows_that_changed_within_the_run_take_it_away():
-    found = list(checks_procedure.unequal_dataset(with_rows("a", "a", "a", "a", "c", "a"), PLAN))
+    found = list(work.unequal_dataset(with_rows("a", "a", "a", "a", "c", "a"), PLAN))
     assert [finding.system for finding in found] == [making.A, making.B]
 
 
 @pytest.mark.parametrize("digests", [("a",) * 6, ("",) * 6, ("a", "") * 3, ("", "a") * 3])
 def test_equal_rows_and_rows_nobody_looked_at_are_left_alone(digests):
-    assert list(checks_procedure.unequal_dataset(with_rows(*digests), PLAN)) == []
+    assert list(work.unequal_dataset(with_rows(*digests), PLAN)) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.judge.audit import examine
-from dbdyno.judge.checks.checks_rates import few_requests, rate_not_sustained
+from dbdyno.judge.checks.generator import few_requests, rate_not_sustained
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.plan.load import LoadPlan, SloPlan

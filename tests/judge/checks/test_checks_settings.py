@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.checks.checks_settings import changed_versions, unequal_settings
+from dbdyno.judge.checks.settings import changed_versions, unequal_settings
 from dbdyno.judge.finding import Level
 from dbdyno.measurement import measurement
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import SystemPlan
 from support import making
 from support.making import A, B
 

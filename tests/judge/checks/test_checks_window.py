@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.checks.checks_window import from_second, later_cut, later_cuts, own_cut_s
+from dbdyno.judge.checks.course import from_second, later_cut, later_cuts, own_cut_s
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
-from dbdyno.measurement.measurement_parts import Phase, WarmUp
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
+from dbdyno.measurement.parts import Phase, WarmUp
 from support import making
 from support.making import A, B
 

@@ -9,7 +9,7 @@ import pytest
 from dbdyno.judge.checks import counts
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.measurement_parts import Phase
+from dbdyno.measurement.parts import Phase
 from support import making
 
 PLAN = making.plan()

@@ -7,7 +7,7 @@ import pytest
 from dbdyno.judge.checks import design
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import SystemPlan
 from support import making
 from support.making import A, B
 

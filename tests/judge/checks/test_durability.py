@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.judge.checks.durability import Proof, verdict_of
-from dbdyno.measurement.measurement_evidence import Kill, KilledServer
+from dbdyno.measurement.parts import Kill, KilledServer
 from support.making import SETTINGS
 
 

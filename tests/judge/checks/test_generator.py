@@ -12,7 +12,7 @@ from dbdyno.judge.audit import audit
 from dbdyno.judge.checks import generator
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.measurement import EVENT, Cell
-from dbdyno.measurement.measurement_evidence import DoubledThreads, Evidence, ThreadsSlice
+from dbdyno.measurement.parts import DoubledThreads, Evidence, ThreadsSlice
 from support import making
 
 PLAN = making.plan()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.checks.invariant import commits_per_event, statements_per_event
+from dbdyno.judge.checks.counts import commits_per_event, statements_per_event
 from support import making
 
 

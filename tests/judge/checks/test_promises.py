@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbdyno.judge.checks.promises import cache_bytes, durability
+from dbdyno.judge.checks.settings import cache_bytes, durability
 
 INNODB = {
     "innodb_flush_log_at_trx_commit": "1",

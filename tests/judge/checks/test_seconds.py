@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.checks.seconds import rates_of, whole_seconds
+from dbdyno.judge.checks.course import rates_of, whole_seconds
 from support import making
 from support.made_seconds import trial
 

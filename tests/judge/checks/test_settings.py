@@ -4,7 +4,7 @@ import pytest
 
 from dbdyno.judge.checks.settings import unequal_durability, unequal_memory
 from dbdyno.judge.finding import Level
-from dbdyno.plan.plan_systems import SystemPlan
+from dbdyno.plan.plan import SystemPlan
 from support import making
 from support.making import A, B
 

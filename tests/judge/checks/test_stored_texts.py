@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.judge.checks.stored_texts import TEMPLATES, said_again
+from dbdyno.judge.checks.work import TEMPLATES, said_again
 from dbdyno.language.words import NAME, told
 from dbdyno.stats.steady import steady
 from support.source import LAB

@@ -7,7 +7,7 @@ import pytest
 from dbdyno.judge.audit import audit
 from dbdyno.judge.checks import work
 from dbdyno.judge.finding import Level
-from dbdyno.measurement.measurement_evidence import Evidence
+from dbdyno.measurement.parts import Evidence
 from support import making
 from support.making import A, B
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.judge.holm import Adjusted
 from dbdyno.judge.uses.gate import Gate, Outcome, gate
-from dbdyno.judge.verdict import Verdict, verdict_of
+from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
 from support.made_estimates import estimate
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dbdyno.judge.rate_limit import BlockLimit, RateLimit, RatePoint, RateSearch
-from dbdyno.report.charts.chart_limits import limits
+from dbdyno.report.charts.curve import limits
 from dbdyno.stats.open_loop import Side
 from support import making
 from support.chart_checks import assert_sound, panels, rows

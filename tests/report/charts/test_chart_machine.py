@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dbdyno.report.charts.chart_machine import timelines
-from dbdyno.report.ladders import ladders
-from dbdyno.report.rows import attempts, cells_of
+from dbdyno.report.charts.timelines import timelines
+from dbdyno.report.rows import attempts, cells_of, ladders
 from support import making
 from support.chart_checks import assert_sound, rows
 from support.made_run import Run, run

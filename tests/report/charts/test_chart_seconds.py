@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.report.charts.chart_seconds import per_second
-from dbdyno.report.ladders import ladders
+from dbdyno.report.charts.timelines import per_second
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import attempts, cells_of, systems_of
+from dbdyno.report.rows import attempts, cells_of, ladders, systems_of
 from support import making
 from support.chart_checks import assert_sound, rows
 from support.made_run import Run, run

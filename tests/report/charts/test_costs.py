@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from dbdyno.plan.plan import cells
 from dbdyno.report.charts.costs import costs
-from dbdyno.report.ladders import ladders
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import attempts
+from dbdyno.report.rows import attempts, ladders
 from support import making
 from support.chart_checks import assert_sound, panels, titles
 from support.made_run import Run

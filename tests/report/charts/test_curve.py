@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dbdyno.plan.plan import cells
 from dbdyno.report.charts.curve import latency_throughput
-from dbdyno.report.ladders import ladders
+from dbdyno.report.rows import ladders
 from support import making
 from support.chart_checks import assert_sound, rows
 from support.made_run import Run, run

@@ -8,8 +8,7 @@ import vl_convert
 
 from dbdyno.language.catalogues import Language, catalogue
 from dbdyno.language.words import name
-from dbdyno.report.charts.drawing import CHINESE, Drawing, draw
-from dbdyno.report.charts.looks import LOOKS
+from dbdyno.report.charts.base import CHINESE, LOOKS, Drawing, draw
 from dbdyno.report.parts import Figure
 
 HOSTILE = "<script>alert('x')</script>"

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from dbdyno.judge.beside.scalability import CurvePoint, Law, Scalability
-from dbdyno.judge.typical import Typical
+from dbdyno.judge.interval import Typical
 from dbdyno.measurement.measurement import Cell
-from dbdyno.report.charts.fitted_band import layers, points
-from dbdyno.report.ladders import ladders
+from dbdyno.report.charts.levels import layers, points
+from dbdyno.report.rows import ladders
 from support import making
 
 SYSTEMS = (making.A, making.B)

@@ -5,8 +5,8 @@ import pytest
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.plan.plan import cells
 from dbdyno.report.charts.levels import latency, throughput
-from dbdyno.report.ladders import ladders
 from dbdyno.report.parts import Figure
+from dbdyno.report.rows import ladders
 from support import making
 from support.chart_checks import assert_sound, rows, titles
 from support.made_run import Run, run

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dbdyno.judge.verdict import Word
 from dbdyno.language.words import Said
-from dbdyno.report.charts.looks import VERDICTS, verdict_scale, verdict_sign, verdict_words
+from dbdyno.report.charts.base import VERDICTS, verdict_scale, verdict_sign, verdict_words
 from support import making
 from support.made_run import run
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dbdyno.report.charts.ratio_scale import TICKS_APART, View, view_of
+from dbdyno.report.charts.ratios import TICKS_APART, View, view_of
 
 
 @given(some.floats(0.005, 8))

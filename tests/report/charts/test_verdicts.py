@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from dbdyno.plan.plan import cells
 from dbdyno.report.charts.verdicts import matrix, table
-from dbdyno.report.ladders import ladders
-from dbdyno.report.rows import cells_of
+from dbdyno.report.rows import cells_of, ladders
 from support import making
 from support.chart_checks import assert_sound, panels, rows, titles
 from support.made_run import Run, run

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dbdyno.judge.uses.gate import gate
-from dbdyno.report.formats.gate_junit import junit
+from dbdyno.report.formats.gate import junit
 from support.made_run import Run
 
 

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from dbdyno.language.catalogues import Language
-from dbdyno.report.charts.drawing import Drawing
+from dbdyno.report.charts.base import Drawing
 from dbdyno.report.formats import html
 from dbdyno.report.parts import Story
 from dbdyno.report.story import tell

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dbdyno.report.formats.plain_table import lines, padded, printable
+from dbdyno.report.formats.terminal import lines, padded, printable
 from dbdyno.report.parts import Column, Table
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import Said
-from dbdyno.report.sections.decision import decision
+from dbdyno.report.sections.conclusion import decision
 from support import making
 from support.made_run import run
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.judge.verdict import Word
-from dbdyno.report.sections.meaning import meaning
+from dbdyno.report.sections.conclusion import meaning
 from support import making
 from support.made_run import Run, run
 

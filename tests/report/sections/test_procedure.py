@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from dbdyno.measurement.measurement_parts import Step
+from dbdyno.measurement.parts import Step
 from dbdyno.report.parts import Items, Table
-from dbdyno.report.sections import method, procedure
+from dbdyno.report.sections import method
 from support import making
 
 RESTORE = Step(name="restore", seconds=1.0)
@@ -16,7 +16,7 @@ def test_steps_are_counted_and_timed_for_each_system() -> None:
         making.measurement(making.A, 1).model_copy(update={"procedure": (SLOW,)}),
         making.measurement(making.B).model_copy(update={"procedure": (RESTORE,)}),
     ]
-    table = procedure.table(making.plan(), measured)
+    table = method.procedure_table(making.plan(), measured)
     assert table is not None
     assert table.rows == (
         (making.A, "restore", "2", "0", "2.0", "3.0", "4.0"),
@@ -28,14 +28,14 @@ def test_steps_are_counted_and_timed_for_each_system() -> None:
 
 
 def test_without_steps_there_is_no_table() -> None:
-    assert procedure.table(making.plan(), [making.measurement()]) is None
+    assert method.procedure_table(making.plan(), [making.measurement()]) is None
     parts = method.how_measured(making.plan(), [making.measurement()]).parts
     assert len([part for part in parts if isinstance(part, Table)]) == 2
 
 
 def test_only_what_the_plan_asks_for_is_said() -> None:
     plain = making.plan()
-    assert list(procedure.asked(plain)) == []
+    assert list(method.asked_procedure(plain)) == []
     whole = plain.model_copy(
         update={
             "procedure": plain.procedure.model_copy(
@@ -49,7 +49,7 @@ def test_only_what_the_plan_asks_for_is_said() -> None:
             "trial": plain.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 300}),
         }
     )
-    told = list(procedure.asked(whole))
+    told = list(method.asked_procedure(whole))
     assert len(told) == 5
     assert "60 s at most" in told[3]
     assert "300 s at most" in told[4]

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from dbdyno.measurement import measurement, replication
-from dbdyno.plan.plan import Plan
-from dbdyno.plan.plan_parts import NetworkPlan
-from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.plan.plan import NetworkPlan, Plan, TopologyPlan
 from dbdyno.report.parts import Items
-from dbdyno.report.sections import method, replicas
+from dbdyno.report.sections import method
+from dbdyno.report.sections.method import asked_replicas
 from support import making
 
 SEEN = {
@@ -37,7 +36,7 @@ def test_commits_are_counted_by_system_and_cell() -> None:
         measured(making.A, 1, transactions_behind=8.0),
         making.measurement(making.B),
     ]
-    table = replicas.table(making.plan(), trials)
+    table = method.replicas_table(making.plan(), trials)
     assert table is not None
     title = trials[0].trial.cell.title
     thin = "\N{NARROW NO-BREAK SPACE}"
@@ -48,15 +47,15 @@ def test_commits_are_counted_by_system_and_cell() -> None:
 def test_what_was_not_counted_is_a_dash_and_nothing_is_no_table() -> None:
     made = making.measurement(making.A)
     server = made.server.model_copy(update={"replication": {replication.REPLICAS_RUNNING: 1.0}})
-    table = replicas.table(making.plan(), [making.changed(made, server=server)])
+    table = method.replicas_table(making.plan(), [making.changed(made, server=server)])
     assert table is not None
     assert table.rows[0][3:] == ("—", "—", "0", "—")
-    assert replicas.table(making.plan(), [made]) is None
+    assert method.replicas_table(making.plan(), [made]) is None
 
 
 def test_the_plans_words_are_said() -> None:
     semisync = TopologyPlan(replicas=2, replication="semisync", timeout_s=1.5)
-    told = list(replicas.asked(plan(semisync, TopologyPlan(replicas=1))))
+    told = list(method.asked_replicas(plan(semisync, TopologyPlan(replicas=1))))
     assert told == [
         f"{making.A}: a commit waits (after sync) until one of 2 replicas has it, 1.5 s at most.",
         f"{making.B}: 1 replica, for which no commit waits.",
@@ -64,7 +63,7 @@ def test_the_plans_words_are_said() -> None:
     group = TopologyPlan(replicas=2, replication="group")
     network = NetworkPlan(client_ms=0.8, replica_ms=2)
     whole = plan(group, TopologyPlan(), network=network)
-    told = list(replicas.asked(whole))
+    told = list(method.asked_replicas(whole))
     assert told == [
         f"{making.A}: a group of 3; a commit waits until a majority agrees.",
         "The network adds 0.8 ms to each round trip between load and primary.",
@@ -72,4 +71,4 @@ def test_the_plans_words_are_said() -> None:
     ]
     (items,) = (p for p in method.how_measured(whole, []).parts if isinstance(p, Items))
     assert set(told) <= set(items.items)
-    assert list(replicas.asked(making.plan())) == []
+    assert list(asked_replicas(making.plan())) == []

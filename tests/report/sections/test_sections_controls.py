@@ -9,7 +9,7 @@ from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.plan import Plan
 from dbdyno.report import document as report_document
 from dbdyno.report.parts import Items, Paragraph, Section, Table
-from dbdyno.report.sections import sections_controls
+from dbdyno.report.sections import limits
 from dbdyno.report.story import tell
 from support import making
 from support.made_controls import outcome
@@ -17,7 +17,7 @@ from support.made_run import facts
 
 
 def told(plan: Plan = PLAN, earlier: tuple[ControlOutcome, ...] = ()) -> Section:
-    return sections_controls.trust(plan, judge(whole(), plan, earlier))
+    return limits.trust(plan, judge(whole(), plan, earlier))
 
 
 def test_the_controls_of_the_run_stand_beside_what_is_known() -> None:
@@ -57,7 +57,7 @@ def test_every_sentence_can_be_said_in_another_language() -> None:
 )
 def test_a_run_without_controls_says_so(controls: bool, why: str) -> None:
     plan = making.plan(controls=controls)
-    section = sections_controls.trust(plan, judge(making.pairs((1.0,) * 5), plan))
+    section = limits.trust(plan, judge(making.pairs((1.0,) * 5), plan))
     (paragraph,) = section.parts
     assert isinstance(paragraph, Paragraph)
     assert paragraph.text.endswith(why)
@@ -65,7 +65,7 @@ def test_a_run_without_controls_says_so(controls: bool, why: str) -> None:
 
 def test_a_control_that_was_missed_is_a_warning_about_this_run() -> None:
     biased = whole(same=(0.95, 0.953, 0.947, 0.951, 0.949))
-    _, table, warning, _ = sections_controls.trust(PLAN, judge(biased, PLAN)).parts
+    _, table, warning, _ = limits.trust(PLAN, judge(biased, PLAN)).parts
     assert isinstance(table, Table)
     assert [row[-1] for row in table.rows] == ["no", "yes"]
     assert isinstance(warning, Paragraph)
@@ -74,7 +74,7 @@ def test_a_control_that_was_missed_is_a_warning_about_this_run() -> None:
 
 def test_where_nothing_is_compared_there_is_nothing_to_trust() -> None:
     plan = making.plan(systems=(making.A,))
-    assert sections_controls.trust(plan, judge([], plan)).parts == ()
+    assert limits.trust(plan, judge([], plan)).parts == ()
 
 
 def test_control_trials_are_in_the_order_of_trials_and_in_no_number_of_the_report() -> None:

@@ -6,7 +6,7 @@ from dbdyno.judge.judgement import judge
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Table
 from dbdyno.report.rows import attempts
-from dbdyno.report.sections.sections_flushes import flushes
+from dbdyno.report.sections.costs import flushes
 from support import making
 from support.making import A, B
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.report.parts import Items
-from dbdyno.report.sections import sections_outliers
+from dbdyno.report.sections import shape
 from support import making
 from support.made_run import Run
 from support.making import A
@@ -15,7 +15,7 @@ RATES = (1000.0, 1004.0, 997.0, 700.0, 995.0, 1002.0)
 def test_an_outlying_run_is_named_and_its_restart_counted() -> None:
     made = [making.measurement(A, block, tps=rate) for block, rate in enumerate(RATES)]
     judged = judge(made, making.plan(systems=(A,), blocks=6))
-    items = sections_outliers.outliers(judged).parts[1]
+    items = shape.outliers(judged).parts[1]
     assert isinstance(items, Items)
     assert items.items == (
         "mysql:5.7.22, oltp_read_write, 8 threads, block 4: TPS −30.0 % against its other 5 runs.",
@@ -25,7 +25,7 @@ def test_an_outlying_run_is_named_and_its_restart_counted() -> None:
 
 
 def test_without_one_it_is_said_and_bounded_for_each_system(made: Run) -> None:
-    items = sections_outliers.outliers(made.judgement).parts[1]
+    items = shape.outliers(made.judgement).parts[1]
     assert isinstance(items, Items)
     assert items.items == (
         "No run lies apart.",
@@ -37,17 +37,17 @@ def test_without_one_it_is_said_and_bounded_for_each_system(made: Run) -> None:
 def test_a_setting_is_named_beside_its_system() -> None:
     made = [making.measurement(A, b, setting="double-1") for b in range(5)]
     judged = judge(made, making.plan(systems=(A,)))
-    items = sections_outliers.outliers(judged).parts[1]
+    items = shape.outliers(judged).parts[1]
     assert isinstance(items, Items)
     assert items.items[-1].startswith("mysql:5.7.22, double-1: bad restarts 0 of 5; up to 45.1 %")
 
 
 def test_three_runs_are_too_few_to_call_none_of_them_odd() -> None:
     made = [making.measurement(A, block) for block in range(3)]
-    items = sections_outliers.outliers(judge(made, making.plan(systems=(A,), blocks=3))).parts[1]
+    items = shape.outliers(judge(made, making.plan(systems=(A,), blocks=3))).parts[1]
     assert items == Items(("There are too few runs to say how many restarts were bad.",))
 
 
 def test_nothing_measured_is_no_section() -> None:
     nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
-    assert sections_outliers.outliers(nothing).parts == ()
+    assert shape.outliers(nothing).parts == ()

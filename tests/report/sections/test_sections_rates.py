@@ -9,7 +9,7 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.report import document as report_document
 from dbdyno.report.formats import markdown
 from dbdyno.report.parts import Entries, Table
-from dbdyno.report.sections import sections_rates
+from dbdyno.report.sections import cells
 from dbdyno.report.story import tell
 from support import making
 from support.made_run import Run, run
@@ -18,7 +18,7 @@ MADE = run(plan_of(3), trials_of({making.A: [1000, 1010, 990], making.B: [1100, 
 
 
 def tables(made: Run) -> list[Table]:
-    section = sections_rates.within_limit(made.judgement)
+    section = cells.within_limit(made.judgement)
     return [part for part in section.parts if isinstance(part, Table)]
 
 
@@ -43,14 +43,14 @@ def test_the_curve_says_where_a_rate_was_not_sustained() -> None:
 
 
 def test_the_verdict_is_told_with_its_meaning() -> None:
-    section = sections_rates.within_limit(MADE.judgement)
+    section = cells.within_limit(MADE.judgement)
     (entries,) = [part for part in section.parts if isinstance(part, Entries)]
     assert entries.entries[0].mark == "better"
     assert "rate within the limit" in entries.entries[0].text
 
 
 def test_the_pilot_is_told_with_what_it_chose() -> None:
-    section = sections_rates.pilot(MADE.plan)
+    section = cells.pilot(MADE.plan)
     (table,) = [part for part in section.parts if isinstance(part, Table)]
     assert [row[1:4] for row in table.rows] == [
         (making.A, "1\u202f250", "1\u202f000"),
@@ -72,14 +72,14 @@ def test_the_whole_report_has_both_and_says_what_latency_is() -> None:
 
 
 def test_a_closed_loop_has_neither(made: Run) -> None:
-    assert sections_rates.within_limit(made.judgement).parts == ()
-    assert sections_rates.pilot(made.plan).parts == ()
+    assert cells.within_limit(made.judgement).parts == ()
+    assert cells.pilot(made.plan).parts == ()
 
 
 def test_rates_that_were_given_need_no_pilot_section() -> None:
     plan = making.plan().model_copy(update={"load": LoadPlan(rates=("500",), threads=(8,))})
     empty = run(plan, [])
-    assert sections_rates.pilot(plan).parts == ()
+    assert cells.pilot(plan).parts == ()
     page = markdown.render(tell(plan, [], empty.judgement, empty.facts))
     assert "Load: closed loop of 8 connections" in page
     assert "Load: open loop of 500 events/s over 64 connections" in page

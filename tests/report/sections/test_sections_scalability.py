@@ -7,7 +7,7 @@ import numpy as np
 from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.language.words import Said, told
 from dbdyno.report.parts import Paragraph, Table
-from dbdyno.report.sections import sections_scalability
+from dbdyno.report.sections import shape
 from support import making
 from support.made_ladders import FLAT, LEVELS, PEAKING, noisy, trials
 from support.made_run import Run
@@ -20,7 +20,7 @@ def section(of_b):
     random = np.random.default_rng(5)
     of_a = noisy(LEVELS, PEAKING, (5,), random)
     made = [*trials(A, of_a), *trials(B, noisy(LEVELS, of_b, (5,), random) * 1.1)]
-    return sections_scalability.scalability(judge(made, PLAN))
+    return shape.scalability(judge(made, PLAN))
 
 
 def test_two_peaks_are_given_and_compared() -> None:
@@ -51,12 +51,12 @@ def test_a_refusal_stands_where_the_peak_would_be() -> None:
 
 
 def test_short_ladders_are_no_section(made: Run) -> None:
-    assert sections_scalability.scalability(made.judgement).parts == ()
+    assert shape.scalability(made.judgement).parts == ()
 
 
 def test_nothing_measured_is_no_section() -> None:
     nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
-    assert sections_scalability.scalability(nothing).parts == ()
+    assert shape.scalability(nothing).parts == ()
 
 
 def test_reasons_can_be_told_in_another_language() -> None:

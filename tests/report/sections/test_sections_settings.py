@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dbdyno.report.parts import Table
-from dbdyno.report.sections import sections_settings
+from dbdyno.report.sections import settings
 from support import making
 from support.made_run import Run, facts
 
@@ -12,9 +12,9 @@ def test_settings_that_differ_are_shown_and_a_long_table_is_folded(made: Run) ->
         making.measurement(making.A, settings=dict.fromkeys(many, "a")),
         making.measurement(making.B, settings=many),
     ]
-    section = sections_settings.settings(making.plan(), seen)
+    section = settings.settings(making.plan(), seen)
     assert [part.folded for part in section.parts if isinstance(part, Table)] == [True]
-    section = sections_settings.settings(made.plan, made.measurements)
+    section = settings.settings(made.plan, made.measurements)
     tables = [part for part in section.parts if isinstance(part, Table)]
     assert [table.folded for table in tables] == [False, False]
     assert tables[0].rows == (("sql_mode", "mode of mysql:5.7.22", "mode of mysql:8.0.15"),)
@@ -22,8 +22,8 @@ def test_settings_that_differ_are_shown_and_a_long_table_is_folded(made: Run) ->
 
 def test_the_environment_is_a_table_or_nothing() -> None:
     plan = making.plan()
-    (table,) = sections_settings.environment(facts(plan, environment={"disk": "nvme"})).parts
+    (table,) = settings.environment(facts(plan, environment={"disk": "nvme"})).parts
     assert isinstance(table, Table)
     assert table.rows == (("disk", "nvme"),)
     bare = facts(plan).model_copy(update={"environment": {}})
-    assert sections_settings.environment(bare).parts == ()
+    assert settings.environment(bare).parts == ()

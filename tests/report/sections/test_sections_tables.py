@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dbdyno.report.parts import Paragraph, Table
-from dbdyno.report.sections.sections_tables import tables
+from dbdyno.report.sections.results import tables
 from support import making
 from support.made_run import Run, run
 

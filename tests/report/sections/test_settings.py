@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.plan.plan import ProcedurePlan
-from dbdyno.plan.plan_parts import NetworkPlan, PublishedPlan
+from dbdyno.plan.plan import NetworkPlan, ProcedurePlan, PublishedPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Table

@@ -3,7 +3,6 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.foreign import container as module
-from dbdyno.servers.foreign import container_program
 from dbdyno.servers.foreign.container import ContainerServer, Leash, words_of
 from support.docker_on_path import Docker
 
@@ -29,7 +28,7 @@ class Deaf:
 @pytest.fixture
 def program(monkeypatch, tmp_path):
     Docker(monkeypatch, tmp_path)
-    return container_program.find()
+    return module.find()
 
 
 def begun(program, tmp_path):

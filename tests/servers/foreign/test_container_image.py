@@ -2,12 +2,12 @@ import pytest
 
 from dbdyno.errors import ProvisionError, UsageError
 from dbdyno.servers import open
-from dbdyno.servers.foreign import container_image, container_program
+from dbdyno.servers.foreign import container
 from support.docker_on_path import IMAGE, REFERENCE, Docker
 
 
 def looked(report=str):
-    return container_image.look(container_program.find(), REFERENCE, report)
+    return container.look(container.find(), REFERENCE, report)
 
 
 def test_an_image_is_pulled_once_and_asked_what_it_is(monkeypatch, tmp_path):

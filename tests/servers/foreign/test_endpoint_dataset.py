@@ -3,7 +3,7 @@ import re
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.foreign.endpoint_dataset import MARK, EndpointDataset
+from dbdyno.servers.foreign.endpoint import MARK, EndpointDataset
 
 
 class Database:

@@ -1,11 +1,10 @@
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.plan.plan import TopologyPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.foreign import endpoint as module
-from dbdyno.servers.foreign import endpoint_instance
 
 REFERENCE = "mysql://bench@db1:4000,db2:4000/sbtest"
 
@@ -36,7 +35,7 @@ class Dataset:
 @pytest.fixture
 def instance(monkeypatch, tmp_path):
     monkeypatch.setenv("DB", "secret-4711")
-    monkeypatch.setattr(endpoint_instance, "EndpointDataset", Dataset)
+    monkeypatch.setattr(module, "EndpointDataset", Dataset)
     monkeypatch.setattr(module.EndpointServer, "login", lambda self: None)
     spec = ServerSpec("tidb", REFERENCE, password_env="DB", dataset="abc")
     return open.instance(spec, tmp_path / "x", str)

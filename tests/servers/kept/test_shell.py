@@ -1,9 +1,8 @@
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.kept import shell as module
-from dbdyno.servers.kept.kept import KeptState
-from dbdyno.servers.kept.shell import product_of, shell
+from dbdyno.servers.kept import kept as module
+from dbdyno.servers.kept.kept import KeptState, product_of, shell
 
 
 def state(reference="mysql:8.0.15", version="8.0.15", programs=""):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.local import checksums
+from dbdyno.servers.local import files
 
 
 @pytest.fixture
@@ -17,17 +17,17 @@ def folder(tmp_path):
     (data / "sbtest").mkdir(parents=True)
     (data / "ibdata1").write_bytes(b"system")
     (data / "sbtest" / "sbtest1.ibd").write_bytes(os.urandom(100_000))
-    checksums.keep(data, data.parent / checksums.FILE)
+    files.keep(data, data.parent / files.FILE)
     return data
 
 
 def compare(folder):
-    checksums.compare("fast", folder, folder.parent / checksums.FILE)
+    files.compare("fast", folder, folder.parent / files.FILE)
 
 
 def test_files_are_listed_by_their_path_with_length_and_crc(folder):
-    assert checksums.take(folder)["ibdata1"] == [6, zlib.crc32(b"system")]
-    assert list(checksums.take(folder)) == ["ibdata1", "sbtest/sbtest1.ibd"]
+    assert files.take(folder)["ibdata1"] == [6, zlib.crc32(b"system")]
+    assert list(files.take(folder)) == ["ibdata1", "sbtest/sbtest1.ibd"]
     compare(folder)
 
 
@@ -63,5 +63,5 @@ def test_a_sum_in_pieces_is_the_sum_of_the_whole(tmp_path_factory, content, piec
     file = tmp_path_factory.getbasetemp() / "file"
     file.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checksums, "CHUNK_BYTES", piece)
-        assert checksums._sum(file) == [len(content), zlib.crc32(content)]
+        patch.setattr(files, "CHUNK_BYTES", piece)
+        assert files._sum(file) == [len(content), zlib.crc32(content)]

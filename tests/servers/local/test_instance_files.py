@@ -4,8 +4,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.local import files as module
-from dbdyno.servers.local import instance_files
-from dbdyno.servers.local.instance_files import InstanceFiles
+from dbdyno.servers.local.files import InstanceFiles
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def test_a_snapshot_counts_only_whole_and_only_for_what_it_was_made_of(files, tm
     other = InstanceFiles("pg", tmp_path, None, {"reference": "postgres:17.11"})
     assert files.has_snapshot()
     assert not other.has_snapshot()
-    (tmp_path / "snapshot" / instance_files.MARKER).write_text("half of i")
+    (tmp_path / "snapshot" / module.MARKER).write_text("half of i")
     assert not files.has_snapshot()
 
 

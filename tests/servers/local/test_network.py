@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.plan.plan_parts import NetworkPlan
+from dbdyno.plan.plan import NetworkPlan
 from dbdyno.servers import process
 from dbdyno.servers.local import network
 

@@ -7,8 +7,7 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.local import server as module
-from dbdyno.servers.local.server import Identity, PortTakenError, Site, StartedServer
-from dbdyno.servers.local.words import printed_log
+from dbdyno.servers.local.server import Identity, PortTakenError, Site, StartedServer, printed_log
 from dbdyno.servers.reference import find
 
 OURS = ("/data", "3999")

@@ -5,9 +5,8 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.local.instance_files import InstanceFiles
-from dbdyno.servers.local.server import Site
-from dbdyno.servers.local.started_instance import StartedInstance
+from dbdyno.servers.local.files import InstanceFiles
+from dbdyno.servers.local.server import Site, StartedInstance
 from dbdyno.servers.reference import find
 
 SPEC = ServerSpec("fast", "mysql:8.0.15")

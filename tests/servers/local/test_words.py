@@ -1,6 +1,6 @@
 import pytest
 
-from dbdyno.servers.local import words
+from dbdyno.servers.local import server
 
 
 @pytest.fixture
@@ -11,22 +11,22 @@ def work(tmp_path):
 
 
 def test_no_log_is_said_plainly(work):
-    assert words.last_lines(work) == ""
-    assert words.error_lines(work) == "it left no log"
+    assert server.last_lines(work) == ""
+    assert server.error_lines(work) == "it left no log"
 
 
 def test_errors_come_before_chatter(work):
     (work / "err.log").write_text("[Note] a\n[ERROR] unknown variable 'x=1'\n\n[Note] b\n")
-    assert words.error_lines(work) == "[ERROR] unknown variable 'x=1'"
-    assert words.last_lines(work, 1) == "[Note] b"
+    assert server.error_lines(work) == "[ERROR] unknown variable 'x=1'"
+    assert server.last_lines(work, 1) == "[Note] b"
 
 
 def test_without_errors_the_last_lines_of_both_logs_are_given(work):
-    words.printed_log(work).write_text("printed\n")
+    server.printed_log(work).write_text("printed\n")
     (work / "err.log").write_text("logged\n")
-    assert words.error_lines(work) == "printed\nlogged"
+    assert server.error_lines(work) == "printed\nlogged"
 
 
 def test_a_huge_log_is_read_from_its_end(work):
     (work / "err.log").write_bytes(b"x" * 1_000_000 + b"\nlast\n")
-    assert words.last_lines(work, 1) == "last"
+    assert server.last_lines(work, 1) == "last"

@@ -4,12 +4,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.local.work_files import (
-    SOCKET_BYTES_MAX,
-    make_folders,
-    socket_place,
-    write_private,
-)
+from dbdyno.servers.local.files import SOCKET_BYTES_MAX, make_folders, socket_place, write_private
 
 NAME = ".s.PGSQL.5432"
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from dbdyno.servers.base import Credentials
-from dbdyno.servers.mysql.accounts import accounts_sql
+from dbdyno.servers.mysql.server import accounts_sql
 from dbdyno.servers.reference import find
 
 MIDDLE, NEW = find("mysql:5.7.22"), find("mysql:8.0.15")

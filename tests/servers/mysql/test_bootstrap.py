@@ -1,7 +1,7 @@
 import pytest
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.mysql.bootstrap import system_tables_sql
+from dbdyno.servers.mysql.instance import system_tables_sql
 
 
 def parts(share, **texts):

@@ -8,9 +8,8 @@ from dbdyno.errors import ServerError, UsageError
 from dbdyno.servers import open, process
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.local import files as module
-from dbdyno.servers.local import instance_files
 from dbdyno.servers.mysql import instance as mysql_instance
-from dbdyno.servers.mysql import starting
+from dbdyno.servers.mysql import server as mysql_server
 from dbdyno.servers.programs import provision
 
 SPEC = ServerSpec("fast", "mysql:8.0.15", {"innodb_log_file_size": "48M"})
@@ -43,7 +42,7 @@ def lab(monkeypatch, tmp_path):
     monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")
     monkeypatch.setattr(process, "server_user", lambda: None)
     monkeypatch.setattr(mysql_instance, "pristine", lambda *_: source)
-    monkeypatch.setattr(starting, "start", lambda site: FakeServer())
+    monkeypatch.setattr(mysql_server, "start", lambda site: FakeServer())
     return tmp_path / "instance"
 
 
@@ -108,7 +107,7 @@ def test_a_snapshot_without_its_marker_does_not_count(lab):
     instance = made(lab)
     load_and_stop(instance, lab)
     instance.snapshot()
-    (lab / "snapshot" / instance_files.MARKER).unlink()
+    (lab / "snapshot" / module.MARKER).unlink()
     assert not instance.has_snapshot()
     with pytest.raises(ServerError, match="no snapshot to restore"):
         instance.restore()
@@ -136,7 +135,7 @@ def test_settings_that_leave_the_format_alone_share_the_snapshot(lab):
 
 def test_settings_of_one_start_are_laid_over_in_any_spelling(lab, monkeypatch):
     seen = []
-    monkeypatch.setattr(starting, "start", lambda site: seen.append(site.asked) or FakeServer())
+    monkeypatch.setattr(mysql_server, "start", lambda site: seen.append(site.asked) or FakeServer())
     instance = made(lab)
     instance.start({"innodb-log-file-size": "1G", "sync_binlog": 0}).stop()
     instance.start().stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dbdyno.servers.mysql.observer import COUNTERS, MysqlObserver, PostgresObserver, numbers
+from dbdyno.servers.mysql.client import COUNTERS, MysqlObserver, PostgresObserver, numbers
 
 
 class Answers:

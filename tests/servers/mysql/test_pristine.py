@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.mysql.pristine import pristine
+from dbdyno.servers.mysql.instance import pristine
 from dbdyno.servers.reference import find
 
 NEW = find("mysql:8.0.15")

@@ -5,10 +5,9 @@ import re
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.plan.plan import TopologyPlan
 from dbdyno.servers.mysql import replication
-from dbdyno.servers.mysql.replication import Links
-from dbdyno.servers.mysql.topology_words import words_of
+from dbdyno.servers.mysql.replication import Links, words_of
 from support.fake_members import FOLLOWS, STOPPED, FakeMember
 
 CLIENTS = {"SHOW GLOBAL STATUS": [("Rpl_semi_sync_source_clients", "1")]}

@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan_parts import NetworkPlan
-from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.plan.plan import NetworkPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.mysql import replication, topology
 from dbdyno.servers.process import HERE, Place
 from dbdyno.servers.programs.catalog import CATALOG
-from dbdyno.servers.programs.server_files import ServerFiles
+from dbdyno.servers.programs.identify import ServerFiles
 from dbdyno.servers.reference import find
 from support.fake_members import FakeMember
 

@@ -3,15 +3,15 @@
 import pytest
 
 from dbdyno.errors import UsageError
-from dbdyno.plan.plan_systems import TopologyPlan
-from dbdyno.servers.mysql.topology_keys import (
+from dbdyno.plan.plan import TopologyPlan
+from dbdyno.servers.mysql.replication import (
     group_keys,
     loading_keys,
     member_keys,
     own_keys,
     plugins_of,
+    words_of,
 )
-from dbdyno.servers.mysql.topology_words import words_of
 
 
 def plan(kind="semisync", **more):

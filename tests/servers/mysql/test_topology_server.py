@@ -8,11 +8,10 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.measurement import replication
-from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.plan.plan import TopologyPlan
 from dbdyno.servers.base import Replicated
-from dbdyno.servers.mysql.replication import Links
-from dbdyno.servers.mysql.topology_server import TopologyServer
-from dbdyno.servers.mysql.topology_words import words_of
+from dbdyno.servers.mysql.replication import Links, words_of
+from dbdyno.servers.mysql.topology import TopologyServer
 from support.fake_members import FOLLOWS, STOPPED, FakeMember
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"

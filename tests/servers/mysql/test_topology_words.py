@@ -3,8 +3,8 @@
 import pytest
 
 from dbdyno.errors import UsageError
-from dbdyno.plan.plan_systems import TopologyPlan
-from dbdyno.servers.mysql.topology_words import words_of
+from dbdyno.plan.plan import TopologyPlan
+from dbdyno.servers.mysql.replication import words_of
 
 
 def words(product, *version, replication="semisync"):

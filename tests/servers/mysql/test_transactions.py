@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.mysql.transactions import behind, count_of_set
+from dbdyno.servers.mysql.replication import behind, count_of_set
 
 ONE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 TWO = "3e11fa47-71ca-11e1-9e33-c80aa9429563"

@@ -1,11 +1,11 @@
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.plan.plan import TopologyPlan
 from dbdyno.servers import open, process
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.postgres import postgres_instance
-from dbdyno.servers.postgres import postgres_starting as module
+from dbdyno.servers.postgres import instance as instance_module
+from dbdyno.servers.postgres import server as module
 from dbdyno.servers.programs import provision
 
 SPEC = ServerSpec("pg", "postgres:18.6", {"work_mem": "8MB"})
@@ -38,7 +38,7 @@ def lab(monkeypatch, tmp_path):
     (source / "base" / "1" / "template").write_bytes(b"x" * 8192)
     monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")
     monkeypatch.setattr(process, "server_user", lambda: None)
-    monkeypatch.setattr(postgres_instance, "pristine", lambda *_: source)
+    monkeypatch.setattr(instance_module, "pristine", lambda *_: source)
     monkeypatch.setattr(module, "start", lambda site: FakeServer())
     return tmp_path / "instance"
 

@@ -4,7 +4,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.local.pristine import MARKER
-from dbdyno.servers.postgres.postgres_pristine import pristine
+from dbdyno.servers.postgres.instance import pristine
 from dbdyno.servers.reference import find
 
 ENTRY = find("postgres:18.6")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import UsageError
-from dbdyno.servers.postgres import postgres_settings as settings
+from dbdyno.servers.postgres import settings
 from dbdyno.servers.reference import find
 
 OLD, NEW = find("postgres:17.11"), find("postgres:18.6")

@@ -5,7 +5,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.local.server import Site
-from dbdyno.servers.postgres import postgres_starting as starting
+from dbdyno.servers.postgres import server as starting
 from dbdyno.servers.reference import find
 
 ENTRY = find("postgres:18.6")

@@ -1,6 +1,6 @@
 import json
 
-from dbdyno.servers.postgres import postgres_status as status
+from dbdyno.servers.postgres import client as status
 
 
 def test_only_views_that_the_server_has_are_asked_for():

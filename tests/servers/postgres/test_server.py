@@ -5,9 +5,8 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.local.server import PortTakenError, Site
-from dbdyno.servers.local.words import printed_log
-from dbdyno.servers.postgres import postgres_status, settings
+from dbdyno.servers.local.server import PortTakenError, Site, printed_log
+from dbdyno.servers.postgres import client, settings
 from dbdyno.servers.postgres import server as module
 from dbdyno.servers.postgres.server import PostgresServer
 from dbdyno.servers.reference import find
@@ -78,11 +77,11 @@ def made(monkeypatch, tmp_path):
 
 def test_it_tells_version_settings_and_status(made):
     views = [("pg_stat_wal",)]
-    asked_for = postgres_status.question(["pg_stat_wal"], "sbtest")
+    asked_for = client.question(["pg_stat_wal"], "sbtest")
     answers = {
         "SHOW server_version": [("18.6",)],
         "SHOW ALL": [("TimeZone", "UTC", "Sets the time zone."), ("fsync", "on", "")],
-        postgres_status.WHICH_VIEWS: views,
+        client.WHICH_VIEWS: views,
         asked_for: [("wal", '{"wal_records": 5}')],
         "SELECT count(*) FROM sbtest1": [("100",)],
     }

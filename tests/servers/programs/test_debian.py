@@ -4,10 +4,9 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.programs import debian, sources_debian_state
-from dbdyno.servers.programs.debian import LOADER, DebianPackage, DebianSource
+from dbdyno.servers.programs import debian as programs_debian
+from dbdyno.servers.programs.debian import LOADER, AptState, DebianPackage, DebianSource
 from dbdyno.servers.programs.sources import digest_of
-from dbdyno.servers.programs.sources_debian_state import AptState
 
 
 def package(folder: Path, name: str, files: dict[str, bytes], links: dict[str, str]) -> Path:
@@ -69,7 +68,7 @@ def clients(monkeypatch):
         calls.append(list(command))
         return ""
 
-    monkeypatch.setattr(debian, "run_client", run)
+    monkeypatch.setattr(programs_debian, "run_client", run)
     return calls
 
 
@@ -116,7 +115,7 @@ def test_exact_versions_are_asked_for_and_the_pinned_ones_checked(
     source, archives, clients, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(
-        sources_debian_state, "lay", lambda *_: AptState(("-o", "Dir::State=x"), archives)
+        programs_debian, "lay", lambda *_: AptState(("-o", "Dir::State=x"), archives)
     )
     said: list[str] = []
     assert source.fetch(tmp_path, said.append) == archives
@@ -133,8 +132,8 @@ def test_a_suite_that_has_moved_on_is_explained(source, archives, monkeypatch, t
         if command[-1] != "update":
             raise ProvisionError(what, found="E: Version '1' for 'server' was not found")
 
-    monkeypatch.setattr(debian, "run_client", run)
-    monkeypatch.setattr(sources_debian_state, "lay", lambda *_: AptState((), archives))
+    monkeypatch.setattr(programs_debian, "run_client", run)
+    monkeypatch.setattr(programs_debian, "lay", lambda *_: AptState((), archives))
     with pytest.raises(ProvisionError, match="apt could not fetch") as caught:
         source.fetch(tmp_path, str)
     assert "keeps only its newest" in (caught.value.hint or "")

@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno.errors import ProvisionError, UnknownSystemError
 from dbdyno.servers.programs import given
-from dbdyno.servers.programs.given import TarballSource, read
+from dbdyno.servers.programs.given import TarballSource, read_tarball
 
 DIGEST = "ab" * 32
 
@@ -49,7 +49,7 @@ def test_an_archive_is_fetched_and_laid_out_whatever_folder_is_around_it(
     folder, address = vendor
     names = [f"{around}{name}" for name in ("bin/mysqld", "bin/mysqld-debug", "share/errmsg.sys")]
     digest = packed(folder / "server.tar", names, kind)
-    source = read(f"tarball:{address}/server.tar#sha256={digest}")
+    source = read_tarball(f"tarball:{address}/server.tar#sha256={digest}")
     target = tmp_path / "target"
     target.mkdir()
     source.unpack(source.fetch(tmp_path, str), target, tmp_path / "home")
@@ -90,7 +90,7 @@ def test_an_endless_download_is_stopped_and_progress_is_told(vendor, tmp_path, m
 
 def test_a_file_on_this_disk_is_an_address_too(tmp_path):
     digest = packed(tmp_path / "server.tar", ["bin/mysqld"], "gz")
-    source = read(f"tarball:file://{tmp_path}/server.tar#sha256={digest.upper()}")
+    source = read_tarball(f"tarball:file://{tmp_path}/server.tar#sha256={digest.upper()}")
     work = tmp_path / "work"
     work.mkdir()
     assert source.fetch(work, str).is_file()
@@ -110,11 +110,11 @@ def test_a_file_on_this_disk_is_an_address_too(tmp_path):
 )
 def test_a_reference_that_cannot_be_is_told_its_form(reference, message):
     with pytest.raises(UnknownSystemError, match=message) as caught:
-        read(reference)
+        read_tarball(reference)
     assert "#sha256=" in (caught.value.wanted or "")
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated():
     with pytest.raises(UnknownSystemError, match="would be stored") as caught:
-        read(f"tarball:https://me:secret@example.com/x.tar.gz#sha256={DIGEST}")
+        read_tarball(f"tarball:https://me:secret@example.com/x.tar.gz#sha256={DIGEST}")
     assert "secret" not in str(caught.value)

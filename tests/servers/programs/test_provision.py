@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.programs import needs, places, provision
+from dbdyno.servers.programs import places, provision
 from dbdyno.servers.programs.sources import Tool
 from dbdyno.servers.programs.unpack import Layout, unpack
 from dbdyno.servers.reference import find
@@ -56,8 +56,8 @@ def lab(monkeypatch, tmp_path):
     """A cache of its own, a machine with everything, and an entry whose source is made."""
     source = MadeSource(made_jar(), "1" * 64)
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(needs, "check", lambda entry, download: None)
-    monkeypatch.setattr(needs, "check_program", lambda program, entry: None)
+    monkeypatch.setattr(provision, "check", lambda entry, download: None)
+    monkeypatch.setattr(provision, "check_program", lambda program, entry: None)
     return dataclasses.replace(ENTRY, source=source), source.fetched
 
 
@@ -90,7 +90,7 @@ def test_what_is_missing_is_found_before_anything_is_fetched(lab, monkeypatch):
     def missing(entry, download):
         raise ProvisionError("libaio.so.1 is missing")
 
-    monkeypatch.setattr(needs, "check", missing)
+    monkeypatch.setattr(provision, "check", missing)
     with pytest.raises(ProvisionError, match="libaio"):
         provision.get(entry, quiet)
     assert calls == []

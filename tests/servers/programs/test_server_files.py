@@ -1,7 +1,7 @@
 import pytest
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.programs.server_files import files_of
+from dbdyno.servers.programs.identify import files_of
 
 
 @pytest.fixture

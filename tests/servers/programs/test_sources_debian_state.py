@@ -4,8 +4,8 @@ import subprocess
 import pytest
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.programs import sources_debian_state
-from dbdyno.servers.programs.sources_debian_state import lay, mirror
+from dbdyno.servers.programs import debian
+from dbdyno.servers.programs.debian import lay, mirror
 
 OWN = "Packages|main|bookworm|Debian|http://mirror.example/debian/"
 SECURITY = "Packages|main|bookworm-security|Debian|http://mirror.example/debian-security/"
@@ -13,7 +13,7 @@ OTHER = "Packages|main|nodistro|Node|http://other.example/node/"
 
 
 def answering(monkeypatch, text):
-    monkeypatch.setattr(sources_debian_state, "run_client", lambda command, what, work: text)
+    monkeypatch.setattr(debian, "run_client", lambda command, what, work: text)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from dbdyno.errors import ProvisionError, UnknownSystemError
 from dbdyno.servers import process
 from dbdyno.servers.process import ServerUser
-from dbdyno.servers.programs.sources_folder import look, read
+from dbdyno.servers.programs.given import look, read_folder
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_programs_digest_is_the_identity_and_nothing_is_fetched(folder):
-    source = look(read(f"path:{folder}"))
+    source = look(read_folder(f"path:{folder}"))
     assert source.identity == hashlib.sha256(b"code").hexdigest()
     assert source.name == str(folder)
     assert (source.download_bytes, source.tools) == (0, ())
@@ -28,15 +28,15 @@ def test_the_programs_digest_is_the_identity_and_nothing_is_fetched(folder):
 
 def test_a_path_that_depends_on_where_one_stands_is_refused():
     with pytest.raises(UnknownSystemError, match="from the root on") as caught:
-        read("path:mysql")
+        read_folder("path:mysql")
     assert "did you mean path:/" in (caught.value.hint or "")
     with pytest.raises(UnknownSystemError):
-        read("path:")
+        read_folder("path:")
 
 
 def test_the_users_own_folder_can_be_written_short(monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
-    assert str(read("path:~/mysql")) == "/home/somebody/mysql"
+    assert str(read_folder("path:~/mysql")) == "/home/somebody/mysql"
 
 
 def test_a_folder_without_a_server_is_told(tmp_path):

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.programs import sources_maven
-from dbdyno.servers.programs.sources_maven import MavenSource
+from dbdyno.servers.programs import sources
+from dbdyno.servers.programs.sources import MavenSource
 
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
 SOURCE = MavenSource("com.example:server:1.0", DIGEST_OF_CODE, 4)
@@ -23,7 +23,7 @@ def maven(monkeypatch):
         (Path(folder) / "server-1.0.jar").write_bytes(b"code")
         return ""
 
-    monkeypatch.setattr(sources_maven, "run_client", run)
+    monkeypatch.setattr(sources, "run_client", run)
     return calls
 
 
@@ -55,7 +55,7 @@ def test_another_file_than_the_known_one_is_refused(maven, tmp_path):
 
 def test_a_user_without_a_home_gets_mavens_repository_in_the_cache(maven, monkeypatch, tmp_path):
     me = pwd.getpwuid(os.geteuid())
-    assert sources_maven._local_repository() == [] or not os.access(me.pw_dir, os.W_OK)
+    assert sources._local_repository() == [] or not os.access(me.pw_dir, os.W_OK)
 
     def unknown(uid):
         raise KeyError(uid)

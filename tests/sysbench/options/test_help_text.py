@@ -1,6 +1,6 @@
 """Help and version, in the layout that people and scripts know."""
 
-from dbdyno.sysbench.options.help_text import workload_help
+from dbdyno.sysbench.options.command_line import workload_help
 
 
 def test_help_is_shown_whatever_else_is_typed(sysbench):

@@ -1,6 +1,6 @@
 """Where a refusal is printed, and in which shape."""
 
-from dbdyno.sysbench.options.refusal import Refusal, argument_error, fatal
+from dbdyno.sysbench.options.values import Refusal, argument_error, fatal
 
 
 def test_fatal_lines_are_for_stdout():

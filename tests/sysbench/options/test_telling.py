@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.sysbench.options.refusal import Refusal
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.telling import Percentile, Telling, decimals, is_text_asked
-from dbdyno.sysbench.options.values import Values
+from dbdyno.sysbench.options.values import Refusal, Values
 
 
 def of(**typed):

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import dbdyno
 from dbdyno.errors import LoadError
-from dbdyno.experiment.engine import load_error
+from dbdyno.experiment.engine import record
 
 COMMAND: Final = (sys.executable, "-P", "-m", "dbdyno.experiment.engine.child")
 """How the child is started; -P: the working folder is not a place to import from."""
@@ -168,7 +168,7 @@ class EngineProcess:
                 hint="something prints to the child's stdout; report this",
             ) from error
         if kind == "error":
-            raise load_error.refused(value, self._do, self._system)
+            raise record.refused(value, self._do, self._system)
         message = Message(kind, value)
         if kind in FINAL:
             self._ended = message
@@ -180,7 +180,7 @@ class EngineProcess:
         how = f"it ended with status {status}"
         if status < 0:
             how = f"it was killed by {signal.Signals(-status).name}"
-        return load_error.died(how, self._do, self._system, list(self._errors))
+        return record.died(how, self._do, self._system, list(self._errors))
 
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None

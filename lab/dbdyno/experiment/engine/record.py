@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dbdyno import _engine
+from dbdyno.errors import CellError, LoadError
 from dbdyno.measurement.measurement import EngineFacts
-from dbdyno.measurement.measurement_parts import Interval, Phase
+from dbdyno.measurement.parts import Interval, Phase
 
 COUNTS: Final = (
     "phase",
@@ -108,3 +109,114 @@ def _distribution(told: object) -> str:
         return str(told)
     rest = ", ".join(f"{name}={value}" for name, value in told.items() if name != "name")
     return f"{told['name']} ({rest})" if rest else str(told["name"])
+
+
+# The engine's refusals as `LoadError`s that say what to try; the one place that maps them.
+
+
+DISK = "free space where the workspace is, or ask for fewer rows; finished trials are stored"
+HINTS: Final[Mapping[int, str]] = {
+    1021: DISK,
+    1040: "raise max_connections in the system's settings, or lower the threads",
+    1044: "grant the load user all rights on the database",
+    1045: "check the user and the password; for a server of the lab's own, remove its folder",
+    1049: "create the database, or name an existing one",
+    1062: "the tables hold rows already: drop them, then load again",
+    1050: "the tables are there already: drop them, then load again",
+    1114: DISK,
+    1129: "run FLUSH HOSTS on the server, or restart it",
+    1146: "load the dataset first; tables and rows must be those of the load",
+    1153: "raise max_allowed_packet in the system's settings",
+    1290: "the server is read-only: change that in the system's settings",
+    1461: "raise max_prepared_stmt_count: each connection prepares its own statements",
+    2002: "is the server running and listening there? look at its error log",
+    2003: "is the server running and listening there? look at its error log",
+    2006: "the server closed the connection: look at its error log",
+    2013: "the server closed the connection: look at its error log",
+}
+WORDS: Final[Mapping[str, str]] = {
+    "Connection refused": HINTS[2003],
+    "No space left": DISK,
+    "Too many open files": "raise the limit: ulimit -n, at least threads + 100",
+    "open files": "raise the limit of open files where the lab is started, or lower the threads",
+    "auth": "give the user mysql_native_password or caching_sha2_password",
+}
+LIMITS: Final = "set what is named in the system's settings, or lower the threads or the tables"
+TOO_MUCH: Final = frozenset({1040, 1203, 1226, 1461})
+"""Errors that say more connections or statements were asked for than the server allows."""
+DOING: Final[Mapping[str, str]] = {
+    "run": "drive the load",
+    "prepare": "load the dataset",
+    "cleanup": "drop the dataset",
+}
+STAGES: Final[Mapping[str, str]] = {
+    "spec": "understand what is wanted",
+    "limits": "open all connections within the limits",
+    "connect": "log in",
+    "prepare": "prepare the statements",
+    "run": "run the statements",
+}
+
+
+def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
+    """What the child's ``{"error": …}`` means to the user.
+
+    Args:
+        error: kind, code, sqlstate, message, statement, stage as in the child's protocol.
+        do: run, slices, prepare or cleanup.
+        system: label of the system, or an empty text.
+    """
+    doing = DOING.get(do, do)
+    stage = STAGES.get(str(error.get("stage")), "")
+    told = describe(error)
+    of_system = f"{system}: " if system else ""
+    if error.get("kind") == "invalid":
+        return CellError(
+            f"{of_system}the engine refuses the load that was asked for",
+            wanted=f"to {doing}",
+            found=told,
+            hint="correct the workload's options in the plan",
+        )
+    of_the_cell = error.get("stage") == "limits" or error.get("code") in TOO_MUCH
+    return (CellError if of_the_cell else LoadError)(
+        f"{of_system}the engine could not {doing}",
+        wanted=f"to {stage}" if stage else f"to {doing}",
+        found=told,
+        hint=LIMITS if _is_of_the_server(error) else _hint(error.get("code"), told),
+    )
+
+
+def _is_of_the_server(error: Mapping[str, Any]) -> bool:
+    """Whether limits of the server are told; those of this machine have no code."""
+    return error.get("stage") == "limits" and error.get("code") is not None
+
+
+def describe(error: Mapping[str, Any]) -> str:
+    """The server's own words with code and statement, on one line."""
+    code, sqlstate = error.get("code"), error.get("sqlstate")
+    number = f"error {code}" if code else ""
+    if number and sqlstate:
+        number += f" ({sqlstate})"
+    message = "; ".join(str(error.get("message") or "no reason given").splitlines())
+    statement = f" in {error['statement']}" if error.get("statement") else ""
+    return f"{number}: {message}{statement}" if number else f"{message}{statement}"
+
+
+def died(how: str, do: str, system: str, last_lines: Sequence[str]) -> LoadError:
+    """The engine's process ended without a word."""
+    of_system = f"{system}: " if system else ""
+    return LoadError(
+        f"{of_system}the engine died while it was to {DOING.get(do, do)}",
+        wanted="a record of the load",
+        found=f"{how}; its last words: {' | '.join(last_lines) or 'none'}",
+        hint="if it was killed, the machine may be short of memory (dmesg); else report this",
+    )
+
+
+def _hint(code: object, told: str) -> str:
+    if isinstance(code, int) and code in HINTS:
+        return HINTS[code]
+    return next(
+        (hint for word, hint in WORDS.items() if word in told),
+        "look at the server's error log",
+    )

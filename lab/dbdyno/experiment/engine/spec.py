@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
-from dbdyno.errors import UsageError
-from dbdyno.experiment.engine.setting import prepared
-from dbdyno.measurement.measurement import Trial
+from dbdyno.errors import UnknownSystemError, UsageError
+from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.settings import OptionValue
-from dbdyno.servers.base import Endpoint, Server
+from dbdyno.plan.settings import OptionValue, combinations, share
+from dbdyno.servers import axes, open
+from dbdyno.servers.base import Endpoint, Instance, Server
+from dbdyno.servers.postgres.instance import PostgresInstance
+from dbdyno.servers.reference import is_endpoint
 
 DRAIN_S: Final = 30.0
 """How long events in flight may take to come home after the window."""
@@ -151,3 +154,89 @@ def _place(endpoint: Endpoint) -> dict[str, Any]:
     if not endpoint.port and endpoint.socket is not None:
         return {"socket": str(endpoint.socket)}
     return {"host": endpoint.host, "port": endpoint.port}
+
+
+# What a cell's setting means here: keys of one server's start, and how the load is sent.
+#
+# The axes are the plan's, the names of a product's variables those of `servers.bundles`. A share of
+# the dataset is a share of the baseline's: a quarter means as many bytes of memory on every system,
+# though one may store the same rows in fewer.
+
+
+OF_THE_LOAD: Final = "prepared_statements"
+"""The axis that no server knows of."""
+
+
+def values_of(plan: Plan, setting: str) -> dict[str, str]:
+    """The value on each axis of a setting of the plan; none for one the plan does not have."""
+    return combinations(plan.settings).get(setting, {})
+
+
+def prepared(plan: Plan, cell: Cell) -> bool:
+    """Whether the cell's load uses prepared statements: as its setting says, else the procedure."""
+    chosen = values_of(plan, cell.setting).get(OF_THE_LOAD)
+    return plan.procedure.prepared_statements if chosen is None else chosen == "on"
+
+
+def wants_dataset_bytes(plan: Plan) -> bool:
+    """Whether some setting is a share of the loaded dataset."""
+    return any(share(size) is not None for size in plan.settings.buffer_pool or ())
+
+
+def start_keys(
+    plan: Plan, label: str, setting: str, dataset_bytes: Callable[[], int | None]
+) -> dict[str, OptionValue]:
+    """The keys with which a system is started for a setting; none where nothing is varied.
+
+    Args:
+        dataset_bytes: the baseline's loaded tables; asked only if a share of them is wanted.
+
+    Raises:
+        UsageError: this product or version cannot have the setting.
+    """
+    values = {axis: v for axis, v in values_of(plan, setting).items() if axis != OF_THE_LOAD}
+    if not values:
+        return {}
+    reference = plan.system(label).reference
+    if is_endpoint(reference):
+        raise UsageError(
+            f"{label}: the settings of an endpoint are its owner's, so they cannot be varied",
+            wanted=setting,
+            hint="set them at the server and name it once for each, or vary prepared_statements",
+        )
+    product, version = open.product_of(reference)
+    known_bytes = dataset_bytes() if wants_dataset_bytes(plan) else None
+    return axes.keys_of(product, version, values, plan.settings.own, known_bytes)
+
+
+# Whether the engine can drive a server; asked before anything is fetched, started or loaded.
+#
+# dbdyno runs PostgreSQL (gets, starts, proves and snapshots it), but its engine speaks MySQL's
+# protocol only. A run that wants both would fail after minutes in words of a protocol, so it is
+# refused before it begins.
+
+
+def check(reference: str) -> None:
+    """The reference can be had and measured; UnknownSystemError if not; no I/O."""
+    open.check(reference)
+    refuse_unspoken(reference)
+
+
+def refuse_unspoken(reference: str) -> None:
+    """UnknownSystemError if it names a product that the engine does not speak to."""
+    if reference.strip().lower().partition(":")[0] == open.POSTGRES:
+        raise _unspoken(reference)
+
+
+def refuse_unspoken_instance(instance: Instance) -> None:
+    """The same of one that was made: only then a folder or an archive has said what it holds."""
+    if isinstance(instance, PostgresInstance):
+        raise _unspoken(instance.spec.reference)
+
+
+def _unspoken(reference: str) -> UnknownSystemError:
+    return UnknownSystemError(
+        f"{reference} cannot be measured yet: dbdyno's engine does not speak PostgreSQL",
+        wanted="a server that speaks MySQL's protocol",
+        hint="leave it out; dbdyno servers list shows the others",
+    )

@@ -7,16 +7,84 @@ old kernel, a container without them) is left out: a watch must never end a tria
 
 from __future__ import annotations
 
+import os
+import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from statistics import mean
+from types import TracebackType
+from typing import Final, Self
 
 import psutil
 
-from dbdyno.experiment.watch import held_back, proc
-from dbdyno.experiment.watch.proc import DiskCounters, NetworkCounters
-from dbdyno.experiment.watch.process_reading import ProcessReading, read_process, text_of
+from dbdyno.experiment.watch import proc
+from dbdyno.experiment.watch.proc import (
+    DiskCounters,
+    NetworkCounters,
+    ProcessReading,
+    SwitchCounter,
+    read_process,
+    text_of,
+)
+from dbdyno.measurement.parts import DiskSample, NetworkSample, WatchSample
+
+# Watches host, server and generator while a trial runs: one thread, one reading a second.
+#
+# It never raises: a server that dies under it is seen as one that uses nothing. The thread wakes
+# on a fixed grid of the monotonic clock, so that its own work does not stretch the seconds.
+
+
+PERIOD_S: Final = 1.0
+
+
+class Watch:
+    """Samples from entering the block to leaving it."""
+
+    def __init__(self, server_pid: int, generator_pid: int, period_s: float = PERIOD_S) -> None:
+        self._pids = (server_pid, generator_pid)
+        self._period_s = period_s
+        self._readings: list[Reading] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def samples(self, origin_s: float) -> tuple[WatchSample, ...]:
+        """What was seen since `origin_s` (monotonic clock): the moment the load began.
+
+        A sample's time is the middle of the second that it is about.
+        """
+        samples = (sample(*pair, origin_s) for pair in pairwise(tuple(self._readings)))
+        return tuple(one for one in samples if one.at_s >= 0)
+
+    def _watch(self) -> None:
+        due_s = time.monotonic()
+        switches = [SwitchCounter(pid) for pid in self._pids]
+        while True:
+            reading = read(*self._pids)
+            server, generator = (counter.rate_per_s() for counter in switches)
+            self._readings.append(
+                replace(reading, server_switches_per_s=server, generator_switches_per_s=generator)
+            )
+            due_s += self._period_s
+            if self._over.wait(max(0.0, due_s - time.monotonic())):
+                return
+
 
 PROC: Final = Path("/proc")
 BLOCK_DEVICES: Final = Path("/sys/block")
@@ -76,13 +144,13 @@ def read(server_pid: int, generator_pid: int) -> Reading:
         server=read_process(server_pid),
         generator=read_process(generator_pid),
         pressure_s=_pressure(),
-        memory_bytes=_memory(),
+        memory_bytes=_read_memory(),
         disks=_disks(),
-        networks=_networks(server_pid),
-        cpu_mhz=held_back.cpu_mhz(),
-        throttled=held_back.throttled((server_pid, generator_pid)),
-        thermal_events=held_back.thermal_events(),
-        swap_pages=held_back.swap_pages(),
+        networks=_read_networks(server_pid),
+        cpu_mhz=cpu_mhz(),
+        throttled=throttled((server_pid, generator_pid)),
+        thermal_events=thermal_events(),
+        swap_pages=swap_pages(),
         watch_cpu_s=time.thread_time(),
     )
 
@@ -101,12 +169,12 @@ def _pressure() -> dict[str, float]:
     }
 
 
-def _memory() -> dict[str, int]:
+def _read_memory() -> dict[str, int]:
     found = proc.memory_bytes(text_of(PROC / "meminfo"))
     return found or {"MemAvailable": psutil.virtual_memory().available}
 
 
-def _networks(server_pid: int) -> dict[str, NetworkCounters]:
+def _read_networks(server_pid: int) -> dict[str, NetworkCounters]:
     """The devices that the server sees, which may have a network namespace of its own."""
     seen = text_of(PROC / f"{server_pid}/net/dev") or text_of(PROC / "net/dev")
     return proc.networks(seen)
@@ -119,3 +187,189 @@ def _disks() -> dict[str, DiskCounters]:
         for name, counters in proc.disks(text_of(PROC / "diskstats")).items()
         if not name.startswith(NOT_DISKS) and (BLOCK_DEVICES / name).exists()
     }
+
+
+# Two readings one after the other become one sample: growth by time, levels as they are. Pure.
+#
+# A counter that shrank (a device that was taken out and came back) has grown by nothing. What only
+# one of the two readings has is unknown, not zero.
+
+
+PRESSURES = ("cpu_some", "io_some", "io_full", "memory_some", "memory_full")
+"""All tasks cannot wait for a CPU at once: a "full" of cpu does not exist for a whole machine."""
+
+
+def sample(before: Reading, after: Reading, origin_s: float) -> WatchSample:
+    """What was seen between the readings; its time is the middle, counted from `origin_s`."""
+    seconds = max(after.at_s - before.at_s, 1e-6)
+
+    def rate(earlier: float, later: float) -> float:
+        return max(0.0, later - earlier) / seconds
+
+    def known_rate(earlier: float | None, later: float | None) -> float | None:
+        return None if earlier is None or later is None else rate(earlier, later)
+
+    disks = {
+        name: _disk(before.disks[name], counters, seconds)
+        for name, counters in after.disks.items()
+        if name in before.disks
+    }
+    flushes = [disk.flushes_per_s for disk in disks.values() if disk.flushes_per_s is not None]
+    return WatchSample(
+        at_s=(before.at_s + after.at_s) / 2 - origin_s,
+        length_s=seconds,
+        host_cpu_user=rate(before.cpu_user_s, after.cpu_user_s),
+        host_cpu_system=rate(before.cpu_system_s, after.cpu_system_s),
+        host_cpu_irq=rate(before.cpu_irq_s, after.cpu_irq_s),
+        host_cpu_softirq=rate(before.cpu_softirq_s, after.cpu_softirq_s),
+        host_cpu_iowait=rate(before.cpu_iowait_s, after.cpu_iowait_s),
+        host_cpu_steal=rate(before.cpu_steal_s, after.cpu_steal_s),
+        host_cpu_idle=rate(before.cpu_idle_s, after.cpu_idle_s),
+        cpu_mhz=after.cpu_mhz,
+        throttled_per_s=known_rate(before.throttled, after.throttled),
+        thermal_events_per_s=known_rate(before.thermal_events, after.thermal_events),
+        swap_pages_per_s=known_rate(before.swap_pages, after.swap_pages),
+        **{
+            f"pressure_{kind}": known_rate(before.pressure_s.get(kind), after.pressure_s.get(kind))
+            for kind in PRESSURES
+        },
+        **_memory_sample(after.memory_bytes),
+        disk_read_bytes_per_s=sum(disk.read_bytes_per_s for disk in disks.values()),
+        disk_written_bytes_per_s=sum(disk.written_bytes_per_s for disk in disks.values()),
+        disk_writes_per_s=sum(disk.writes_per_s for disk in disks.values()),
+        disk_flushes_per_s=sum(flushes) if flushes else None,
+        server_cpu=rate(before.server.cpu_s, after.server.cpu_s),
+        server_rss_bytes=after.server.rss_bytes,
+        server_threads=after.server.threads,
+        server_read_bytes_per_s=known_rate(before.server.read_bytes, after.server.read_bytes),
+        server_written_bytes_per_s=known_rate(
+            before.server.written_bytes, after.server.written_bytes
+        ),
+        server_switches_per_s=after.server_switches_per_s,
+        generator_cpu=rate(before.generator.cpu_s, after.generator.cpu_s),
+        generator_rss_bytes=after.generator.rss_bytes,
+        generator_switches_per_s=after.generator_switches_per_s,
+        watch_cpu=rate(before.watch_cpu_s, after.watch_cpu_s),
+        disks=disks,
+        networks=_network_samples(before, after, seconds),
+    )
+
+
+def _memory_sample(sizes: dict[str, int]) -> dict[str, int | None]:
+    swap = sizes.get("SwapTotal")
+    return {
+        "memory_available_bytes": sizes.get("MemAvailable", 0),
+        "memory_cached_bytes": sizes.get("Cached"),
+        "memory_dirty_bytes": sizes.get("Dirty"),
+        "swap_used_bytes": None if swap is None else swap - sizes.get("SwapFree", swap),
+    }
+
+
+def _disk(before: DiskCounters, after: DiskCounters, seconds: float) -> DiskSample:
+    reads, writes = max(0, after.reads - before.reads), max(0, after.writes - before.writes)
+    flushes = None
+    if before.flushes is not None and after.flushes is not None:
+        flushes = max(0, after.flushes - before.flushes) / seconds
+    return DiskSample(
+        reads_per_s=reads / seconds,
+        writes_per_s=writes / seconds,
+        read_bytes_per_s=max(0, after.read_bytes - before.read_bytes) / seconds,
+        written_bytes_per_s=max(0, after.written_bytes - before.written_bytes) / seconds,
+        busy=max(0.0, after.busy_s - before.busy_s) / seconds,
+        read_ms_avg=max(0.0, after.read_s - before.read_s) * 1e3 / reads if reads else None,
+        write_ms_avg=max(0.0, after.write_s - before.write_s) * 1e3 / writes if writes else None,
+        flushes_per_s=flushes,
+    )
+
+
+def _network_samples(before: Reading, after: Reading, seconds: float) -> dict[str, NetworkSample]:
+    """Devices that ever carried something: a machine with containers has many that never do."""
+    return {
+        name: _network(before.networks[name], counters, seconds)
+        for name, counters in after.networks.items()
+        if name in before.networks and counters.received_packets + counters.sent_packets
+    }
+
+
+def _network(before: NetworkCounters, after: NetworkCounters, seconds: float) -> NetworkSample:
+    def rate(earlier: int, later: int) -> float:
+        return max(0, later - earlier) / seconds
+
+    return NetworkSample(
+        received_bytes_per_s=rate(before.received_bytes, after.received_bytes),
+        sent_bytes_per_s=rate(before.sent_bytes, after.sent_bytes),
+        received_packets_per_s=rate(before.received_packets, after.received_packets),
+        sent_packets_per_s=rate(before.sent_packets, after.sent_packets),
+        dropped_per_s=rate(before.dropped, after.dropped),
+    )
+
+
+# What may hold a machine back without showing as load: quotas, heat, a slower clock, swap.
+#
+# Quotas are counted where they are set: in the control groups of server and generator and all above
+# them, of both versions. On a machine of many cores a few clocks speak for all, because the kernel
+# asks each core for its own. What a machine does not tell is None.
+
+
+CGROUPS: Final = Path("/sys/fs/cgroup")
+CPUS: Final = Path("/sys/devices/system/cpu")
+CLOCKS_READ: Final = 8
+CORES_LISTED_MAX: Final = 64
+"""Above that /proc/cpuinfo takes too long to be read each second."""
+
+
+def cpu_mhz() -> float | None:
+    """The mean clock of the cores now; None where the kernel does not tell it."""
+    told = [text_of(path).strip() for path in _clocks()]
+    kilohertz = [int(text) for text in told if text.isdecimal()]
+    if kilohertz:
+        return mean(kilohertz) / 1e3
+    if (os.cpu_count() or 1) > CORES_LISTED_MAX:
+        return None
+    found = proc.megahertz(text_of(PROC / "cpuinfo"))
+    return mean(found) if found else None
+
+
+def thermal_events() -> int | None:
+    """How often a core or its package was slowed down because it was hot, since the start."""
+    told = [text_of(path).strip() for path in _thermometers()]
+    counts = [int(text) for text in told if text.isdecimal()]
+    return sum(counts) if counts else None
+
+
+def swap_pages() -> int | None:
+    """Pages moved to and from swap since the start."""
+    rows = proc.named_numbers(text_of(PROC / "vmstat"))
+    moved = [rows[name] for name in ("pswpin", "pswpout") if name in rows]
+    return sum(moved) if moved else None
+
+
+def throttled(pids: Iterable[int]) -> int | None:
+    """Periods so far in which a quota of these processes, or of a group above them, was used up."""
+    files = {file for pid in pids if pid for file in _accounts(pid)}
+    rows = [proc.named_numbers(text_of(file)) for file in files]
+    counts = [row["nr_throttled"] for row in rows if "nr_throttled" in row]
+    return sum(counts) if counts else None
+
+
+def _accounts(pid: int) -> Iterator[Path]:
+    """The files of CPU accounting of a process's group and of all above it."""
+    groups = proc.cgroups(text_of(PROC / f"{pid}/cgroup"))
+    for controller, roots in (("cpu", ("cpu", "cpu,cpuacct")), ("", ("", "unified"))):
+        if (path := groups.get(controller)) is None:
+            continue
+        for root in roots:
+            group = CGROUPS / root / path.lstrip("/")
+            while group.is_relative_to(CGROUPS / root):
+                yield group / "cpu.stat"
+                group = group.parent
+
+
+@cache
+def _clocks() -> tuple[Path, ...]:
+    return tuple(sorted(CPUS.glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))[:CLOCKS_READ])
+
+
+@cache
+def _thermometers() -> tuple[Path, ...]:
+    return tuple(sorted(CPUS.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")))

@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import Final, Self
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment.watch.process_reading import family, text_of
+from dbdyno.experiment.watch.proc import family, text_of
 from dbdyno.measurement.parts import StatusSeries
 from dbdyno.servers.base import Server
-from dbdyno.servers.mysql.observer import Observer, observe
+from dbdyno.servers.mysql.client import Observer, observe
 
 PERIOD_S: Final = 1.0
 READINGS_BEFORE: Final = 3

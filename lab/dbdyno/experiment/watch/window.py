@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment.watch.proc import Switches
-from dbdyno.experiment.watch.process_reading import ProcessReading, SwitchCounter, read_process
+from dbdyno.experiment.watch.proc import ProcessReading, SwitchCounter, Switches, read_process
 from dbdyno.measurement.parts import ProcessWork
 from dbdyno.measurement.replication import over_window
 from dbdyno.servers.base import Replicated, Server

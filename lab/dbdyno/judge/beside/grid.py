@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dbdyno.judge.estimate import back
-from dbdyno.judge.pairs import Pairs
+from dbdyno.judge.estimate import Pairs, back
 from dbdyno.judge.verdict import Verdict, Word, word_for
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.measurement_parts import Noun
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan
 
 

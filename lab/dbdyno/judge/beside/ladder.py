@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from dbdyno.judge.estimate import Estimate, estimate_of
-from dbdyno.judge.holm import adjusted
-from dbdyno.judge.pairs import Pairs
-from dbdyno.judge.verdict import Verdict, Word, word_of
+from dbdyno.judge.estimate import Estimate, Pairs, estimate_of
+from dbdyno.judge.verdict import Verdict, Word, adjusted, word_of
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.measurement_parts import Noun
 from dbdyno.measurement.metric import PRIMARY
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan
 
 DIRECTIONS = (Word.BETTER, Word.WORSE)

@@ -22,8 +22,8 @@ import numpy as np
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.checks.design import BLOCKS_FEW
 from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.measurement.measurement_parts import Noun
 from dbdyno.measurement.metric import Better, Metric
+from dbdyno.measurement.parts import Noun
 from dbdyno.stats.distributions import beta_quantile, student_quantile
 
 MetricOf = Callable[[Cell], Metric]

@@ -8,17 +8,17 @@ An average run is never made: it would hide what one run did (method.md 1.e).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Final
 
 import numpy as np
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.checks.course import STALL_EVENTS_MIN
-from dbdyno.judge.checks.seconds import SECONDS_MIN, Rates, rates_of, whole_seconds
+from dbdyno.judge.checks.course import SECONDS_MIN, STALL_EVENTS_MIN, Rates, rates_of, whole_seconds
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.measurement_parts import Interval, Noun
 from dbdyno.measurement.metric import BY_NAME
+from dbdyno.measurement.parts import Interval, Noun
 
 LOW_SHARE: Final = 0.8
 DIP_SHARE: Final = 0.7
@@ -164,3 +164,57 @@ def _dip(seconds: Sequence[Interval], rates: Rates, median: float, begin: int, e
         least=float(rates[begin:end].min()) / median,
         recovered_s=seconds[end + int(again[0])].end_s - start_s if again.size else None,
     )
+
+
+# Stalls and dips of two systems beside each other, counted over the blocks that both have.
+
+
+STALLS: Final = "stalls"
+DIPS: Final = "dips"
+
+COUNTS: Final[Mapping[str, Callable[[Stability], int | None]]] = {
+    STALLS: lambda one: None if one.stalls is None else len(one.stalls),
+    DIPS: lambda one: None if one.low_share is None else len(one.dips),
+}
+
+
+class CountPair(Noun):
+    """How often something happened in both systems' trials of one cell.
+
+    Attributes:
+        what: a name of `COUNTS`.
+        baseline_total, system_total: in the blocks that both have.
+    """
+
+    cell: Cell
+    baseline: str
+    system: str
+    what: str
+    baseline_total: int
+    system_total: int
+    blocks: int
+
+
+def counts(found: Iterable[Stability], baseline: str, systems: Sequence[str]) -> list[CountPair]:
+    """Stalls and dips of every system beside the baseline's, by cells."""
+    arms: dict[Cell, dict[str, dict[int, Stability]]] = {}
+    for one in found:
+        arms.setdefault(one.cell, {}).setdefault(one.system, {})[one.block] = one
+    made = []
+    for (cell, of_cell), system, what in product(arms.items(), systems, COUNTS):
+        below, above = of_cell.get(baseline, {}), of_cell.get(system, {})
+        read = ((COUNTS[what](below[at]), COUNTS[what](above[at])) for at in below if at in above)
+        pairs = [(a, b) for a, b in read if a is not None and b is not None]
+        if pairs:
+            made.append(
+                CountPair(
+                    cell=cell,
+                    baseline=baseline,
+                    system=system,
+                    what=what,
+                    baseline_total=sum(a for a, _ in pairs),
+                    system_total=sum(b for _, b in pairs),
+                    blocks=len(pairs),
+                )
+            )
+    return made

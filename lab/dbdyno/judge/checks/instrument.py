@@ -9,13 +9,15 @@ them than chance gives in 99 of 100 workspaces, and the instrument is out of cal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.language.words import say
-from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.language.words import count, say
+from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.measurement.parts import Noun
+from dbdyno.plan.plan import Plan
 from dbdyno.stats.distributions import beta_quantile, binomial_exceeded
 
 MISSED: Final = 0.05
@@ -110,3 +112,33 @@ def out_of_calibration(ledger: Ledger) -> Iterator[Finding]:
             "a clock that changes, a disk that fills, too short windows"
         ),
     )
+
+
+# Which servers the lab could not treat as its own, and what the numbers lose by that.
+#
+# An interval over blocks covers what a block repeats. Where a block repeats neither the start of
+# the server nor its data, the interval is silent about both, however narrow it is.
+
+
+def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful: a system's servers are somebody else's, an endpoint."""
+    measured = {m.trial.system for m in measurements}
+    for system in plan.systems:
+        if not system.is_endpoint or system.label not in measured:
+            continue
+        blocks = {m.trial.block for m in measurements if m.trial.system == system.label}
+        yield Finding(
+            check="uncontrolled-server",
+            level=Level.DOUBTFUL,
+            evidence=say(
+                "{system} is an endpoint: in {blocks} its servers were not restarted and its rows "
+                "not restored; its processes, disks and other clients were not seen",
+                system=system.label,
+                blocks=count(len(blocks), "block"),
+            ),
+            advice=say(
+                "restart and reload it between runs yourself, keep others off it, or measure a "
+                "system that dbdyno can start"
+            ),
+            system=system.label,
+        )

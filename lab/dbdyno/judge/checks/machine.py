@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import say
+from dbdyno.language.words import Said, listed, say
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import WatchSample
+from dbdyno.measurement.parts import Probe, WatchSample
 from dbdyno.measurement.replication import REPLICAS_CPU_S
 from dbdyno.plan.plan import Plan
 
@@ -129,3 +131,198 @@ def _host_cpu(sample: WatchSample) -> float:
         + sample.host_cpu_steal
         + sample.host_cpu_idle
     )
+
+
+# Was the machine held back: by a quota, heat, want of memory, another clock? (method.md 1.g)
+#
+# None of these shows as load. A clock is compared with that of the run's other trials, since no
+# other truth about it is stored.
+
+
+PRESSURE_NOTE: Final = 0.001
+PRESSURE_DOUBTFUL: Final = 0.01
+"""Share of the window in which a task waited for memory; the method wants none."""
+SWAP_DOUBTFUL_PER_S: Final = 1.0
+CLOCK_NOTE: Final = 0.03
+CLOCK_DOUBTFUL: Final = 0.10
+TRIALS_MIN: Final = 3
+
+
+def throttled(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: a CPU quota of a control group held back the server or the generator."""
+    times = _total(measurement, lambda sample: sample.throttled_per_s)
+    if not times:
+        return None
+    return on_trial(
+        measurement,
+        "throttled",
+        Level.DOUBTFUL,
+        say(
+            "a CPU quota was used up {times:.0f} times in the window (limit 0)",
+            times=times,
+        ),
+        say("raise or remove cpu.max of the control group: what was measured is the quota"),
+    )
+
+
+def overheated(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: a core was slowed down because it was hot."""
+    times = _total(measurement, lambda sample: sample.thermal_events_per_s)
+    if not times:
+        return None
+    return on_trial(
+        measurement,
+        "overheated",
+        Level.DOUBTFUL,
+        say("cores were slowed down for heat {times:.0f} times in the window", times=times),
+        say("cool the machine, or fix its clock below the limit and say so"),
+    )
+
+
+def memory_pressure(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful above 1 %, a note from 0.1 %: tasks stood still for want of memory."""
+    shares = _known(measurement, lambda sample: sample.pressure_memory_some)
+    share = statistics.fmean(shares) if shares else 0.0
+    if share <= PRESSURE_NOTE:
+        return None
+    return on_trial(
+        measurement,
+        "memory-pressure",
+        Level.DOUBTFUL if share > PRESSURE_DOUBTFUL else Level.NOTE,
+        say(
+            "in {share:.2%} of the window some task waited for memory (limit {limit:.1%})",
+            share=share,
+            limit=PRESSURE_NOTE,
+        ),
+        say("give the machine more memory, or the servers smaller caches"),
+    )
+
+
+def swapping(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful from a page a second on, else a note: memory was moved to or from swap."""
+    pages = _total(measurement, lambda sample: sample.swap_pages_per_s)
+    if not pages:
+        return None
+    per_s = pages / measurement.window_s
+    return on_trial(
+        measurement,
+        "swapping",
+        Level.DOUBTFUL if per_s >= SWAP_DOUBTFUL_PER_S else Level.NOTE,
+        say("{pages:.0f} pages were moved to or from swap in the window (limit 0)", pages=pages),
+        say("switch swap off (swapoff -a), or give the servers smaller caches"),
+    )
+
+
+def uneven_clock(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note from 3 %, doubtful above 10 %: the cores' clock was another than in the other trials."""
+    clocks = [
+        statistics.fmean(known)
+        for m in measurements
+        if m.failure is None and (known := _known(m, lambda sample: sample.cpu_mhz))
+    ]
+    if len(clocks) < TRIALS_MIN:
+        return
+    usual = statistics.median(clocks)
+    off = [clock / usual - 1 for clock in clocks if abs(clock / usual - 1) > CLOCK_NOTE]
+    if not off:
+        return
+    worst = max(off, key=abs)
+    yield Finding(
+        check="uneven-clock",
+        level=Level.DOUBTFUL if abs(worst) > CLOCK_DOUBTFUL else Level.NOTE,
+        evidence=say(
+            "in {count} of {total} trials the cores' clock was off its usual {usual:.0f} MHz by "
+            "more than {limit:.0%}, at worst by {worst:+.1%}",
+            count=len(off),
+            total=len(clocks),
+            usual=usual,
+            limit=CLOCK_NOTE,
+            worst=worst,
+        ),
+        advice=say("fix the clock (governor performance, no turbo), then measure again"),
+    )
+
+
+def _known(measurement: Measurement, read: Callable[[WatchSample], float | None]) -> list[float]:
+    """What the window's samples tell, without those that do not know."""
+    return [value for s in measurement.watch_measured if (value := read(s)) is not None]
+
+
+def _total(measurement: Measurement, read: Callable[[WatchSample], float | None]) -> float:
+    """A rate added up over the window's samples; 0 where nobody knows."""
+    return sum((read(s) or 0.0) * s.length_s for s in measurement.watch_measured)
+
+
+# Was the machine itself the same before every arm? (method.md 1.g, probe within 3 MAD)
+#
+# Before each arm, with no server up, the lab times a piece of arithmetic and a few syncs. What
+# strays from the run's median by more than three deviations (1.4826 × the median absolute one)
+# was another machine for that arm: a neighbour, a cooler, a disk that was busy with something
+# else.
+
+
+PROBES_MIN: Final = 5
+"""Fewer have no deviation worth the name."""
+DEVIATIONS_MAX: Final = 3.0
+NORMAL: Final = 1.4826
+"""Makes a median absolute deviation of normal data the standard one."""
+
+
+class Side(NamedTuple):
+    """One of the probe's two numbers, and from which change on it matters."""
+
+    what: Said
+    read: Callable[[Probe], float | None]
+    note: float
+    doubtful: float
+
+
+SIDES: Final = (
+    Side(say("arithmetic"), lambda probe: probe.cpu_ms, 0.05, 0.20),
+    Side(say("a sync"), lambda probe: probe.sync_ms, 0.50, 2.00),
+)
+
+
+def probe_strays(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful or a note: before an arm the machine was slower or faster than before the others."""
+    arms: dict[tuple[str, int, str], Probe] = {}
+    for m in measurements:
+        if m.failure is None and m.evidence.probe is not None:
+            arms[m.trial.system, m.trial.block, m.trial.cell.setting] = m.evidence.probe
+    for system in dict.fromkeys(place[0] for place in arms):
+        own = {place: probe for place, probe in arms.items() if place[0] == system}
+        parts, level = [], Level.NOTE
+        for side in SIDES:
+            known = [v for probe in arms.values() if (v := side.read(probe)) is not None]
+            for (_, block, _), probe in own.items():
+                off = _stray(side, side.read(probe), known)
+                if off is None:
+                    continue
+                place = {"block": block + 1, "what": side.what, "off": off}
+                parts.append(say("block {block}: {what} {off:+.0%}", **place))
+                level = Level.DOUBTFUL if abs(off) > side.doubtful else level
+        if parts:
+            yield Finding(
+                check="probe-strays",
+                level=level,
+                evidence=say(
+                    "before arms of {system} the machine took another time than usual in this "
+                    "run: {parts}",
+                    system=system,
+                    parts=listed(parts),
+                ),
+                advice=say("look what else ran then; the block's ratio may carry it"),
+                system=system,
+            )
+
+
+def _stray(side: Side, value: float | None, known: Sequence[float]) -> float | None:
+    """By which share a value is off the median; None where it is within what is usual."""
+    if value is None or len(known) < PROBES_MIN:
+        return None
+    usual = statistics.median(known)
+    deviation = NORMAL * statistics.median(abs(one - usual) for one in known)
+    off = value - usual
+    if usual <= 0 or abs(off) <= max(DEVIATIONS_MAX * deviation, side.note * usual):
+        return None
+    return off / usual

@@ -7,14 +7,128 @@ since the cheaper promise looks like the faster server.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from dbdyno.judge.checks.promises import CACHE_KEYS, Promise, cache_bytes, durability
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.language.words import Said, listed, say
+from dbdyno.language.words import Said, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
+
+# Did the systems work under the same conditions? (method.md 1.g, configuration)
+#
+# Settings are compared as the servers report them, not as the plan asked for them.
+
+
+EQUAL_SETTINGS: Final = {
+    "innodb_flush_method": say("files"),
+    "performance_schema": say("instrumentation"),
+    "query_cache_type": say("cache of results"),
+    "thread_handling": say("connections"),
+}
+"""Settings that decide how much work a statement is, and what kind of difference they make;
+durability and memory are promises (`checks_promises`)."""
+
+ALIKE: Final = {"TRUE": "ON", "FALSE": "OFF"}
+"""Spellings of one value."""
+
+Values = Mapping[str, set[str]]
+"""The values that each setting had over a system's trials."""
+
+
+def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful or a note: a system has other files or instruments than the first of the plan.
+
+    A difference which the plan itself asks for is a note: it is what the experiment is about.
+    """
+    baseline = plan.systems[0].label
+    for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
+        of_setting = [m for m in measurements if m.trial.cell.setting == setting]
+        wanted = _effective(of_setting, baseline)
+        for system in (system.label for system in plan.systems[1:]):
+            found = _effective(of_setting, system)
+            unequal = [key for key in EQUAL_SETTINGS if _differ(key, wanted, found)]
+            asked = _asked(plan, baseline, system)
+            by_accident = _differences({baseline: wanted, system: found}, set(unequal) - asked)
+            on_purpose = _differences({baseline: wanted, system: found}, set(unequal) & asked)
+            if by_accident:
+                advice = say("set them equal in the plan, or the systems do not do the same work")
+                yield _finding(Level.DOUBTFUL, system, by_accident, advice)
+            if on_purpose:
+                advice = say("the plan asks for it; say so beside the numbers")
+                yield _finding(Level.NOTE, system, on_purpose, advice)
+
+
+def changed_versions(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful: a system's version or the engine's was not the same in all trials."""
+    versions: dict[Said, set[str]] = {}
+    for measurement in measurements:
+        if measurement.failure is None:
+            trial, server = measurement.trial, measurement.server
+            arm = say("{system} ({setting})", system=trial.system, setting=trial.cell.setting)
+            versions.setdefault(arm, set()).add(server.version)
+            versions.setdefault(say("the engine"), set()).add(measurement.engine.version)
+    for what, found in versions.items():
+        if len(found) > 1:
+            yield Finding(
+                check="changed-versions",
+                level=Level.DOUBTFUL,
+                evidence=say(
+                    "{what} had {count} versions within the run: {versions}",
+                    what=what,
+                    count=len(found),
+                    versions=listed(sorted(found)),
+                ),
+                advice=say("begin a new run; a run that is resumed must find the same programs"),
+            )
+
+
+def _finding(level: Level, system: str, evidence: Said, advice: Said) -> Finding:
+    return Finding(
+        check="unequal-settings", level=level, evidence=evidence, advice=advice, system=system
+    )
+
+
+def _differences(values: Mapping[str, Values], keys: set[str]) -> Said:
+    """One clause a setting, in the order of the table, with what each system had."""
+    clauses = []
+    for key in (key for key in EQUAL_SETTINGS if key in keys):
+        parts = listed(f"{label} {'/'.join(sorted(had[key]))}" for label, had in values.items())
+        clauses.append(
+            say("{key} ({what}): {parts}", key=key, what=EQUAL_SETTINGS[key], parts=parts)
+        )
+    return listed(clauses, "; ")
+
+
+def _effective(measurements: Sequence[Measurement], system: str) -> Values:
+    values: dict[str, set[str]] = {}
+    for measurement in measurements:
+        if measurement.trial.system != system or measurement.failure is not None:
+            continue
+        for key in EQUAL_SETTINGS:
+            if key in measurement.server.settings:
+                values.setdefault(key, set()).add(_plain(key, measurement.server.settings[key]))
+    return values
+
+
+def _differ(key: str, one: Values, other: Values) -> bool:
+    """Whether both have the setting and it differs."""
+    return key in one and key in other and one[key] != other[key]
+
+
+def _asked(plan: Plan, *labels: str) -> set[str]:
+    """Settings that the plan itself gives for one of these systems."""
+    return {name.replace("-", "_") for label in labels for name in plan.system(label).settings}
+
+
+def _plain(key: str, value: str) -> str:
+    """The value written one way: an empty flush method is fsync, as MySQL 5.7 documents it."""
+    if key == "innodb_flush_method":
+        return value.lower() or "fsync"
+    return ALIKE.get(value.upper(), value.upper())
+
 
 MEMORY_TOLERANCE: Final = 0.01
 """Servers round their cache up to whole chunks."""
@@ -29,7 +143,7 @@ def unequal_durability(measurements: Sequence[Measurement], plan: Plan) -> Itera
         for system in (system.label for system in plan.systems[1:]):
             found = _promises(measurements, setting, system)
             unequal = [what for what in wanted if what in found and not _alike(wanted, found, what)]
-            asked = [what for what in unequal if _asked(plan, wanted, found, what, system)]
+            asked = [what for what in unequal if _asked_promises(plan, wanted, found, what, system)]
             for level, whats in (
                 (Level.DOUBTFUL, [what for what in unequal if what not in asked]),
                 (Level.NOTE, asked),
@@ -112,7 +226,7 @@ def _alike(one: dict[str, set[Promise]], other: dict[str, set[Promise]], what: s
     return {p.kept for p in one[what]} == {p.kept for p in other[what]}
 
 
-def _asked(
+def _asked_promises(
     plan: Plan,
     wanted: dict[str, set[Promise]],
     found: dict[str, set[Promise]],
@@ -138,3 +252,122 @@ def _cache(measurements: Sequence[Measurement], setting: str, system: str) -> in
     """The cache in bytes, the largest if it changed over the trials; None if nobody knows."""
     found = [cache_bytes(settings) for settings in _settings_of(measurements, setting, system)]
     return max((cache for cache in found if cache is not None), default=None)
+
+
+# What a server promises by its settings, in words that fit every product.
+#
+# MySQL, MariaDB and PostgreSQL call the same promise by other names, and a comparison is only
+# fair where the promises are equal: what survives a crash, and how much memory may hold data. So
+# settings are read as promises first, and those are compared (`checks_promises`).
+
+
+Settings = Mapping[str, str]
+ON_DISK: Final = say("a commit is on disk")
+BEFORE: Final = say("before it is answered")
+
+UNITS: Final = {"": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3, "tb": 1024**4}
+CACHE_KEYS: Final = ("innodb_buffer_pool_size", "shared_buffers")
+FLUSH: Final = "innodb_flush_log_at_trx_commit"
+OFF: Final = frozenset({"OFF", "0", "FALSE", "NO"})
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One promise as a server's settings give it.
+
+    Attributes:
+        what: what it is about, the same words for every product.
+        kept: how far it goes, the same words for every product.
+        keys: the settings that decide it.
+    """
+
+    what: Said
+    kept: Said
+    keys: tuple[str, ...]
+
+
+def durability(settings: Settings) -> tuple[Promise, ...]:
+    """What a crash leaves of commits and pages; empty for settings of an unknown product."""
+    if FLUSH in settings:
+        return _of_innodb(settings)
+    if "synchronous_commit" in settings:
+        return _of_postgres(settings)
+    return ()
+
+
+def commit_is_waited_for(settings: Settings) -> bool:
+    """Whether the settings promise that a commit is on the disk before it is answered."""
+    return any(p.what == ON_DISK and p.kept == BEFORE for p in durability(settings))
+
+
+def cache_bytes(settings: Settings) -> int | None:
+    """The memory that holds data pages; None for settings of an unknown product."""
+    sizes = (_bytes(settings.get(key, "")) for key in CACHE_KEYS)
+    return next((size for size in sizes if size is not None), None)
+
+
+def _of_innodb(settings: Settings) -> tuple[Promise, ...]:
+    flush = settings[FLUSH]
+    redo = {
+        "0": say("within a second, and lost if the server dies"),
+        "1": BEFORE,
+        "2": say("within a second"),
+        "3": BEFORE,  # MariaDB's: as 1, with more syncs
+    }
+    commits = Promise(
+        ON_DISK,
+        redo.get(flush, name(f"flush_log_at_trx_commit {flush}")),
+        (FLUSH,),
+    )
+    return (
+        commits,
+        Promise(say("the binary log"), _binlog(settings), ("log_bin", "sync_binlog")),
+        Promise(say("torn pages"), _torn_pages(settings), ("innodb_doublewrite",)),
+    )
+
+
+def _torn_pages(settings: Settings) -> Said:
+    written_twice = settings.get("innodb_doublewrite", "ON").upper()
+    if written_twice in OFF or written_twice == "DETECT_ONLY":
+        return say("stay torn")
+    if written_twice in {"ON", "1", "TRUE", "DETECT_AND_RECOVER"}:
+        return say("are mended")
+    return say("are written twice in the way {way}", way=written_twice)
+
+
+def _binlog(settings: Settings) -> Said:
+    if settings.get("log_bin", "OFF").upper() in OFF:
+        return say("is not written")
+    sync = settings.get("sync_binlog", "1")
+    words = {
+        "0": say("is synced when the system likes"),
+        "1": say("is synced at each commit"),
+    }
+    return words.get(sync, say("is synced at every {count} commits", count=sync))
+
+
+def _of_postgres(settings: Settings) -> tuple[Promise, ...]:
+    synced = settings.get("fsync", "on").upper() not in OFF
+    waited = settings["synchronous_commit"].upper() not in OFF
+    kept = BEFORE if waited else say("within a second")
+    torn = settings.get("full_page_writes", "on").upper() in OFF
+    return (
+        Promise(
+            ON_DISK,
+            kept if synced else say("when the system likes"),
+            ("fsync", "synchronous_commit"),
+        ),
+        Promise(say("the binary log"), say("is not written"), ()),
+        Promise(
+            say("torn pages"),
+            say("stay torn") if torn else say("are mended"),
+            ("full_page_writes",),
+        ),
+    )
+
+
+def _bytes(text: str) -> int | None:
+    found = re.fullmatch(r"([0-9]+)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in UNITS:
+        return None
+    return int(found[1]) * UNITS[found[2]]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final
 
-from dbdyno.judge.checks.invariant import Left, leaves
+from dbdyno.judge.checks.counts import Left, leaves
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import listed, say
+from dbdyno.language.words import Said, listed, name, phrase, say
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.parts import Step
 from dbdyno.plan.plan import Plan
 
 RETRIES_SHARE_MAX: Final = 0.001
@@ -108,3 +112,152 @@ def rows_not_kept(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
             advice=say("the system lost, kept or changed rows that it should not: report that"),
             system=measurement.trial.system,
         )
+
+
+# Did every trial begin as the plan says: at rest, with cold caches, steady, on the same rows?
+
+
+def cell_cannot_run(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: this system cannot have the setting, or cannot bear the load; nothing was measured."""
+    if not measurement.impossible:
+        return None
+    return on_trial(
+        measurement,
+        "cell-cannot-run",
+        Level.VOID,
+        name(measurement.failure) if measurement.failure else say("it could not be run"),
+        say(
+            "change the setting, the load or the system; --resume tries it again only with --retry"
+        ),
+    )
+
+
+def step_undone(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: a step of the procedure could not be taken, or not to its end."""
+    undone = [step for step in measurement.procedure if not step.done]
+    if not undone:
+        return None
+    told = listed((_told(step) for step in undone), "; ")
+    return on_trial(
+        measurement,
+        "step-undone",
+        Level.DOUBTFUL,
+        say("the trial began without what the plan asks for: {steps}", steps=told),
+        say("give the lab the right to it or the step more time, or leave it out of the plan"),
+    )
+
+
+def _told(step: Step) -> Said:
+    why = said_again(step.detail) if step.detail else say("no reason given")
+    return say("{step}: {why}", step=said_again(step.name), why=why)
+
+
+def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Doubtful: the load was not steady when the trial began (method.md 1.a.3)."""
+    warmed = measurement.until_steady
+    if warmed is None or warmed.steady:
+        return None
+    return on_trial(
+        measurement,
+        "no-steady-state",
+        Level.DOUBTFUL,
+        say(
+            "after {seconds:.0f} s of warm-up the load was not steady: {why}",
+            seconds=warmed.seconds,
+            why=said_again(warmed.why),
+        ),
+        say("raise trial.warmup_cap; if it keeps falling, look for growing data or a filling log"),
+    )
+
+
+def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Void: a system held other rows than the baseline (method.md 1.g, dataset equality).
+
+    Digests were taken when the rows had been loaded; a system without one is not judged.
+    """
+    held: dict[str, set[str]] = {}
+    for measurement in measurements:
+        if measurement.failure is None and measurement.dataset:
+            held.setdefault(measurement.trial.system, set()).add(measurement.dataset)
+    baseline = plan.systems[0].label
+    wanted = held.get(baseline, set())
+    for system, found in held.items():
+        if not wanted or (found == wanted and len(found) == 1):
+            continue
+        yield Finding(
+            check="unequal-dataset",
+            level=Level.VOID,
+            evidence=say(
+                "digest of the rows of {system}: {found}; of {baseline}: {wanted}",
+                system=system,
+                found=listed(sorted(found)),
+                baseline=baseline,
+                wanted=listed(sorted(wanted)),
+            ),
+            advice=say("remove the systems' folders in the workspace, and begin a new run"),
+            system=system,
+        )
+
+
+# Texts that were stored when a trial was made, said again so that every language can tell them.
+#
+# A store keeps what became of a step, and why a load was not steady, as plain English: the rooms
+# that make trials know nothing of languages, and an old store must stay readable. The sentences
+# that dbdyno itself writes there are listed here; a text that is one of them gets its template
+# back, with its values. What a server or the system said is none of them, and stays as it was
+# said.
+
+
+TEMPLATES: Final = (
+    # steps (`bench.procedure`)
+    phrase("restore"),
+    phrase("drop caches"),
+    phrase("start"),
+    phrase("purge binary logs"),
+    phrase("settle"),
+    phrase("warm up until steady"),
+    phrase("replicas catch up"),
+    # what they came to (`bench.settling`, `bench.settling_postgres`)
+    phrase("the binary log is off"),
+    phrase("PostgreSQL has none"),
+    phrase("{files} of {size} MB"),
+    phrase("not at rest at the cap: vacuum or checkpoint still at work"),
+    phrase(
+        "not at rest at the cap: dirty pages {dirty} to {dirty_left}, history {history} to "
+        "{history_left}"
+    ),
+    phrase("dirty pages {dirty} to {dirty_left}, history {history} to {history_left}"),
+    phrase("{tables} tables vacuumed with {rows} dead rows, checkpoint done"),
+    phrase("an endpoint is its owner's: dbdyno changes nothing there but its own tables"),
+    phrase("{file}: {error}; it takes root, and a container may refuse it"),
+    # why a load was not steady, or since when it was (`steady`, `bench.warm_up`)
+    phrase("{seconds} s are too few to tell, {least} s are the least"),
+    phrase("there was no event"),
+    phrase("it was {share} faster from second {begin} to {end}"),
+    phrase("it is alike only since second {begin} of {all}"),
+    phrase("it still changed by {change} since second {begin}"),
+    phrase("steady since second {begin} of {all}"),
+    phrase("the load broke off: {failure}"),
+    phrase("the engine did not end in time"),
+)
+"""The longer of two that begin alike comes first."""
+
+
+def said_again(text: str) -> Said:
+    """The text as one of the templates says it, the same in English; a name if none does."""
+    for template in TEMPLATES:
+        if found := _pattern(template).fullmatch(text):
+            return Said(template, found.groupdict())
+    return name(text)
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    parts = string.Formatter().parse(template)
+    return re.compile(
+        "".join(
+            re.escape(literal) + (f"(?P<{field}>.+?)" if field else "")
+            for literal, field, _, _ in parts
+        ),
+        re.DOTALL,
+    )

@@ -24,7 +24,7 @@ from dbdyno.judge.estimate import CONFIDENCE, Estimate
 from dbdyno.judge.verdict import Verdict, Word, word_of
 from dbdyno.language.words import Said, say
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.parts import Noun
 from dbdyno.stats.distributions import student_quantile
 
 

@@ -21,8 +21,8 @@ from typing import Final
 from dbdyno.judge.verdict import Verdict
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.words import Said, Text, count, name, phrase, say
-from dbdyno.measurement.measurement_parts import Noun
 from dbdyno.measurement.metric import BY_NAME, Better
+from dbdyno.measurement.parts import Noun
 
 
 class Outcome(StrEnum):

@@ -17,22 +17,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.judge.judgement import Judgement
+from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
-from dbdyno.report.charts import (
-    chart_limits,
-    chart_machine,
-    chart_seconds,
-    costs,
-    curve,
-    levels,
-    ratios,
-    verdicts,
-)
-from dbdyno.report.charts.looks import LOOKS
-from dbdyno.report.ladders import Ladder, ladders
-from dbdyno.report.parts import Figure
-from dbdyno.report.rows import attempts, cells_of, systems_of
+from dbdyno.report.charts import costs, curve, levels, ratios, timelines, verdicts
+from dbdyno.report.charts.base import LOOKS
+from dbdyno.report.parts import Figure, Paragraph, Section
+from dbdyno.report.rows import Ladder, attempts, cells_of, ladders, systems_of
 
 
 def figures(
@@ -42,7 +33,7 @@ def figures(
     rungs = ladders(cells_of(plan, measurements))
     systems = systems_of(plan, measurements)
     made = [
-        chart_limits.limits(judgement.slo, systems),
+        curve.limits(judgement.slo, systems),
         verdicts.matrix(rungs, judgement.verdicts),
         ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
         *_over_load(rungs, systems, judgement),
@@ -83,12 +74,46 @@ def _of_trials(
     made: list[Figure | None] = []
     for number, ladder in enumerate(rungs, start=1):
         made += [
-            chart_seconds.per_second(f"seconds-{number}", ladder, systems, every, judgement),
+            timelines.per_second(f"seconds-{number}", ladder, systems, every, judgement),
             costs.costs(f"costs-{number}", ladder, systems, every),
-            *chart_machine.timelines(number, ladder, systems, every),
+            *timelines.timelines(number, ladder, systems, every),
         ]
     return made
 
 
 def _with_looks(figure: Figure) -> Figure:
     return replace(figure, spec={**figure.spec, "config": LOOKS})
+
+
+# Sections that are pictures, and pictures that stand in sections of others.
+
+
+def matrix(
+    plan: Plan,
+    measurements: Sequence[Measurement],
+    judgement: Judgement,
+    drawn: Sequence[Figure],
+) -> Section:
+    """All verdicts at one look, as pictures and in words; empty below two verdicts."""
+    tables = verdicts.table(ladders(cells_of(plan, measurements)), judgement.verdicts)
+    pictures = named(drawn, "verdicts", "ratios")
+    return Section(say("Verdicts at a glance"), (*pictures, *tables) if tables else ())
+
+
+def over_load(drawn: Sequence[Figure]) -> Section:
+    """Throughput, latency and one over the other."""
+    nothing = (Paragraph(say("There is nothing to draw: no trial has been measured.")),)
+    pictures = named(drawn, "throughput", "latency")
+    return Section(say("Charts"), pictures if drawn else nothing)
+
+
+def over_time(drawn: Sequence[Figure]) -> Section:
+    """Every trial second by second."""
+    return Section(say("Every trial over time"), named(drawn, "seconds"))
+
+
+def with_charts(section: Section, drawn: Sequence[Figure], *beginnings: str) -> Section:
+    """The section with its charts behind its first paragraph, or before all else."""
+    pictures = named(drawn, *beginnings)
+    head = tuple(part for part in section.parts[:1] if isinstance(part, Paragraph))
+    return replace(section, parts=(*head, *pictures, *section.parts[len(head) :]))

@@ -14,6 +14,7 @@ from dbdyno.language.words import say
 from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.report.charts.base import (
+    INK,
     WIDTH,
     Spec,
     arranged,
@@ -24,11 +25,9 @@ from dbdyno.report.charts.base import (
     shown,
     where,
 )
-from dbdyno.report.charts.looks import INK
-from dbdyno.report.ladders import Ladder, level_of, level_words
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import Attempt, sound
+from dbdyno.report.rows import Attempt, Ladder, level_of, level_words, sound
 
 COLUMNS: Final = 3
 Trials = dict[tuple[Cell, str], list[Measurement]]

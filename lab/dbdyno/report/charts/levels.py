@@ -7,14 +7,16 @@ in which it holds (`fitted_band`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
+from dbdyno.judge.beside.scalability import Scalability
 from dbdyno.judge.estimate import SystemValue
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
-from dbdyno.report.charts import fitted_band
 from dbdyno.report.charts.base import (
     WIDTH,
     Spec,
@@ -29,9 +31,9 @@ from dbdyno.report.charts.base import (
     shown,
     where,
 )
-from dbdyno.report.ladders import Ladder, level_words
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Figure
+from dbdyno.report.rows import Ladder, level_words
 
 PERCENTILES: Final = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
 HAS_INTERVAL: Final = "isValid(datum.low) && isValid(datum.high)"
@@ -49,10 +51,8 @@ def throughput(
         return None
     unit = say("transactions per second")
     width, height = (WIDTH, 300) if len(drawn) == 1 else (WIDTH // 2 - 40, 220)
-    fits = {
-        ladder: fitted_band.points(ladder, systems, judgement.scalability) for ladder, _ in drawn
-    }
-    law = fitted_band.layers(systems, unit)
+    fits = {ladder: points(ladder, systems, judgement.scalability) for ladder, _ in drawn}
+    law = layers(systems, unit)
     panels = [
         panel(
             ladder.title,
@@ -140,9 +140,9 @@ def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Met
 
 def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
     x, colours = places(ladder), colour(systems)
-    known = [{"filter": f"{HAS_INTERVAL} && {fitted_band.IS_POINT}"}]
+    known = [{"filter": f"{HAS_INTERVAL} && {IS_POINT}"}]
     ends = {"type": "tick", "thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
-    points = [{"filter": fitted_band.IS_POINT}]
+    points = [{"filter": IS_POINT}]
 
     def layer(mark: Spec, transform: list[Spec], **encoding: object) -> Spec:
         return {
@@ -205,3 +205,61 @@ def _fit_note() -> Text:
 
 def _missing_note() -> Text:
     return say("A percentile with fewer than 100 requests beyond it is not drawn.")
+
+
+# The fitted scalability law as layers of a throughput chart: a dashed line in its shaded band.
+#
+# The points stay, so that everybody sees how well the law fits them. Where the judge refuses a fit
+# there is none to draw, and the report says why.
+
+
+IS_FIT = "datum.fit"
+IS_POINT = "!datum.fit"
+
+
+def points(ladder: Ladder, systems: Sequence[str], laws: Iterable[Scalability]) -> list[Spec]:
+    """The points of the fits on this ladder, each at its place between the levels."""
+    if ladder.is_open:
+        return []
+    return [
+        row
+        for law in laws
+        if (law.workload, law.setting) == (ladder.workload, ladder.setting)
+        and law.system in systems
+        for row in _points(ladder, law)
+    ]
+
+
+def _points(ladder: Ladder, fitted: Scalability) -> Iterator[Spec]:
+    if fitted.law is None:
+        return
+    levels = np.log([cell.threads for cell in ladder.cells])
+    for point in fitted.law.curve:
+        if ladder.cells[0].threads <= point.threads <= ladder.cells[-1].threads:
+            place = float(np.interp(np.log(point.threads), levels, np.arange(len(levels))))
+            yield {
+                "place": round(place, 3),
+                "system": fitted.system,
+                "fit": True,
+                "value": point.per_s,
+                "low": point.low,
+                "high": point.high,
+            }
+
+
+def layers(systems: Sequence[str], unit: Text) -> list[Spec]:
+    """What is drawn of the points: band and line, in the system's colour."""
+    same = {"x": {"field": "place", "type": "quantitative"}, "color": colour(systems)}
+    fit = [{"filter": IS_FIT}]
+    return [
+        {
+            "mark": {"type": "area", "opacity": 0.14},
+            "transform": fit,
+            "encoding": {**same, "y": from_zero("low", unit), "y2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "line", "strokeWidth": 1, "strokeDash": [4, 3], "opacity": 0.8},
+            "transform": fit,
+            "encoding": {**same, "y": from_zero("value", unit)},
+        },
+    ]

@@ -8,15 +8,19 @@ a hundred thousand of them, and a line is one row whose points are unfolded when
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dbdyno.language.words import Text, say
+from dbdyno.judge.beside.stability import Stability
+from dbdyno.judge.judgement import Judgement
+from dbdyno.language.words import Text, name, phrase, say
 from dbdyno.measurement.measurement import Cell
-from dbdyno.report.charts.base import WIDTH, Spec
-from dbdyno.report.charts.looks import PARTED, SHADE
-from dbdyno.report.ladders import level_words
+from dbdyno.measurement.parts import Interval, Phase, WatchSample
+from dbdyno.report.charts.base import PARTED, SHADE, WIDTH, Spec
+from dbdyno.report.charts.checkpoints import BURST, CHECKPOINT, moments
+from dbdyno.report.parts import Figure
+from dbdyno.report.rows import Attempt, Ladder, State, level_words
 
 HEIGHT: Final = 120
 PANEL_WIDTH_MIN: Final = 120
@@ -252,3 +256,240 @@ def _mark_layers(words: Words, x: Spec, y: Spec) -> list[Spec]:
         },
         {"mark": point, "transform": [{"filter": ON_LINE}], "encoding": {**same, "y": y}},
     ]
+
+
+# Throughput second by second of every trial, with what disturbed it marked.
+#
+# A stall, a drift, a warm-up that had not ended: each shows in the line of its own trial. Those
+# that do not count are drawn too. Checkpoints stand at the ground, so that a dip can be seen to
+# come with one, or without.
+
+
+INTERVAL_S_MIN: Final = 0.5
+"""A shorter piece at the end of a window gives a rate by chance; it is not drawn."""
+COUNTS: Final = say("counts")
+DOES_NOT: Final = say("does not count")
+STALL: Final = say("stall")
+DIP: Final = say("dip")
+MARKS: Final = (
+    (CHECKPOINT, "triangle-up"),
+    (BURST, "diamond"),
+    (STALL, "cross"),
+    (DIP, "circle"),
+)
+
+
+def per_second(
+    name: str,
+    ladder: Ladder,
+    systems: Sequence[str],
+    attempts: Iterable[Attempt],
+    judgement: Judgement,
+) -> Figure | None:
+    """The chart of one ladder; None if nothing was measured on it."""
+    made = sorted(
+        (a for a in attempts if ladder.place(a.cell) is not None),
+        key=lambda a: ladder.place(a.cell) or 0,
+    )
+    lines = [line for index, attempt in enumerate(made) if (line := _line(index, attempt))]
+    if not lines:
+        return None
+    judged = {one.trial: one for one in judgement.stability}
+    marks = [mark for attempt in made for mark in _marks(attempt, judged)]
+    seen = {mark.what for mark in marks}
+    words = Words(
+        unit=say("TPS"),
+        kinds=(COUNTS, DOES_NOT),
+        of_kinds=say("trial"),
+        marks=tuple(mark for mark in MARKS if mark[0] in seen),
+    )
+    warmup_s = max(attempt.measurement.warmup_s for attempt in made)
+    title = say("Throughput of every trial, second by second: {ladder}", ladder=ladder.title)
+    return Figure(
+        name,
+        title,
+        _describe(title, lines, marks),
+        multiples(lines, marks, systems, warmup_s, words),
+        _note(bool(marks)),
+    )
+
+
+def _line(index: int, attempt: Attempt) -> Line | None:
+    points = tuple((one.end_s, _rate(one)) for one in _drawn(attempt))
+    if not points:
+        return None
+    return Line(
+        cell=attempt.cell,
+        system=attempt.system,
+        block=attempt.measurement.trial.block + 1,
+        trial=str(index),
+        kind=COUNTS if attempt.state is State.SOUND else DOES_NOT,
+        points=points,
+    )
+
+
+def _drawn(attempt: Attempt) -> list[Interval]:
+    return [
+        interval
+        for interval in attempt.measurement.intervals
+        if interval.phase is not Phase.DRAIN and interval.end_s - interval.start_s >= INTERVAL_S_MIN
+    ]
+
+
+def _rate(interval: Interval) -> float:
+    return interval.events / (interval.end_s - interval.start_s)
+
+
+def _marks(attempt: Attempt, judged: Mapping[str, Stability]) -> Iterator[Mark]:
+    """Stalls and dips on the line, as they were judged; checkpoints at the ground."""
+
+    def mark(at_s: float, what: Text, value: float | None = None) -> Mark:
+        block = attempt.measurement.trial.block + 1
+        return Mark(attempt.cell, attempt.system, block, at_s, what, value)
+
+    drawn = _drawn(attempt)
+    if not drawn:
+        return
+    found = judged.get(attempt.measurement.trial.key)
+    if found is not None and attempt.state is State.SOUND:
+        for one in drawn:
+            if any(one.start_s < stall.until_s <= one.end_s for stall in found.stalls or ()):
+                yield mark(one.end_s, STALL, _rate(one))
+            elif any(dip.start_s < one.end_s <= dip.end_s for dip in found.dips):
+                yield mark(one.end_s, DIP, _rate(one))
+    last_s = drawn[-1].end_s
+    for moment in moments(attempt.measurement.status_seconds):
+        if 0 <= moment.at_s <= last_s:
+            yield mark(moment.at_s, moment.what)
+
+
+def _describe(title: Text, lines: Sequence[Line], marks: Sequence[Mark]) -> Text:
+    counts = [mark.what for mark in marks]
+    return say(
+        "{title}. One line for each block, a row for each load level, a column for each system; "
+        "the warm-up is shaded. Trials drawn: {trials}. Stalls: {stalls}, dips: {dips}, "
+        "checkpoints: {checkpoints}, bursts of flushing: {bursts}.",
+        title=title,
+        trials=len(lines),
+        stalls=counts.count(STALL),
+        dips=counts.count(DIP),
+        checkpoints=counts.count(CHECKPOINT),
+        bursts=counts.count(BURST),
+    )
+
+
+def _note(marked: bool) -> Text:
+    line = say("A line is a trial; the shaded seconds are the warm-up, which does not count.")
+    if not marked:
+        return line
+    return say(
+        "{line} On a line, a stall is a fifth of a second without an answer, a dip a second below "
+        "70 % of the trial's median; checkpoints and bursts of flushing, as the server's counters "
+        "show them, stand at the ground.",
+        line=line,
+    )
+
+
+# The machine in every trial: CPU and disk over time, as small multiples.
+#
+# A rate that falls while the disk is busy has another cause than one that falls while other
+# processes take the CPU. A wandering server CPU at a steady rate says that background work moved.
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Two series of the machine that share an axis.
+
+    Attributes:
+        name: begins the chart's name.
+        title: with a place for the ladder.
+        solid, dashed: what each line is and how it is read off a sample.
+    """
+
+    name: str
+    title: str
+    unit: Text
+    solid: tuple[Text, Callable[[WatchSample], float]]
+    dashed: tuple[Text, Callable[[WatchSample], float]]
+    note: Text
+
+
+def _others(sample: WatchSample) -> float:
+    busy = sample.host_cpu_user + sample.host_cpu_system
+    return max(0.0, busy - sample.server_cpu)
+
+
+TIMELINES: Final = (
+    Timeline(
+        "cpu",
+        phrase("CPU in every trial: {ladder}"),
+        say("cores"),
+        (say("server"), lambda sample: sample.server_cpu),
+        (say("all other processes"), _others),
+        say(
+            "All other processes are the load generator, the lab and whatever else ran; the shaded "
+            "seconds are the warm-up."
+        ),
+    ),
+    Timeline(
+        "disk",
+        phrase("Disk in every trial: {ladder}"),
+        name("MB/s"),
+        (say("written"), lambda sample: sample.disk_written_bytes_per_s / 1e6),
+        (say("read"), lambda sample: sample.disk_read_bytes_per_s / 1e6),
+        say("All disks of the machine together; the shaded seconds are the warm-up."),
+    ),
+)
+
+
+def timelines(
+    number: int, ladder: Ladder, systems: Sequence[str], attempts: Iterable[Attempt]
+) -> list[Figure]:
+    """CPU and disk of one ladder's trials; none where nobody watched.
+
+    Args:
+        number: ends the charts' names.
+    """
+    made = sorted(
+        (a for a in attempts if ladder.place(a.cell) is not None and a.measurement.watch),
+        key=lambda a: ladder.place(a.cell) or 0,
+    )
+    return [_figure(line, number, ladder, systems, made) for line in TIMELINES if made]
+
+
+def _figure(
+    timeline: Timeline,
+    number: int,
+    ladder: Ladder,
+    systems: Sequence[str],
+    attempts: Sequence[Attempt],
+) -> Figure:
+    both = (timeline.solid, timeline.dashed)
+    lines = [
+        Line(
+            cell=attempt.cell,
+            system=attempt.system,
+            block=attempt.measurement.trial.block + 1,
+            trial=f"{place}{index}",
+            kind=kind,
+            points=tuple((one.at_s, read(one)) for one in attempt.measurement.watch),
+        )
+        for index, attempt in enumerate(attempts)
+        for place, (kind, read) in zip("ab", both, strict=True)
+    ]
+    words = Words(
+        unit=timeline.unit, kinds=(timeline.solid[0], timeline.dashed[0]), of_kinds=say("line")
+    )
+    warmup_s = max(attempt.measurement.warmup_s for attempt in attempts)
+    title = say(timeline.title, ladder=ladder.title)
+    description = say(
+        "{title}, {unit}; two lines for each trial: {solid}, {dashed}. A row for each load level, "
+        "a column for each system. Trials drawn: {trials}.",
+        title=title,
+        unit=timeline.unit,
+        solid=timeline.solid[0],
+        dashed=timeline.dashed[0],
+        trials=len(attempts),
+    )
+    spec = multiples(lines, [], systems, warmup_s, words)
+    return Figure(f"{timeline.name}-{number}", title, description, spec, timeline.note)

@@ -13,11 +13,19 @@ from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.settings import DEFAULT
-from dbdyno.report.charts.base import WIDTH, Spec, in_words, shown
-from dbdyno.report.charts.looks import ON_VERDICT, verdict_scale, verdict_sign, verdict_words
-from dbdyno.report.ladders import Ladder, level_of
+from dbdyno.report.charts.base import (
+    ON_VERDICT,
+    WIDTH,
+    Spec,
+    in_words,
+    shown,
+    verdict_scale,
+    verdict_sign,
+    verdict_words,
+)
 from dbdyno.report.numbers import NONE, change, decided
 from dbdyno.report.parts import Column, Figure, Table
+from dbdyno.report.rows import Ladder, level_of
 
 FIELD_WIDTH: Final = (74, 130)
 """Least and most; between them the fields share the width."""

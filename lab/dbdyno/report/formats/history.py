@@ -17,14 +17,13 @@ from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.measurement_parts import Noun
+from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.report import document
-from dbdyno.report.formats import markdown, plain_table
+from dbdyno.report.formats import markdown, terminal
 from dbdyno.report.formats.replay import difference
 from dbdyno.report.numbers import NONE
-from dbdyno.report.parts import Column, Table
-from dbdyno.report.translation import translated
+from dbdyno.report.parts import Column, Table, translated
 
 FORMAT: Final = 1
 
@@ -105,7 +104,7 @@ def plain(listed: Sequence[Entry], language: Language = Language.EN) -> str:
     lines: list[str] = []
     for made in tables(listed):
         table = translated(made, language)
-        lines += [plain_table.printable(table.caption), *plain_table.lines(table), ""]
+        lines += [terminal.printable(table.caption), *terminal.lines(table), ""]
     return "\n".join(lines).rstrip() + "\n" if lines else ""
 
 

@@ -7,19 +7,25 @@ Every text is escaped by the template; only what the drawing room made is taken 
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 from collections.abc import Iterable
-from typing import Final
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
+import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import CLAUSE, Said, say
-from dbdyno.report.charts.drawing import Drawing
-from dbdyno.report.formats import markdown, moving
-from dbdyno.report.parts import Story
-from dbdyno.report.translation import line
+from dbdyno.report.charts.base import VEGA_LITE, Drawing
+from dbdyno.report.document import finite
+from dbdyno.report.formats import markdown
+from dbdyno.report.parts import Figure, Story, line
 
 SIZE: Final = "\ue000"
 """Stands for the page's own size until it is known."""
@@ -56,7 +62,7 @@ def render(
         home: the address of a page above this one; None where the page stands alone.
     """
     environment = Environment(
-        loader=FileSystemLoader(moving.TEMPLATES),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_unbroken,
@@ -67,16 +73,14 @@ def render(
     environment.filters["stopped"] = lambda text: line(Said(CLAUSE, {"clause": text}), language)
     environment.filters["with_rows"] = lambda table: markdown.with_rows(table, language)
     charts = {drawing.figure.name: Markup(drawing.inline) for drawing in drawings}  # noqa: S704
-    scripts = [moving.program(), moving.page_script()] if charts else [moving.page_script()]
+    scripts = [program(), page_script()] if charts else [page_script()]
     page = environment.get_template("report.html.j2").render(
         story=story,
         charts=charts,
-        specs={
-            figure.name: moving.as_json(moving.specification(figure)) for figure in story.figures
-        },
-        dark=moving.as_json(moving.DARK),
+        specs={figure.name: as_json(specification(figure)) for figure in story.figures},
+        dark=as_json(DARK),
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own
-        policy=moving.policy(scripts),
+        policy=policy(scripts),
         words={key: line(text, language) for key, text in WORDS.items()},
         lang=language.tag,
         home=home,
@@ -89,3 +93,68 @@ def _unbroken(value: object) -> object:
     if isinstance(value, str) and not isinstance(value, Markup):
         return re.sub(r"(?<=\d) %", "\u00a0%", value)
     return value
+
+
+# What makes the charts of a page move: the chart program, its specifications, what may run.
+#
+# The program is Vega, put together by the very converter that draws the SVG and PNG, so that a page
+# and its pictures come from one specification and one version. It stands in the page as text: no
+# address is asked for it. The page's policy lets exactly these scripts run, known by their digest,
+# and neither evaluates text as code nor opens a connection; expressions of charts are interpreted.
+
+
+TEMPLATES: Final = Path(__file__).parents[1] / "templates"
+EXPORT: Final = "window.dbdynoEmbed = vegaEmbed;"
+"""The name under which a page's own script finds the program."""
+DARK: Final = {
+    "white": "#14181d",
+    "#ffffff": "#14181d",
+    "#222222": "#e6eaee",
+    "#888888": "#8a949e",
+    "#e4e4e4": "#333b44",
+    "black": "#e6eaee",
+    "#000000": "#e6eaee",
+    "#0072b2": "#56a8e0",
+    "#d55e00": "#ff8c42",
+    "#009e73": "#3fc79a",
+    "#cc79a7": "#e29cc5",
+}
+"""What becomes of a chart's colours on a dark page; those left out can be seen on both."""
+
+
+@cache
+def program() -> str:
+    """The chart program as JavaScript text; made once a process, it takes about two seconds."""
+    return str(vl_convert.javascript_bundle(EXPORT, VEGA_LITE))
+
+
+@cache
+def page_script() -> str:
+    """The script of a report: colours by choice, charts that answer the pointer."""
+    return (TEMPLATES / "report.js").read_text(encoding="utf-8")
+
+
+def specification(figure: Figure) -> dict[str, Any]:
+    """The figure's Vega-Lite for a page: no schema's address, no number that JSON cannot hold."""
+    spec = finite(figure.spec)
+    if not isinstance(spec, dict):
+        raise TypeError("a chart's specification is a mapping")
+    return {key: value for key, value in spec.items() if key != "$schema"}
+
+
+def as_json(value: object) -> Markup:
+    """JSON to stand inside a `<script>` element, which no text in it can end."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # noqa: S704 - escaped above for where it stands
+
+
+def policy(scripts: Iterable[str]) -> str:
+    """The page's Content-Security-Policy: these scripts and nothing else, from nowhere."""
+    digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
+    may_run = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {may_run or chr(39) + 'none' + chr(39)}; "
+        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )

@@ -22,8 +22,8 @@ from dbdyno.report.parts import (
     Section,
     Story,
     Table,
+    line,
 )
-from dbdyno.report.translation import line
 
 SPECIAL = re.compile(r"[\\`*|]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[])|^(?=[#>+-] )")
 CHARTS = "charts"

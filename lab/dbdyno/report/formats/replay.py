@@ -18,17 +18,14 @@ from dbdyno.judge.verdict import Verdict
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, listed, name, say
-from dbdyno.measurement.facts import RunFacts
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report import document
-from dbdyno.report.formats import markdown, plain_table
-from dbdyno.report.machine_words import found, what
-from dbdyno.report.numbers import NONE, change
-from dbdyno.report.parts import Column, Table
-from dbdyno.report.rows import systems_of
-from dbdyno.report.settings import ABSENT, ALWAYS_DIFFER, effective
-from dbdyno.report.translation import line, translated
+from dbdyno.report.formats import markdown, terminal
+from dbdyno.report.numbers import NONE, change, found, what
+from dbdyno.report.parts import Column, Table, line, translated
+from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
 
 FORMAT: Final = 1
 ROWS_PLAIN_MAX: Final = 40
@@ -119,11 +116,11 @@ def plain(replay: Replay, language: Language = Language.EN) -> str:
     for made in _tables(replay):
         table = translated(made, language)
         shown = dataclasses.replace(table, rows=table.rows[:ROWS_PLAIN_MAX])
-        lines += [table.caption, *plain_table.lines(shown)]
+        lines += [table.caption, *terminal.lines(shown)]
         if left := len(table.rows) - len(shown.rows):
             lines.append(say("and {count} more; all of them: --output json", count=left))
         lines.append("")
-    told = (plain_table.printable(line(text, language)) for text in lines)
+    told = (terminal.printable(line(text, language)) for text in lines)
     return "".join(f"{text}\n" for text in told).rstrip() + "\n"
 
 

@@ -6,6 +6,7 @@ verdict without them would be half the truth. The whole report is in the files.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -14,19 +15,16 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Word, few_blocks
 from dbdyno.judge.wording import sentence
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Text, clauses, count, listed, name, say
-from dbdyno.measurement.facts import RunFacts
+from dbdyno.language.words import PARTED, Text, clauses, count, listed, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
-from dbdyno.plan.cell_metric import latency_of
-from dbdyno.plan.plan import Plan, cells
-from dbdyno.report import document, rates
-from dbdyno.report.formats import markdown, plain_table
-from dbdyno.report.formats.plain_table import padded
+from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.plan import Plan, cells, latency_of
+from dbdyno.report import document, numbers
+from dbdyno.report.formats import markdown
 from dbdyno.report.numbers import change_with_interval, metric_value
-from dbdyno.report.parts import Column, Table
+from dbdyno.report.parts import Column, Table, line, translated
 from dbdyno.report.rows import OF_FAILED_ATTEMPT, title_of
-from dbdyno.report.translation import line, translated
 
 OF_MADE_GOOD: Final = "repeated-trial"
 """The check that speaks of a trial with a complete attempt among several."""
@@ -37,7 +35,7 @@ SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 def plain(plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN) -> str:
     """Verdicts, numbers, counts and doubts as plain text, ordinary spaces only."""
     lines: list[Text] = [_head(plan, run), name("")]
-    if found := rates.sentences(judgement):
+    if found := numbers.sentences(judgement):
         lines += [*found, name("")]
     for cell in _cells(plan, judgement):
         lines += [
@@ -46,7 +44,7 @@ def plain(plan: Plan, judgement: Judgement, run: RunFacts, language: Language = 
             name(""),
         ]
     lines += [*doubts(judgement), *_counts(judgement)]
-    told = (plain_table.printable(line(text, language)) for text in lines)
+    told = (printable(line(text, language)) for text in lines)
     return "\n".join(told).rstrip() + "\n"
 
 
@@ -68,7 +66,7 @@ def as_markdown(
     """One table of all cells, then the doubts, as GitHub Markdown."""
     table = translated(_table(plan, judgement), language)
     lines = [markdown.text(line(_head(plan, run), language)), ""]
-    if found := rates.sentences(judgement):
+    if found := numbers.sentences(judgement):
         lines += [*(f"- {markdown.text(line(text, language))}" for text in found), ""]
     lines += [*markdown.table(table), ""]
     below = (*doubts(judgement), *_counts(judgement))
@@ -185,3 +183,42 @@ def _short(level: Level, found: Sequence[Finding]) -> Text:
         more=more,
         advice=first.advice,
     )
+
+
+# A table for a terminal: columns side by side, numbers to the right, ordinary spaces only.
+
+
+GAP = "  "
+
+
+def lines(table: Table) -> Iterator[str]:
+    """The heading, then a line for each row."""
+    headings = [column.heading for column in table.columns]
+    rows = [[printable(cell) for cell in row] for row in (headings, *table.rows)]
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    numeric = [column.numeric for column in table.columns]
+    for row in rows:
+        yield _line(row, widths, numeric).rstrip()
+
+
+def printable(text: str) -> str:
+    """Ordinary spaces, and nothing that would steer a terminal."""
+    return "".join(sign if sign.isprintable() and sign != PARTED else " " for sign in text)
+
+
+def padded(cell: str, width: int, *, right: bool = False) -> str:
+    """The cell with spaces behind it, or before it, up to so many columns."""
+    space = " " * (width - _width(cell))
+    return space + cell if right else cell + space
+
+
+def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    return GAP.join(
+        padded(cell, width, right=right)
+        for cell, width, right in zip(row, widths, numeric, strict=True)
+    )
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal; Chinese signs take two."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)

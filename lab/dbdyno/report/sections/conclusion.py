@@ -7,6 +7,7 @@ that the word rests on, which is the wider one where several cells hold together
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -16,16 +17,13 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, count, listed, name, phrase, say
-from dbdyno.measurement.facts import RunFacts
 from dbdyno.measurement.metric import BY_NAME
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
-from dbdyno.report import rates
+from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, interval, share
 from dbdyno.report.rows import Attempt, State
-from dbdyno.report.sections.decision import decision
-from dbdyno.report.sections.meaning import meaning
 
-__all__ = ["conclusion", "meaning", "tally"]
 NAMED_MAX: Final = 4
 """More cells of one word are counted, not named."""
 DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
@@ -77,7 +75,7 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
                 system=plan.systems[0].label,
             )
         ]
-    verdicts, limits = judgement.verdicts, rates.sentences(judgement)
+    verdicts, limits = judgement.verdicts, numbers.sentences(judgement)
     if limits and not verdicts:
         return limits
     if len(verdicts) == 1 and not limits:
@@ -206,3 +204,174 @@ def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
 
 def _cells(number: int) -> Text:
     return count(number, "cell")
+
+
+# What all verdicts on a system mean together for somebody who has to choose, in a sentence or
+# two.
+#
+# A tally of words still leaves the reader to do the sum. The sum is simple as long as it says no
+# more than the verdicts: what is proven speaks for or against a system, what is equivalent speaks
+# for neither, and what is undecided must be named, since it may hide a difference that matters.
+
+
+OPEN = (Word.UNDECIDED, Word.VOID, Word.NO_VERDICT)
+
+
+def decision(verdicts: Sequence[Verdict]) -> list[Text]:
+    """What the verdicts on one system mean; nothing for fewer than two.
+
+    Args:
+        verdicts: those on one system, all against the same baseline.
+    """
+    if len(verdicts) < 2:
+        return []
+    better = [verdict for verdict in verdicts if verdict.word is Word.BETTER]
+    worse = [verdict for verdict in verdicts if verdict.word is Word.WORSE]
+    left = [verdict for verdict in verdicts if verdict.word in OPEN]
+    return [_sum(verdicts, better, worse), *_rest(verdicts, left)]
+
+
+def _sum(verdicts: Sequence[Verdict], better: Sequence[Verdict], worse: Sequence[Verdict]) -> Text:
+    names = {"system": verdicts[0].system, "baseline": verdicts[0].baseline}
+    if better and worse:
+        return say(
+            "For a decision: it depends on the load. {system} is better by {most} and worse by "
+            "{least}; choose by the cells that are like your own load.",
+            **names,
+            most=_selected(better),
+            least=_selected(worse),
+        )
+    if better:
+        return say(
+            "For a decision: what is proven speaks for {system}, by {most}; nothing proven speaks "
+            "for {baseline}.",
+            **names,
+            most=_selected(better),
+        )
+    if worse:
+        return say(
+            "For a decision: what is proven speaks against {system}, by {most}; nothing proven "
+            "speaks against {baseline}.",
+            **names,
+            most=_selected(worse),
+        )
+    if any(verdict.word is Word.EQUIVALENT for verdict in verdicts):
+        return say(
+            "For a decision: where it is settled, {system} and {baseline} differ by less than the "
+            "margin of {margin}; choose on other grounds.",
+            **names,
+            margin=share(verdicts[0].margin),
+        )
+    return say(
+        "For a decision: nothing is settled between {system} and {baseline}; these data are a "
+        "reason for neither.",
+        **names,
+    )
+
+
+def _rest(verdicts: Sequence[Verdict], left: Sequence[Verdict]) -> list[Text]:
+    """What stays open, and how far it might go."""
+    if not left or len(left) == len(verdicts):
+        return []
+    counts = {"left": len(left), "all": len(verdicts)}
+    known = [verdict for verdict in left if verdict.low is not None]
+    if not known:
+        return [say("Open: {left} of {all} cells.", **counts)]
+    return [
+        say(
+            "Open: {left} of {all} cells, whose intervals reach from {low} to {high}.",
+            **counts,
+            low=change(min(verdict.low or 1.0 for verdict in known)),
+            high=change(max(verdict.high or 1.0 for verdict in known)),
+        )
+    ]
+
+
+def _selected(verdicts: Sequence[Verdict]) -> Text:
+    """The cell whose ratio is farthest from none, said to be picked for that."""
+    picked = max(verdicts, key=lambda verdict: abs(math.log(verdict.estimate.ratio or 1.0)))
+    words = {
+        "metric": BY_NAME[picked.metric].label,
+        "change": decided(picked),
+        "cell": picked.cell.title,
+    }
+    if len(verdicts) == 1:
+        return say("{metric} {change} in {cell}", **words)
+    return say("{metric} {change} in {cell}, the largest of {count}", **words, count=len(verdicts))
+
+
+# What one verdict means for a decision between two systems, in a sentence or two.
+
+
+SIZE_OPEN: Final = phrase(
+    "{range} The direction is settled, but the difference may be as small as the margin of "
+    "{margin} or smaller; more blocks would show whether it matters."
+)
+MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
+    (Word.BETTER, True): phrase(
+        "{range} The whole interval lies beyond the margin of {margin}: a reason for {system} in "
+        "this cell."
+    ),
+    (Word.WORSE, True): phrase(
+        "{range} The whole interval lies beyond the margin of {margin}: a reason against {system} "
+        "in this cell."
+    ),
+    (Word.BETTER, False): SIZE_OPEN,
+    (Word.WORSE, False): SIZE_OPEN,
+    (Word.EQUIVALENT, True): phrase(
+        "{range} All of it lies within the margin of {margin}. A difference exists, but it is too "
+        "small to matter. Choose between the two on other grounds."
+    ),
+    (Word.EQUIVALENT, False): phrase(
+        "{range} All of it lies within the margin of {margin}. Choose between the two on other "
+        "grounds."
+    ),
+    (Word.UNDECIDED, False): phrase(
+        "{range} That allows both a difference that matters and none: these data are a reason for "
+        "neither system. Undecided is not equal."
+    ),
+    (Word.VOID, False): phrase(
+        "Trials that this comparison needs are void, so no decision can rest on it; remove the "
+        "cause named under Findings and repeat them."
+    ),
+    (Word.NO_VERDICT, False): phrase(
+        "There are too few sound blocks for an interval: no decision can rest on it."
+    ),
+}
+"""By the word, and whether it is beyond the margin (for equivalent: whether 1 is outside)."""
+
+
+def meaning(verdict: Verdict) -> Text:
+    """What the interval that the word rests on means."""
+    further = _is_real(verdict) if verdict.word is Word.EQUIVALENT else verdict.material
+    return say(
+        MEANINGS[verdict.word, further],
+        range=_range(verdict),
+        margin=share(verdict.margin),
+        system=verdict.system,
+    )
+
+
+def _range(verdict: Verdict) -> Text:
+    alone = phrase(
+        "With 95 % confidence, {metric} of {system} differs from that of {baseline} by {low} to "
+        "{high}."
+    )
+    together = phrase(
+        "With 95 % confidence in all {cells} cells together, {metric} of {system} differs from "
+        "that of {baseline} by {low} to {high}."
+    )
+    return say(
+        alone if verdict.cells == 1 else together,
+        cells=verdict.cells,
+        metric=BY_NAME[verdict.metric].label,
+        system=verdict.system,
+        baseline=verdict.baseline,
+        low=change(verdict.low),
+        high=change(verdict.high),
+    )
+
+
+def _is_real(verdict: Verdict) -> bool:
+    low, high = verdict.low, verdict.high
+    return low is not None and high is not None and not low <= 1 <= high

@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Final
 
+from dbdyno.judge.checks.counts import always_writes
+from dbdyno.judge.checks.durability import disk_flushes, log_syncs
+from dbdyno.judge.checks.settings import commit_is_waited_for
 from dbdyno.language.words import Text, count, listed, name, say
-from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
+from dbdyno.measurement.cost import COSTS, Cost, Source, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import WatchSample
 from dbdyno.plan.plan import Plan
@@ -16,7 +19,7 @@ from dbdyno.report.numbers import NONE, number
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table
 from dbdyno.report.rows import Attempt, cells_of, sound, systems_of
 
-HEADING: Final = say("Costs per transaction")
+COSTS_HEADING: Final = say("Costs per transaction")
 Read = Callable[[WatchSample], float | None]
 MACHINE: Final[tuple[tuple[Text, int, Read], ...]] = (
     (say("user"), 2, lambda s: s.host_cpu_user),
@@ -45,7 +48,7 @@ def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
         if any(sound(attempts, cell, system) for system in systems)
     ]
     if not tables:
-        return Section(HEADING, ())
+        return Section(COSTS_HEADING, ())
     explained = say(
         "What one transaction took in the measured window, total over total of all sound trials; "
         "in brackets the lowest and the highest trial. Systems are counted by the same counter "
@@ -53,7 +56,7 @@ def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
         page="docs/reference/costs.md",
     )
     watched: list[Part] = [Paragraph(text) for text in _cost_of_watching(attempts)]
-    return Section(HEADING, (Paragraph(explained), *tables, *watched))
+    return Section(COSTS_HEADING, (Paragraph(explained), *tables, *watched))
 
 
 def _cell_table(cell: Cell, systems: Sequence[str], trials: dict[str, list[Measurement]]) -> Table:
@@ -63,11 +66,11 @@ def _cell_table(cell: Cell, systems: Sequence[str], trials: dict[str, list[Measu
         *(Column(name(system), numeric=True) for system in systems),
         Column(say("Counted by")),
     )
-    rows = (_row(cost, [trials[system] for system in systems]) for cost in COSTS)
+    rows = (_cost_row(cost, [trials[system] for system in systems]) for cost in COSTS)
     return Table(name(cell.title), columns, tuple(row for row in rows if row))
 
 
-def _row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ...] | None:
+def _cost_row(cost: Cost, groups: Sequence[list[Measurement]]) -> tuple[Text, ...] | None:
     """The cost on each system; None where nobody counted it."""
     common = source_of(cost, [measurement for group in groups for measurement in group])
     sources = [common or source_of(cost, group) for group in groups]
@@ -167,3 +170,53 @@ def _mean(samples: Sequence[WatchSample], read: Read, decimals: int) -> Text:
 
 def _percent(share: float | None) -> float | None:
     return None if share is None else share * 100
+
+
+# Section on what stood behind each commit: flushes of the log, as server and disks counted them.
+#
+# Settings are promises; these are the deeds. A table for all cells whose events always write.
+
+
+FLUSHES_HEADING: Final = say("Flushes per commit")
+DECIMALS: Final = 3
+SOURCES: Final = (
+    Source(say("Syncs of the log, server's count"), log_syncs),
+    Source(say("Flushes, disks' count"), disk_flushes),
+)
+
+
+def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
+    """One row for each cell and system; no section where no workload always writes."""
+    measurements = [attempt.measurement for attempt in attempts]
+    rows = []
+    for cell in cells_of(plan, measurements):
+        for system in systems_of(plan, measurements):
+            trials = [m for m in sound(attempts, cell, system) if always_writes(m, plan)]
+            if trials:
+                rows.append((name(cell.title), name(system), *_flush_row(trials)))
+    columns = (
+        Column(say("Cell")),
+        Column(say("System")),
+        Column(say("Promised before the answer")),
+        Column(say("Least that can keep it"), numeric=True),
+        *(Column(source.name, numeric=True) for source in SOURCES),
+    )
+    head = Paragraph(
+        say(
+            "A connection waits for its commit, so one flush can answer one commit of each "
+            "connection at most: with N connections a durable commit takes 1/N flushes or more. "
+            "The disks' count is the whole machine's."
+        )
+    )
+    caption = say("Per committed event, total over total of all sound trials")
+    return Section(FLUSHES_HEADING, (head, Table(caption, columns, tuple(rows))) if rows else ())
+
+
+def _flush_row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
+    waited = {commit_is_waited_for(trial.server.settings) for trial in trials}
+    promised = say("yes") if waited == {True} else say("no") if waited == {False} else say("both")
+    return (
+        promised,
+        number(1 / trials[0].trial.cell.threads, DECIMALS),
+        *(number(per_event(source, trials), DECIMALS) for source in SOURCES),
+    )

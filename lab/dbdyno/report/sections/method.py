@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
+from typing import Final
 
+from dbdyno.judge.checks.work import said_again
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, count, listed, name, say
-from dbdyno.measurement.facts import RunFacts
+from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.metric import BY_NAME, PRIMARY
-from dbdyno.plan.plan import Plan
-from dbdyno.plan.settings import OptionValue
-from dbdyno.report.numbers import NONE, measured_value, number
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
+from dbdyno.measurement.outcome import RunFacts
+from dbdyno.measurement.parts import Step
+from dbdyno.plan.plan import Plan, TopologyPlan, latency_of
+from dbdyno.plan.settings import OptionValue, axes
+from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table
 from dbdyno.report.rows import STATES, Attempt, systems_of
-from dbdyno.report.sections import design, procedure, replicas
 from dbdyno.report.sections.limits import limits
 
 P95 = BY_NAME["latency_ms_p95"]
@@ -25,9 +29,9 @@ ROWS_OPEN_MAX = 60
 
 def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     """Systems, workloads and procedure."""
-    asked = (*design.asked(plan), *replicas.asked(plan), *procedure.asked(plan))
+    asked = (*asked_design(plan), *asked_replicas(plan), *asked_procedure(plan))
     items = (*asked, *_seen(measurements), *_always())
-    tables = (replicas.table(plan, measurements), procedure.table(plan, measurements))
+    tables = (replicas_table(plan, measurements), procedure_table(plan, measurements))
     parts = (_systems(plan, measurements), _workloads(plan), Items(items))
     return Section(say("How it was measured"), (*parts, *(table for table in tables if table)))
 
@@ -190,3 +194,285 @@ def _option(value: OptionValue) -> str:
 
 def _distinct(texts: Iterable[str]) -> Text:
     return listed(dict.fromkeys(texts), "; ")
+
+
+# What the plan asks for, a sentence each: data, load, trials, blocks, servers, margin.
+#
+# `procedure` and `replicas` say what else is done between trials and behind a primary.
+
+
+SYSBENCH_DEFAULT: Final = "special"
+
+
+def asked_design(plan: Plan) -> list[Text]:
+    """What is measured and how, in the order in which it is done."""
+    dataset, trial, design = plan.dataset, plan.trial, plan.design
+    return [
+        *(
+            [say("This is the scale {scale} of its plan file.", scale=plan.scale)]
+            * bool(plan.scale)
+        ),
+        say(
+            "Dataset: {tables} of {rows} each.",
+            tables=count(dataset.tables, "table"),
+            rows=count(dataset.rows, "row"),
+        ),
+        *(_load(plan, load) for load in _loads(plan)),
+        _distribution(plan),
+        say(
+            "Each trial: {warmup} warm-up, which is recorded and not counted, then a window of "
+            "{window}.",
+            warmup=seconds(trial.warmup_s),
+            window=seconds(trial.window_s),
+        ),
+        say(
+            "{blocks}{fitted}: in each, every system runs next to the others in time, in an order "
+            "drawn from seed {seed}; one seed gives every system of a block the same requests.",
+            blocks=count(design.blocks, "block"),
+            fitted=_fitted(plan),
+            seed=plan.seed,
+        ),
+        *_until_decided(plan),
+        *_varied(plan),
+        _servers(plan),
+        say(
+            "Margin: a difference of {margin} in {metric} is what matters.",
+            margin=share(design.margin),
+            metric=_compared(plan),
+        ),
+    ]
+
+
+def _load(plan: Plan, load: Text) -> Text:
+    if plan.procedure.prepared_statements:
+        return say("Load: {load}, prepared statements.", load=load)
+    return say("Load: {load}, plain statements.", load=load)
+
+
+def _loads(plan: Plan) -> list[Text]:
+    load = plan.load
+    levels = listed(str(threads) for threads in sorted(load.threads))
+    told: list[Text] = [say("closed loop of {levels} connections, without pauses", levels=levels)]
+    rates = listed(load.rates)
+    if load.is_open:
+        over = {"rates": rates, "connections": load.connections}
+        told.append(
+            say("open loop of {rates} events/s over {connections} connections", **over)
+            if rates
+            else say("open loop at rates around the limit, over {connections} connections", **over)
+        )
+    return told if load.threads else told[1:]
+
+
+def _compared(plan: Plan) -> Text:
+    """What the verdicts are about."""
+    labels = [PRIMARY.label] if plan.load.threads else []
+    labels += [latency_of(plan).label] if plan.load.rates else []
+    labels += [RATE_AT_LIMIT.label] if plan.load.slo else []
+    return listed(labels)
+
+
+def _servers(plan: Plan) -> Text:
+    """How often a server is new, and what it finds."""
+    restored = plan.procedure.fresh_data == "start"
+    match plan.procedure.restart == "block", restored:
+        case True, True:
+            return say(
+                "A freshly started server on a restored dataset for each arm of a block; its load "
+                "levels run on it in an order drawn per block."
+            )
+        case True, False:
+            return say(
+                "A freshly started server for each arm of a block; its load levels run on it in "
+                "an order drawn per block."
+            )
+        case False, True:
+            return say("A freshly started server on a restored dataset for every cell.")
+        case _:
+            return say("A freshly started server for every cell.")
+
+
+def _until_decided(plan: Plan) -> list[Text]:
+    if plan.design.stop == "blocks":
+        return []
+    return [
+        say(
+            "The run was to end when every cell is decided, after {most} blocks at most: each "
+            "interval is a repeated one, wide enough to hold with those of all other looks.",
+            most=plan.design.blocks,
+        )
+    ]
+
+
+def _fitted(plan: Plan) -> Text:
+    budget_s = plan.design.budget_s
+    if budget_s is None:
+        return name("")
+    return say(", as many as fit into {hours:.3g} h by forecast", hours=budget_s / 3600)
+
+
+def _varied(plan: Plan) -> list[Text]:
+    return [
+        say("Varied on every system: {axis} ({values}).", axis=axis, values=listed(values))
+        if len(values) > 1
+        else say("On every system: {axis} {value}.", axis=axis, value=values[0])
+        for axis, values in axes(plan.settings).items()
+    ]
+
+
+def _distribution(plan: Plan) -> Text:
+    """The distribution, with a warning to those who compare with numbers of a plain sysbench."""
+    if plan.distribution.name == SYSBENCH_DEFAULT:
+        return say(
+            "Rows are chosen by sysbench's {distribution} distribution, the default of its 1.0.",
+            distribution=SYSBENCH_DEFAULT,
+        )
+    return say(
+        "Rows are chosen by sysbench's {distribution} distribution, not {default}, the default of "
+        "its 1.0: numbers under the two cannot be compared.",
+        distribution=plan.distribution.name,
+        default=SYSBENCH_DEFAULT,
+    )
+
+
+# What was done between the measured windows, how often, and how long it took.
+#
+# A reader who repeats the experiment needs it, and so does one who asks why a run took so long.
+
+
+def asked_procedure(plan: Plan) -> Iterator[Text]:
+    """What the plan asks for beyond a restart on restored data, a sentence each."""
+    procedure, trial = plan.procedure, plan.trial
+    if procedure.fresh_data == "once":
+        yield say(
+            "The dataset is restored before the run's first trial only; later ones find it grown."
+        )
+    if procedure.drop_caches:
+        yield say("The operating system's caches are dropped before each start.")
+    if procedure.purge_binlogs:
+        yield say("Binary logs are purged before each trial.")
+    if procedure.settle_cap_s > 0:
+        yield say(
+            "Between two trials on one server it is waited until changed pages are written and old "
+            "row versions are purged, {most} at most.",
+            most=seconds(procedure.settle_cap_s),
+        )
+    if trial.until_steady:
+        yield say(
+            "Before each trial its load runs until the rate is steady (MSER-5 and change points "
+            "with long-run variance), {most} at most.",
+            most=seconds(trial.warmup_cap_s),
+        )
+
+
+def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
+    """Every kind of step on every system; None where no step was kept."""
+    rows = []
+    for system in systems_of(plan, measurements):
+        taken: dict[Text, list[Step]] = {}
+        for measurement in measurements:
+            if measurement.trial.system == system:
+                for step in measurement.procedure:
+                    taken.setdefault(said_again(step.name), []).append(step)
+        rows += [(name(system), kind, *_procedure_row(steps)) for kind, steps in taken.items()]
+    if not rows:
+        return None
+    columns = (
+        Column(say("System")),
+        Column(say("Step")),
+        Column(say("Times"), numeric=True),
+        Column(say("Not done"), numeric=True),
+        Column(say("Median s"), numeric=True),
+        Column(say("Longest s"), numeric=True),
+        Column(say("In all s"), numeric=True),
+    )
+    return Table(say("Steps before trials, and their time"), columns, tuple(rows))
+
+
+def _procedure_row(steps: Sequence[Step]) -> tuple[Text, ...]:
+    took = [step.seconds for step in steps]
+    undone = sum(not step.done for step in steps)
+    return (
+        name(f"{len(steps)}"),
+        name(f"{undone}"),
+        *(number(value, 1) for value in (median(took), max(took), sum(took))),
+    )
+
+
+# What stood behind each primary, what its commits waited for, and that they did.
+#
+# A rate of commits says nothing until it is said what a commit was.
+
+
+COLUMNS = (
+    Column(say("System")),
+    Column(say("Workload and load")),
+    Column(say("Trials"), numeric=True),
+    Column(say("Commits that a replica had"), numeric=True),
+    Column(say("Commits that none had"), numeric=True),
+    Column(say("Most transactions behind"), numeric=True),
+    Column(say("Replicas' CPU µs per transaction"), numeric=True),
+)
+
+
+def asked_replicas(plan: Plan) -> Iterator[Text]:
+    """What the plan says of replicas and of the network, a sentence each."""
+    for system in plan.systems:
+        if system.topology.replicas:
+            yield say("{system}: {behind}.", system=system.label, behind=_said(system.topology))
+    network = plan.network
+    if network.client_ms:
+        yield say(
+            "The network adds {delay_ms:g} ms to each round trip between load and primary.",
+            delay_ms=network.client_ms,
+        )
+    if network.replica_ms:
+        yield say(
+            "The network adds {delay_ms:g} ms to each round trip between servers.",
+            delay_ms=network.replica_ms,
+        )
+
+
+def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
+    """What replicated in the windows of each system and cell; None where nothing did."""
+    rows = []
+    for system in systems_of(plan, measurements):
+        of_system = [m for m in measurements if m.trial.system == system and m.server.replication]
+        for title in dict.fromkeys(m.trial.cell.title for m in of_system):
+            of_cell = [m for m in of_system if m.trial.cell.title == title]
+            rows.append(
+                (name(system), name(title), name(f"{len(of_cell)}"), *_replicas_row(of_cell))
+            )
+    return Table(say("Replication in the measured windows"), COLUMNS, tuple(rows)) if rows else None
+
+
+def _said(topology: TopologyPlan) -> Text:
+    behind = count(topology.replicas, "replica")
+    if topology.replication == "semisync":
+        return say(
+            "a commit waits ({after}) until one of {replicas} has it, {most} at most",
+            after=topology.wait_point.replace("_", " "),
+            replicas=behind,
+            most=seconds(topology.timeout_s),
+        )
+    if topology.replication == "group":
+        return say(
+            "a group of {members}; a commit waits until a majority agrees",
+            members=topology.replicas + 1,
+        )
+    return say("{replicas}, for which no commit waits", replicas=behind)
+
+
+def _replicas_row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
+    def total(what: str) -> float | None:
+        seen = [m.server.replication[what] for m in trials if what in m.server.replication]
+        return sum(seen) if seen else None
+
+    behind = max(m.server.replication.get(replication.TRANSACTIONS_BEHIND, 0) for m in trials)
+    events, cpu_s = sum(m.events for m in trials), total(replication.REPLICAS_CPU_S)
+    return (
+        number(total(replication.COMMITS_ACKNOWLEDGED), 0),
+        number(total(replication.COMMITS_NOT_ACKNOWLEDGED), 0),
+        number(behind, 0),
+        number(cpu_s / events * 1e6 if cpu_s is not None and events else None, 1),
+    )

@@ -10,16 +10,70 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dbdyno.language.words import Text, count, listed, name, say
-from dbdyno.measurement.facts import RunFacts
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
-from dbdyno.report.machine_words import found
-from dbdyno.report.numbers import NONE, seconds
-from dbdyno.report.parts import Column, Items, Paragraph, Section, Table
-from dbdyno.report.rows import systems_of
+from dbdyno.report.numbers import NONE, found, seconds, what
+from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
+from dbdyno.report.rows import Comparison, compare, systems_of
 
-HEADING: Final = say("The published experiment")
+# Sections on what was compared besides the load: effective settings, and the machine.
+
+
+DIFFERENCES: Final = say("Settings that differ")
+ROWS_OPEN_MAX: Final = 40
+"""A longer table is folded."""
+
+
+def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
+    """What the servers themselves reported, where it is not the same for all systems."""
+    compared = compare(measurements, systems_of(plan, measurements))
+    if len(compared.systems) < 2:
+        return Section(DIFFERENCES, ())
+    parts: list[Part] = [Paragraph(_summary(compared))]
+    if compared.differing:
+        caption = say("Variables with different values")
+        parts.append(_table(caption, compared, compared.differing))
+    if compared.partial:
+        caption = say("Variables that not every system has")
+        parts.append(_table(caption, compared, compared.partial))
+    if compared.ignored:
+        parts.append(
+            Paragraph(
+                say(
+                    "Ignored, because they tell instances apart and not configurations: {names}.",
+                    names=listed(compared.ignored),
+                )
+            )
+        )
+    return Section(DIFFERENCES, tuple(parts))
+
+
+def _summary(found: Comparison) -> Text:
+    return say(
+        "Read back from the running servers: {different} with different values, {partial} that not "
+        "every system has, {equal} alike everywhere, {ignored} ignored.",
+        different=count(len(found.differing), "variable"),
+        partial=len(found.partial),
+        equal=found.equal,
+        ignored=len(found.ignored),
+    )
+
+
+def _table(caption: Text, found: Comparison, rows: Sequence[tuple[Text, ...]]) -> Table:
+    columns = (Column(say("Variable")), *(Column(name(system)) for system in found.systems))
+    return Table(caption, columns, tuple(rows), folded=len(rows) > ROWS_OPEN_MAX)
+
+
+def environment(run: RunFacts) -> Section:
+    """The machine and its software."""
+    rows = tuple((what(key), found(value)) for key, value in run.environment.items())
+    table = Table(say("Where it ran"), (Column(say("What")), Column(say("Found"))), rows)
+    return Section(say("Environment"), (table,) if rows else ())
+
+
+PUBLISHED: Final = say("The published experiment")
 COLUMNS: Final = (Column(say("What")), Column(say("Published")), Column(say("This run")))
 TOPICS: Final[Mapping[str, Text]] = {
     "systems": say("systems"),
@@ -37,7 +91,7 @@ TOPICS: Final[Mapping[str, Text]] = {
 def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
     """What was published, what was done here, and why it differs; empty for a plan of one's own."""
     if plan.published is None:
-        return Section(HEADING, ())
+        return Section(PUBLISHED, ())
     here = _here(plan, measurements, run)
     topics = dict.fromkeys([*plan.published.setup, *here])
     rows = tuple(
@@ -60,7 +114,7 @@ def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) ->
         Table(say("Published and here"), COLUMNS, rows),
         *((Items(differences),) if differences else ()),
     )
-    return Section(HEADING, parts)
+    return Section(PUBLISHED, parts)
 
 
 def _here(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:

@@ -11,16 +11,108 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Final
 
-from dbdyno.judge.beside.stability import Stability
-from dbdyno.judge.beside.stability_pairs import DIPS, STALLS, CountPair
+from dbdyno.judge.beside.outliers import BadRestarts, Outlier
+from dbdyno.judge.beside.scalability import PeakRatio, Scalability
+from dbdyno.judge.beside.stability import DIPS, STALLS, CountPair, Stability
+from dbdyno.judge.checks.design import BLOCKS_FEW
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.words import Text, name, say
+from dbdyno.language.words import Text, clauses, name, say
 from dbdyno.measurement.measurement import Cell
-from dbdyno.report.numbers import NONE, TOO_FEW, number, percentage
-from dbdyno.report.parts import Column, Items, Paragraph, Section, Table
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.report.numbers import (
+    NONE,
+    TOO_FEW,
+    change,
+    coefficient,
+    number,
+    percentage,
+    ratio_with_interval,
+    typical_value,
+)
+from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
 
-HEADING: Final = say("Stability")
-EXPLAINED: Final = (
+# The section on how throughput grows with threads: fitted laws, peaks, and why there are none.
+#
+# Points are in the tables and charts of the results; here is what the Universal Scalability Law
+# makes of them. A refusal stands where the number would be, so that nobody looks for a peak in
+# vain.
+
+
+SCALABILITY = say("Scalability")
+SCALABILITY_EXPLAINED = say(
+    "The law X(N) = λN / (1 + σ(N − 1) + κN(N − 1)) is fitted to the load levels of each block by"
+    " itself: λ is the throughput of one thread, σ what its fellows make it wait, κ what it costs"
+    " to keep them in step. The values are typical of the blocks, with 95 % intervals over them. A"
+    " peak is given only where the load levels go past it."
+)
+
+
+def scalability(judgement: Judgement) -> Section:
+    """Laws, peaks and their comparison; empty where no ladder is long enough."""
+    found = judgement.scalability
+    if not found:
+        return Section(SCALABILITY, ())
+    parts: list[Part] = [Paragraph(SCALABILITY_EXPLAINED), _laws(found)]
+    if judgement.peaks:
+        parts.append(_peaks(judgement.peaks))
+    return Section(SCALABILITY, tuple(parts))
+
+
+def _laws(found: Sequence[Scalability]) -> Table:
+    columns = (
+        Column(say("Workload")),
+        Column(say("System")),
+        Column(say("Peak at threads [95 %]"), numeric=True),
+        Column(say("TPS at the peak [95 %]"), numeric=True),
+        Column(say("λ, TPS of one thread [95 %]"), numeric=True),
+        Column(say("σ [95 %]"), numeric=True),
+        Column(say("κ [95 %]"), numeric=True),
+        Column(say("Not said, and why")),
+    )
+    return Table(say("Fitted scalability"), columns, tuple(_law(one) for one in found))
+
+
+def _law(one: Scalability) -> tuple[Text, ...]:
+    law, peak = one.law, one.peak
+    return (
+        _ladder(one),
+        name(one.system),
+        typical_value(peak.threads if peak else None, 1),
+        typical_value(peak.per_s if peak else None, 1),
+        typical_value(law.per_s_of_one if law else None, 1),
+        coefficient(law.sigma if law else None),
+        coefficient(law.kappa if law else None),
+        one.why or NONE,
+    )
+
+
+def _peaks(found: Sequence[PeakRatio]) -> Table:
+    columns = (
+        Column(say("Workload")),
+        Column(say("System")),
+        Column(say("Against")),
+        Column(say("Threads at the peak [95 %]"), numeric=True),
+        Column(say("TPS at the peak [95 %]"), numeric=True),
+    )
+    rows = tuple(
+        (
+            _ladder(one),
+            name(one.system),
+            name(one.baseline),
+            ratio_with_interval(one.threads),
+            ratio_with_interval(one.per_s),
+        )
+        for one in found
+    )
+    return Table(say("Peaks compared within blocks"), columns, rows)
+
+
+def _ladder(one: Scalability | PeakRatio) -> Text:
+    return name(one.workload if one.setting == "default" else f"{one.workload}, {one.setting}")
+
+
+STABILITY: Final = say("Stability")
+STABILITY_EXPLAINED: Final = (
     say(
         "Slow seconds: the share of seconds below 80 % of the window's median rate; the median of"
         " the runs, as is p99 / p50."
@@ -41,7 +133,7 @@ def stability(judgement: Judgement) -> Section:
     """What each system did, then the differences; empty without a sound trial."""
     found = judgement.stability
     if not found:
-        return Section(HEADING, ())
+        return Section(STABILITY, ())
     runs: dict[tuple[Cell, str], list[Stability]] = {}
     for one in found:
         runs.setdefault((one.cell, one.system), []).append(one)
@@ -49,8 +141,8 @@ def stability(judgement: Judgement) -> Section:
     own = Table(say("How evenly each system worked"), _COLUMNS, rows)
     differences = _differences(judgement)
     if not differences.rows:
-        return Section(HEADING, (Items(EXPLAINED), own))
-    return Section(HEADING, (Items(EXPLAINED), own, Paragraph(COMPARED), differences))
+        return Section(STABILITY, (Items(STABILITY_EXPLAINED), own))
+    return Section(STABILITY, (Items(STABILITY_EXPLAINED), own, Paragraph(COMPARED), differences))
 
 
 _COLUMNS: Final = (
@@ -144,3 +236,58 @@ def _differences(judgement: Judgement) -> Table:
 
 def _counted(one: CountPair) -> Text:
     return say("{system} against {baseline}", system=one.system_total, baseline=one.baseline_total)
+
+
+# The section on runs that lie apart, and on restarts that could be bad.
+#
+# Nothing of it changes a number elsewhere: an outlying run counts in every mean and interval.
+
+
+OUTLIERS: Final = say("Outlying runs")
+RULE: Final = say(
+    "Outlying runs are named here and stay in every number: those whose throughput (at a fixed"
+    " rate: p99) lies apart from the same system's other runs of the cell (generalised extreme"
+    " Studentised deviate, Rosner 1983, about 5 % false alarms) by more than the margin. It takes"
+    " {least} runs to name one.",
+    least=BLOCKS_FEW,
+)
+
+
+def outliers(judgement: Judgement) -> Section:
+    """What lies apart and what could be bad; empty without a trial."""
+    if not judgement.values:
+        return Section(OUTLIERS, ())
+    return Section(OUTLIERS, (Paragraph(RULE), Items(_found(judgement))))
+
+
+def _found(judgement: Judgement) -> tuple[Text, ...]:
+    listed = tuple(_outlier(one) for one in judgement.outliers)
+    if not judgement.bad_restarts:
+        return (*listed, say("There are too few runs to say how many restarts were bad."))
+    if not listed:
+        listed = (say("No run lies apart."),)
+    return (*listed, *(_restarts(one) for one in judgement.bad_restarts))
+
+
+def _outlier(one: Outlier) -> Text:
+    return say(
+        "{system}, {cell}, block {block}: {metric} {change} against its other {runs} runs.",
+        system=one.system,
+        cell=one.cell.title,
+        block=one.block + 1,
+        metric=BY_NAME[one.metric].label,
+        change=change(one.ratio),
+        runs=one.runs - 1,
+    )
+
+
+def _restarts(one: BadRestarts) -> Text:
+    whose = [one.system] if one.setting == "default" else [one.system, one.setting]
+    return say(
+        "{system}: bad restarts {bad} of {restarts}; up to {share} of its restarts are not"
+        " excluded.",
+        system=clauses(whose),
+        bad=one.bad,
+        restarts=one.restarts,
+        share=percentage(one.share_max),
+    )

@@ -6,18 +6,212 @@ the lab; when the pipe closes, however the lab ended, it removes the container b
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 import subprocess
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import psutil
 
-from dbdyno.errors import ServerError
+from dbdyno.errors import ProvisionError, ServerError, UnknownSystemError, UsageError
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint
-from dbdyno.servers.foreign.container_program import ContainerProgram
 from dbdyno.servers.foreign.endpoint import EndpointServer
-from dbdyno.servers.mysql.accounts import DATABASE
 from dbdyno.servers.mysql.client import Client
+from dbdyno.servers.mysql.server import DATABASE
+from dbdyno.servers.programs import identify
+from dbdyno.servers.programs.catalog import CatalogEntry
+from dbdyno.servers.programs.given import FolderSource
+
+# Docker or Podman as a command line: the one place that runs it, and the words of its failures.
+#
+# Both take the same words for all that is done here, so whichever answers is used. Passwords never
+# stand in a command: they go into a container by files.
+
+
+SCHEME: Final = "container:"
+PROGRAMS: Final = ("docker", "podman")
+ANSWER_S_MAX: Final = 120.0
+PULL_S_MAX: Final = 3600.0
+STDERR_SHOWN: Final = 600
+
+_IMAGE = re.compile(r"container:([a-z0-9][a-z0-9._/:-]*)@(sha256:[0-9a-f]{64})")
+
+
+def is_container(reference: str) -> bool:
+    """Whether a reference is of this form, well written or not."""
+    return reference.startswith(SCHEME)
+
+
+def image_of(reference: str) -> str:
+    """``IMAGE@sha256:HEX`` of a reference; UnknownSystemError if it is not well formed."""
+    match = _IMAGE.fullmatch(reference)
+    if match is None:
+        raise UnknownSystemError(
+            "an image is named with its digest, since a tag is another image next month",
+            wanted=f"{SCHEME}IMAGE@sha256: and 64 digits, as in container:docker.io/library/mysql",
+            found=repr(reference),
+            hint="docker pull IMAGE:TAG prints the digest",
+        )
+    return f"{match[1]}@{match[2]}"
+
+
+@dataclass(frozen=True)
+class ContainerProgram:
+    """The program that runs containers.
+
+    Attributes:
+        path: of docker or podman.
+    """
+
+    path: str
+
+    def call(self, *arguments: str, seconds_max: float = ANSWER_S_MAX) -> str:
+        """What it prints; ServerError with what it complained of, if it fails."""
+        try:
+            done = subprocess.run(
+                [self.path, *arguments],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=seconds_max,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ServerError(
+                f"{self.path} {arguments[0]} did not end within {seconds_max:.0f} s",
+                hint="look whether its service runs",
+            ) from error
+        if done.returncode != 0:
+            raise ServerError(
+                f"{self.path} {arguments[0]} failed (exit {done.returncode})",
+                found=done.stderr.strip()[-STDERR_SHOWN:] or None,
+            )
+        return done.stdout.strip()
+
+    def says(self, *arguments: str) -> str | None:
+        """What it prints, None if it fails."""
+        try:
+            return self.call(*arguments)
+        except ServerError:
+            return None
+
+
+def find() -> ContainerProgram:
+    """Docker or Podman, whichever answers.
+
+    Raises:
+        ProvisionError: neither does; quotes why.
+    """
+    complaints = []
+    for name in PROGRAMS:
+        path = shutil.which(name)
+        if path is None:
+            complaints.append(f"{name} is not on PATH")
+            continue
+        program = ContainerProgram(path)
+        try:
+            program.call("version")
+        except ServerError as error:
+            complaints.append(f"{name}: {error.found or error.message}")
+        else:
+            return program
+    raise ProvisionError(
+        "no containers can be run here",
+        wanted="docker or podman with its service running",
+        found="; ".join(complaints),
+        hint="start its service, or name a folder with the server's programs: path:/folder",
+    )
+
+
+# What is in an image: which product and version, and where its server keeps its data.
+#
+# The image itself is asked, as a folder's program is: names of images and tags prove nothing. It is
+# pulled by its digest, which docker and podman compare with what comes.
+
+
+DATA: Final = "/var/lib/mysql"
+ASK: Final = 'exec "$(command -v mariadbd || command -v mysqld)" --version'
+
+
+@dataclass(frozen=True)
+class ContainerImage:
+    """An image that is here.
+
+    Attributes:
+        name: ``IMAGE@sha256:HEX``.
+        entry: what is in it, as the catalog says it of others.
+        data: folder of the server's data within it.
+    """
+
+    name: str
+    entry: CatalogEntry
+    data: str
+
+
+def look(
+    program: ContainerProgram, reference: str, report: Callable[[str], None]
+) -> ContainerImage:
+    """Pull an image if it is not here, and ask what is in it.
+
+    Raises:
+        UnknownSystemError: the reference is not well formed.
+        UsageError: it is not one of MySQL or MariaDB.
+        ProvisionError: it cannot be pulled, or nothing in it says what it is.
+    """
+    name = image_of(reference)
+    volumes = _volumes(program, name)
+    if volumes is None:
+        report(f"{reference}: pulling the image")
+        try:
+            program.call("pull", name, seconds_max=PULL_S_MAX)
+        except ServerError as error:
+            raise ProvisionError(
+                f"{reference} cannot be pulled", found=error.found, hint="check name and digest"
+            ) from error
+        volumes = _volumes(program, name) or []
+    return ContainerImage(name, _entry(program, name, reference), _data(reference, volumes))
+
+
+def _volumes(program: ContainerProgram, name: str) -> list[str] | None:
+    """The folders that an image says hold data; None if it is not here."""
+    said = program.says("image", "inspect", "--format", "{{json .Config.Volumes}}", name)
+    return None if said is None else list(json.loads(said) or {})
+
+
+def _entry(program: ContainerProgram, name: str, reference: str) -> CatalogEntry:
+    alone = ("--rm", "--network", "none", "--entrypoint", "sh")
+    words = program.says("run", *alone, name, "-c", ASK) or ""
+    found = identify.understood(words)
+    if found is None:
+        raise ProvisionError(
+            f"{reference} does not say that it holds a server dbdyno can run",
+            wanted="an image with mysqld or mariadbd that answers --version",
+            found=words or "no such program",
+        )
+    if found.product == "postgres":
+        raise UsageError(f"{reference}: only images of MySQL and MariaDB can be run yet")
+    source = FolderSource(Path(name), name.partition("@sha256:")[2])  # its files stay within it
+    return CatalogEntry(
+        found.product, found.version, source, (), found.authentication, "", named=reference
+    )
+
+
+def _data(reference: str, volumes: list[str]) -> str:
+    if not volumes or DATA in volumes:
+        return DATA
+    if len(volumes) == 1:
+        return volumes[0]
+    raise ProvisionError(
+        f"{reference}: it is not clear where its server keeps its data",
+        wanted=f"a volume {DATA}, or one volume in all",
+        found=", ".join(volumes),
+    )
+
 
 START_S_MAX: Final = 300.0
 LINES_SHOWN: Final = "12"

@@ -19,11 +19,10 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
-from dbdyno.servers.foreign import container_image, container_program
-from dbdyno.servers.foreign.container import ContainerServer, Leash
+from dbdyno.servers.foreign.container import ContainerServer, Leash, find, image_of, look
 from dbdyno.servers.mysql import readback, settings
-from dbdyno.servers.mysql.accounts import DATABASE, accounts_sql
 from dbdyno.servers.mysql.client import Client
+from dbdyno.servers.mysql.server import DATABASE, accounts_sql
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.process import LOOPBACK
 
@@ -41,13 +40,13 @@ class ContainerInstance:
     """Made by `servers.instance`."""
 
     def __init__(self, spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> None:
-        container_program.image_of(spec.reference)
+        image_of(spec.reference)
         if spec.topology.replicas:
             raise UsageError(f"{spec.label}: replicas of containers cannot be made yet")
         self.spec = spec
         self.folder = folder.absolute()
-        self._program = container_program.find()
-        self._image = container_image.look(self._program, spec.reference, report)
+        self._program = find()
+        self._image = look(self._program, spec.reference, report)
         self._entry = self._image.entry
         self._asked = settings.effective(self._entry, spec.settings)
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -6,13 +6,16 @@ their logs: what a controlled server would know of itself is empty here, and fin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ServerError
-from dbdyno.servers.base import STOP_S, Credentials, Endpoint
-from dbdyno.servers.mysql.client import Client
-from dbdyno.servers.mysql.observer import numbers
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan.settings import OptionValue
+from dbdyno.servers.base import STOP_S, Credentials, Endpoint, ServerSpec
+from dbdyno.servers.mysql.client import Client, numbers
+from dbdyno.servers.reference import PASSWORD_VARIABLE, credentials, read
 
 NOT_OURS: Final = 0
 """The pid of a server that dbdyno did not start; no process has it."""
@@ -109,3 +112,213 @@ def _places(endpoint: Endpoint) -> tuple[Endpoint, ...]:
 
 def _named(label: str, place: Endpoint) -> str:
     return f"{label} ({place.host}:{place.port})"
+
+
+# An endpoint in the place of an instance: no files, no restart, nothing that can be restored.
+#
+# Bench treats every system alike, so what it asks is answered as far as an endpoint can: a snapshot
+# is the mark that the dataset was loaded, restoring is a look whether its tables are still there, a
+# start is a login. `judge.checks_control` says in the report what that costs.
+
+
+class EndpointInstance:
+    """Made by `servers.instance`."""
+
+    def __init__(self, spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> None:
+        reference = read(spec.reference)
+        _refuse(spec, spec.settings)
+        if spec.topology.replicas:
+            raise UsageError(
+                f"{spec.label}: replicas of an endpoint are not dbdyno's to make",
+                hint="set them up yourself, and leave topology out",
+            )
+        self.spec = spec
+        self.folder = folder
+        self._report = report
+        self._server = EndpointServer(
+            spec.label,
+            reference.endpoint,
+            credentials(reference, spec.password_env),
+            reference.database,
+        )
+        self._dataset = EndpointDataset(
+            spec.label, reference.database, spec.dataset, self._server.ask
+        )
+        self._is_loading = False
+
+    def start(self, settings: Mapping[str, OptionValue] | None = None) -> EndpointServer:
+        """Log in; the first time without our rows there, get the database ready to take them.
+
+        Raises:
+            UsageError: settings are asked for, which only the endpoint's owner can change.
+            ServerError: it cannot be reached, refuses the login, or has other tables of our names.
+        """
+        _refuse(self.spec, settings or {})
+        self._login()
+        if not self._is_loading and not self._dataset.is_loaded():
+            self._dataset.begin()
+            self._is_loading = True
+        return self._server
+
+    def snapshot(self) -> None:
+        """Remember in the database that this dataset is loaded; ServerError if it refuses."""
+        self._login()
+        self._dataset.finish()
+        self._is_loading = False
+
+    def has_snapshot(self) -> bool:
+        """Whether the dataset was loaded and its tables are as they were; ServerError if gone."""
+        self._login()
+        return self._dataset.is_loaded()
+
+    def restore(self) -> None:
+        """Nothing is put back: ServerError unless the tables are still those that were loaded."""
+        self._login()
+        trouble = self._dataset.trouble()
+        if trouble is not None:
+            raise ServerError(
+                f"{self.spec.label}: the tables are not as they were loaded, and on an endpoint "
+                "dbdyno cannot restore them",
+                wanted="the tables of this run's dataset",
+                found=trouble,
+                hint=f"start the run anew to load them again ({MARK} in the database says what is "
+                "loaded); measure loads that make tables grow on their own",
+            )
+
+    def data_bytes(self) -> int:
+        """Bytes of the loaded tables and indexes, by the server's own estimate.
+
+        Raises:
+            ServerError: they are not loaded, or the server does not say how large they are.
+        """
+        found = self._dataset.data_bytes() if self.has_snapshot() else 0
+        if not found:
+            raise ServerError(f"{self.spec.label}: there is no loaded dataset to measure")
+        return found
+
+    def close(self) -> None:
+        """Log out; the servers and the rows stay."""
+        self._server.stop()
+
+    def _login(self) -> None:
+        try:
+            self._server.login()
+        except ServerError as error:
+            if "1045" not in (error.found or ""):
+                raise
+            named = self.spec.password_env or PASSWORD_VARIABLE
+            raise ServerError(
+                error.message,
+                wanted=f"a login as {self._server.credentials.user}",
+                found=error.found,
+                hint=f"check the user's rights and the password in {named}",
+            ) from error
+
+
+def _refuse(spec: ServerSpec, settings: Mapping[str, OptionValue]) -> None:
+    if settings:
+        raise UsageError(
+            f"{spec.label}: the settings of an endpoint are its owner's: dbdyno only reads them",
+            wanted="no settings for this system",
+            found=", ".join(sorted(settings)),
+            hint="set them at the server; the report shows what is in force",
+        )
+
+
+# What dbdyno keeps in a database that is not its own: a small table that says what it loaded.
+#
+# Nothing else tells rows of ours from somebody's own tables of the same names, which loading would
+# drop. The table travels with the rows, so another workspace knows them again. Rows cannot be put
+# back as they were; that the tables still reach as far as when they were loaded is all that is
+# checked, since counting every row would take minutes on a large dataset.
+
+
+MARK: Final = "dbdyno_dataset"
+LOADING: Final = "loading"
+LOADED: Final = "loaded"
+GROWTH_MAX: Final = 0.1
+"""How far a table's largest id may move, by the load's own inserts and deletes, before it is
+another table."""
+_TABLE = re.compile(r"sbtest[0-9]*")
+
+Ask = Callable[[str], list[tuple[str, ...]]]
+
+
+class EndpointDataset:
+    """The load's tables in one database, asked for by `ask`."""
+
+    def __init__(self, label: str, database: str, dataset: str, ask: Ask) -> None:
+        self._label = label
+        self._database = database
+        self._dataset = dataset
+        self._ask = ask
+
+    def begin(self) -> None:
+        """Make room for rows to be loaded: the database and the mark that they are under way.
+
+        Raises:
+            ServerError: the user may not, or there are tables that dbdyno did not load.
+        """
+        wanted = f"SELECT 1 FROM information_schema.schemata WHERE schema_name = '{self._database}'"
+        if not self._ask(wanted):
+            self._ask(f"CREATE DATABASE `{self._database}`")
+        tables = self._tables()
+        foreign = [name for name in tables if _TABLE.fullmatch(name)]
+        if foreign and MARK not in tables:
+            raise ServerError(
+                f"{self._label}: the database {self._database} has tables that dbdyno did not load",
+                wanted="a database for dbdyno alone: loading drops the tables it makes anew",
+                found=", ".join(foreign[:5]) + (", …" if len(foreign) > 5 else ""),
+                hint="name another database in the reference, or drop these tables yourself",
+            )
+        self._write({"dataset": self._dataset, "state": LOADING})
+
+    def finish(self) -> None:
+        """The rows are loaded: remember their tables and how far each reaches."""
+        tables = [name for name in self._tables() if _TABLE.fullmatch(name)]
+        ends = {name: str(self._end(name)) for name in tables}
+        self._write({"dataset": self._dataset, "state": LOADED, **ends})
+
+    def is_loaded(self) -> bool:
+        """Whether exactly this dataset was loaded and its tables are as they were."""
+        return self.trouble() is None
+
+    def trouble(self) -> str | None:
+        """What is wrong with the tables; None if nothing is."""
+        tables = self._tables()
+        mark = self._read() if MARK in tables else {}
+        if mark.pop("dataset", "") != self._dataset or mark.pop("state", "") != LOADED:
+            return "this dataset was not loaded there"
+        for name, end in mark.items():
+            found = self._end(name) if name in tables else 0
+            if abs(found - int(end)) > GROWTH_MAX * int(end):
+                return f"{name} ends at id {found}, and at {end} when it was loaded"
+        return None
+
+    def data_bytes(self) -> int:
+        """What the database occupies at the server, as it estimates it; 0 if it does not say."""
+        found = self._ask(
+            "SELECT SUM(data_length + index_length) FROM information_schema.tables "
+            f"WHERE table_schema = '{self._database}'"
+        )
+        return int(float(found[0][0] or 0))
+
+    def _tables(self) -> list[str]:
+        asked = f"FROM information_schema.tables WHERE table_schema = '{self._database}'"
+        return [row[0] for row in self._ask(f"SELECT table_name {asked}")]
+
+    def _end(self, table: str) -> int:
+        found = self._ask(f"SELECT MAX(id) FROM `{self._database}`.`{table}`")
+        return int(found[0][0] or 0)
+
+    def _read(self) -> dict[str, str]:
+        rows = self._ask(f"SELECT name, value FROM `{self._database}`.{MARK}")
+        return {row[0]: row[1] for row in rows}
+
+    def _write(self, mark: dict[str, str]) -> None:
+        table = f"`{self._database}`.{MARK}"
+        columns = "name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
+        self._ask(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+        self._ask(f"DELETE FROM {table}")
+        values = ", ".join(f"('{name}', '{value}')" for name, value in mark.items())
+        self._ask(f"INSERT INTO {table} VALUES {values}")

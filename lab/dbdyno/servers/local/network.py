@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.plan.plan_parts import NetworkPlan
+from dbdyno.plan.plan import NetworkPlan
 from dbdyno.servers import process
 from dbdyno.servers.process import Place, inside
 

@@ -17,10 +17,10 @@ from typing import Final
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers.local import files
-from dbdyno.servers.local.work_files import make_folders
+from dbdyno.servers.local.files import make_folders
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.programs import places, provision
-from dbdyno.servers.programs.catalog_entry import CatalogEntry
+from dbdyno.servers.programs.catalog import CatalogEntry
 
 INITIALISE_S_MAX: Final = 300
 MARKER: Final = "identity.json"

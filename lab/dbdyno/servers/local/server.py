@@ -11,18 +11,18 @@ import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Generic, TypeVar
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
-from dbdyno.servers.base import STOP_S, Credentials, Endpoint
-from dbdyno.servers.local.words import last_lines
-from dbdyno.servers.mysql.accounts import DATABASE
-from dbdyno.servers.process import HERE, Place, ServerUser
-from dbdyno.servers.programs.catalog_entry import CatalogEntry
+from dbdyno.servers.base import STOP_S, Credentials, Endpoint, ServerSpec
+from dbdyno.servers.local.files import InstanceFiles
+from dbdyno.servers.mysql.server import DATABASE
+from dbdyno.servers.process import HERE, LOOPBACK, Place, ServerUser
+from dbdyno.servers.programs.catalog import CatalogEntry
 
 START_S_MAX: Final = 120.0
 PORT_TAKEN: Final = "Address already in use"
@@ -191,3 +191,185 @@ class StartedServer(ABC):
         socket = self.endpoint.socket
         if socket is not None and socket.parent != self._site.work:
             shutil.rmtree(socket.parent, ignore_errors=True)
+
+
+# A system whose server the lab starts itself: which of its files may be used when.
+#
+# Nothing is done to the files while a server runs on them, and no snapshot is taken of a server
+# that did not stop cleanly. What a start is told, and how it is started, is its product's own.
+
+
+Started = TypeVar("Started", bound=StartedServer)
+
+
+class StartedInstance(ABC, Generic[Started]):
+    """One instance's files, and the one server that may run on them; not shared between labs.
+
+    Args:
+        report: told in words what takes time.
+    """
+
+    def __init__(
+        self, spec: ServerSpec, site: Site, files: InstanceFiles, report: Callable[[str], None]
+    ) -> None:
+        self.spec = spec
+        self.folder = files.folder
+        self._files = files
+        self._site = site
+        self._report = report
+        self._server: Started | None = None
+        self._untouched = True  # no server has run on the data since it was laid out
+        self._clear()  # a lab that died may have left its own
+        with self._files.told("laid out"):
+            if not self.has_snapshot():
+                self._lay_pristine()
+
+    def snapshot(self) -> None:
+        """Copy the stopped server's data aside, flushed; an older snapshot is replaced.
+
+        Raises:
+            ServerError: it runs, did not stop cleanly, or the disk is short.
+        """
+        self._must_be_stopped("copied")
+        if not self._untouched and not (self._server and self._server.stopped_cleanly):
+            raise ServerError(
+                f"{self.spec.label}: no snapshot of a server that did not stop cleanly",
+                hint="restore the older snapshot, or load the rows again",
+            )
+        self._report(f"{self.spec.label}: keeping a copy of the loaded data")
+        self._files.snapshot()
+
+    def has_snapshot(self) -> bool:
+        """Whether a complete snapshot of this very server and format exists."""
+        return self._files.has_snapshot()
+
+    def restore(self) -> None:
+        """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
+        self._must_be_stopped("restored")
+        self._before_removal()
+        self._files.restore()
+        self._server, self._untouched = None, True
+
+    def close(self) -> None:
+        """End the server if it runs and remove the working data; a snapshot stays.
+
+        It is killed, not stopped: pages that nobody will read need not be written first.
+        """
+        try:
+            if self._server is not None and self._server.alive():
+                self._server.kill()
+        finally:
+            self._clear()
+
+    @abstractmethod
+    def _pristine(self) -> Path:
+        """A freshly made data directory to copy."""
+
+    def _before_removal(self) -> None:
+        """What must be given back before the data directory goes; nothing for most products."""
+
+    def _start(self, site: Site, start: Callable[[Site], Started]) -> Started:
+        """Start the stopped server, on the snapshot or on fresh data if it has none now."""
+        with self._files.told("started on"):
+            if not self._files.data.is_dir():
+                self.restore() if self.has_snapshot() else self._lay_pristine()
+            self._server, self._untouched = None, False
+            self._server = start(site)
+        return self._server
+
+    def _must_be_stopped(self, what: str) -> None:
+        if self._server is not None and self._server.alive():
+            raise ServerError(
+                f"{self.spec.label}: a running server cannot be {what}",
+                found=f"pid {self._server.pid}",
+                hint="stop it first",
+            )
+
+    def _lay_pristine(self) -> None:
+        source = self._pristine()
+        self._before_removal()
+        self._files.lay(source)
+        self._server, self._untouched = None, True
+
+    def _clear(self) -> None:
+        self._before_removal()
+        self._files.clear()
+        self._server, self._untouched = None, True
+
+
+# Starts a server on a port that nobody else has: the one its settings name, or a free one.
+#
+# A port that was free a moment ago may be taken when the server binds it, so a lost race is tried
+# again on another port; a port that the user named is kept to, and whoever holds it is named.
+
+
+PORT_ATTEMPTS: Final = 5
+Bound = TypeVar("Bound")
+
+
+def on_a_port(site: Site, start_on: Callable[[int], Bound]) -> Bound:
+    """What `start_on` gives for the first port that works.
+
+    Args:
+        start_on: starts the server on a port; raises PortTakenError if somebody else has it.
+
+    Raises:
+        ServerError: the port named in the settings is none or is taken, or every free one was lost.
+    """
+    fixed = site.asked.get("port")
+    if fixed is not None:
+        return start_on(_fixed(site, fixed))
+    for _ in range(PORT_ATTEMPTS - 1):
+        try:
+            return start_on(process.free_port())
+        except PortTakenError:
+            continue
+    return start_on(process.free_port())
+
+
+def _fixed(site: Site, text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise ServerError(f"{site.label}: port {text!r} is not a port number")
+    port = int(text)
+    if not process.port_is_free(port):
+        raise ServerError(
+            f"{site.label}: its settings want port {port}, which is taken",
+            wanted=f"port {port} of {LOOPBACK} for {site.label} ({site.entry.reference})",
+            found=f"held by {process.holder(port)}",
+            hint="leave port out: dbdyno finds a free one",
+        )
+    return port
+
+
+# What a server wrote before it failed, cut to what helps a reader.
+
+
+LINES_SHOWN: Final = 12
+TAIL_BYTES: Final = 64 * 1024
+
+
+def printed_log(work: Path) -> Path:
+    """Where what a server prints goes: beside its own folder, since the lab itself opens it."""
+    return work.parent / "printed.log"
+
+
+def last_lines(work: Path, count: int = LINES_SHOWN) -> str:
+    """The last lines of the logs in a server's working folder; empty if there are none."""
+    return "\n".join(_lines(work)[-count:])
+
+
+def error_lines(work: Path, count: int = LINES_SHOWN) -> str:
+    """The last lines marked as errors, or simply the last lines if none is."""
+    lines = _lines(work)
+    errors = [line for line in lines if "[ERROR]" in line or "error while loading" in line]
+    return "\n".join((errors or lines)[-count:]) or "it left no log"
+
+
+def _lines(work: Path) -> list[str]:
+    found: list[str] = []
+    for path in (printed_log(work), work / "err.log"):
+        if path.is_file():
+            with path.open("rb") as log:
+                log.seek(max(0, path.stat().st_size - TAIL_BYTES))
+                found += log.read().decode("utf-8", "replace").splitlines()
+    return [line for line in found if line.strip()]

@@ -7,17 +7,246 @@ user is made first, waiting is switched on next, and replicas are connected last
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from dbdyno.errors import ServerError
-from dbdyno.plan.plan_systems import TopologyPlan
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan.plan import TopologyPlan
+from dbdyno.plan.settings import OptionValue
 from dbdyno.servers.base import Credentials, Server
-from dbdyno.servers.mysql.topology_words import Words
+from dbdyno.servers.mysql.settings import OFF_WORDS, normalise
+
+# How each version says replication: statements, variables and counters of primary and replica.
+#
+# MySQL renamed all of it in 8.0.26 (master and slave became source and replica), MariaDB kept the
+# old words and has identifiers of transactions of its own kind. What a version cannot do is
+# refused here, before anything is fetched, with the reason.
+
+
+MYSQL_GTID: Final = (5, 7)
+MYSQL_PUBLIC_KEY: Final = (8, 0, 4)
+MYSQL_NEW_WORDS: Final = (8, 0, 26)
+MARIADB_SEMISYNC: Final = (10, 3)  # built into the server; a plugin before
+MARIADB_ASKS_TLS: Final = (11, 3)  # a replica wants TLS unless told not to
+MYSQL_ASKS_TLS: Final = (8, 4)
+MARIADB: Final = "mariadb"
+MYSQL_KIND: Final = ("mysql", "greatsql", "percona")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A version's vocabulary.
+
+    Attributes:
+        mariadb: whether transactions are numbered MariaDB's way.
+        source: the primary's side in names: ``source`` or ``master``.
+        replica: the other side: ``replica`` or ``slave``.
+        semisync_plugins: files of the primary's and the replicas' plugin; empty if built in.
+        public_key: a replica asks the primary for the key its password is sent with.
+        tls_refused: a replica must be told to do without TLS.
+    """
+
+    mariadb: bool
+    source: str
+    replica: str
+    semisync_plugins: tuple[str, ...] = ()
+    public_key: bool = False
+    tls_refused: bool = False
+
+    def variable(self, side: str, name: str) -> str:
+        """A variable of semi-synchronous replication, of the ``source`` or the ``replica`` side."""
+        return f"rpl_semi_sync_{self.source if side == 'source' else self.replica}_{name}"
+
+    def counter(self, name: str) -> str:
+        """A status counter of the primary's side of it."""
+        return f"Rpl_semi_sync_{self.source}_{name}"
+
+    def follow(self, host: str, port: int, user: str, password: str) -> str:
+        """Tells a replica whom to follow; the password stands in it."""
+        verb = "CHANGE MASTER TO" if self.source == "master" else "CHANGE REPLICATION SOURCE TO"
+        key = self.source.upper()
+        terms = [
+            f"{key}_HOST='{host}'",
+            f"{key}_PORT={port}",
+            f"{key}_USER='{user}'",
+            f"{key}_PASSWORD='{password}'",
+            f"{key}_CONNECT_RETRY=1",
+            f"{key}_USE_GTID=slave_pos" if self.mariadb else f"{key}_AUTO_POSITION=1",
+        ]
+        if self.public_key:
+            terms.append(f"GET_{key}_PUBLIC_KEY=1")
+        if self.tls_refused:
+            terms.append(f"{key}_SSL=0")
+        return f"{verb} {', '.join(terms)}"
+
+    def order(self, verb: str) -> str:
+        """``START``, ``STOP`` or ``SHOW … STATUS`` for the replica's threads."""
+        what = self.replica.upper()
+        return f"SHOW {what} STATUS" if verb == "SHOW" else f"{verb} {what}"
+
+    @property
+    def position(self) -> str:
+        """Asks a primary which transactions it has committed."""
+        return "SELECT @@global.gtid_binlog_pos" if self.mariadb else _EXECUTED
+
+    @property
+    def applied(self) -> str:
+        """Asks a replica which transactions it has applied."""
+        return "SELECT @@global.gtid_slave_pos" if self.mariadb else _EXECUTED
+
+    def wait(self, position: str, seconds: float) -> str:
+        """Has a replica wait until it has applied all of `position`; answers 0 when it has."""
+        function = "MASTER_GTID_WAIT" if self.mariadb else "WAIT_FOR_EXECUTED_GTID_SET"
+        return f"SELECT {function}('{position}', {seconds:.3f})"
+
+
+_EXECUTED: Final = "SELECT @@global.gtid_executed"
+
+
+def words_of(reference: str, product: str, version: tuple[int, ...], plan: TopologyPlan) -> Words:
+    """The vocabulary of a version for what the plan wants of it.
+
+    Raises:
+        UsageError: this product or version cannot have such a topology.
+    """
+    wanted = plan.replication
+    if product == MARIADB:
+        if wanted == "group":
+            raise _refusal(reference, wanted, "MariaDB has no group replication", "semisync")
+        if wanted == "semisync" and version < MARIADB_SEMISYNC:
+            reason = "semi-synchronous replication is built in from MariaDB 10.3 on"
+            raise _refusal(reference, wanted, reason, "MariaDB 10.11 or newer")
+        return Words(True, "master", "slave", tls_refused=version >= MARIADB_ASKS_TLS)
+    if product not in MYSQL_KIND:
+        reason = f"dbdyno puts replicas behind MySQL and MariaDB only, not behind {product}"
+        raise _refusal(reference, wanted, reason, "a topology without replicas")
+    if version < MYSQL_GTID:
+        reason = "dbdyno follows a primary by its GTIDs, which need MySQL 5.7"
+        raise _refusal(reference, wanted, reason, "a newer version")
+    if version < MYSQL_NEW_WORDS:
+        if wanted == "group":
+            reason = "dbdyno makes groups with statements that MySQL has since 8.0.26"
+            raise _refusal(reference, wanted, reason, "MySQL 8.0.33 or 9.7")
+        plugins = ("semisync_master.so", "semisync_slave.so")
+        return Words(False, "master", "slave", plugins, public_key=version >= MYSQL_PUBLIC_KEY)
+    plugins = ("semisync_source.so", "semisync_replica.so")
+    return Words(False, "source", "replica", plugins, True, version >= MYSQL_ASKS_TLS)
+
+
+def _refusal(reference: str, wanted: str, reason: str, instead: str) -> UsageError:
+    return UsageError(
+        f"{reference} cannot have {wanted} replicas: {reason}",
+        wanted=f"replication: {wanted}",
+        hint=f"use {instead}",
+    )
+
+
+# The configuration keys that make a server a primary, a replica or a member of a group.
+#
+# They are laid over what the plan says of the system, so that a primary and its replicas differ
+# in nothing else. Whether commits wait is not among them: that is switched on once replicas can
+# answer.
+
+
+PLUGINS: Final = "plugin_load_add"
+GROUP_PLUGIN: Final = "group_replication.so"
+
+
+def plugins_of(plan: TopologyPlan, words: Words) -> tuple[str, ...]:
+    """The plugin files that the topology needs: the primary's, then the replicas'."""
+    if plan.replication == "group":
+        return (GROUP_PLUGIN, GROUP_PLUGIN)
+    return words.semisync_plugins if plan.replication == "semisync" else ()
+
+
+def loading_keys(
+    plan: TopologyPlan, words: Words, own: Mapping[str, str]
+) -> dict[str, OptionValue]:
+    """For the primary alone while rows are loaded: nothing is logged, so all copies begin equal."""
+    return {"log_bin": False, **_plugin(plan, words, own, 0)}
+
+
+def member_keys(
+    plan: TopologyPlan, words: Words, own: Mapping[str, str], number: int
+) -> dict[str, OptionValue]:
+    """For the primary (number 0) or a replica that replicates.
+
+    Args:
+        own: what the plan says of the system for this start, by variable name.
+    """
+    keys: dict[str, OptionValue] = {"server_id": number + 1}
+    if own.get("log_bin", "OFF").lower() in OFF_WORDS:
+        keys["log_bin"] = True
+    if words.mariadb:
+        keys["binlog_format"] = own.get("binlog_format", "ROW")
+    else:
+        keys |= {"gtid_mode": "ON", "enforce_gtid_consistency": "ON"}
+    if number:
+        keys["read_only"] = True
+    if plan.replication == "semisync":
+        keys |= _semisync(plan, words, number)
+    return {**keys, **_plugin(plan, words, own, number)}
+
+
+def group_keys(name: str, addresses: list[str], number: int) -> dict[str, OptionValue]:
+    """For a member of the group `name`, whose members talk at `addresses` (host:port)."""
+    hosts = [address.rpartition(":")[0] for address in addresses]
+    return {
+        "group_replication_group_name": name,
+        "group_replication_start_on_boot": "OFF",
+        "group_replication_local_address": addresses[number],
+        "group_replication_group_seeds": ",".join(addresses),
+        "group_replication_ip_allowlist": ",".join(dict.fromkeys(hosts)),
+        "group_replication_ssl_mode": "DISABLED",  # required from 8.4 on; no server here has TLS
+        "group_replication_recovery_use_ssl": "OFF",
+        "group_replication_recovery_get_public_key": "ON",
+        "report_host": hosts[number],
+    }
+
+
+def own_keys(*asked: Mapping[str, OptionValue]) -> dict[str, str]:
+    """What a system is told for a start, by variable name, later ones over earlier ones.
+
+    Raises:
+        UsageError: it is told to keep no binary log, which replicas read.
+    """
+    own: dict[str, str] = {}
+    for given in asked:
+        own |= normalise(given)
+    if own.get("log_bin", "ON").lower() in OFF_WORDS:
+        raise UsageError(
+            "a system with replicas cannot be without a binary log: they read it",
+            wanted="log_bin ON, or not given",
+            found="log_bin OFF",
+            hint="leave the setting out, or give the system no replicas",
+        )
+    return own
+
+
+def _semisync(plan: TopologyPlan, words: Words, number: int) -> dict[str, OptionValue]:
+    if number:
+        return {words.variable("replica", "enabled"): "ON"}
+    return {
+        words.variable("source", "timeout"): round(plan.timeout_s * 1000),
+        words.variable("source", "wait_point"): plan.wait_point.upper(),
+    }
+
+
+def _plugin(
+    plan: TopologyPlan, words: Words, own: Mapping[str, str], number: int
+) -> dict[str, OptionValue]:
+    """The plugin beside those that the plan itself loads."""
+    plugins = plugins_of(plan, words)
+    if not plugins:
+        return {}
+    asked = own.get(PLUGINS)
+    return {PLUGINS: ";".join([*([asked] if asked else []), plugins[1 if number else 0]])}
+
 
 USER: Final = "dbdyno_replica"
 PASSWORD_BYTES: Final = 16  # as hexadecimal, all that a replica takes
@@ -154,3 +383,64 @@ def _wait(joined: Callable[[], bool], server: Server, trouble: Callable[[], str]
                 hint="take out the settings that its log complains of",
             )
         time.sleep(LOOK_S)
+
+
+# Counts transactions in what servers write of them: MySQL's GTID sets, MariaDB's positions.
+#
+# MySQL names every transaction (``uuid:1-5:7``, several servers separated by commas, since 8.3 with
+# tags between). MariaDB numbers them through within a domain and tells the last (``0-1-42``).
+
+
+def count_of_set(text: str) -> int:
+    """How many transactions a MySQL GTID set holds.
+
+    Raises:
+        ServerError: it is no GTID set.
+    """
+    total = 0
+    for source in filter(None, (part.strip() for part in text.split(","))):
+        _, *parts = source.split(":")
+        ranges = [part for part in parts if not re.fullmatch(r"[A-Za-z_]\w{0,31}", part.strip())]
+        if not ranges:
+            raise _unreadable(text)
+        total += sum(_length(part.strip(), text) for part in ranges)
+    return total
+
+
+def behind(primary: str, replica: str) -> int:
+    """How many transactions of MariaDB's position `primary` are not in `replica`.
+
+    Raises:
+        ServerError: one of them is no position.
+    """
+    applied = _last_of_domains(replica)
+    committed = _last_of_domains(primary)
+    return sum(max(0, last - applied.get(domain, 0)) for domain, last in committed.items())
+
+
+def _length(part: str, text: str) -> int:
+    found = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", part)
+    if found is None:
+        raise _unreadable(text)
+    first, last = int(found[1]), int(found[2] or found[1])
+    if not 0 < first <= last:
+        raise _unreadable(text)
+    return last - first + 1
+
+
+def _last_of_domains(text: str) -> dict[int, int]:
+    domains: dict[int, int] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        found = re.fullmatch(r"([0-9]+)-[0-9]+-([0-9]+)", part)
+        if found is None:
+            raise _unreadable(text)
+        domains[int(found[1])] = max(domains.get(int(found[1]), 0), int(found[2]))
+    return domains
+
+
+def _unreadable(text: str) -> ServerError:
+    return ServerError(
+        "the server's account of its transactions cannot be read",
+        wanted="a GTID set such as uuid:1-5, or a position such as 0-1-42",
+        found=repr(text[:200]),
+    )

@@ -6,17 +6,28 @@ file, data directory and port are compared. An old server that still holds the p
 
 from __future__ import annotations
 
+import secrets
 import signal
 import subprocess
 from pathlib import Path
 from typing import Final
 
+from dbdyno.servers import process
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.local.server import Identity, Site, StartedServer
-from dbdyno.servers.local.words import error_lines
-from dbdyno.servers.mysql import readback
-from dbdyno.servers.mysql.client import Client
-from dbdyno.servers.mysql.observer import MysqlObserver, Observer, numbers
+from dbdyno.servers.local.files import socket_place, write_private
+from dbdyno.servers.local.server import (
+    Identity,
+    Site,
+    StartedServer,
+    error_lines,
+    on_a_port,
+    printed_log,
+)
+from dbdyno.servers.mysql import readback, settings
+from dbdyno.servers.mysql.client import Client, MysqlObserver, Observer, numbers
+from dbdyno.servers.mysql.versions import family_of
+from dbdyno.servers.programs.catalog import CatalogEntry
+from dbdyno.servers.programs.identify import files_of
 
 REDO_CAPACITY: Final = "innodb_redo_log_capacity"
 REDO_CAPACITY_STATUS: Final = "Innodb_redo_log_capacity_resized"
@@ -91,3 +102,102 @@ class MysqlServer(StartedServer):
 
     def _log_of_start(self) -> str:
         return error_lines(self._site.work)
+
+
+# Starts a MySQL: free port, fresh passwords, configuration, process, proof.
+#
+# Passwords are made anew at each start and reach the server in a file that only it can read and
+# that is removed once it is up: they are in no argument list and no log, and a restored data
+# directory never depends on a password somebody had to keep.
+
+
+LOAD_USER: Final = "dbdyno"
+
+
+def start(site: Site) -> MysqlServer:
+    """Start the server and return it when it is ready and proven.
+
+    Raises:
+        ServerError: it did not start, a port it was told to use is taken, or it did not take its
+            settings; no process is left.
+    """
+    return on_a_port(site, lambda port: _start_on(site, port))
+
+
+def _start_on(site: Site, port: int) -> MysqlServer:
+    for path in (site.work / "pid", site.work / "err.log", printed_log(site.work)):
+        path.unlink(missing_ok=True)
+    socket = socket_place(site.label, site.work, "my.sock", site.user, commas=True)
+    endpoint = Endpoint(site.place.address, port, socket)
+    root = Credentials("root", secrets.token_hex(24))
+    load = Credentials(LOAD_USER, secrets.token_hex(24))
+    passwords = site.work / "passwords.sql"
+    try:
+        write_private(passwords, accounts_sql(site.entry, root, load), site.user)
+        configuration = _configuration(site, endpoint, passwords)
+        config = write_private(site.work / "my.cnf", configuration, site.user)
+        found, log = files_of(site.home / site.entry.program), printed_log(site.work)
+        command = [str(found.program), f"--defaults-file={config}"]
+        running = process.spawn(
+            command, site.work, site.user, log, libraries=found.libraries, place=site.place
+        )
+        server = MysqlServer(site, running, endpoint, root, load)
+        try:
+            server.wait_ready()
+            server.prove()
+        except BaseException:
+            server.kill()
+            raise
+        return server
+    finally:
+        passwords.unlink(missing_ok=True)
+
+
+def _configuration(site: Site, endpoint: Endpoint, passwords: Path) -> str:
+    owned = settings.places_of(site.entry, site.home, site.work, endpoint.socket or site.work)
+    where = {**owned, "port": str(endpoint.port), "init_file": str(passwords)}
+    where["bind_address"] = endpoint.host
+    family = family_of(site.entry.product, site.entry.version_numbers)
+    return settings.render({**site.asked, **where}, family)
+
+
+# The SQL that gives a server its two accounts anew at each start, in each family's words.
+#
+# It is run by the server itself before anybody can log in, from a file that goes at once. One
+# statement a line: that is all the oldest servers read there.
+
+
+DATABASE: Final = "sbtest"
+
+
+def accounts_sql(entry: CatalogEntry, root: Credentials, load: Credentials) -> str:
+    """Fresh passwords for root and the load user, and the load's database; one statement a line."""
+    family = family_of(entry.product, entry.version_numbers)
+    ways = {"alter": _altered, "grant": _granted}
+    return "\n".join(
+        [
+            "SET SESSION sql_log_bin = 0;",
+            *ways[family.accounts](entry, root, load),
+            f"CREATE DATABASE IF NOT EXISTS {DATABASE};",
+            "",
+        ]
+    )
+
+
+def _altered(entry: CatalogEntry, root: Credentials, load: Credentials) -> list[str]:
+    user = f"'{load.user}'@'%'"
+    return [
+        f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{root.password}';",
+        f"CREATE USER IF NOT EXISTS {user};",
+        f"ALTER USER {user} IDENTIFIED WITH {entry.authentication} BY '{load.password}';",
+        f"GRANT ALL ON *.* TO {user};",
+    ]
+
+
+def _granted(_: CatalogEntry, root: Credentials, load: Credentials) -> list[str]:
+    """MySQL 5.6 cannot alter a user's password, MariaDB 10.1 no user; a grant makes both."""
+    return [
+        "GRANT ALL ON *.* TO 'root'@'localhost' "
+        f"IDENTIFIED BY '{root.password}' WITH GRANT OPTION;",
+        f"GRANT ALL ON *.* TO '{load.user}'@'%' IDENTIFIED BY '{load.password}';",
+    ]

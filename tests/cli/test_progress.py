@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
+from pathlib import Path
 
 from rich.console import Console
 
 from dbdyno.cli import progress
+from dbdyno.cli.progress import GrowingFile, growing
 from support import making
 
 
@@ -91,3 +94,27 @@ def test_markup_in_a_message_is_printed_as_it_is() -> None:
 def test_an_interval_without_requests_has_no_p95() -> None:
     nothing = interval(3, events=0, queries=0, seconds=0.0, latency_ms={})
     assert progress.speed(nothing) == "measured 3 s: TPS 0.0, QPS 0.0, p95 –"
+
+
+def test_lines_are_there_at_once_and_behind_those_of_before(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "log.txt"
+    for line in ("one", "two"):
+        with growing(path) as file:
+            file.add(line)
+            assert path.read_text().endswith(f"{line}\n")
+    assert path.read_text() == "one\ntwo\n"
+
+
+def test_a_file_that_cannot_be_made_takes_lines_and_keeps_none(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("a file where the folder should be")
+    with growing(tmp_path / "run" / "log.txt") as file:
+        file.add("one")
+    assert (tmp_path / "run").is_file()
+
+
+def test_a_full_disk_ends_the_file_only() -> None:
+    with suppress(OSError), Path("/dev/full").open("w") as full:
+        file = GrowingFile(full)
+        for _ in range(3):
+            file.add("one")
+        assert file._file is None

@@ -1,16 +1,20 @@
 """An arm's server is fresh, kept off the generator's cores, and never left behind."""
 
+from __future__ import annotations
+
 import os
 
 import pytest
 
-from dbdyno.errors import LoadError, StoreError
+from dbdyno.errors import CellError, LoadError, StoreError
 from dbdyno.experiment import dataset
 from dbdyno.experiment import procedure as procedure_room
-from dbdyno.experiment.arm import run_arm
+from dbdyno.experiment.arm import never_begun, reason, run_arm
 from dbdyno.experiment.context import Lab
 from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import trials_of
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.parts import Step
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.servers.base import ServerSpec
 from dbdyno.store.store import Store
@@ -252,3 +256,24 @@ def test_a_system_that_once_started_and_then_does_not_fails_an_arm_and_not_the_r
     assert failures[:2] == [None, None]
     assert all("it does not start" in failure for failure in failures[2:])
     assert len(failures) == 4
+
+
+# A trial that was never begun is a measurement with its reason and nothing else.
+
+
+PLAN = making.plan()
+TRIAL = trials_of(PLAN, "r")[0]
+
+
+def test_it_has_its_reason_its_steps_and_no_second_of_load():
+    step = Step(name="restore", seconds=1.5)
+    made = never_begun(PLAN, TRIAL, "no thread pool", impossible=True, steps=[step])
+    assert (made.failure, made.impossible, made.procedure) == ("no thread pool", True, (step,))
+    assert (made.trial, made.window_s, made.events, made.server.version) == (TRIAL, 0.0, 0, "")
+    assert Measurement.model_validate_json(made.model_dump_json()) == made
+
+
+def test_a_reason_is_one_sentence_with_all_that_the_error_says():
+    error = CellError("too many", wanted="9 connections", found="8", hint="fewer threads")
+    assert reason(error) == "too many; wanted 9 connections; found 8; try fewer threads"
+    assert reason(CellError("too many.")) == "too many"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
 import pytest
 
-from dbdyno.errors import ServerError
-from dbdyno.experiment import runner
+from dbdyno.errors import Interrupted, ServerError
+from dbdyno.experiment import order, runner, witness
+from dbdyno.plan.plan import known_workloads
 from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World
@@ -80,3 +86,226 @@ def test_a_server_that_does_not_answer_ends_no_run(tmp_path, monkeypatch):
         measured = store.measurements(run.run_id)
     assert [m.failure for m in measured] == [None, None]
     assert all(m.evidence.rows_after == {} for m in measured)
+
+
+# The machine's speed is taken in a moment, and a disk that cannot be asked is none.
+
+
+def test_arithmetic_and_syncs_take_some_time(tmp_path: Path) -> None:
+    began_s = time.monotonic()
+    taken = witness.probe_speed(tmp_path)
+    assert 0.1 < taken.cpu_ms < 1000
+    assert taken.sync_ms is not None
+    assert 0 < taken.sync_ms < 5000
+    assert time.monotonic() - began_s < 10
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_slow_is_asked_fewer_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def slow(descriptor: int) -> None:
+        asked.append(descriptor)
+        time.sleep(0.04)
+
+    monkeypatch.setattr(witness.os, "fdatasync", slow)
+    taken = witness.probe_speed(tmp_path)
+    assert len(asked) == 3
+    assert taken.sync_ms is not None
+    assert taken.sync_ms >= 40
+
+
+def test_without_a_folder_only_the_arithmetic_is_told(tmp_path: Path) -> None:
+    assert witness.probe_speed(None).sync_ms is None
+    assert witness.probe_speed(tmp_path / "missing").sync_ms is None
+
+
+# Ways through the tables as servers explain them, in the words of old and new versions.
+
+
+MARIADB = ("1", "SIMPLE", "sbtest1", "range", "PRIMARY", "PRIMARY", "4", "", "99",
+           "Using where; Using filesort")  # fmt: skip
+MYSQL = ("1", "SIMPLE", "sbtest1", "", "range", "PRIMARY", "PRIMARY", "4", "", "99", "100.00",
+         "Using filesort; Using where")  # fmt: skip
+WHOLE = ("1", "SIMPLE", "sbtest1", "", "ALL", "", "", "", "", "99", "100.00", "")
+
+
+@dataclass
+class Server:
+    row: tuple[str, ...]
+    database: str = "sbtest"
+    asked: list[str] = field(default_factory=list)
+
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
+        self.asked.append(sql)
+        if not self.row:
+            raise ServerError("no such privilege")
+        return [self.row]
+
+
+@pytest.mark.parametrize(
+    ("row", "way"),
+    [
+        (MARIADB, "range PRIMARY, Using filesort, Using where"),
+        (MYSQL, "range PRIMARY, Using filesort, Using where"),
+        (WHOLE, "ALL no index"),
+    ],
+)
+def test_versions_with_other_columns_tell_the_same(row, way):
+    server = Server(row)
+    plan = making.plan(workloads=("oltp_point_select",))
+    assert witness.explain_plans(plan, server) == {"point_selects": way}
+    assert server.asked == ["EXPLAIN SELECT c FROM `sbtest`.`sbtest1` WHERE id = 101"]
+
+
+def test_each_kind_is_asked_once_for_all_workloads():
+    server = Server(MYSQL)
+    plan = making.plan(workloads=("oltp_read_write", "oltp_read_only", "oltp_delete"))
+    taken = witness.explain_plans(plan, server)
+    assert len(server.asked) == len(taken) == 8
+
+
+@pytest.mark.parametrize("row", [(), ("one", "two")])
+def test_what_cannot_be_asked_or_read_is_left_out(row):
+    assert witness.explain_plans(making.plan(), Server(row)) == {}
+
+
+def test_workloads_are_those_of_the_engine():
+    assert set(witness.KINDS) <= set(known_workloads())
+    kinds = {kind for kinds in witness.KINDS.values() for kind in kinds}
+    assert kinds == set(witness.STATEMENTS)
+
+
+# Twice the generator's threads are tried once, at the end, and never at a trial's cost.
+
+
+SLICE_S = 2.5
+WINDOW_S = 8 * SLICE_S
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path) as opened:
+        yield opened
+
+
+def small(**facts):
+    return making.plan(
+        **{"threads": (1, 8), "blocks": 1, "window_s": WINDOW_S, "warmup_s": 0, **facts}
+    )
+
+
+def run(store, plan, progress=None, stored=None, **options):
+    """Runs a plan over fakes; its stored run, and what the engine was asked to run, in order."""
+    log = store.path.parent / f"log-{len(store.runs())}"
+    stored = stored or store.create_run(plan, "command", {}, len(order.trials_of(plan, "")))
+    world = World(log=log, tick_s=0.001, **options)
+    try:
+        runner.run(plan, store, stored, store.path.parent, progress or Progress(), world.makers)
+    finally:
+        asked = [json.loads(line) for line in log.read_text().splitlines()]
+        log.unlink()
+    assert world.servers_left() == []
+    return stored, [one for one in asked if one["do"] in ("run", "slices")]
+
+
+def with_turns(store, stored):
+    """Trials that hold slices, and those slices."""
+    measured = store.measurements(stored.run_id)
+    return [(m, seen) for m in measured for seen in m.evidence.doubled_threads]
+
+
+def test_slices_come_by_turns_after_the_baselines_last_trial(store):
+    stored, asked = run(store, small(blocks=2))
+    ((holder, seen),) = with_turns(store, stored)
+    ours = [m for m in store.measurements(stored.run_id) if m.trial.system == making.A]
+    assert holder == ours[-1]
+    slices = [one for one in asked if one["do"] == "slices"]
+    assert [one["threads"] for one in slices] == [0, 1, 2, 2, 1, 1, 2, 2, 1]
+    assert {one["connections"] for one in slices} == {8}
+    assert {one["warmup_s"] for one in slices} == {0.5}
+    assert len({one["seed"] for one in slices}) == len(slices)
+    first = asked.index(slices[0])
+    assert asked[first : first + 9] == slices
+    assert asked[first - 1]["connections"] == holder.trial.cell.threads
+    assert (seen.workload, seen.connections, seen.slice_s) == ("oltp_read_write", 8, SLICE_S)
+    assert [one.threads for one in seen.slices] == [1, 2, 2, 1, 1, 2, 2, 1]
+    assert {one.rate_per_s for one in seen.slices} == {100.0}
+
+
+def test_each_workload_is_tried_once_and_controls_not_at_all(store):
+    plan = small(
+        workloads=("oltp_read_only", "oltp_read_write"), threads=(8,), blocks=5, controls=True
+    )
+    stored, _ = run(store, plan)
+    found = with_turns(store, stored)
+    assert [seen.workload for _, seen in found] == ["oltp_read_only", "oltp_read_write"]
+    (holder,) = {m.trial.key: m for m, _ in found}.values()
+    assert (holder.trial.block, holder.trial.system, holder.trial.control) == (4, making.A, "")
+
+
+def test_a_run_that_may_end_early_tries_it_with_its_third_block_only(store):
+    plan = small(threads=(8,), blocks=4)
+    design = plan.design.model_copy(update={"stop": "decided"})
+    stored, _ = run(store, plan.model_copy(update={"design": design}))
+    assert [m.trial.block for m, _ in with_turns(store, stored)] == [2]
+
+
+def test_rows_that_a_later_trial_begins_on_are_left_alone(store):
+    plan = small(threads=(8,), blocks=4)
+    changed = {
+        "design": plan.design.model_copy(update={"stop": "decided"}),
+        "procedure": plan.procedure.model_copy(update={"fresh_data": "once"}),
+    }
+    stored, _ = run(store, plan.model_copy(update=changed))
+    assert [m.trial.block for m, _ in with_turns(store, stored)] == [3]
+
+
+def test_an_engine_that_fails_costs_no_trial(store):
+    stored, asked = run(store, small(), refuse_threads=2)
+    measured = store.measurements(stored.run_id)
+    assert [m.failure for m in measured] == [None] * 4
+    assert with_turns(store, stored) == []
+    assert [one["threads"] for one in asked if one["do"] == "slices"][:3] == [0, 1, 2]
+
+
+def test_connections_that_are_too_few_for_twice_the_threads_are_left_after_one_slice(store):
+    stored, asked = run(store, small(threads=(2,)), usual_threads=2)
+    assert with_turns(store, stored) == []
+    assert [one["threads"] for one in asked if one["do"] == "slices"] == [0]
+
+
+def test_a_trial_that_failed_is_followed_by_no_slices_until_it_is_repeated(store, tmp_path):
+    plan = small(threads=(8,), systems=(making.A,))
+    stored, asked = run(store, plan, kill_server=tmp_path / "killed")
+    assert [one["window_s"] for one in asked] == [WINDOW_S]
+    assert with_turns(store, stored) == []
+    _, asked = run(store, plan, stored=stored)
+    assert [one["window_s"] for one in asked] == [WINDOW_S, *[SLICE_S] * 9]
+    assert len(with_turns(store, stored)) == 1
+
+
+def test_a_resumed_run_does_not_ask_again(store, tmp_path):
+    plan = small(systems=(making.A,))
+    stored, asked = run(store, plan, kill_server=tmp_path / "killed")
+    assert len(with_turns(store, stored)) == 1
+    _, asked = run(store, plan, stored=stored)
+    assert [one["window_s"] for one in asked] == [WINDOW_S]
+    assert len(with_turns(store, stored)) == 1
+
+
+def test_ctrl_c_while_it_is_asked_keeps_the_trial(store):
+    class Pressing(Progress):
+        def stage(self, text):
+            super().stage(text)
+            if "twice the load's threads" in text:
+                raise KeyboardInterrupt
+
+    plan = small(systems=(making.A,))
+    stored = store.create_run(plan, "command", {}, 2)
+    with pytest.raises(Interrupted):
+        run(store, plan, Pressing(), stored)
+    assert [m.failure for m in store.measurements(stored.run_id)] == [None, None]
+    assert with_turns(store, stored) == []

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
+import polars
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dbdyno.export.tables import DISKS, KEYS, NETWORKS, TABLES, WATCH, TableDefinition, reference
-from dbdyno.measurement.parts import DiskSample, NetworkSample, WatchSample
+from dbdyno.export import tables
+from dbdyno.export.tables import (
+    DISKS,
+    KEYS,
+    NETWORKS,
+    TABLES,
+    WATCH,
+    TableDefinition,
+    integer,
+    number,
+    reference,
+    text,
+)
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.parts import DiskSample, NetworkSample, Step, WarmUp, WatchSample
+from dbdyno.report.rows import Attempt, State
+from support import making
 from support.source import ROOT
 
 
@@ -30,3 +51,148 @@ def test_the_page_names_every_table_and_column() -> None:
     assert page.endswith(reference(KEYS, TABLES)), "write `reference(KEYS, TABLES)` to its end"
     named = page.split("writes one file a table: ")[1].split(". The paths")[0]
     assert [word.strip("`,") for word in named.split()] == [table.name for table in TABLES]
+
+
+# Columns are data: files and docs are made from the same words.
+
+
+TABLE = TableDefinition("t", "one thing", (integer("count", "how many"), number("size", "KB")))
+
+
+def test_every_kind_has_a_type_in_the_file() -> None:
+    assert TABLE.schema == {"count": polars.Int64, "size": polars.Float64}
+    assert text("name", "a word").kind.dtype is polars.String
+
+
+def test_the_docs_name_every_column_with_its_type_and_meaning() -> None:
+    assert reference([text("key", "which")], [TABLE]) == (
+        "### Keys: in every table\n\n"
+        "| column | type | meaning |\n| --- | --- | --- |\n| `key` | text | which |\n\n"
+        "### `t`: one thing\n\n"
+        "| column | type | meaning |\n| --- | --- | --- |\n"
+        "| `count` | integer | how many |\n| `size` | number | KB |\n"
+    )
+
+
+# Rows say what the trial saw, in the units of their columns.
+
+
+def attempt(**made: Any) -> Attempt:
+    return Attempt(making.measurement(**made), State.SOUND)
+
+
+def row(columns: tables.Columns, place: int = 0) -> dict[str, Any]:
+    return {name: values[place] for name, values in columns.items()}
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
+    steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
+    seen = making.measurement().model_copy(update={"procedure": steps})
+    server = seen.server.model_copy(update={"replication": {"commits_acknowledged": 12.0}})
+    one = Attempt(seen.model_copy(update={"server": server}), State.SOUND)
+    made = tables.OF_TABLE[table.name](one, [one.measurement])
+    assert list(made) == list(table.schema)
+    (length,) = {len(values) for values in made.values()}
+    assert length > 0
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_a_trial_that_saw_nothing_has_rows_without_numbers(table: Any) -> None:
+    bare = making.measurement(tps=0.0, latency_ms=1.0, failure="died")
+    bare = bare.model_copy(
+        update={
+            "intervals": (),
+            "watch": (),
+            "status_seconds": None,
+            "server": bare.server.model_copy(update={"process": None, "settings": {}}),
+        }
+    )
+    made = tables.OF_TABLE[table.name](Attempt(bare, State.FAILED, "died"), [bare])
+    assert {len(values) for values in made.values()} == {1 if table.name == "trials" else 0}
+
+
+def test_a_trial_is_one_row_of_totals() -> None:
+    one = row(tables.trial(attempt(errors={"1213": 3}), []))
+    assert (one["events"], one["queries"], one["errors"]) == (10_000, 200_000, 3)
+    assert one["transactions_per_s"] == 1000.0
+    assert (one["server_written_bytes"], one["status_cpu_ms"]) == (400_000_000, 0.4)
+    assert (one["latency_ms_p999"], one["why"]) == (None, None)
+
+
+def test_steps_and_the_way_to_a_steady_load_are_told() -> None:
+    steps = (Step(name="restore", seconds=2.5), Step(name="settle", seconds=9, done=False))
+    warm_up = WarmUp(seconds=40, cut_s=None, why="it still rose")
+    seen = making.measurement().model_copy(update={"procedure": steps, "until_steady": warm_up})
+    one = Attempt(seen, State.SOUND)
+    assert list(tables.procedure(one, [])["done"]) == ["yes", "no"]
+    assert list(tables.procedure(one, [])["step"]) == [0, 1]
+    told = row(tables.trial(one, []))
+    assert (told["until_steady_s"], told["steady"], told["dataset"]) == (40, "no", None)
+
+
+def test_seconds_have_their_phase_and_latency_in_ms() -> None:
+    made = tables.intervals(attempt(threads=8, tps=1000.0), [])
+    assert made["phase"] == ["warmup"] * 2 + ["measured"] * 10
+    first = row(made)
+    assert first["latency_ms_avg"] == pytest.approx(8.0, rel=0.01)
+    assert first["latency_ms_min"] <= first["latency_ms_p50"] <= first["latency_ms_max"]
+    # a thousand requests: 500 beyond the median, 50 beyond p95
+    assert (first["latency_ms_p95"], first["latency_ms_p99"]) == (None, None)
+    busy = row(tables.intervals(attempt(tps=10_000.0), []))
+    assert busy["latency_ms_p50"] <= busy["latency_ms_p95"] <= busy["latency_ms_p99"]
+    assert busy["latency_ms_p99"] <= busy["latency_ms_max"]
+    idle = row(tables.intervals(attempt(tps=0.0, latency_ms=1.0), []))
+    assert (idle["latency_ms_avg"], idle["latency_ms_p99"]) == (None, None)
+
+
+def test_devices_have_a_row_each_second() -> None:
+    one = attempt()
+    disks, networks = tables.disks(one, []), tables.networks(one, [])
+    assert (len(disks["device"]), set(disks["device"])) == (12, {"vda"})
+    assert row(networks)["received_bytes_per_s"] == 4e6
+    assert tables.watch(one, [])["phase"][:3] == ["warmup", "warmup", "measured"]
+
+
+def test_counters_have_their_growth_and_levels_keep_their_value() -> None:
+    made = tables.status(attempt(tps=1000.0), [])
+    questions = [row(made, n) for n, name in enumerate(made["name"]) if name == "Questions"]
+    assert [one["per_s"] for one in questions] == [None] + [20_000.0] * 11
+    running = [row(made, n) for n, name in enumerate(made["name"]) if name == "Threads_running"]
+    assert {one["value"] for one in running} == {4.0}
+    assert running[0]["took_ms"] == 2.0
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e6), st.one_of(st.none(), st.floats(-1e9, 1e9))), max_size=20)
+)
+def test_growth_has_an_entry_for_each_reading(readings: list[tuple[float, float | None]]) -> None:
+    readings.sort(key=lambda reading: reading[0])
+    grown = tables.growth([at for at, _ in readings], [value for _, value in readings])
+    assert len(grown) == len(readings)
+    assert grown[:1] in ([], [None])
+
+
+def test_a_gap_has_no_growth_on_either_side() -> None:
+    assert tables.growth([0, 1, 2, 3], [1.0, None, 4.0, 6.0]) == [None, None, None, 2.0]
+
+
+def test_secrets_are_no_settings() -> None:
+    one = attempt(settings={"report_password": "geheim", "sql_mode": "x"})
+    made = tables.settings(one, [])
+    assert "sql_mode" in made["name"]
+    assert "geheim" not in made["value"]
+
+
+def test_costs_of_a_cell_are_counted_by_what_all_of_its_trials_have() -> None:
+    handlers = {
+        f"Handler_read_{how}": 5000.0 for how in ("first", "key", "next", "prev", "rnd", "rnd_next")
+    }
+    mysql = attempt(status=handlers)
+    mariadb = attempt(system=making.B, status={**handlers, "Innodb_rows_read": math.nan})
+    peers: Sequence[Measurement] = [mysql.measurement, mariadb.measurement]
+    made = tables.costs(mysql, peers)
+    counted = dict(zip(made["cost"], made["counted_by"], strict=True))
+    assert counted["rows_read"] == "Handler_read_*"
+    alone = tables.costs(mysql, [mysql.measurement])
+    assert "Innodb_rows_read or Rows_read" in alone["counted_by"]

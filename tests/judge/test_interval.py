@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dbdyno.judge.interval import FIXED, HORIZON_MAX, final_level, interval, quantile
+from dbdyno.judge.interval import (
+    FIXED,
+    HORIZON_MAX,
+    final_level,
+    interval,
+    quantile,
+    typical,
+    typical_of_logs,
+)
 from dbdyno.judge.multiplier_table import LEVELS
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.plan.plan import DesignPlan
@@ -123,3 +131,39 @@ def test_two_blocks_have_no_interval_yet():
     assert interval([0.1, 0.1], until_decided(12)).half == math.inf
     with pytest.raises(ValueError, match="two numbers at least, found 1"):
         interval([0.1], FIXED)
+
+
+# A typical value has the interval of its blocks, or none below three.
+
+
+def test_interval_is_students():
+    found = typical([1.0, 2.0, 3.0, 4.0], FIXED)
+    # t(0.975, 3) = 3.18245; s = 1.29099
+    assert (found.value, found.blocks) == (2.5, 4)
+    assert found.low == pytest.approx(2.5 - 3.18245 * 1.29099 / 2, abs=1e-4)
+    assert found.high == pytest.approx(2.5 + 3.18245 * 1.29099 / 2, abs=1e-4)
+
+
+def test_two_blocks_have_a_value_and_no_interval():
+    found = typical([0.1, 0.3], FIXED)
+    assert (found.value, found.low, found.high, found.blocks) == (0.2, None, None, 2)
+
+
+def test_logs_come_back_as_a_geometric_mean():
+    found = typical_of_logs([math.log(1), math.log(4), math.log(16)], FIXED)
+    assert found.value == pytest.approx(4)
+    assert found.low * found.high == pytest.approx(16)  # symmetric on the scale of ratios
+
+
+def test_a_run_that_may_stop_early_has_wider_intervals():
+    until_decided = DesignPlan(blocks=12, stop="decided")
+    values = [1.0, 2.0, 3.0, 4.0, 5.0]
+    fixed, repeated = (typical(values, design) for design in (FIXED, until_decided))
+    # method.md 1.b: 5.01 standard errors at the fifth of twelve looks
+    assert repeated.high - 3 == pytest.approx(5.01 * 1.5811 / math.sqrt(5), rel=0.01)
+    assert repeated.high > fixed.high
+
+
+def test_nothing_is_not_a_number():
+    assert typical([], FIXED) is None
+    assert typical_of_logs([], FIXED) is None

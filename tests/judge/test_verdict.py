@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -11,9 +12,22 @@ from hypothesis import strategies as st
 
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.finding import Level
-from dbdyno.judge.verdict import Adjusted, Word, blocks_needed, verdict_of, word_of
+from dbdyno.judge.interval import FIXED, quantile
+from dbdyno.judge.judgement import enough
+from dbdyno.judge.verdict import (
+    Adjusted,
+    Word,
+    adjusted,
+    block_seconds,
+    blocks_needed,
+    verdict_of,
+    widened,
+    word_of,
+)
+from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import PRIMARY
-from dbdyno.plan.plan import DesignPlan
+from dbdyno.plan.plan import DesignPlan, Plan
+from support import making
 from support.made_estimates import CELL, estimate, finding
 from support.making import A, B
 
@@ -178,3 +192,188 @@ def test_blocks_needed_decide_if_the_next_ones_are_alike(mean, log_sd, blocks):
     assert verdict_of(alike(needed), 0.02).word is not Word.UNDECIDED
     if needed > blocks + 1:
         assert verdict_of(alike(needed - 1), 0.02).word is Word.UNDECIDED
+
+
+# Words that hold together: by hand on a few cells, and by simulation on grids of twenty.
+
+
+MARGIN = math.log(1.02)
+CELLS = [Cell(workload="oltp_read_write", threads=threads) for threads in range(1, 21)]
+
+
+def of(logs, cell: Cell = CELLS[0]) -> Estimate:
+    return estimate_of(list(logs), cell, PRIMARY, A, B)
+
+
+def spread(mean: float, sd: float = 0.01, n: int = 5) -> Estimate:
+    shape = np.arange(n) - (n - 1) / 2
+    return of(mean + shape * sd / shape.std(ddof=1))
+
+
+def test_one_cell_keeps_its_own_interval():
+    alone = spread(0.01)
+    (held,) = adjusted([alone], FIXED)
+    assert held is not None
+    assert (held.low, held.high) == pytest.approx((alone.low, alone.high))
+    assert (held.level, held.cells) == (0.05, 1)
+
+
+def test_cells_beyond_the_margin_hand_their_share_on_and_others_keep_it():
+    far, also_far, tie, open_one = spread(0.2), spread(-0.2), spread(0.0, 0.002), spread(0.02)
+    held = adjusted([far, tie, open_one, also_far], FIXED)
+    levels = [one.level for one in held if one is not None]
+    assert levels == pytest.approx([0.05 / 4, 0.05 / 2, 0.05 / 2, 0.05 / 4])
+    assert {one.cells for one in held if one is not None} == {4}
+
+
+def test_by_hand():
+    # t(1 − 0.05/4, 4) = 3.495406 from a printed table; half 3.495406 · 0.01 / √5
+    held = adjusted([spread(0.0), spread(0.0)], FIXED)
+    assert held[0] is not None
+    assert math.log(held[0].high) == pytest.approx(3.495406 * 0.01 / math.sqrt(5), rel=1e-6)
+    assert held[0].low == pytest.approx(1 / held[0].high)
+
+
+def test_a_cell_without_an_interval_claims_nothing_and_takes_no_share():
+    held = adjusted([of([0.1, 0.1]), spread(0.0)], FIXED)
+    assert held[0] is None
+    assert held[1] is not None
+    assert (held[1].level, held[1].cells) == (0.05, 1)
+    assert adjusted([], FIXED) == []
+    with pytest.raises(ValueError, match="2 blocks have no interval"):
+        widened(of([0.1, 0.1]), FIXED, 0.05, 1)
+
+
+def test_a_run_until_decided_takes_repeated_intervals_at_the_same_shares():
+    design = DesignPlan(blocks=12, stop="decided")
+    held = adjusted([spread(0.0), spread(0.0)], design)
+    assert held[0] is not None
+    half = quantile(5, design, 0.025) * 0.01 / math.sqrt(5)
+    assert math.log(held[0].high) == pytest.approx(half)
+
+
+def test_an_estimate_of_another_spread_is_not_confused_with_its_interval():
+    given = estimate(1.0, 0.99, 1.01, blocks=8, log_sd=0.02)
+    wide = widened(given, FIXED, 0.005, 10)
+    assert wide.low < 0.99
+    assert (wide.level, wide.cells) == (0.005, 10)
+
+
+def is_wrong(word: Word, material: bool, truth: float) -> bool:
+    if word is Word.EQUIVALENT:
+        return abs(truth) >= MARGIN
+    sign = {Word.BETTER: 1.0, Word.WORSE: -1.0}.get(word, 0.0)
+    return sign != 0 and (sign * truth <= 0 or (material and sign * truth < MARGIN))
+
+
+def wrong_grids(truths: list[float], n: int, sd: float, together: bool) -> float:
+    """The share of grids in which any word is wrong."""
+    random = np.random.default_rng([len(truths), n])
+    wrong, grids = 0, 3000
+    samples = random.normal(0, sd, (grids, n, len(truths))) + np.array(truths)
+    for grid in samples:
+        means, sds = grid.mean(axis=0), grid.std(axis=0, ddof=1)
+        found = [
+            estimate(math.exp(mean), 1.0, 1.0, blocks=n, log_sd=float(sd))
+            for mean, sd in zip(means, sds, strict=True)
+        ]
+        held = adjusted(found, FIXED) if together else [widened(e, FIXED, 0.05, 1) for e in found]
+        words = [word_of(one.low, one.high, 0.02) for one in held if one is not None]
+        wrong += any(is_wrong(*word, truth) for word, truth in zip(words, truths, strict=True))
+    return wrong / grids
+
+
+@pytest.mark.parametrize(
+    ("truths", "n", "sd"),
+    [
+        ([0.0] * 20, 8, 0.02),
+        ([0.0] * 10 + [0.06] * 10, 20, 0.024),  # 11 % if cells that are equivalent handed on
+        ([MARGIN * 0.9999] * 20, 8, 0.015),
+    ],
+    ids=["ties", "half of them apart", "at the margin"],
+)
+def test_some_word_of_twenty_is_wrong_in_5_percent_of_grids_at_most(truths, n, sd):
+    # promised 5 %; two standard errors of 3000 grids are 0.8 %
+    assert wrong_grids(truths, n, sd, together=True) <= 0.058
+
+
+def test_each_cell_by_itself_would_name_a_winner_somewhere_in_over_half_of_all_grids_of_ties():
+    assert wrong_grids([0.0] * 20, 8, 0.02, together=False) >= 0.5
+
+
+# When a run until decided may end, asked of whole measurements.
+
+
+CLEAR = (0.77, 0.771, 0.769, 0.77)
+OPEN = (1.0, 1.05, 0.95, 1.02)
+
+
+def plan(stop: str = "decided", **facts: object) -> Plan:
+    made = making.plan(blocks=12, **facts)
+    return made.model_copy(update={"design": made.design.model_copy(update={"stop": stop})})
+
+
+def void(trials: list[Measurement]) -> list[Measurement]:
+    return [
+        making.changed(one, engine=one.engine.model_copy(update={"cpu_share_max": 0.9}))
+        for one in trials
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "ends"), [(CLEAR, True), (CLEAR[:2], False), (OPEN, False), ((), False)]
+)
+def test_a_run_ends_when_its_cell_is_decided_and_three_blocks_are_there(ratios, ends):
+    assert enough(making.pairs(ratios), plan()) is ends
+
+
+def test_a_design_of_fixed_blocks_never_ends_early():
+    assert enough(making.pairs(CLEAR), plan("blocks")) is False
+
+
+def test_every_cell_must_be_decided():
+    both = plan(threads=(1, 8))
+    decided = making.pairs(CLEAR, threads=1)
+    assert enough(decided + making.pairs(OPEN, threads=8), both) is False
+    assert enough(decided + making.pairs(CLEAR, threads=8), both) is True
+
+
+def test_a_cell_that_is_void_each_time_does_not_hold_the_others_up():
+    both = plan(threads=(1, 8))
+    decided = making.pairs(CLEAR, threads=1)
+    never = void(making.pairs(CLEAR, threads=8))
+    assert enough(decided + never, both) is True
+    sometimes = [*never[:4], *making.pairs(CLEAR, threads=8)[4:]]
+    assert enough(decided + sometimes, both) is False
+
+
+def test_a_tie_ends_the_run_once_it_is_told():
+    tie = tuple(1 + 0.0005 * (-1) ** block for block in range(8))
+    assert enough(making.pairs(tie), plan()) is True
+    assert enough(making.pairs(tie[:3]), plan(systems=(A, B), margin=0.001)) is False
+
+
+# What a block takes here, from the times at which trials began.
+
+
+BEGIN = datetime.fromisoformat("2026-11-21T06:00:00+00:00")
+
+
+def begun(block: int, after_s: float, system: str = A):
+    at = (BEGIN + timedelta(seconds=after_s)).isoformat("T", "milliseconds")
+    return making.measurement(system, block).model_copy(update={"started_at": at})
+
+
+def test_it_is_the_time_from_block_to_block_and_a_pause_does_not_count():
+    trials = [begun(0, 0), begun(0, 40, B), begun(1, 90), begun(2, 180), begun(3, 9000)]
+    assert block_seconds(trials) == pytest.approx(90)
+
+
+def test_one_block_takes_its_loads_at_least():
+    assert block_seconds([begun(0, 0), begun(0, 40, B)]) == pytest.approx(24)
+
+
+def test_without_times_nothing_is_known():
+    nameless = making.measurement().model_copy(update={"started_at": "some day"})
+    assert block_seconds([nameless]) is None
+    assert block_seconds([]) is None

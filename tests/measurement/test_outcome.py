@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
-from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.measurement.outcome import ControlOutcome, RunFacts
+from support import making
 from support.made_controls import outcome
+from support.made_run import facts
 
 
 @pytest.mark.parametrize(
@@ -31,3 +34,10 @@ def test_without_an_interval_nothing_is_said() -> None:
 def test_it_comes_back_from_json_as_it_was() -> None:
     made = outcome(0.975, 0.985, kind="planted")
     assert ControlOutcome.model_validate_json(made.model_dump_json()) == made
+
+
+def test_facts_survive_json_and_cannot_be_changed() -> None:
+    made = facts(making.plan())
+    assert RunFacts.model_validate_json(made.model_dump_json()) == made
+    with pytest.raises(ValidationError):
+        made.complete = False  # type: ignore[misc]

@@ -2,9 +2,55 @@
 
 from __future__ import annotations
 
+import pytest
+from pydantic import ValidationError
+
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import ProcessWork, StatusSeries, WatchSample
+from dbdyno.measurement.parts import (
+    DoubledThreads,
+    Evidence,
+    Kill,
+    KilledServer,
+    Probe,
+    ProcessWork,
+    StatusSeries,
+    Step,
+    ThreadsSlice,
+    WarmUp,
+    WatchSample,
+)
 from support import making
+
+# The parts of a measurement: what they say of themselves, and that a store gives them back.
+
+
+def test_a_warm_up_is_steady_if_it_says_since_when() -> None:
+    assert WarmUp(seconds=120, cut_s=0, why="at once").steady
+    assert not WarmUp(seconds=120, cut_s=None, why="never").steady
+
+
+def test_a_measurement_with_all_its_parts_comes_back_from_json() -> None:
+    steps = (Step(name="settle", seconds=2.5, done=False, detail="cap"),)
+    warmed = WarmUp(seconds=2, cut_s=None, why="too few", rates_per_s=(1.0, 2.0))
+    update = {"procedure": steps, "until_steady": warmed, "dataset": "ab", "impossible": True}
+    made = making.measurement(histograms=False).model_copy(update=update)
+    assert Measurement.model_validate_json(made.model_dump_json()) == made
+
+
+def test_a_measurement_of_an_older_dbdyno_has_none_of_them() -> None:
+    made = making.measurement(histograms=False)
+    older = made.model_dump(mode="json", exclude={"procedure", "until_steady", "dataset"})
+    read = Measurement.model_validate(older)
+    assert (read.procedure, read.until_steady, read.dataset) == ((), None, "")
+    assert not read.impossible
+
+
+def test_a_step_is_frozen_and_knows_its_fields() -> None:
+    step = Step(name="restore", seconds=1)
+    assert step.done
+    with pytest.raises(ValidationError):
+        Step(name="restore", seconds=1, cost=2)  # type: ignore[call-arg]
+
 
 OLD = {
     "at_s": 0.5,
@@ -49,3 +95,45 @@ def test_only_samples_of_the_window_are_measured() -> None:
     made = making.measurement(warmup_s=2, window_s=3)
     assert [sample.at_s for sample in made.watch_measured] == [2.5, 3.5, 4.5]
     assert made.model_copy(update={"intervals": ()}).watch_measured == ()
+
+
+# Evidence travels with its measurement, and an older one without it is still read.
+
+
+def test_evidence_comes_back_from_json_as_it_was() -> None:
+    evidence = Evidence(
+        probe=Probe(cpu_ms=5.1, sync_ms=0.4),
+        ceiling_per_s=9000.0,
+        ceiling_threads=8,
+        query_plans={"point_selects": "const PRIMARY"},
+        rows_after={"sbtest1": 1000},
+        dataset_after="abc",
+        doubled_threads=(
+            DoubledThreads(
+                workload="oltp_read_only",
+                connections=8,
+                setting="default",
+                slice_s=3.0,
+                slices=(ThreadsSlice(threads=1, rate_per_s=99.5),),
+            ),
+        ),
+    )
+    made = making.changed(making.measurement(histograms=False), evidence=evidence)
+    assert Measurement.model_validate_json(made.model_dump_json()).evidence == evidence
+
+
+def test_a_measurement_without_evidence_is_read() -> None:
+    old = making.measurement(histograms=False).model_dump(exclude={"evidence"})
+    assert Measurement.model_validate(old).evidence == Evidence()
+
+
+def test_what_a_kill_left_comes_back_and_hides_the_settings() -> None:
+    seen = KilledServer(
+        system="a",
+        version="8.0.15",
+        settings={"secret_path": "/x"},
+        connections=4,
+        kills=(Kill(acknowledged=10, kept=10, load_s=1.0, recovery_s=2.0),),
+    )
+    assert KilledServer.model_validate_json(seen.model_dump_json()) == seen
+    assert "secret_path" not in repr(seen)

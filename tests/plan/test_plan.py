@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from dbdyno.plan.plan import Plan, cells
+from dbdyno.measurement.measurement import Cell
+from dbdyno.plan.load import LoadPlan, SloPlan
+from dbdyno.plan.plan import (
+    DistributionPlan,
+    NetworkPlan,
+    Plan,
+    PublishedPlan,
+    SystemPlan,
+    cells,
+    label_of,
+    latency_of,
+    metric_of,
+)
 from support import making
 
 
@@ -64,3 +76,72 @@ def test_a_workload_runs_on_tables_of_its_layout() -> None:
         Plan.model_validate(
             {**SYSTEMS, "workloads": ["oltp_insert"], "dataset": {"layout": "legacy_one"}}
         )
+
+
+# What the smaller parts of a plan take and refuse.
+
+
+def test_nothing_is_added_and_rows_are_touched_evenly_unless_said_otherwise():
+    assert NetworkPlan() == NetworkPlan(client_ms=0, replica_ms=0)
+    assert DistributionPlan().name == "uniform"
+
+
+@pytest.mark.parametrize("delay_ms", [-0.1, 10_001, "soon"])
+def test_a_delay_that_is_none_is_refused(delay_ms):
+    with pytest.raises(ValidationError):
+        NetworkPlan(client_ms=delay_ms)
+
+
+def test_a_distribution_that_sysbench_has_not_is_refused():
+    with pytest.raises(ValidationError, match="'zipfian'"):
+        DistributionPlan.model_validate({"name": "zipf"})
+
+
+def test_a_publication_has_a_source():
+    whole = PublishedPlan(source="a paper", setup={"data": "much"}, differences=("all",))
+    assert whole.differences == ("all",)
+    with pytest.raises(ValidationError, match="source"):
+        PublishedPlan.model_validate({"setup": {}})
+
+
+# What a system is called that was given no label, and which ones others run.
+
+
+@pytest.mark.parametrize(
+    ("reference", "label"),
+    [
+        ("mysql:8.0.15", "mysql:8.0.15"),
+        ("mysql://bench:secret@db1:4000,db2:4000/sbtest", "db1:4000-db2:4000-sbtest"),
+        ("container:percona/percona-server@sha256:0f2a", "container:percona-percona-server"),
+        ("path:/opt/mysql", "path:-opt-mysql"),
+        ("tarball:https://x.org/a/mysql-8.0.33-linux.tar.xz#sha256=0f2a", "mysql-8.0.33-linux"),
+    ],
+)
+def test_a_system_without_a_label_is_called_by_its_reference(reference: str, label: str) -> None:
+    assert label_of(reference) == label
+    assert SystemPlan(label=label_of(reference), reference=reference).label == label
+
+
+def test_endpoints_are_known_by_their_reference() -> None:
+    assert SystemPlan(label="x", reference="mysql://u@h/d").is_endpoint
+    assert not SystemPlan(label="x", reference="mysql:8.0.15").is_endpoint
+
+
+# What a cell's verdict is about.
+
+
+CLOSED = Cell(workload="oltp_read_write", threads=8)
+OPEN = Cell(workload="oltp_read_write", threads=8, rate_per_s=100)
+
+
+def test_a_closed_loop_is_about_throughput_and_a_rate_about_latency() -> None:
+    plan = making.plan()
+    assert metric_of(plan, CLOSED).name == "transactions_per_s"
+    assert metric_of(plan, OPEN).name == "latency_ms_p99"
+
+
+def test_a_limit_names_the_percentile() -> None:
+    load = LoadPlan(slo=SloPlan(metric="p95", limit_ms=20), rates=("100",))
+    plan = making.plan().model_copy(update={"load": load})
+    assert metric_of(plan, OPEN) is latency_of(plan)
+    assert latency_of(plan).name == "latency_ms_p95"

@@ -1,15 +1,25 @@
+"""None"""
+
 from __future__ import annotations
 
 import math
 
 import pytest
+from tests.judge.test_rate_limit import plan_of, search
+from tests.judge.test_rate_limit import run as trials_of
 
 from dbdyno.judge.estimate import Estimate, SystemValue
 from dbdyno.judge.interval import Typical
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.rate_limit import RateSearch
+from dbdyno.language.words import told
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.plan.plan import cells
 from dbdyno.report import numbers
+from dbdyno.report.formats.terminal import as_markdown, plain
+from dbdyno.report.numbers import found, what
 from support import making
+from support.made_run import run
 
 CELL = cells(making.plan())[0]
 
@@ -120,3 +130,75 @@ def test_sizes_shares_and_durations() -> None:
     assert numbers.mebibytes(20 * 2**30) == "20.0 GiB"
     assert numbers.share(0.02) == "2 %"
     assert numbers.seconds(0.5) == "0.5 s"
+
+
+CHINESE = {
+    "kernel": "内核",
+    "{logical} logical, {usable} usable": "{logical} 个逻辑核，可用 {usable} 个",
+    "container": "容器",
+    "virtual machine ({product})": "虚拟机（{product}）",
+}
+
+
+def test_english_says_what_was_stored():
+    for text in (
+        "4 logical, 2 usable",
+        "ext4",
+        "virtual machine (KVM), container",
+        "unknown",
+        "",
+        "made, 4 cores",
+    ):
+        assert found(text) == text
+    assert [what("kernel"), what("python")] == ["kernel", "python"]
+
+
+def test_known_names_and_values_can_be_told_and_others_stay():
+    assert told(what("kernel"), CHINESE) == "内核"
+    assert told(what("python"), CHINESE) == "python"
+    assert told(found("4 logical, 2 usable"), CHINESE) == "4 个逻辑核，可用 2 个"
+    assert told(found("virtual machine (a b), container"), CHINESE) == "虚拟机（a b）, 容器"
+    assert told(found("Intel(R) Xeon(R) CPU @ 2.20GHz"), CHINESE).startswith("Intel(R)")
+
+
+# Rates within a limit in words.
+
+
+def judged(*searches: RateSearch) -> Judgement:
+    return Judgement(findings=(), values=(), estimates=(), verdicts=(), slo=searches)
+
+
+FOUND = search({making.A: [1000, 1010, 990], making.B: [1100, 1111, 1089]})
+OUTSIDE = search({making.A: [1000.0] * 3, making.B: [5000.0] * 3})
+
+
+def test_the_verdict_comes_first_then_each_system_s_rate() -> None:
+    verdict, systems = numbers.sentences(judged(FOUND))
+    place = "oltp_read_write, p50 within 20 ms: "
+    better = f"{place}{making.B} is better than {making.A}: rate within the limit +"
+    assert verdict.startswith(better)
+    assert systems.startswith(f"{place}{making.A} sustains ")
+    assert systems.count(" events/s [") == 2
+
+
+def test_what_lies_outside_the_rates_is_told_by_its_side() -> None:
+    verdict, systems = numbers.sentences(judged(OUTSIDE))
+    assert "has no verdict" in verdict
+    assert systems.endswith(f"{making.B} sustains ≥ 1\u202f323 events/s.")
+
+
+def test_a_block_is_a_rate_with_its_side() -> None:
+    assert [numbers.in_block(block) for block in OUTSIDE.limits[1].by_block] == ["≥ 1\u202f323"] * 3
+    assert numbers.limit_interval(OUTSIDE.limits[1]) == "—"
+    unknown = OUTSIDE.limits[1].by_block[0].model_copy(update={"rate_per_s": None})
+    assert numbers.in_block(unknown) == "—"
+
+
+def test_stdout_has_the_answer_before_the_cells() -> None:
+    made = run(making.plan(), [])
+    for told in (plain, as_markdown):
+        page = told(made.plan, judged(FOUND), made.facts)
+        assert "sustains" in page
+        assert "better 1, worse 0" in page
+    rungs = run(plan_of(3), trials_of({making.A: [1000.0] * 3, making.B: [1000.0] * 3}))
+    assert "880/s" not in plain(rungs.plan, rungs.judgement, rungs.facts)

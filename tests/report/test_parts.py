@@ -1,6 +1,37 @@
+"""None"""
+
 from __future__ import annotations
 
-from dbdyno.report.parts import Figure, Paragraph, Section, Story
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.report.formats.test_gate import gate_of
+from tests.report.formats.test_history import course
+from tests.report.formats.test_replay import other, side
+from tests.report.sections.test_sections_rates import MADE as OF_RATES
+
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import name, say
+from dbdyno.report.charts.base import Drawing
+from dbdyno.report.formats import history, html, markdown, replay, terminal
+from dbdyno.report.formats.gate import MARK, as_json, comment, plain
+from dbdyno.report.parts import (
+    Code,
+    Column,
+    Entry,
+    Figure,
+    Paragraph,
+    Section,
+    Story,
+    Table,
+    line,
+    translated,
+)
+from dbdyno.report.story import tell
+from support import making, rich_run
+from support.made_run import Run, run
 
 
 def test_a_section_has_an_address_and_a_story_knows_its_figures() -> None:
@@ -9,3 +40,149 @@ def test_a_section_has_an_address_and_a_story_knows_its_figures() -> None:
     story = Story("title", "by", ("so",), (Section("Verdicts", ()), charts))
     assert charts.anchor == "how-it-was-measured"
     assert story.figures == (first, second)
+
+
+# A report in Chinese: complete, read from the same values, with the same addresses and numbers.
+
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+ZH = Language.ZH
+TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
+NAMES = re.compile(
+    r"dbdyno (?:report|replay|bundle|compare) \S+|durability double-1|after sync|server gone"
+    r"|the server went away|mode of mysql|GreatSQL and MySQL"
+)
+"""Commands, values of settings, and what a server or the store said."""
+SECTIONS_MIN, FIGURES_MIN, CHECKS_MIN = 23, 13, 8
+
+
+@pytest.fixture(scope="module")
+def rich() -> Run:
+    return rich_run.whole()
+
+
+def story_of(made: Run) -> Story:
+    return tell(made.plan, made.measurements, made.judgement, made.facts)
+
+
+def english_in(text: str) -> list[str]:
+    return TWO_WORDS.findall(NAMES.sub("", text))
+
+
+def texts_of(value: object) -> list[str]:
+    """Every text in a chart's specification that somebody reads: titles, data, words of scales."""
+    if isinstance(value, str):
+        return [value] if hasattr(value, "template") else []
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in texts_of(inner)]
+    if isinstance(value, list | tuple):
+        return [text for inner in value for text in texts_of(inner)]
+    return []
+
+
+def test_the_chinese_page_is_the_golden_one(made: Run) -> None:
+    page = markdown.render(translated(story_of(made), ZH), ZH)
+    assert page == (GOLDEN / "report.zh.md").read_text(), "if it is meant, write the new text there"
+
+
+def test_a_report_with_everything_in_it_says_all_of_it_in_chinese(rich: Run) -> None:
+    story = story_of(rich)
+    assert len(story.sections) >= SECTIONS_MIN
+    assert len(story.figures) >= FIGURES_MIN
+    assert len({finding.check for finding in rich.judgement.findings}) >= CHECKS_MIN
+    told = translated(story, ZH)
+    assert english_in(markdown.render(told, ZH)) == []
+    for figure in told.figures:
+        assert english_in(f"{figure.title} {figure.note} {figure.description}") == []
+        assert [text for text in texts_of(figure.spec) if english_in(text)] == []
+
+
+def test_other_kinds_of_runs_are_told_in_chinese_too(empty: Run) -> None:
+    alone = making.plan(systems=(making.A, making.B)).model_copy(
+        update={"systems": making.plan().systems[:1]}
+    )
+    for made in (OF_RATES, empty, run(alone, [making.measurement(block=b) for b in range(3)])):
+        told = translated(story_of(made), ZH)
+        assert english_in(markdown.render(told, ZH)) == []
+        assert all(english_in(f"{f.title} {f.note}") == [] for f in told.figures)
+
+
+def test_stdout_is_chinese_in_every_command(made: Run, rich: Run) -> None:
+    compared = replay.replay(side(made), other(made))
+    listed = history.entries(course(), making.B)
+    for text in (
+        terminal.plain(rich.plan, rich.judgement, rich.facts, ZH),
+        terminal.as_markdown(rich.plan, rich.judgement, rich.facts, ZH),
+        terminal.plain(OF_RATES.plan, OF_RATES.judgement, OF_RATES.facts, ZH),
+        plain(gate_of(made), made.judgement, made.facts, ZH),
+        comment(gate_of(rich), rich.judgement, rich.facts, ZH).removeprefix(MARK),
+        history.plain(listed, ZH),
+        history.as_markdown(listed, ZH),
+        replay.plain(compared, ZH),
+        replay.as_markdown(compared, ZH),
+    ):
+        assert english_in(text) == []
+        assert re.search("[\u4e00-\u9fff]", text)
+
+
+def test_json_is_english_in_every_language(made: Run) -> None:
+    parts = (made.plan, made.judgement, made.facts)
+    assert terminal.as_json(*parts, ZH) == terminal.as_json(*parts)
+    gate = (gate_of(made), made.judgement, made.facts)
+    assert as_json(*gate, ZH) == as_json(*gate)
+
+
+def test_english_is_the_very_same_story(made: Run) -> None:
+    story = story_of(made)
+    assert translated(story, Language.EN) is story
+
+
+def test_numbers_names_and_commands_stay(made: Run) -> None:
+    story = story_of(made)
+    told = translated(story, ZH)
+    pairs = zip(story.sections, told.sections, strict=True)
+    for section, other_section in pairs:
+        assert other_section.anchor == section.anchor
+        for part, told_part in zip(section.parts, other_section.parts, strict=True):
+            if isinstance(part, Code):
+                assert told_part == part
+            if isinstance(part, Table) and isinstance(told_part, Table):
+                assert [len(row) for row in told_part.rows] == [len(row) for row in part.rows]
+    for figure, told_figure in zip(story.figures, told.figures, strict=True):
+        assert told_figure.name == figure.name
+        numbers = re.compile(r":(-?[0-9.e-]+)[,}]")
+        assert numbers.findall(_json(told_figure.spec)) == numbers.findall(_json(figure.spec))
+
+
+def _json(spec: object) -> str:
+    return json.dumps(spec, separators=(",", ":"))
+
+
+def test_scales_and_data_of_a_chart_agree_in_every_language(rich: Run) -> None:
+    (matrix,) = [f for f in translated(story_of(rich), ZH).figures if f.name == "verdicts"]
+    layers = matrix.spec["layer"]
+    domain = layers[0]["encoding"]["color"]["scale"]["domain"]
+    assert {row["word"] for row in matrix.spec["data"]["values"]} == set(domain)
+    assert "更差，超出等价界值" in domain
+
+
+def test_the_page_keeps_its_addresses_and_colours(made: Run) -> None:
+    told = translated(story_of(made), ZH)
+    drawings = [Drawing(figure, "<svg></svg>", b"") for figure in told.figures]
+    page = html.render(told, drawings, language=ZH)
+    assert '<html lang="zh-Hans">' in page
+    assert '<h2 id="verdicts">判定</h2>' in page
+    assert '<article class="entry worse">' in page
+    visible = re.sub(r"<(style|script)\b.*?</\1>", "", page, flags=re.S)
+    assert english_in(re.sub(r"<[^>]+>", "\n", visible)) == []
+
+
+def test_parts_that_were_not_said_stay_as_they_are() -> None:
+    section = Section(say("Verdicts"), (Table("plain", (Column(name("#")),), ()),))
+    told = translated(Story(name("t"), name("b"), (), (section,)), ZH)
+    assert told.sections[0].heading == "判定"
+    assert told.sections[0].anchor == "verdicts"
+    assert told.sections[0].parts == section.parts
+    entry = Entry(say("no verdict"), name("x"), name("y"))
+    assert entry.look == "no-verdict"
+    assert line("plain", ZH) == "plain"

@@ -1,7 +1,25 @@
+"""None"""
+
 from __future__ import annotations
 
+import pytest
+
 from dbdyno.judge.judgement import judge
-from dbdyno.report.rows import State, attempts, cells_of, sound, systems_of, title_of
+from dbdyno.measurement.measurement import Cell
+from dbdyno.report.rows import (
+    ALWAYS_DIFFER,
+    State,
+    attempts,
+    cells_of,
+    compare,
+    effective,
+    ladders,
+    level_of,
+    level_words,
+    sound,
+    systems_of,
+    title_of,
+)
 from support import making
 from support.made_run import Run
 
@@ -40,3 +58,74 @@ def test_an_imported_measurement_brings_its_own_cell_and_system() -> None:
 def test_a_plan_without_a_title_is_called_by_its_systems() -> None:
     plan = making.plan().model_copy(update={"title": ""})
     assert title_of(plan) == "mysql:5.7.22 and mysql:8.0.15"
+
+
+def test_cells_of_a_workload_and_setting_rise_by_load() -> None:
+    cells = [Cell(workload="a", threads=n, setting=s) for s in ("default", "x") for n in (8, 1, 8)]
+    first, second = ladders(cells)
+    assert first.levels == ["1", "8"]
+    assert (first.title, second.title) == ("a", "a, x")
+    assert second.place(Cell(workload="a", threads=8, setting="x")) == 1
+    assert second.place(cells[0]) is None
+
+
+def test_an_open_loop_stands_on_a_ladder_of_its_own() -> None:
+    closed = Cell(workload="a", threads=16)
+    rates = [Cell(workload="a", threads=16, rate_per_s=rate) for rate in (1500, 500)]
+    first, second = ladders([closed, *rates])
+    assert not first.is_open
+    assert second.is_open
+    assert second.title == "a, open loop"
+    assert second.levels == ["500", "1\u202f500"]
+    assert second.load_title == "events due per second"
+    setting = Cell(workload="a", threads=1, setting="s", rate_per_s=1)
+    assert ladders([setting])[0].title == "a, s, open loop"
+
+
+def test_a_load_in_words() -> None:
+    assert level_words(Cell(workload="a", threads=1)) == "1 thread"
+    assert level_words(Cell(workload="a", threads=2)) == "2 threads"
+    assert level_words(Cell(workload="a", threads=2, rate_per_s=50)) == "50/s over 2 threads"
+    assert level_of(Cell(workload="a", threads=2)) == "2"
+
+
+def test_variables_are_sorted_into_differing_partial_ignored_and_equal() -> None:
+    seen = [
+        making.measurement(making.A, settings={"sync_binlog": "1", "old": "x", "port": "1"}),
+        making.measurement(making.B, settings={"sync_binlog": "0", "new": "", "port": "2"}),
+    ]
+    found = compare(seen, [making.A, making.B, "never ran"])
+    assert found.systems == (making.A, making.B)
+    assert found.differing == (("sync_binlog", "1", "0"),)
+    assert found.partial == (("new", "(not there)", "(empty)"), ("old", "x", "(not there)"))
+    assert found.ignored == ("port",)
+    assert found.equal == len(making.SETTINGS) - 1
+
+
+def test_a_value_that_changed_between_trials_shows_both() -> None:
+    seen = [making.measurement(block=b, settings={"sync_binlog": str(b)}) for b in range(2)]
+    assert effective(seen, making.A)["sync_binlog"] == "0 then 1"
+
+
+def test_no_password_is_ever_shown() -> None:
+    seen = [
+        making.measurement(system, settings={"report_password": f"secret of {system}"})
+        for system in (making.A, making.B)
+    ]
+    found = compare(seen, [making.A, making.B])
+    assert found.ignored == ("report_password",)
+    assert "report_password" not in effective(seen, making.A)
+
+
+@pytest.mark.parametrize(
+    "name", ["datadir", "socket", "pid_file", "server_uuid", "version", "version_comment", "port"]
+)
+def test_what_tells_instances_apart_is_ignored(name: str) -> None:
+    assert ALWAYS_DIFFER.fullmatch(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["innodb_file_per_table", "tls_version", "sql_mode", "innodb_io_capacity", "log_bin"]
+)
+def test_what_tells_configurations_apart_is_not(name: str) -> None:
+    assert not ALWAYS_DIFFER.fullmatch(name)

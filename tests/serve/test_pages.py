@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from dbdyno.language.catalogues import Language
+from dbdyno.language.words import told
 from dbdyno.serve import live
 from dbdyno.serve.guard import Access, Guard
-from dbdyno.serve.pages import application
+from dbdyno.serve.pages import TEMPLATES, WORDS, application
 from support import making
 from support.asked import ask
 from support.made_workspace import runs_of, stored_run
@@ -125,3 +126,18 @@ def test_style_and_scripts_are_served(pages: Guard, name: str) -> None:
     answer = ask(pages, f"/static/{name}")
     assert answer.status == 200
     assert len(answer.text) > 200
+
+
+# Every word that a page shows is there, and can be told in another language.
+
+
+def test_templates_and_scripts_use_every_word_and_only_those() -> None:
+    text = "".join(file.read_text() for file in TEMPLATES.iterdir())
+    used = set(re.findall(r"\bwords\.(\w+)", text))
+    of_other_use = {"warmup", "measured", "no_page"}
+    assert used | of_other_use == WORDS.keys()
+
+
+def test_every_word_can_be_told_otherwise() -> None:
+    catalogue = {word.template: "x" for word in WORDS.values()}
+    assert {told(word, catalogue) for word in WORDS.values()} == {"x"}

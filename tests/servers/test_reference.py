@@ -1,9 +1,26 @@
-import pytest
+"""None"""
 
-from dbdyno.errors import UnknownSystemError
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.errors import UnknownSystemError, UsageError
 from dbdyno.servers import open
 from dbdyno.servers.programs.catalog import CATALOG
-from dbdyno.servers.reference import find
+from dbdyno.servers.reference import (
+    RECIPES,
+    EndpointReference,
+    credentials,
+    find,
+    is_endpoint,
+    read,
+    recipe_for,
+)
 
 
 @pytest.mark.parametrize("reference", ["mysql:5.7.22", "mysql:8.0.15", "MySQL:8.0.31 "])
@@ -38,3 +55,121 @@ def test_nothing_alike_points_to_the_list():
 def test_an_empty_reference_is_refused():
     with pytest.raises(UnknownSystemError, match="does not name"):
         find("")
+
+
+ONE = EndpointReference("bench", (("db1", 3306),), "sbtest")
+
+
+@pytest.mark.parametrize(
+    ("reference", "wanted"),
+    [
+        ("mysql://bench@db1/sbtest", ONE),
+        (" MySQL://bench@db1:3306/sbtest ", ONE),
+        (
+            "mysql://root@10.0.0.1:4000,10.0.0.2:4000,tidb-3/sb_2",
+            EndpointReference(
+                "root", (("10.0.0.1", 4000), ("10.0.0.2", 4000), ("tidb-3", 3306)), "sb_2"
+            ),
+        ),
+        ("mysql://u@[::1]:3307/d", EndpointReference("u", (("::1", 3307),), "d")),
+    ],
+)
+def test_a_reference_says_who_where_and_what(reference, wanted):
+    assert is_endpoint(reference)
+    assert read(reference) == wanted
+    assert open.check(reference) is None
+
+
+def test_several_addresses_are_one_endpoint_with_others():
+    endpoint = read("mysql://u@a:1,b:2,c:3/d").endpoint
+    assert (endpoint.host, endpoint.port) == ("a", 1)
+    assert [(other.host, other.port) for other in endpoint.others] == [("b", 2), ("c", 3)]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("mysql://db1:3306/sbtest", "lacks a user"),
+        ("mysql://bench@db1", "lacks a database"),
+        ("mysql://bench@db1/", "lacks a database"),
+        ("mysql://bench@/sbtest", "no address"),
+        ("mysql://bench@db1:0/sbtest", "'db1:0' is no address"),
+        ("mysql://bench@db1:99999/sbtest", "no address"),
+        ("mysql://bench@db1,/sbtest", "'' is no address"),
+        ("mysql://bench@db1/a`b", "odd one"),
+        ("postgres://bench@db1/sbtest", "postgres:// is no endpoint that dbdyno can load"),
+        ("mariadb://bench@db1/sbtest", "mariadb:// is no endpoint"),
+    ],
+)
+def test_a_mistake_is_told_with_the_form(reference, message):
+    with pytest.raises(UnknownSystemError) as caught:
+        open.check(reference)
+    assert message in caught.value.message
+    assert caught.value.wanted == "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE"
+
+
+def test_a_password_is_refused_and_not_repeated():
+    with pytest.raises(UnknownSystemError, match="holds a password") as caught:
+        open.check("mysql://bench:hunter@2:x/y@db1/sbtest")
+    assert "hunter" not in str(caught.value)
+    assert "MYSQL_PWD" in str(caught.value)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text):
+    try:
+        found = read(f"mysql://{text}")
+    except UnknownSystemError:
+        return
+    assert found.user
+    assert found.addresses
+    assert not set("'`\\") & set(found.database)
+
+
+def test_the_password_comes_from_the_named_variable_or_the_clients_own(monkeypatch):
+    monkeypatch.setenv("MYSQL_PWD", "common")
+    monkeypatch.setenv("DB1", "own")
+    assert credentials(ONE, "DB1").password == "own"
+    assert credentials(ONE, "").password == "common"
+    monkeypatch.delenv("MYSQL_PWD")
+    assert credentials(ONE, "").password == ""
+    with pytest.raises(UsageError, match="the password of bench is not there") as caught:
+        credentials(ONE, "DB2")
+    assert "DB2" in (caught.value.wanted or "")
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "servers.md"
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [
+        ("greatsql:8.0.32-26", "GreatSQL-8.0.32-26-Linux-glibc2.28-x86_64.tar.xz"),
+        ("greatsql", "GreatSQL-8.0.32-26-"),
+        ("GreatSQL:8.0.25-17", "image's tag 8.0.25-17"),
+        ("percona:8.0.36-28", "Percona-Server-8.0.36-28-Linux"),
+        ("percona-server:8.0.36-28", "container:percona/percona-server@sha256:HEX"),
+        ("tidb:v7.5.1", "tiup playground v7.5.1 --db 3"),
+        ("tdsql:8.0", "mysql://USER@HOST:PORT/DATABASE"),
+    ],
+)
+def test_a_server_no_registry_has_is_answered_with_what_to_write(reference, words):
+    with pytest.raises(UnknownSystemError, match=r"cannot fetch .* by name") as caught:
+        open.check(reference)
+    hint = caught.value.hint or ""
+    assert words in hint
+    assert hint.endswith("see docs/reference/servers.md")
+    assert "VERSION" not in hint
+
+
+def test_no_recipe_is_for_what_the_catalog_has():
+    assert not {recipe.product for recipe in RECIPES} & {entry.product for entry in CATALOG}
+    assert recipe_for("mysql") is None
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.product)
+def test_each_recipe_is_in_the_docs_and_names_no_password(recipe):
+    told = recipe.written_for("")
+    assert re.search(r"tarball:|container:|mysql://", told)
+    assert not re.search(r"://[^/ ]*:[^/@ ]*@", told)
+    assert recipe.product in DOCS.read_text().lower()

@@ -1,14 +1,23 @@
 """A store's file is made when it is missing, and left alone when it is not ours."""
 
+from __future__ import annotations
+
 import multiprocessing
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
+import polars
 import pytest
 
 from dbdyno.errors import StoreError
+from dbdyno.experiment.order import trials_of
+from dbdyno.measurement.parts import Interval, WatchSample
 from dbdyno.store import database
-from dbdyno.store.database import APPLICATION_ID, VERSION, open_file
+from dbdyno.store.database import APPLICATION_ID, VERSION, VIEWS, make_views, open_file
 from dbdyno.store.store import FILE_NAME, Store
+from support import making
 
 
 def test_a_new_file_is_ours_and_writes_through(tmp_path):
@@ -82,3 +91,137 @@ def test_tables_that_another_lab_made_meanwhile_are_taken(tmp_path, monkeypatch)
     connection = open_file(tmp_path / "s")
     assert connection.execute("SELECT count(*) FROM runs").fetchone() == (0,)
     connection.close()
+
+
+# SQLite itself refuses what would falsify a store, whoever asks.
+
+
+RUN = "INSERT INTO runs VALUES ('r', 'now', NULL, 'hash', '{}', 'command', '0', '{}', 1)"
+TRIAL = """INSERT INTO measurements
+    (run_id, trial_key, attempt, sequence, block, system, cell, started_at, failure, measurement)
+    VALUES ('r', 'key', ?, 0, 0, 's', 'c', 'now', ?, '{}')"""
+
+
+@pytest.fixture
+def connection(tmp_path):
+    opened = open_file(tmp_path / "s")
+    opened.execute(RUN)
+    opened.execute(TRIAL, (0, None))
+    opened.execute("INSERT INTO histograms VALUES (1, 0, 'event', x'01')")
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM measurements",
+        "UPDATE measurements SET failure = NULL",
+        "DELETE FROM histograms",
+        "UPDATE histograms SET hdr_v2 = x'00'",
+        "DELETE FROM runs",
+        "UPDATE runs SET plan = '{}'",
+    ],
+)
+def test_what_is_stored_cannot_be_changed_or_deleted(connection, statement):
+    with pytest.raises(sqlite3.IntegrityError, match="stored"):
+        connection.execute(statement)
+    tables = ("runs", "measurements", "histograms")
+    assert all(connection.execute(f"SELECT count(*) FROM {t}").fetchone() == (1,) for t in tables)
+
+
+def test_only_a_runs_end_may_be_noted(connection):
+    connection.execute("UPDATE runs SET finished_at = 'later'")
+    assert connection.execute("SELECT finished_at FROM runs").fetchone() == ("later",)
+
+
+def test_a_trial_is_complete_once_and_may_fail_often(connection):
+    connection.execute(TRIAL, (1, "it died"))
+    connection.execute(TRIAL, (2, "it died again"))
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        connection.execute(TRIAL, (3, None))
+
+
+def test_an_attempt_is_stored_once(connection):
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        connection.execute(TRIAL, (0, "again"))
+
+
+# The store's file answers SQL about every second, without dbdyno and while it is open.
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    plan = making.plan(blocks=1)
+    with Store.open(tmp_path) as store:
+        run = store.create_run(plan, "dbdyno compare a b", {}, 2)
+        for trial in trials_of(plan, run.run_id):
+            store.append(making.measurement(trial.system).model_copy(update={"trial": trial}))
+        yield store
+
+
+def test_seconds_are_rows_with_every_field_as_a_column(store: Store) -> None:
+    with closing(sqlite3.connect(store.path)) as other:
+        watch = other.execute("SELECT * FROM watch_seconds")
+        columns = {column[0] for column in watch.description}
+        assert WatchSample.model_fields.keys() - {"disks", "networks"} <= columns
+        assert len(watch.fetchall()) == 2 * 12
+        intervals = other.execute("SELECT * FROM interval_seconds")
+        columns = {column[0] for column in intervals.description}
+        assert Interval.model_fields.keys() - {"histograms", "errors"} <= columns
+        total = other.execute(
+            "SELECT system, sum(events) FROM interval_seconds WHERE phase = 'measured'"
+            " GROUP BY system ORDER BY system"
+        )
+        assert total.fetchall() == [(making.A, 10_000), (making.B, 10_000)]
+
+
+def test_counters_are_rows_with_their_name_and_moment(store: Store) -> None:
+    with closing(sqlite3.connect(store.path)) as other:
+        rows = other.execute(
+            "SELECT at_s, value FROM status_seconds WHERE name = 'Questions' AND system = ?"
+            " ORDER BY at_s",
+            (making.A,),
+        ).fetchall()
+    assert rows[:3] == [(0.5, 0.0), (1.5, 20_000.0), (2.5, 40_000.0)]
+
+
+def test_polars_reads_the_store_itself(store: Store) -> None:
+    with closing(sqlite3.connect(store.path)) as other:
+        frame = polars.read_database("SELECT host_cpu_user FROM watch_seconds", other)
+    assert frame.height == 24
+    assert frame["host_cpu_user"].dtype == polars.Float64
+
+
+def test_a_trial_that_was_not_watched_has_no_rows(tmp_path: Path) -> None:
+    plan = making.plan(blocks=1)
+    with Store.open(tmp_path) as store:
+        run = store.create_run(plan, "dbdyno compare a b", {}, 2)
+        trial = trials_of(plan, run.run_id)[0]
+        blind = {"trial": trial, "watch": (), "status_seconds": None, "intervals": ()}
+        store.append(making.measurement().model_copy(update=blind))
+        with closing(sqlite3.connect(store.path)) as other:
+            for view in VIEWS:
+                assert other.execute(f"SELECT * FROM {view}").fetchall() == []
+
+
+def test_an_older_dbdynos_views_are_made_anew_and_its_own_are_left_alone(store: Store) -> None:
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+        other.execute("DROP VIEW watch_seconds")
+        other.execute("CREATE VIEW watch_seconds AS SELECT 1 AS at_s")
+        other.execute("CREATE VIEW mine AS SELECT 2 AS two")
+        make_views(other)
+        make_views(other)
+        assert len(other.execute("SELECT * FROM watch_seconds").fetchall()) == 24
+        assert other.execute("SELECT two FROM mine").fetchall() == [(2,)]
+
+
+def test_controls_can_be_left_out(tmp_path: Path) -> None:
+    plan = making.plan(controls=True)
+    with Store.open(tmp_path) as store:
+        run = store.create_run(plan, "dbdyno compare a b", {}, 20)
+        for trial in trials_of(plan, run.run_id):
+            store.append(making.measurement().model_copy(update={"trial": trial}))
+        with closing(sqlite3.connect(store.path)) as other:
+            rows = other.execute("SELECT control, count(*) FROM watch_seconds GROUP BY control")
+            assert rows.fetchall() == [("", 120), ("planted", 60), ("same", 60)]

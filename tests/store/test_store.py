@@ -1,5 +1,7 @@
 """The store keeps everything, refuses what would falsify it, and survives its writer."""
 
+from __future__ import annotations
+
 import signal
 import sqlite3
 import subprocess
@@ -11,8 +13,9 @@ import pytest
 
 from dbdyno.errors import StoreError
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.store.store import Store
+from dbdyno.store.store import LATEST, Store, find, opened
 from support import making
+from support.stored_run import store_made
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -163,3 +166,19 @@ def test_a_run_of_an_older_dbdyno_gets_no_controls_that_it_was_not_begun_with(st
     assert not store.run("older").plan.design.controls
     short = making.plan(controls=True, blocks=3)
     assert store.run(store.create_run(short, "c", {}, 6).run_id).plan.hash() == short.hash()
+
+
+def test_latest_is_the_newest_and_an_id_is_itself(tmp_path: Path) -> None:
+    first = store_made(tmp_path, (0.9,))
+    second = store_made(tmp_path, (0.8,))
+    with opened(tmp_path) as store:
+        assert find(store, LATEST) == second
+        assert find(store, first.run_id) == first
+
+
+def test_reading_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no run yet"):
+        opened(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+    with Store.open(tmp_path) as store, pytest.raises(StoreError, match="no run yet"):
+        find(store, LATEST)

@@ -1,8 +1,16 @@
 """How a command ended; the words for each failure are in test_failure."""
 
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+
 import pytest
 
-from dbdyno.sysbench.ending import Outcome, result, status
+from dbdyno.sysbench.ending import Outcome, result, status, stoppable
 
 
 def test_a_result_is_handed_on():
@@ -17,3 +25,182 @@ def test_what_is_nobody_s_fault_but_ours_is_raised_as_it_is():
 def test_a_signal_is_in_the_status():
     assert status(Outcome("{}", None, None)) == 0
     assert status(Outcome("{}", None, 15)) == 143
+
+
+# Failures of the engine, in the lines that scripts around sysbench look for.
+
+
+DEAD_LOCK = {
+    "stage": "run",
+    "code": 1062,
+    "sqlstate": "23000",
+    "message": "Duplicate entry '5' for key 'PRIMARY'",
+    "statement": "INSERT INTO sbtest1 (id, k, c, pad) VALUES (?, ?, ?, ?)",
+}
+REFUSED = {"stage": "connect", "code": 1045, "sqlstate": "28000", "statement": ""}
+REFUSED["message"] = "Access denied for user 'sbtest'@'localhost'"
+
+
+def refusing(engine, failure):
+    engine.raises = RuntimeError(json.dumps(failure))
+
+
+def test_a_login_that_is_refused(sysbench, engine):
+    refusing(engine, REFUSED)
+    assert sysbench("oltp_read_write --mysql-host=127.0.0.1 --mysql-port=3307 run") == 1
+    assert sysbench.stdout.endswith(
+        "Initializing worker threads...\n\n"
+        "FATAL: unable to connect to MySQL server on host '127.0.0.1', port 3307, aborting...\n"
+        "FATAL: error 1045: Access denied for user 'sbtest'@'localhost'\n"
+        "FATAL: `thread_init' function failed: connection creation failed\n"
+        "FATAL: Thread initialization failed!\n"
+    )
+    assert "Threads started!" not in sysbench.stdout
+
+
+def test_the_server_s_own_words_are_repeated_and_what_to_try_is_told_after_them(sysbench, engine):
+    words = "Table 'sbtest1' already exists"
+    there = {"stage": "create", "code": 1050, "sqlstate": "42S01", "server_message": words}
+    told = f'h:1: wanted the answer to "CREATE", found error 1050: {words}; run cleanup first'
+    refusing(engine, {**there, "message": told, "statement": "CREATE TABLE sbtest1("})
+    assert sysbench("oltp_read_write prepare") == 1
+    assert sysbench.stdout.splitlines()[-3:] == [
+        f"FATAL: mysql_drv_query() returned error 1050 ({words}) for query 'CREATE TABLE sbtest1('",
+        "FATAL: `sysbench.cmdline.call_command' function failed: SQL error, errno = 1050,"
+        f" state = '42S01': {words}",
+        "FATAL: hint: run cleanup first",
+    ]
+
+
+def test_a_connection_that_breaks_has_the_client_library_s_number(sysbench, engine):
+    broken = {"stage": "insert", "code": None, "sqlstate": "", "message": "closed"}
+    refusing(engine, {**broken, "statement": "INSERT INTO sbtest1, rows 1 to 9"})
+    assert sysbench("oltp_read_write prepare") == 1
+    assert "returned error 2013 (closed) for query 'INSERT INTO sbtest1" in sysbench.stdout
+    assert "SQL error, errno = 2013, state = 'HY000': closed\n" in sysbench.stdout
+
+
+def test_limits_are_told_line_by_line_before_anything_began(sysbench, engine):
+    told = "300 connections are wanted\n300 connections × 9 prepared statements = 2700 are wanted"
+    refusing(engine, {"stage": "limits", "code": 1461, "sqlstate": "", "message": told})
+    assert sysbench("oltp_read_write --threads=300 run") == 1
+    assert sysbench.stdout.endswith(
+        "Initializing worker threads...\n\n"
+        "FATAL: 300 connections are wanted\n"
+        "FATAL: 300 connections × 9 prepared statements = 2700 are wanted\n"
+    )
+
+
+def test_a_socket_that_is_not_there(sysbench, engine):
+    refusing(engine, {**REFUSED, "code": None, "message": "no such file"})
+    assert sysbench("oltp_read_write --mysql-socket=/nix prepare") == 1
+    assert "on socket '/nix', aborting...\nFATAL: error 2002: no such file\n" in sysbench.stdout
+    assert "`sysbench.cmdline.call_command' function failed" in sysbench.stdout
+    assert "Thread initialization" not in sysbench.stdout
+
+
+def test_a_port_where_nobody_listens(sysbench, engine):
+    refusing(engine, {**REFUSED, "code": None, "message": "connection refused"})
+    assert sysbench("oltp_read_write --mysql-host=127.0.0.1 run") == 1
+    assert "FATAL: error 2003: connection refused\n" in sysbench.stdout
+
+
+def test_a_missing_table(sysbench, engine):
+    missing = {"code": 1146, "message": "Table 'sbtest.sbtest1' doesn't exist"}
+    refusing(engine, {**REFUSED, **missing, "stage": "prepare"})
+    assert sysbench("oltp_read_write run") == 1
+    assert (
+        "FATAL: mysql_stmt_prepare() failed\n"
+        "FATAL: MySQL error: 1146 \"Table 'sbtest.sbtest1' doesn't exist\"\n"
+    ) in sysbench.stdout
+
+
+def test_an_error_that_ends_a_run_leaves_no_report(sysbench, engine):
+    engine.failure = DEAD_LOCK
+    assert sysbench("oltp_read_write run") == 1
+    assert sysbench.stdout.endswith(
+        "Threads started!\n\n"
+        "FATAL: mysql_stmt_execute() returned error 1062 (Duplicate entry '5' for key 'PRIMARY')"
+        " for query 'INSERT INTO sbtest1 (id, k, c, pad) VALUES (?, ?, ?, ?)'\n"
+        "FATAL: `thread_run' function failed: SQL error, errno = 1062, state = '23000':"
+        " Duplicate entry '5' for key 'PRIMARY'\n"
+    )
+
+
+def test_text_statements_are_named_as_such_and_cut(sysbench, engine):
+    engine.failure = {**DEAD_LOCK, "statement": "INSERT " + "x" * 5000}
+    assert sysbench("oltp_read_write --db-ps-mode=disable run") == 1
+    assert "FATAL: mysql_drv_query() returned error 1062 " in sysbench.stdout
+    assert "x...'\n" in sysbench.stdout
+    assert "x" * 400 not in sysbench.stdout
+
+
+def test_a_table_that_is_there_already(sysbench, engine):
+    there = {"stage": "load", "code": 1050, "sqlstate": "42S01", "statement": "CREATE TABLE"}
+    refusing(engine, {**there, "message": "Table 'sbtest1' already exists"})
+    assert sysbench("oltp_read_write --threads=4 --tables=4 prepare") == 1
+    assert "FATAL: mysql_drv_query() returned error 1050 (Table" in sysbench.stdout
+
+
+def test_the_engines_own_words_about_options(sysbench, engine):
+    engine.raises = ValueError("option tables must be a whole number\noption x must not be")
+    assert sysbench("oltp_read_write --tables=0 run") == 1
+    assert sysbench.stdout.endswith(
+        "FATAL: option tables must be a whole number\nFATAL: option x must not be\n"
+    )
+
+
+def test_a_mistake_of_the_program_is_not_hidden(sysbench, engine):
+    engine.raises = KeyError("a bug")
+    with pytest.raises(KeyError, match="a bug"):
+        sysbench("oltp_read_write run")
+
+
+# Signals while the engine works: asked to end, waited for, and everything put back.
+
+
+class Flag:
+    def __init__(self):
+        self.event = threading.Event()
+
+    def set(self):
+        self.event.set()
+
+
+def test_what_the_work_returns_comes_back():
+    outcome = stoppable(lambda stop: "done", Flag())
+    assert outcome == ("done", None, None)
+
+
+def test_what_the_work_raises_comes_back_too():
+    error = ValueError("why")
+
+    def work(stop):
+        raise error
+
+    assert stoppable(work, Flag()) == (None, error, None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_sets_the_flag_and_the_work_ends_by_itself(number):
+    before = signal.getsignal(number)
+    handlers = []
+
+    def work(stop):
+        os.kill(os.getpid(), number)
+        assert stop.event.wait(20)
+        time.sleep(0.05)
+        handlers.append(signal.getsignal(number))
+        return "ended in good order"
+
+    assert stoppable(work, Flag()) == ("ended in good order", None, number)
+    assert handlers == [signal.SIG_DFL], "a second signal must kill"
+    assert signal.getsignal(number) == before
+
+
+def test_outside_the_main_thread_no_handler_is_touched():
+    outcomes = []
+    thread = threading.Thread(target=lambda: outcomes.append(stoppable(lambda s: "x", Flag())))
+    thread.start()
+    thread.join()
+    assert outcomes == [("x", None, None)]

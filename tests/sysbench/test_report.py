@@ -1,10 +1,28 @@
 """The report's shape at its edges; whole texts are in test_running and test_real_sysbench."""
 
-import pytest
+from __future__ import annotations
 
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno._engine import Histogram
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.options.values import Values
-from dbdyno.sysbench.report import Ending, header, report
+from dbdyno.sysbench.report import (
+    Ending,
+    Stretch,
+    header,
+    histogram,
+    interval_line,
+    moment,
+    queue_line,
+    report,
+)
 from dbdyno.sysbench.request import General
 from dbdyno.sysbench.totals import Totals
 
@@ -78,3 +96,109 @@ def test_the_header_names_what_was_asked_for():
 
 def test_one_think_time_is_one_number():
     assert "\nThink time: 2.5 ms\n" in header(of(think_time="2.5"))
+
+
+# Interval lines, to the blank.
+
+
+NEWS = {
+    "at_s": 4.0,
+    "connections": 8,
+    "events": 50,
+    "queries": 1000,
+    "reads": 700,
+    "writes": 200,
+    "others": 100,
+    "errors": 5,
+    "reconnects": 0,
+    "seconds": 2.0,
+    "latency_ms": {"50": 1.0, "99": 12.345, "99.9": 20.0},
+}
+BEGIN = "[ 3s ] thds: 8 tps: 25.00 qps: 500.00 (r/w/o: 350.00/100.00/50.00) "
+END = " err/s: 2.50 reconn/s: 0.00"
+
+
+def line(*percents, interval_s=1, at_s=3.0):
+    percentiles = [Percentile.of(percent) for percent in percents]
+    return interval_line(Stretch.of_news(NEWS, at_s, percentiles), percentiles, interval_s)
+
+
+def test_one_whole_percentile_is_sysbench_s_line():
+    assert line(99.0) == f"{BEGIN}lat (ms,99%): 12.35{END}"
+
+
+def test_several_percentiles_each_have_sysbench_s_words():
+    several = line(50.0, 99.0, 99.9)
+    assert several == (f"{BEGIN}lat (ms,50%): 1.00 lat (ms,99%): 12.35 lat (ms,99.9%): 20.00{END}")
+    assert re.search(r"lat \(ms,99%\): ([\d.]+)", several)[1] == "12.35"
+
+
+def test_without_percentile_the_line_keeps_its_shape():
+    assert line() == f"{BEGIN}lat (ms,0%): 0.00{END}"
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "at_s", "shown"),
+    [
+        (1, 3.0, "[ 3s ]"),
+        (1.0, 3.0, "[ 3s ]"),
+        (60, 120.0, "[ 120s ]"),
+        (0.1, 0.30000000000000004, "[ 0.3s ]"),
+        (0.5, 1.0, "[ 1.0s ]"),
+        (0.25, 0.5, "[ 0.50s ]"),
+        (1.5, 3.0, "[ 3.0s ]"),
+        (0.01, 12.34, "[ 12.34s ]"),
+    ],
+)
+def test_a_moment_has_the_decimals_of_its_interval(interval_s, at_s, shown):
+    assert moment(at_s, interval_s) == shown
+
+
+def test_a_rate_has_a_line_of_its_queue():
+    stretch = Stretch.of_news({**NEWS, "backlog": 7, "in_flight": 2}, 2.0, [])
+    assert queue_line(stretch, 1) == "[ 2s ] queue length: 7, concurrency: 2"
+
+
+# sysbench's histogram from our counts, on sysbench's grid.
+
+
+def shown(*latencies_ns):
+    counts = Histogram()
+    for latency_ns in latencies_ns:
+        counts.record(latency_ns)
+    return histogram(counts).splitlines()
+
+
+def test_rows_are_as_sysbench_prints_them():
+    # sysbench 1.0.20 itself printed 1.857, and 1213.57 for events of 1203.87 to 1204.93 ms.
+    lines = shown(*[1_857_000] * 4, 1_204_930_000)
+    assert lines == [
+        "Latency histogram (values are in milliseconds)",
+        "       value  ------------- distribution ------------- count",
+        "       1.857 |**************************************** 4",
+        "    1213.575 |**********                               1",
+        " ",
+    ]
+
+
+def test_what_is_shorter_than_the_grid_is_in_its_first_row():
+    assert shown(1, 999, 1_000)[2:] == [f"       0.001 |{'*' * 40} 3", " "]
+
+
+def test_the_grid_goes_on_above_100_s():
+    (row,) = shown(400_000 * 1_000_000)[2:-1]
+    assert 396_000 < float(row.split("|")[0]) < 404_000
+
+
+@given(st.lists(st.integers(1_000, 10**13), min_size=1, max_size=60))
+def test_every_count_is_in_one_row_near_its_value(latencies_ns):
+    rows = [re.fullmatch(r" *([\d.]+) \|(\**) *(\d+)", row) for row in shown(*latencies_ns)[2:-1]]
+    assert sum(int(row[3]) for row in rows) == len(latencies_ns)
+    assert max(len(row[2]) for row in rows) == 40
+    for latency_ns in latencies_ns:
+        latency_ms = min(latency_ns, 3600 * 10**9) / 1e6
+        assert min(abs(math.log(float(row[1]) / latency_ms)) for row in rows) < 0.4
+
+
+def test_an_empty_histogram_has_no_row():
+    assert len(shown()) == 3

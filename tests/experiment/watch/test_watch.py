@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
-from tests.experiment.watch.test_watch_sample import reading
+from tests.experiment.watch.test_host import reading
 
 from dbdyno.experiment.watch import host as watching
 from dbdyno.experiment.watch.host import Watch, read

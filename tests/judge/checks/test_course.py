@@ -7,8 +7,10 @@ import math
 import pytest
 
 from dbdyno.judge.checks import course
+from dbdyno.judge.checks.course import rates_of, whole_seconds
 from dbdyno.judge.finding import Level
 from support import making
+from support.made_seconds import trial
 
 PLAN = making.plan()
 
@@ -100,3 +102,21 @@ def test_drift_is_doubtful(seconds, batch_s, change):
 def test_no_drift(seconds, change):
     made = making.measurement(window_s=seconds, rates=rates(seconds, change), histograms=False)
     assert course.drift(made, PLAN) is None
+
+
+# The seconds of a trial and their rates.
+
+
+def test_the_piece_at_the_windows_end_is_no_second():
+    made = trial((100.0,) * 10)
+    piece = made.intervals[-1].model_copy(update={"start_s": 12.0, "end_s": 12.2, "events": 30})
+    made = making.changed(made, intervals=(*made.intervals, piece), window_s=10.2)
+    assert len(whole_seconds(made)) == 10
+    assert rates_of(made).tolist() == [100.0] * 10
+
+
+def test_a_slow_clock_does_not_change_the_rate():
+    made = trial((100.0,) * 10)
+    late = made.intervals[5].model_copy(update={"end_s": made.intervals[5].start_s + 1.25})
+    made = making.changed(made, intervals=(*made.intervals[:5], late, *made.intervals[6:]))
+    assert rates_of(made)[3] == pytest.approx(80.0)

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dbdyno.judge.checks import instrument
 from dbdyno.judge.checks.instrument import allowed, ledger_of, out_of_calibration, share_of
 from dbdyno.judge.finding import Level
+from dbdyno.measurement.metric import TABLE
 from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.plan.plan import Plan, SystemPlan
+from support import making
 from support.made_controls import outcome
+from support.making import A
 
 
 def same(different: int, total: int) -> list[ControlOutcome]:
@@ -59,3 +64,31 @@ def test_an_instrument_without_fault_is_seldom_called_out_of_calibration() -> No
     called = np.array([stats.binom.sf(allowed(total), total, 0.05) for total in range(1, 400)])
     assert called.max() <= 0.01
     assert called.mean() > 0.003  # and no number is larger than it must be
+
+
+# Which servers could not be treated as the lab's own?
+
+
+def plan() -> Plan:
+    endpoint = SystemPlan(label="cloud", reference="mysql://bench@db1:3306/sbtest")
+    own = SystemPlan(label=A, reference=A)
+    return making.plan().model_copy(update={"systems": (own, endpoint)})
+
+
+def test_an_endpoint_is_told_once_with_what_was_not_done() -> None:
+    trials = making.pairs((1.0,) * 3, systems=(A, "cloud"))
+    (found,) = instrument.uncontrolled_server(trials, plan())
+    assert (found.level, found.system, found.trial) == (Level.DOUBTFUL, "cloud", None)
+    assert "in 3 blocks its servers were not restarted and its rows not restored" in found.evidence
+
+
+def test_servers_of_our_own_are_no_doubt() -> None:
+    assert not list(instrument.uncontrolled_server(making.pairs((1.0,)), making.plan()))
+    only_own = [making.measurement(A)]
+    assert not list(instrument.uncontrolled_server(only_own, plan()))
+
+
+def test_the_cpu_of_servers_that_nobody_saw_is_no_number() -> None:
+    metric = next(m for m in TABLE if m.name == "server_cpu_us_per_query")
+    assert making.measurement(server_cpu_s=0.0).value(metric) is None
+    assert making.measurement(server_cpu_s=2.0).value(metric) is not None

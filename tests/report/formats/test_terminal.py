@@ -1,10 +1,13 @@
+"""None"""
+
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
 from dbdyno.judge.verdict import Verdict
-from dbdyno.report.formats.terminal import as_json, as_markdown, plain
+from dbdyno.report.formats.terminal import as_json, as_markdown, lines, padded, plain, printable
+from dbdyno.report.parts import Column, Table
 from support import making
 from support.made_run import Run, run
 
@@ -57,3 +60,24 @@ def test_a_failed_attempt_is_told_unless_a_complete_one_made_it_good() -> None:
     assert "void: trial-failed" in plain(still.plan, still.judgement, still.facts)
     good = run(making.plan(), [failed, making.measurement(), making.measurement(making.B)])
     assert "trial-failed" not in plain(good.plan, good.judgement, good.facts)
+
+
+def test_columns_stand_side_by_side_and_numbers_to_the_right() -> None:
+    columns = (Column("Name"), Column("TPS", numeric=True), Column("State"))
+    rows = (("mysql", "1\u202f234", "sound"), ("数据库", "7", ""))
+    assert list(lines(Table("caption", columns, rows))) == [
+        "Name      TPS  State",
+        "mysql   1 234  sound",
+        "数据库      7",
+    ]
+
+
+def test_nothing_steers_the_terminal() -> None:
+    assert printable("a\x1b[31mb\u202fc\n") == "a [31mb c "
+
+
+def test_a_cell_is_padded_by_the_columns_it_takes() -> None:
+    assert padded("p95", 5) == "p95  "
+    assert padded("p95", 5, right=True) == "  p95"
+    assert padded("请求", 5, right=True) == " 请求"
+    assert padded("too long", 3) == "too long"

@@ -1,8 +1,13 @@
+"""None"""
+
 from __future__ import annotations
 
+import pytest
+
+from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Said
 from dbdyno.report.rows import attempts
-from dbdyno.report.sections.conclusion import conclusion, tally
+from dbdyno.report.sections.conclusion import conclusion, decision, meaning, tally
 from support import making
 from support.made_run import Run, run
 
@@ -73,3 +78,89 @@ def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
 def _concluded(made: Run) -> str:
     listed = attempts(made.measurements, made.judgement)
     return " ".join(conclusion(made.plan, made.judgement, made.facts, listed))
+
+
+WORSE = (0.77, 0.76, 0.78)
+BETTER = (1.10, 1.11, 1.12)
+ALIKE = (1.0, 1.001, 0.999)
+OPEN = (0.9, 1.1, 1.05)
+
+
+def verdicts(*cells: tuple[float, ...]) -> tuple[Verdict, ...]:
+    """One cell for each of these blocks' ratios, at 1, 2, 3… threads."""
+    plan = making.plan(threads=tuple(range(1, len(cells) + 1)), blocks=3)
+    trials = [
+        trial
+        for threads, ratios in enumerate(cells, start=1)
+        for trial in making.pairs(ratios, threads=threads, histograms=False)
+    ]
+    return run(plan, trials).judgement.verdicts
+
+
+def test_what_is_proven_speaks_for_or_against_with_its_interval() -> None:
+    (said,) = decision(verdicts(WORSE, ALIKE))
+    assert said == (
+        "For a decision: what is proven speaks against mysql:8.0.15, by TPS −23.0 % [−26.5, −19.3] "
+        "in oltp_read_write, 1 thread; nothing proven speaks against mysql:5.7.22."
+    )
+    assert isinstance(said, Said), "it can be told in another language"
+    (said,) = decision(verdicts(ALIKE, BETTER, BETTER))
+    assert "speaks for mysql:8.0.15" in said
+    assert "the largest of 2;" in said
+
+
+def test_gains_and_losses_depend_on_the_load() -> None:
+    (said,) = decision(verdicts(WORSE, BETTER))
+    assert "it depends on the load" in said
+    assert said.index("+11.0 %") < said.index("−23.0 %")
+
+
+def test_equal_and_open_are_two_things() -> None:
+    (said,) = decision(verdicts(ALIKE, ALIKE))
+    assert "less than the margin of 2 %; choose on other grounds" in said
+    (said,) = decision(verdicts(OPEN, OPEN))
+    assert "a reason for neither" in said
+
+
+def test_what_stays_open_is_told_with_its_reach() -> None:
+    _, left = decision(verdicts(ALIKE, OPEN, OPEN))
+    assert left.startswith("Open: 2 of 3 cells, whose intervals reach from −")
+    _, left = decision(verdicts(ALIKE, (1.1, 1.1)))
+    assert left == "Open: 1 of 2 cells."
+
+
+def test_one_verdict_needs_no_sum() -> None:
+    assert decision(verdicts(WORSE)) == []
+
+
+RATIOS = {
+    (0.77, 0.76, 0.78): (Word.WORSE, "a reason against mysql:8.0.15"),
+    (1.10, 1.11, 1.12): (Word.BETTER, "a reason for mysql:8.0.15"),
+    (1.02, 1.021, 1.022): (Word.BETTER, "as small as the margin of 2 % or smaller"),
+    (1.0, 1.001, 0.999): (Word.EQUIVALENT, "other grounds"),
+    (1.005, 1.0051, 1.0049): (Word.EQUIVALENT, "A difference exists"),
+    (0.9, 1.1, 1.05): (Word.UNDECIDED, "Undecided is not equal"),
+    (1.1, 1.1): (Word.NO_VERDICT, "too few sound blocks"),
+}
+
+
+@pytest.mark.parametrize("ratios", RATIOS, ids=str)
+def test_each_word_has_its_meaning(ratios: tuple[float, ...]) -> None:
+    made = run(making.plan(), making.pairs(ratios))
+    (verdict,) = made.judgement.verdicts
+    word, says = RATIOS[ratios]
+    assert verdict.word is word
+    assert says in meaning(verdict)
+
+
+def test_void_trials_allow_no_decision() -> None:
+    made = run(making.plan(), making.pairs((0.5, 0.5, 0.5), cpu_share_max=0.99))
+    (verdict,) = made.judgement.verdicts
+    assert verdict.word is Word.VOID
+    assert "no decision" in meaning(verdict)
+
+
+def test_several_cells_hold_together(made: Run) -> None:
+    _, worse = made.judgement.verdicts
+    assert "With 95 % confidence in all 2 cells together, TPS" in meaning(worse)
+    assert "by −24.1 % to −21.4 %" in meaning(worse)

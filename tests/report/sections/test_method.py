@@ -1,8 +1,18 @@
+"""None"""
+
 from __future__ import annotations
 
+import pytest
+
+from dbdyno.measurement import measurement, replication
+from dbdyno.measurement.parts import Step
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan import DistributionPlan, NetworkPlan, Plan, ProcedurePlan, TopologyPlan
+from dbdyno.plan.settings import SettingsPlan
 from dbdyno.report.parts import Code, Items, Table
 from dbdyno.report.rows import attempts
 from dbdyno.report.sections import method
+from dbdyno.report.sections.method import asked_design, asked_replicas, how_measured
 from support import making
 from support.made_run import Run, facts
 
@@ -40,3 +50,193 @@ def test_a_run_can_be_repeated_even_without_its_command(made: Run) -> None:
     assert code == Code("dbdyno compare mysql:5.7.22 mysql:8.0.15 --threads 1,8")
     bare = facts(made.plan).model_copy(update={"command": ""})
     assert method.repeat(made.plan, bare).parts[1] == Code("dbdyno report 20261121-060000-made")
+
+
+def planned(**changed: object) -> Plan:
+    return making.plan(blocks=4).model_copy(update=changed)
+
+
+def test_the_section_on_the_method_begins_with_what_was_asked() -> None:
+    items = how_measured(planned(), []).parts[2]
+    assert isinstance(items, Items)
+    assert list(items.items[: len(asked_design(planned()))]) == asked_design(planned())
+
+
+def test_the_default_distribution_of_sysbench_is_told_from_others() -> None:
+    special = planned(distribution=DistributionPlan(name="special"))
+    assert (
+        "Rows are chosen by sysbench's special distribution, the default of its 1.0."
+        in asked_design(special)
+    )
+    assert any(
+        "not special, the default of its 1.0: numbers" in line for line in asked_design(planned())
+    )
+
+
+def test_what_is_set_on_every_system_is_told_from_what_is_varied() -> None:
+    told = asked_design(
+        planned(settings=SettingsPlan(durability=("0/2",), thread_pool=("off", "on")))
+    )
+    assert "On every system: durability 0/2." in told
+    assert "Varied on every system: thread_pool (off, on)." in told
+
+
+def test_a_scale_and_a_budget_are_told() -> None:
+    design = planned().design.model_copy(update={"budget_s": 5400.0})
+    told = asked_design(planned(scale="small", design=design))
+    assert told[0] == "This is the scale small of its plan file."
+    assert any(i.startswith("4 blocks, as many as fit into 1.5 h by forecast: ") for i in told)
+    assert not any("scale" in line or "forecast" in line for line in asked_design(planned()))
+
+
+@pytest.mark.parametrize(
+    ("restart", "fresh_data", "told"),
+    [
+        ("block", "start", "A freshly started server on a restored dataset for each arm of"),
+        ("block", "once", "A freshly started server for each arm of a block; its load levels"),
+        ("cell", "start", "A freshly started server on a restored dataset for every cell."),
+        ("cell", "once", "A freshly started server for every cell."),
+    ],
+)
+def test_how_often_a_server_is_new_is_told(restart: str, fresh_data: str, told: str) -> None:
+    procedure = ProcedurePlan.model_validate({"restart": restart, "fresh_data": fresh_data})
+    assert sum(line.startswith(told) for line in asked_design(planned(procedure=procedure))) == 1
+
+
+def test_open_and_closed_loops_are_told_one_by_one() -> None:
+    both = planned(load=LoadPlan(threads=(1, 8), rates=("50%", "400"), connections=64))
+    loads = [line for line in asked_design(both) if line.startswith("Load: ")]
+    assert loads == [
+        "Load: closed loop of 1, 8 connections, without pauses, prepared statements.",
+        "Load: open loop of 50%, 400 events/s over 64 connections, prepared statements.",
+    ]
+
+
+RESTORE = Step(name="restore", seconds=1.0)
+SLOW = Step(name="restore", seconds=3.0)
+UNDONE = Step(name="drop caches", seconds=0.5, done=False, detail="refused")
+
+
+def test_steps_are_counted_and_timed_for_each_system() -> None:
+    measured = [
+        making.measurement(making.A).model_copy(update={"procedure": (RESTORE, UNDONE)}),
+        making.measurement(making.A, 1).model_copy(update={"procedure": (SLOW,)}),
+        making.measurement(making.B).model_copy(update={"procedure": (RESTORE,)}),
+    ]
+    table = method.procedure_table(making.plan(), measured)
+    assert table is not None
+    assert table.rows == (
+        (making.A, "restore", "2", "0", "2.0", "3.0", "4.0"),
+        (making.A, "drop caches", "1", "1", "0.500", "0.500", "0.500"),
+        (making.B, "restore", "1", "0", "1.0", "1.0", "1.0"),
+    )
+    shown = method.how_measured(making.plan(), measured).parts
+    assert table in shown
+
+
+def test_without_steps_there_is_no_table() -> None:
+    assert method.procedure_table(making.plan(), [making.measurement()]) is None
+    parts = method.how_measured(making.plan(), [making.measurement()]).parts
+    assert len([part for part in parts if isinstance(part, Table)]) == 2
+
+
+def test_only_what_the_plan_asks_for_is_said() -> None:
+    plain = making.plan()
+    assert list(method.asked_procedure(plain)) == []
+    whole = plain.model_copy(
+        update={
+            "procedure": plain.procedure.model_copy(
+                update={
+                    "fresh_data": "once",
+                    "drop_caches": True,
+                    "purge_binlogs": True,
+                    "settle_cap_s": 60,
+                }
+            ),
+            "trial": plain.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 300}),
+        }
+    )
+    told = list(method.asked_procedure(whole))
+    assert len(told) == 5
+    assert "60 s at most" in told[3]
+    assert "300 s at most" in told[4]
+    (items,) = (p for p in method.how_measured(whole, []).parts if isinstance(p, Items))
+    assert set(told) <= set(items.items)
+
+
+def test_one_who_restores_once_does_not_say_that_every_start_has_fresh_data() -> None:
+    plan = making.plan()
+    once = plan.procedure.model_copy(update={"fresh_data": "once"})
+    (items,) = (
+        part
+        for part in method.how_measured(plan.model_copy(update={"procedure": once}), []).parts
+        if isinstance(part, Items)
+    )
+    assert not any("on a restored dataset" in item for item in items.items)
+
+
+SEEN = {
+    replication.COMMITS_ACKNOWLEDGED: 9_990.0,
+    replication.COMMITS_NOT_ACKNOWLEDGED: 10.0,
+    replication.TRANSACTIONS_BEHIND: 3.0,
+    replication.REPLICAS_CPU_S: 2.0,
+}
+
+
+def measured(system: str, block: int, **changed: float) -> measurement.Measurement:
+    made = making.measurement(system, block)
+    server = made.server.model_copy(update={"replication": {**SEEN, **changed}})
+    return making.changed(made, server=server)
+
+
+def plan(*topologies: TopologyPlan, **more: object) -> Plan:
+    made = making.plan()
+    systems = tuple(
+        system.model_copy(update={"topology": topology})
+        for system, topology in zip(made.systems, topologies, strict=True)
+    )
+    return made.model_copy(update={"systems": systems, **more})
+
+
+def test_commits_are_counted_by_system_and_cell() -> None:
+    trials = [
+        measured(making.A, 0),
+        measured(making.A, 1, transactions_behind=8.0),
+        making.measurement(making.B),
+    ]
+    table = method.replicas_table(making.plan(), trials)
+    assert table is not None
+    title = trials[0].trial.cell.title
+    thin = "\N{NARROW NO-BREAK SPACE}"
+    assert table.rows == ((making.A, title, "2", f"19{thin}980", "20", "8", "200.0"),)
+    assert table in method.how_measured(making.plan(), trials).parts
+
+
+def test_what_was_not_counted_is_a_dash_and_nothing_is_no_table() -> None:
+    made = making.measurement(making.A)
+    server = made.server.model_copy(update={"replication": {replication.REPLICAS_RUNNING: 1.0}})
+    table = method.replicas_table(making.plan(), [making.changed(made, server=server)])
+    assert table is not None
+    assert table.rows[0][3:] == ("—", "—", "0", "—")
+    assert method.replicas_table(making.plan(), [made]) is None
+
+
+def test_the_plans_words_are_said() -> None:
+    semisync = TopologyPlan(replicas=2, replication="semisync", timeout_s=1.5)
+    told = list(method.asked_replicas(plan(semisync, TopologyPlan(replicas=1))))
+    assert told == [
+        f"{making.A}: a commit waits (after sync) until one of 2 replicas has it, 1.5 s at most.",
+        f"{making.B}: 1 replica, for which no commit waits.",
+    ]
+    group = TopologyPlan(replicas=2, replication="group")
+    network = NetworkPlan(client_ms=0.8, replica_ms=2)
+    whole = plan(group, TopologyPlan(), network=network)
+    told = list(method.asked_replicas(whole))
+    assert told == [
+        f"{making.A}: a group of 3; a commit waits until a majority agrees.",
+        "The network adds 0.8 ms to each round trip between load and primary.",
+        "The network adds 2 ms to each round trip between servers.",
+    ]
+    (items,) = (p for p in method.how_measured(whole, []).parts if isinstance(p, Items))
+    assert set(told) <= set(items.items)
+    assert list(asked_replicas(making.plan())) == []

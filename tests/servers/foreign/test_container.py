@@ -1,10 +1,127 @@
+"""None"""
+
+from __future__ import annotations
+
 import pytest
 
-from dbdyno.errors import ServerError
+from dbdyno.errors import ProvisionError, ServerError, UnknownSystemError, UsageError
+from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.foreign import container
 from dbdyno.servers.foreign import container as module
 from dbdyno.servers.foreign.container import ContainerServer, Leash, words_of
-from support.docker_on_path import Docker
+from support.docker_on_path import DIGEST, IMAGE, REFERENCE, Docker
+
+
+def test_an_image_is_named_by_its_digest():
+    assert container.image_of(REFERENCE) == IMAGE
+    assert open.check(REFERENCE) is None
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "container:mysql:8.0.33",
+        "container:mysql@sha256:0f",
+        f"container:-v/:/host@{DIGEST}",
+        f"container:@{DIGEST}",
+        "container:",
+    ],
+)
+def test_a_tag_or_an_option_is_no_image(reference):
+    with pytest.raises(UnknownSystemError, match="named with its digest"):
+        open.check(reference)
+
+
+def test_an_image_is_not_fetched_ahead():
+    with pytest.raises(UsageError, match="pulled by docker or podman"):
+        open.get(REFERENCE, str)
+
+
+def test_docker_is_found_on_path(monkeypatch, tmp_path):
+    docker = Docker(monkeypatch, tmp_path)
+    program = container.find()
+    assert program.path == str(docker.folder / "bin" / "docker")
+    assert program.says("image", "inspect", "x") is None
+    with pytest.raises(ServerError, match=r"docker image failed \(exit 1\)") as caught:
+        program.call("image", "inspect", "x")
+    assert caught.value.found == "no such image"
+
+
+def test_podman_stands_in_for_a_docker_that_does_not_answer(monkeypatch, tmp_path):
+    docker = Docker(monkeypatch, tmp_path)
+    (docker.folder / "broken").touch()
+    with pytest.raises(ProvisionError, match="no containers can be run here") as caught:
+        container.find()
+    assert caught.value.found == (
+        "docker: Cannot connect to the Docker daemon; podman is not on PATH"
+    )
+    podman = docker.folder / "bin" / "podman"
+    podman.write_text("#!/bin/sh\n")
+    podman.chmod(0o755)
+    assert container.find().path == str(podman)
+
+
+def test_a_command_that_hangs_is_ended(monkeypatch, tmp_path):
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    with pytest.raises(ServerError, match="did not end within"):
+        container.ContainerProgram(str(slow)).call("version", seconds_max=0.2)
+
+
+def looked(report=str):
+    return container.look(container.find(), REFERENCE, report)
+
+
+def test_an_image_is_pulled_once_and_asked_what_it_is(monkeypatch, tmp_path):
+    docker, told = Docker(monkeypatch, tmp_path), []
+    image = looked(told.append)
+    assert (image.name, image.data) == (IMAGE, "/var/lib/mysql")
+    assert (image.entry.product, image.entry.version) == ("mysql", "8.0.15")
+    assert image.entry.reference == REFERENCE
+    assert told == [f"{REFERENCE}: pulling the image"]
+    assert ["pull", IMAGE] in docker.calls()
+    looked(pytest.fail)
+
+
+def test_the_keys_of_a_settings_axis_follow_from_what_the_image_holds(monkeypatch, tmp_path):
+    Docker(monkeypatch, tmp_path)
+    assert open.product_before(REFERENCE) is None
+    assert open.product_of(REFERENCE) == ("mysql", "8.0.15")
+
+
+@pytest.mark.parametrize(
+    ("volumes", "data"),
+    [("null", "/var/lib/mysql"), ('{"/data/GreatSQL": {}}', "/data/GreatSQL")],
+)
+def test_data_are_kept_where_the_image_says(monkeypatch, tmp_path, volumes, data):
+    docker = Docker(monkeypatch, tmp_path, "mariadbd  Ver 11.4.5-MariaDB-ubu2404 for Linux")
+    (docker.folder / "pulled").write_text(volumes)
+    image = looked()
+    assert (image.data, image.entry.product) == (data, "mariadb")
+
+
+@pytest.mark.parametrize(
+    ("says", "kind", "message"),
+    [
+        ("hello", ProvisionError, "does not say that it holds a server"),
+        ("postgres (PostgreSQL) 18.6", UsageError, "only images of MySQL and MariaDB"),
+    ],
+)
+def test_another_image_is_refused(monkeypatch, tmp_path, says, kind, message):
+    Docker(monkeypatch, tmp_path, says)
+    with pytest.raises(kind, match=message):
+        looked()
+
+
+def test_unclear_data_are_refused(monkeypatch, tmp_path):
+    docker = Docker(monkeypatch, tmp_path)
+    (docker.folder / "pulled").write_text('{"/a": {}, "/b": {}}')
+    with pytest.raises(ProvisionError, match="not clear where") as caught:
+        looked()
+    assert caught.value.found == "/a, /b"
+
 
 WHO = Credentials("load", "secret-4711")
 

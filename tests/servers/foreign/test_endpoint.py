@@ -1,9 +1,17 @@
+"""None"""
+
+from __future__ import annotations
+
+import re
+
 import pytest
 
-from dbdyno.errors import ServerError
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan.plan import TopologyPlan
+from dbdyno.servers import open
+from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign import endpoint as module
-from dbdyno.servers.foreign.endpoint import EndpointServer, added
+from dbdyno.servers.foreign.endpoint import MARK, EndpointDataset, EndpointServer, added
 
 TWO = Endpoint("a", 1, None, (Endpoint("b", 2, None),))
 
@@ -74,3 +82,189 @@ def test_stopping_logs_out_of_all(server):
 def test_counters_are_added_but_the_shortest_uptime_counts():
     first = [("Questions", "3"), ("Uptime", "100"), ("Only_here", "1")]
     assert added([first, [("Questions", "4"), ("Uptime", "7")]]) == {"Questions": 7, "Uptime": 7}
+
+
+REFERENCE = "mysql://bench@db1:4000,db2:4000/sbtest"
+
+
+class Dataset:
+    """Remembers what was asked of it."""
+
+    def __init__(self, label, database, dataset, ask):
+        self.about, self.calls, self.wrong = (label, database, dataset), [], "not loaded"
+
+    def begin(self):
+        self.calls.append("begin")
+
+    def finish(self):
+        self.calls.append("finish")
+        self.wrong = None
+
+    def is_loaded(self):
+        return self.wrong is None
+
+    def data_bytes(self):
+        return 4096
+
+    def trouble(self):
+        return self.wrong
+
+
+@pytest.fixture
+def instance(monkeypatch, tmp_path):
+    monkeypatch.setenv("DB", "secret-4711")
+    monkeypatch.setattr(module, "EndpointDataset", Dataset)
+    monkeypatch.setattr(module.EndpointServer, "login", lambda self: None)
+    spec = ServerSpec("tidb", REFERENCE, password_env="DB", dataset="abc")
+    return open.instance(spec, tmp_path / "x", str)
+
+
+def test_rows_are_loaded_once_and_looked_at_afterwards(instance, tmp_path):
+    assert instance._dataset.about == ("tidb", "sbtest", "abc")
+    assert not instance.has_snapshot()
+    with pytest.raises(ServerError, match="no loaded dataset to measure"):
+        instance.data_bytes()
+    server = instance.start()
+    assert (server.endpoint.host, server.endpoint.others[0].host) == ("db1", "db2")
+    assert (server.credentials.user, server.credentials.password) == ("bench", "secret-4711")
+    assert server.database == "sbtest"
+    instance.snapshot()
+    assert instance.has_snapshot()
+    assert instance.data_bytes() == 4096
+    instance.restore()
+    assert instance.start() is server
+    instance.close()
+    assert instance._dataset.calls == ["begin", "finish"]
+    assert list(tmp_path.iterdir()) == []  # an endpoint leaves no files here
+
+
+def test_a_dataset_that_changed_cannot_be_restored(instance):
+    instance._dataset.wrong = "sbtest1 ends at id 9"
+    with pytest.raises(ServerError, match="cannot restore them") as caught:
+        instance.restore()
+    assert caught.value.found == "sbtest1 ends at id 9"
+
+
+def test_a_refused_login_says_where_the_password_comes_from(instance, monkeypatch):
+    def refused(self):
+        raise ServerError("refused", found="OperationalError: (1045, 'Access denied')")
+
+    monkeypatch.setattr(module.EndpointServer, "login", refused)
+    with pytest.raises(ServerError) as caught:
+        instance.start()
+    assert caught.value.hint == "check the user's rights and the password in DB"
+    assert "secret-4711" not in str(caught.value)
+
+
+def test_settings_are_the_owners(instance, tmp_path):
+    with pytest.raises(UsageError, match="only reads them"):
+        instance.start({"sync_binlog": 1})
+    with pytest.raises(UsageError, match="only reads them") as caught:
+        open.instance(ServerSpec("tidb", REFERENCE, {"sync_binlog": 1}), tmp_path, str)
+    assert caught.value.found == "sync_binlog"
+
+
+def test_replicas_are_the_owners_too(tmp_path):
+    spec = ServerSpec("tidb", REFERENCE, topology=TopologyPlan(replicas=1))
+    with pytest.raises(UsageError, match="replicas of an endpoint"):
+        open.instance(spec, tmp_path, str)
+
+
+class Database:
+    """Understands the handful of statements that are sent; tables map to their largest id."""
+
+    def __init__(self, **tables):
+        self.exists, self.tables, self.mark = bool(tables), dict(tables), None
+
+    def ask(self, sql):
+        if sql.startswith("SELECT 1 FROM information_schema.schemata"):
+            return [("1",)] if self.exists else []
+        if sql == "CREATE DATABASE `d`":
+            self.exists = True
+        elif sql.startswith("SELECT table_name"):
+            return [(name,) for name in [*self.tables, *([MARK] if self.mark is not None else [])]]
+        elif match := re.fullmatch(r"SELECT MAX\(id\) FROM `d`\.`(\w+)`", sql):
+            return [(str(self.tables[match[1]] or ""),)]
+        elif sql.startswith("SELECT SUM(data_length + index_length)"):
+            return [("32768.0" if self.tables else "",)]
+        elif sql.startswith("CREATE TABLE IF NOT EXISTS"):
+            self.mark = self.mark or {}
+        elif sql.startswith("DELETE FROM"):
+            self.mark = {}
+        elif sql.startswith("INSERT INTO"):
+            self.mark |= dict(re.findall(r"\('(\w+)', '(\w+)'\)", sql))
+        else:
+            assert sql == f"SELECT name, value FROM `d`.{MARK}"
+            return list(self.mark.items())
+        return []
+
+
+def of(database, dataset="abc"):
+    return EndpointDataset("shop", "d", dataset, database.ask)
+
+
+def loaded(**tables):
+    database = Database()
+    of(database).begin()
+    database.tables |= tables
+    of(database).finish()
+    return database
+
+
+def test_rows_are_ours_once_they_are_loaded():
+    database = Database()
+    assert not of(database).is_loaded()
+    of(database).begin()
+    assert database.exists
+    database.tables |= {"sbtest1": 500, "sbtest2": 500, "notes": 3}
+    assert not of(database).is_loaded()  # a lab that was killed while loading
+    of(database).finish()
+    assert of(database).is_loaded()
+    assert database.mark == {
+        "dataset": "abc",
+        "state": "loaded",
+        "sbtest1": "500",
+        "sbtest2": "500",
+    }
+
+
+def test_the_server_says_how_large_the_rows_are():
+    assert of(loaded(sbtest1=500)).data_bytes() == 32768
+    assert of(Database()).data_bytes() == 0
+
+
+def test_another_dataset_is_loaded_anew():
+    database = loaded(sbtest1=500)
+    other = of(database, "xyz")
+    assert other.trouble() == "this dataset was not loaded there"
+    other.begin()
+    assert database.mark == {"dataset": "xyz", "state": "loading"}
+
+
+def test_tables_of_somebody_else_are_never_dropped():
+    database = Database(sbtest1=9, sbtest2=9, orders=1)
+    with pytest.raises(ServerError, match="has tables that dbdyno did not load") as caught:
+        of(database).begin()
+    assert caught.value.found == "sbtest1, sbtest2"
+    assert database.mark is None
+
+
+def test_tables_of_other_names_are_no_trouble():
+    database = Database(orders=1)
+    of(database).begin()
+    assert database.mark == {"dataset": "abc", "state": "loading"}
+
+
+@pytest.mark.parametrize(
+    ("tables", "trouble"),
+    [
+        ({"sbtest1": 540}, None),
+        ({"sbtest1": 600}, "sbtest1 ends at id 600, and at 500 when it was loaded"),
+        ({"sbtest1": None}, "sbtest1 ends at id 0, and at 500 when it was loaded"),
+        ({}, "sbtest1 ends at id 0, and at 500 when it was loaded"),
+    ],
+)
+def test_tables_that_changed_are_told(tables, trouble):
+    database = loaded(sbtest1=500)
+    database.tables = tables
+    assert of(database).trouble() == trouble

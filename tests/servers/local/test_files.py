@@ -1,13 +1,72 @@
+"""None"""
+
+from __future__ import annotations
+
 import collections
 import ctypes
 import os
 import shutil
 import socket
+import tempfile
+import zlib
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.local import files
+from dbdyno.servers.local.files import SOCKET_BYTES_MAX, make_folders, socket_place, write_private
+
+NAME = ".s.PGSQL.5432"
+
+
+def test_a_file_for_the_server_is_closed_and_never_written_through_a_link(tmp_path):
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / "x.conf").symlink_to(tmp_path / "precious")
+    written = write_private(tmp_path / "x.conf", "new", None)
+    assert written.read_text() == "new"
+    assert not written.is_symlink()
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "precious").read_text() == "kept"
+
+
+@pytest.mark.parametrize("folder", ["x" * 120, "one,two"])
+def test_a_folder_that_will_not_do_gets_a_socket_in_a_short_one(tmp_path, monkeypatch, folder):
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+    assert socket_place("pg", Path("/short"), NAME, None, commas=False) == Path("/short") / NAME
+    elsewhere = socket_place("pg", tmp_path / folder, NAME, None, commas=False)
+    assert len(str(elsewhere)) <= SOCKET_BYTES_MAX
+    assert elsewhere.parent.stat().st_mode & 0o777 == 0o700
+    elsewhere.parent.rmdir()
+
+
+def test_no_short_folder_is_an_error(tmp_path, monkeypatch):
+    long = tmp_path / ("y" * 120)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with pytest.raises(ServerError, match="pg: a socket's path may have 107 bytes"):
+        socket_place("pg", tmp_path / ("x" * 120), NAME, None, commas=False)
+    assert list(long.iterdir()) == []
+
+
+def test_a_comma_matters_only_to_those_who_cannot_have_one(tmp_path, monkeypatch):
+    assert socket_place("my", Path("/a,b"), "my.sock", None, commas=True) == Path("/a,b/my.sock")
+    long = tmp_path / ("y" * 120)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with pytest.raises(ServerError, match="may have 107 bytes at most") as caught:
+        socket_place("my", tmp_path / ("x" * 120), "my.sock", None, commas=True)
+    assert caught.value.message == "my: a socket's path may have 107 bytes at most"
+    assert caught.value.hint == "set TMPDIR to a folder with a shorter name"
+
+
+def test_folders_for_the_server_are_closed_to_others(tmp_path):
+    folders = [tmp_path / "server", tmp_path / "server" / "tmp"]
+    make_folders(folders, None)
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700, 0o700]
+
 
 Usage = collections.namedtuple("Usage", "total used free")
 
@@ -107,3 +166,62 @@ def test_a_copy_shares_no_blocks_and_goes_on_after_a_short_write(source, tmp_pat
     files.copy_tree(source, tmp_path / "copy", None)
     for path in (p for p in source.rglob("*") if p.is_file()):
         assert (tmp_path / "copy" / path.relative_to(source)).read_bytes() == path.read_bytes()
+
+
+# A restored folder passes only as exactly what was listed.
+
+
+@pytest.fixture
+def folder(tmp_path):
+    data = tmp_path / "snapshot" / "data"
+    (data / "sbtest").mkdir(parents=True)
+    (data / "ibdata1").write_bytes(b"system")
+    (data / "sbtest" / "sbtest1.ibd").write_bytes(os.urandom(100_000))
+    files.keep(data, data.parent / files.FILE)
+    return data
+
+
+def compare(folder):
+    files.compare("fast", folder, folder.parent / files.FILE)
+
+
+def test_files_are_listed_by_their_path_with_length_and_crc(folder):
+    assert files.take(folder)["ibdata1"] == [6, zlib.crc32(b"system")]
+    assert list(files.take(folder)) == ["ibdata1", "sbtest/sbtest1.ibd"]
+    compare(folder)
+
+
+def test_one_changed_byte_is_found_and_named(folder):
+    table = folder / "sbtest" / "sbtest1.ibd"
+    content = bytearray(table.read_bytes())
+    content[70_000] ^= 1
+    table.write_bytes(content)
+    with pytest.raises(ServerError, match="not those of the snapshot") as caught:
+        compare(folder)
+    assert caught.value.found == "sbtest/sbtest1.ibd"
+    assert caught.value.wanted.startswith("2 files")
+
+
+def test_a_file_too_many_or_too_few_is_found(folder):
+    (folder / "ibdata1").rename(folder / "ibdata2")
+    with pytest.raises(ServerError) as caught:
+        compare(folder)
+    assert caught.value.found == "ibdata1, ibdata2"
+
+
+def test_no_more_than_five_files_are_named(folder):
+    for number in range(9):
+        (folder / f"t{number}").touch()
+    with pytest.raises(ServerError) as caught:
+        compare(folder)
+    assert caught.value.found == "t0, t1, t2, t3, t4 …"
+
+
+@given(st.binary(max_size=200), st.integers(1, 64))
+@settings(max_examples=50)
+def test_a_sum_in_pieces_is_the_sum_of_the_whole(tmp_path_factory, content, piece):
+    file = tmp_path_factory.getbasetemp() / "file"
+    file.write_bytes(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "CHUNK_BYTES", piece)
+        assert files._sum(file) == [len(content), zlib.crc32(content)]

@@ -1,11 +1,18 @@
+"""None"""
+
+from __future__ import annotations
+
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from dbdyno.errors import ServerError
+from dbdyno.servers import process
 from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.local import server
 from dbdyno.servers.local import server as module
 from dbdyno.servers.local.server import Identity, PortTakenError, Site, StartedServer, printed_log
 from dbdyno.servers.reference import find
@@ -139,3 +146,77 @@ def test_a_server_that_will_not_stop_is_killed(made):
     with pytest.raises(ServerError, match="did not stop within 0 s and was killed"):
         server.stop(patience_s=0.05)
     assert not server.alive()
+
+
+def site(**asked: str) -> Site:
+    return Site("pg", find("postgres:18.6"), Path("/home-of-it"), Path("/work"), None, asked)
+
+
+def test_a_port_of_the_settings_is_kept_to(monkeypatch):
+    monkeypatch.setattr(process, "port_is_free", lambda port: True)
+    assert server.on_a_port(site(port="4711"), lambda port: port) == 4711
+
+
+def test_one_that_is_taken_says_who_wanted_what():
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        with pytest.raises(ServerError) as caught:
+            server.on_a_port(site(port=str(port)), lambda port: port)
+    assert caught.value.message == f"pg: its settings want port {port}, which is taken"
+    assert "for pg (postgres:18.6)" in (caught.value.wanted or "")
+
+
+@pytest.mark.parametrize("port", ["many", "0", "70000"])
+def test_a_port_that_is_no_port_is_refused(port):
+    with pytest.raises(ServerError, match="not a port number"):
+        server.on_a_port(site(port=port), lambda port: port)
+
+
+@pytest.mark.parametrize("lost", [2, server.PORT_ATTEMPTS])
+def test_a_port_lost_in_a_race_is_chosen_again_but_not_for_ever(lost):
+    tried: list[int] = []
+
+    def start_on(port):
+        tried.append(port)
+        if len(tried) <= lost:
+            raise PortTakenError("taken")
+        return "server"
+
+    if lost < server.PORT_ATTEMPTS:
+        assert server.on_a_port(site(), start_on) == "server"
+        assert len(tried) == lost + 1
+    else:
+        with pytest.raises(PortTakenError):
+            server.on_a_port(site(), start_on)
+        assert len(tried) == server.PORT_ATTEMPTS
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "server"
+    folder.mkdir()
+    return folder
+
+
+def test_no_log_is_said_plainly(work):
+    assert server.last_lines(work) == ""
+    assert server.error_lines(work) == "it left no log"
+
+
+def test_errors_come_before_chatter(work):
+    (work / "err.log").write_text("[Note] a\n[ERROR] unknown variable 'x=1'\n\n[Note] b\n")
+    assert server.error_lines(work) == "[ERROR] unknown variable 'x=1'"
+    assert server.last_lines(work, 1) == "[Note] b"
+
+
+def test_without_errors_the_last_lines_of_both_logs_are_given(work):
+    server.printed_log(work).write_text("printed\n")
+    (work / "err.log").write_text("logged\n")
+    assert server.error_lines(work) == "printed\nlogged"
+
+
+def test_a_huge_log_is_read_from_its_end(work):
+    (work / "err.log").write_bytes(b"x" * 1_000_000 + b"\nlast\n")
+    assert server.last_lines(work, 1) == "last"

@@ -1,16 +1,23 @@
+"""None"""
+
+from __future__ import annotations
+
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dbdyno.errors import ServerError, UsageError
+from dbdyno.errors import ProvisionError, ServerError, UsageError
 from dbdyno.servers import open, process
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.local import files as module
 from dbdyno.servers.mysql import instance as mysql_instance
 from dbdyno.servers.mysql import server as mysql_server
+from dbdyno.servers.mysql.instance import pristine, system_tables_sql
 from dbdyno.servers.programs import provision
+from dbdyno.servers.reference import find
 
 SPEC = ServerSpec("fast", "mysql:8.0.15", {"innodb_log_file_size": "48M"})
 
@@ -184,3 +191,108 @@ def test_what_the_file_system_refuses_is_told_and_half_a_snapshot_never_counts(l
     assert not instance.has_snapshot()
     with pytest.raises(ServerError, match="could not be laid out"):
         made(lab)
+
+
+NEW = find("mysql:8.0.15")
+MARIADB = replace(NEW, product="mariadb", version="10.2.11")
+INITIALISES = """#!/bin/sh
+folder=$(sed -n 's/^datadir=//p' "${1#--defaults-file=}")
+mkdir -p "$folder/mysql"
+echo made > "$folder/ibdata1"
+echo mine > "$folder/auto.cnf"
+echo "$2" > "$folder/option"
+"""
+BOOTSTRAPS = """#!/bin/sh
+folder=$(sed -n 's/^datadir=//p' "${1#--defaults-file=}")
+echo "$2" > "$folder/option"
+cat > "$folder/mysql/fed"
+"""
+FAILS = "#!/bin/sh\necho '[ERROR] page size 3K is not possible'\nexit 1\n"
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
+    share = tmp_path / "home" / "share"
+    for folder in (tmp_path / "home" / "bin", share / "charsets"):
+        folder.mkdir(parents=True)
+    (share / "charsets" / "Index.xml").touch()
+    for part in ("mysql_system_tables", "mysql_system_tables_data"):
+        (share / f"{part}.sql").write_text(f"-- {part}\n")
+
+    def with_program(script):
+        program = tmp_path / "home" / "bin" / "mysqld"
+        program.write_text(script)
+        program.chmod(0o755)
+        return tmp_path / "home"
+
+    return with_program
+
+
+def test_a_data_directory_is_made_once_per_deciding_settings(home):
+    said: list[str] = []
+    programs = home(INITIALISES)
+    first = pristine(NEW, programs, {"sync_binlog": "1"}, None, said.append)
+    assert (first / "ibdata1").read_text() == "made\n"
+    assert (first / "option").read_text() == "--initialize-insecure\n"
+    assert pristine(NEW, programs, {"sync_binlog": "0"}, None, said.append) == first
+    assert said == ["mysql:8.0.15: initialising a data directory"]
+    assert pristine(NEW, programs, {"innodb_page_size": "8K"}, None, said.append) != first
+
+
+def test_a_server_that_cannot_initialise_itself_is_fed_its_makers_sql(home):
+    data = pristine(MARIADB, home(BOOTSTRAPS), {}, None, str)
+    assert (data / "option").read_text() == "--bootstrap\n"
+    assert "-- mysql_system_tables_data\n" in (data / "mysql" / "fed").read_text()
+
+
+def test_it_is_closed_to_others_and_holds_no_identity_of_a_server(home):
+    data = pristine(NEW, home(INITIALISES), {}, None, str)
+    assert data.parent.stat().st_mode & 0o777 == 0o700
+    assert not (data / "auto.cnf").exists()
+
+
+def test_a_failing_initialisation_is_quoted_and_leaves_nothing(home, tmp_path):
+    with pytest.raises(ServerError, match=r"could not initialise .*exit code 1") as caught:
+        pristine(NEW, home(FAILS), {"innodb_page_size": "3K"}, None, str)
+    assert caught.value.wanted == "innodb_page_size = 3K"
+    assert caught.value.found == "[ERROR] page size 3K is not possible"
+    left = [path.suffix for path in (tmp_path / "cache" / "pristine").iterdir()]
+    assert left == [".lock"]
+
+
+def parts(share, **texts):
+    for name, text in texts.items():
+        (share / f"{name}.sql").write_text(text + "\n")
+    return system_tables_sql(share).splitlines()
+
+
+def test_the_makers_sql_is_fed_in_its_order_and_strangers_go_last(tmp_path):
+    lines = parts(
+        tmp_path,
+        mysql_system_tables_data="-- rows",
+        mysql_system_tables="-- tables",
+        mysql_performance_tables="-- performance",
+        fill_help_tables="-- help",
+    )
+    told = [line for line in lines if line.startswith("--")]
+    assert told == ["-- tables", "-- performance", "-- rows", "-- help"]
+    assert lines[0] == "USE mysql;"
+    assert lines[-3] == "DELETE FROM mysql.user WHERE Host <> 'localhost' OR User = '';"
+
+
+def test_newer_versions_keep_accounts_elsewhere_and_name_files_anew(tmp_path):
+    lines = parts(
+        tmp_path,
+        mariadb_system_tables="CREATE TABLE global_priv",
+        mariadb_system_tables_data="-- rows",
+        mariadb_sys_schema="-- sys",
+    )
+    assert "-- sys" in lines
+    assert "DELETE FROM mysql.global_priv WHERE Host <> 'localhost' OR User = '';" in lines
+
+
+def test_a_folder_without_the_sql_is_an_error(tmp_path):
+    with pytest.raises(ProvisionError, match="lacks the SQL") as caught:
+        parts(tmp_path, mysql_system_tables="-- tables")
+    assert caught.value.found == "mysql_system_tables.sql"

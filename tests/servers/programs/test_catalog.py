@@ -1,3 +1,8 @@
+"""None"""
+
+from __future__ import annotations
+
+import dataclasses
 import re
 
 import pytest
@@ -34,3 +39,18 @@ def test_the_catalog_has_what_the_published_experiments_need():
     assert {"mariadb:10.1.23", "mariadb:10.2.11", "mariadb:10.11.5", "mariadb:11.4.5"} <= known
     majors = {e.version_numbers[0] for e in CATALOG if e.product == "postgres"}
     assert majors == {15, 16, 17, 18}
+
+
+ROW = find("mysql:8.0.15")
+
+
+def test_a_row_is_named_by_product_and_version():
+    assert (ROW.reference, ROW.folder_name) == ("mysql:8.0.15", "mysql-8.0.15")
+    assert ROW.version_numbers == (8, 0, 15)
+    assert ROW.identity == ROW.source.identity
+
+
+def test_what_was_named_otherwise_is_kept_by_its_bytes():
+    given = dataclasses.replace(ROW, named="tarball:https://example.com/x#sha256=ab")
+    assert given.reference == "tarball:https://example.com/x#sha256=ab"
+    assert given.folder_name == f"given-{ROW.identity[:16]}"

@@ -1,9 +1,9 @@
 """Do the verdicts keep their promises? Thousands of experiments with known truth, judged.
 
 What decides here is what decides about real servers: the judge's own functions are handed numbers
-that `validation.noise` drew, and what they say is held against the truth. Each row of the table is a
-claim of method.md 3.3 with its target. A row is missed if the target lies more than two standard
-errors away from what was seen; then the exit status is 1.
+that `validation.noise` drew, and what they say is held against the truth. Each row of the table is
+a claim with its target. A row is missed if the target lies more than two standard errors away from
+what was seen; then the exit status is 1.
 
     .venv/bin/python -m validation.method_validation                          # about ten minutes
     .venv/bin/python -m validation.method_validation --write docs/how-it-works/method.md

@@ -12,7 +12,6 @@ from tests.experiment.test_runner import small, start, store  # noqa: F401
 
 from dbdyno.errors import LoadError, ServerError
 from dbdyno.experiment import dataset
-from dbdyno.experiment import dataset as experiment_dataset
 from dbdyno.experiment.dataset import FILE, folder_of, keep, kept, take, taken_or_empty
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
@@ -99,23 +98,22 @@ def plan(**dataset):
 def test_equal_rows_have_one_digest_and_one_row_changes_it():
     two = plan(tables=2, rows=1000)
     digests = [
-        experiment_dataset.take(two, Server(("1000", "77"), ("1000", last)))
-        for last in ("88", "88", "89")
+        dataset.take(two, Server(("1000", "77"), ("1000", last))) for last in ("88", "88", "89")
     ]
     assert digests[0] == digests[1] != digests[2]
-    assert len(digests[0]) == experiment_dataset.SHOWN
+    assert len(digests[0]) == dataset.SHOWN
 
 
 def test_large_tables_are_asked_for_in_pieces_that_are_added_up(monkeypatch):
-    monkeypatch.setattr(experiment_dataset, "PIECE_ROWS", 400)
+    monkeypatch.setattr(dataset, "PIECE_ROWS", 400)
     server = Server(("400", "5"), ("400", "6"), ("200", "7"))
-    pieces = experiment_dataset.take(plan(tables=1, rows=1000), server)
+    pieces = dataset.take(plan(tables=1, rows=1000), server)
     assert [sql.partition("BETWEEN")[2] for sql in server.asked] == [
         " 1 AND 400",
         " 401 AND 800",
         " 801 AND 1200",
     ]
-    monkeypatch.setattr(experiment_dataset, "PIECE_ROWS", 1000)
+    monkeypatch.setattr(dataset, "PIECE_ROWS", 1000)
     assert take(plan(tables=1, rows=1000), Server(("1000", "18"))) == pieces
 
 

@@ -8,7 +8,6 @@ import json
 import pytest
 
 from dbdyno.errors import CellError, LoadError, ServerError
-from dbdyno.experiment import procedure
 from dbdyno.experiment import procedure as room
 from dbdyno.experiment.context import Lab
 from dbdyno.experiment.forecast import Forecast
@@ -240,7 +239,7 @@ class Server:
         if sql.startswith("SHOW GLOBAL STATUS"):
             self.now = next(self.left)
         answers = {
-            "SHOW GLOBAL STATUS": [(procedure.DIRTY_PAGES, str(self.now[0]))],
+            "SHOW GLOBAL STATUS": [(room.DIRTY_PAGES, str(self.now[0]))],
             "SHOW ENGINE": [("InnoDB", "", f"TRANSACTIONS\nHistory list length {self.now[1]}\n")],
             "SELECT @@log_bin": [(self.log_bin,)],
             "SHOW BINARY LOGS": [("binlog.000001", "3000000", "No"), ("it's.2", "500000", "No")],
@@ -252,7 +251,7 @@ class Server:
 
 @pytest.fixture(autouse=True)
 def no_sleep(monkeypatch):
-    monkeypatch.setattr(procedure.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(room.time, "sleep", lambda seconds: None)
 
 
 def clock():
@@ -292,7 +291,7 @@ def test_a_history_that_gets_no_shorter_is_rest():
     assert step.done
     assert step.detail.endswith("history 3000 to 1500")
     looks = [sql for sql in server.asked if sql.startswith("SHOW ENGINE")]
-    assert len(looks) == 3 + procedure.QUIET_LOOKS
+    assert len(looks) == 3 + room.QUIET_LOOKS
 
 
 @pytest.mark.parametrize("gone", ["STATUS", "SET GLOBAL", "ENGINE"])

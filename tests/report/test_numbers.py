@@ -196,8 +196,8 @@ def test_a_block_is_a_rate_with_its_side() -> None:
 
 def test_stdout_has_the_answer_before_the_cells() -> None:
     made = run(making.plan(), [])
-    for told in (plain, as_markdown):
-        page = told(made.plan, judged(FOUND), made.facts)
+    for written in (plain, as_markdown):
+        page = written(made.plan, judged(FOUND), made.facts)
         assert "sustains" in page
         assert "better 1, worse 0" in page
     rungs = run(plan_of(3), trials_of({making.A: [1000.0] * 3, making.B: [1000.0] * 3}))

@@ -1,7 +1,7 @@
 """The supervisor with a server that only sleeps: what it does is told by the server's label.
 
-Run as a script in place of `dbdyno.servers.kept.supervisor`, so that what surrounds a kept server is
-proved with real processes and locks in milliseconds.
+Run as a script in place of `dbdyno.servers.kept.supervisor`, so that what surrounds a kept server
+is proved with real processes and locks in milliseconds.
 """
 
 import subprocess

@@ -21,16 +21,21 @@ from dbdyno.experiment import forecast, order
 from dbdyno.experiment.dataset import bytes_expected, rows_bytes
 from dbdyno.experiment.engine import spec
 from dbdyno.experiment.order import arms
-from dbdyno.judge.checks.design import BLOCKS_MIN
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
 from dbdyno.judge.uses import power
-from dbdyno.judge.verdict import BLOCKS_MAX
 from dbdyno.judge.wording import duration
 from dbdyno.plan import file
 from dbdyno.plan.controls import KINDS, control_cell
 from dbdyno.plan.load import share_of
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
-from dbdyno.plan.plan import Plan, SystemPlan, cells, known_workloads
+from dbdyno.plan.plan import (
+    BLOCKS_LOOKED_AHEAD,
+    BLOCKS_MIN,
+    Plan,
+    SystemPlan,
+    cells,
+    known_workloads,
+)
 from dbdyno.plan.schema import schema as schema_of_plans
 from dbdyno.plan.settings import OptionValue, axes, setting_names
 from dbdyno.plan.spelling import duration_s
@@ -297,7 +302,7 @@ def _seen(plan: Plan) -> Iterator[str]:
         ties = power.tie_told(margin, blocks, noise, window_s, plan.design.stop, level)
         yield (
             f"  {_percent(noise):>16}{_seen_or_not(seen):>9}{_seen_or_not(early):>15}"
-            f"{ties * 100:>9.0f} %   {_at_most(needed, BLOCKS_MAX)}, "
+            f"{ties * 100:>9.0f} %   {_at_most(needed, BLOCKS_LOOKED_AHEAD)}, "
             f"until decided {_at_most(most, HORIZON_MAX)}"
         )
 

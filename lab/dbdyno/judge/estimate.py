@@ -14,12 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.checks.design import BLOCKS_MIN
 from dbdyno.judge.interval import FIXED, LEVEL, interval
 from dbdyno.measurement.measurement import Cell, value_of
 from dbdyno.measurement.metric import TABLE, Metric
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import DesignPlan
+from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 
 CONFIDENCE: Final = 1 - LEVEL
 LOG_MAX: Final = 700.0

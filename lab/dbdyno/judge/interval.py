@@ -23,10 +23,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dbdyno.judge.checks.design import BLOCKS_MIN
 from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import DesignPlan
+from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import student_quantile
 
 LEVEL: Final = 0.05

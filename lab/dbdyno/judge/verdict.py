@@ -22,7 +22,6 @@ from enum import StrEnum
 from statistics import median
 from typing import Final
 
-from dbdyno.judge.checks.design import BLOCKS_FEW, BLOCKS_MIN
 from dbdyno.judge.estimate import LOG_MAX, Estimate
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.interval import FIXED, LEVEL, quantile
@@ -30,10 +29,7 @@ from dbdyno.language.words import Said, Text, count, listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import DesignPlan, Plan
-
-BLOCKS_MAX: Final = 1000
-"""A plan has no more blocks; a need beyond that is none that can be met."""
+from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan, Plan
 
 
 class Word(StrEnum):
@@ -186,7 +182,7 @@ def blocks_needed(
     def decides(n: int) -> bool:
         return quantile(n, design, level) * scaled < math.sqrt(n)
 
-    later = range(max(estimate.blocks + 1, BLOCKS_MIN), BLOCKS_MAX + 1)
+    later = range(max(estimate.blocks + 1, BLOCKS_MIN), BLOCKS_LOOKED_AHEAD + 1)
     return next((n for n in later if decides(n)), None)
 
 

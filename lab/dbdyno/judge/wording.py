@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dbdyno.judge.checks.design import BLOCKS_FEW, BLOCKS_MIN
 from dbdyno.judge.estimate import Estimate
-from dbdyno.judge.verdict import BLOCKS_MAX, Verdict, Word
+from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import PARTED, Said, clauses, count, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import ControlOutcome
+from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN
 
 THIN: Final = PARTED
 MULTIPLE_FROM: Final = 10.0
@@ -103,7 +103,9 @@ def _needed(verdict: Verdict) -> Said:
     """How many blocks would decide, and how long those that are missing take."""
     needed = verdict.blocks_needed
     if needed is None:
-        return say("to decide would take more than {most} blocks", most=_parted(BLOCKS_MAX))
+        return say(
+            "to decide would take more than {most} blocks", most=_parted(BLOCKS_LOOKED_AHEAD)
+        )
     if verdict.seconds_needed is None:
         return say("to decide would take about {blocks} blocks", blocks=_parted(needed))
     return say(

@@ -7,10 +7,14 @@ another user) is None and never a zero, so that nobody takes "unknown" for "noth
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
+
+SECRET: Final = re.compile(r".*password$")
+"""Names whose value is nobody's business."""
 
 # The parts of a measurement that stand alone: its seconds, its steps, the load that warmed it up.
 #

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from dbdyno.measurement.measurement import Cell
-from dbdyno.plan.plan import Plan, SystemPlan, cells
+from dbdyno.plan.plan import BLOCKS_CONTROLLED, Plan, SystemPlan, cells
 
 Kind = Literal["same", "planted"]
 KINDS: Final[tuple[Kind, ...]] = ("same", "planted")
@@ -20,7 +20,6 @@ SHARE: Final = 0.02
 """Of a planted trial's window the load stands still, so that its throughput is 1 - SHARE."""
 PERIOD_S_MAX: Final = 10.0
 """Between two standstills: each lasts 0.2 s, which no check takes for a stall of the server."""
-BLOCKS_MIN: Final = 5
 
 
 class WhyNone(StrEnum):
@@ -40,7 +39,7 @@ def why_none(plan: Plan) -> WhyNone | None:
         return WhyNone.ONE_SYSTEM
     if not plan.design.controls:
         return WhyNone.DECLINED
-    if plan.design.blocks < BLOCKS_MIN:
+    if plan.design.blocks < BLOCKS_CONTROLLED:
         return WhyNone.FEW_BLOCKS
     if plan.systems[0].is_endpoint:
         return WhyNone.ENDPOINT

@@ -21,6 +21,17 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.settings import OptionValue, SettingsPlan, setting_names
 
+BLOCKS_LOOKED_AHEAD: Final = 1000
+"""A plan has no more blocks; a need beyond that is none that can be met."""
+
+BLOCKS_CONTROLLED: Final = 5
+
+BLOCKS_FEW: Final = 5
+"""Method.md 1.b: below that many blocks print "few blocks"."""
+
+BLOCKS_MIN: Final = 3
+"""Method.md 1.b: the least for any verdict; below it there is a number but no interval."""
+
 # Smaller parts of a plan, which no other part looks at: rows touched, network, publication.
 
 

@@ -18,6 +18,7 @@ from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import PARTED, Text, listed, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.parts import SECRET
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import DEFAULT
 
@@ -232,8 +233,6 @@ ALWAYS_DIFFER: Final = re.compile(
     re.VERBOSE,
 )
 """Names of variables that tell instances apart rather than configurations."""
-SECRET: Final = re.compile(r".*password$")
-"""Names whose value is nobody's business."""
 ABSENT: Final = say("(not there)")
 EMPTY: Final = say("(empty)")
 

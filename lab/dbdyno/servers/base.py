@@ -15,6 +15,8 @@ from typing import Final, Protocol, runtime_checkable
 from dbdyno.plan.plan import NetworkPlan, TopologyPlan
 from dbdyno.plan.settings import OptionValue
 
+DATABASE: Final = "sbtest"
+
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""
 
@@ -122,7 +124,7 @@ class Replicated(Protocol):
         """The processes of the primary and its replicas."""
 
     def replication(self) -> dict[str, float]:
-        """How replication stands, by the names of `dbdyno.measurement.replication`; ServerError if unknown."""
+        """Replication status by the names of `measurement.replication`; ServerError if unknown."""
 
     def catch_up(self, cap_s: float) -> float:
         """Wait until its replicas have applied all; gives the seconds, `cap_s` at most."""
@@ -164,3 +166,13 @@ class Instance(Protocol):
 
     def close(self) -> None:
         """Stop the server if it runs and remove the working data; a snapshot stays."""
+
+
+class Observer(Protocol):
+    """Somebody who may be asked for counters from a thread of his own."""
+
+    def read(self) -> dict[str, float]:
+        """The counters now, by name; ServerError if the server does not answer."""
+
+    def close(self) -> None:
+        """Give up the connection."""

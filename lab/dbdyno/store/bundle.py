@@ -27,10 +27,9 @@ from pydantic import Field, ValidationError
 from dbdyno.errors import BundleError
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
-from dbdyno.measurement.parts import Noun
+from dbdyno.measurement.parts import SECRET, Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
-from dbdyno.report.rows import SECRET
 from dbdyno.store import archive, histogram_log
 from dbdyno.store.archive import LIMITS, Limits
 from dbdyno.store.store import StoredRun

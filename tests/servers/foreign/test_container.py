@@ -7,14 +7,13 @@ import pytest
 from dbdyno.errors import ProvisionError, ServerError, UnknownSystemError, UsageError
 from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.foreign import container
 from dbdyno.servers.foreign import container as module
 from dbdyno.servers.foreign.container import ContainerServer, Leash, words_of
 from support.docker_on_path import DIGEST, IMAGE, REFERENCE, Docker
 
 
 def test_an_image_is_named_by_its_digest():
-    assert container.image_of(REFERENCE) == IMAGE
+    assert module.image_of(REFERENCE) == IMAGE
     assert open.check(REFERENCE) is None
 
 
@@ -40,7 +39,7 @@ def test_an_image_is_not_fetched_ahead():
 
 def test_docker_is_found_on_path(monkeypatch, tmp_path):
     docker = Docker(monkeypatch, tmp_path)
-    program = container.find()
+    program = module.find()
     assert program.path == str(docker.folder / "bin" / "docker")
     assert program.says("image", "inspect", "x") is None
     with pytest.raises(ServerError, match=r"docker image failed \(exit 1\)") as caught:
@@ -52,14 +51,14 @@ def test_podman_stands_in_for_a_docker_that_does_not_answer(monkeypatch, tmp_pat
     docker = Docker(monkeypatch, tmp_path)
     (docker.folder / "broken").touch()
     with pytest.raises(ProvisionError, match="no containers can be run here") as caught:
-        container.find()
+        module.find()
     assert caught.value.found == (
         "docker: Cannot connect to the Docker daemon; podman is not on PATH"
     )
     podman = docker.folder / "bin" / "podman"
     podman.write_text("#!/bin/sh\n")
     podman.chmod(0o755)
-    assert container.find().path == str(podman)
+    assert module.find().path == str(podman)
 
 
 def test_a_command_that_hangs_is_ended(monkeypatch, tmp_path):
@@ -67,11 +66,11 @@ def test_a_command_that_hangs_is_ended(monkeypatch, tmp_path):
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
     with pytest.raises(ServerError, match="did not end within"):
-        container.ContainerProgram(str(slow)).call("version", seconds_max=0.2)
+        module.ContainerProgram(str(slow)).call("version", seconds_max=0.2)
 
 
 def looked(report=str):
-    return container.look(container.find(), REFERENCE, report)
+    return module.look(module.find(), REFERENCE, report)
 
 
 def test_an_image_is_pulled_once_and_asked_what_it_is(monkeypatch, tmp_path):

@@ -12,7 +12,6 @@ import psutil
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.servers.kept import kept
 from dbdyno.servers.kept import kept as module
 from dbdyno.servers.kept.kept import KeptState, product_of, shell
 
@@ -21,14 +20,14 @@ FAKE = (sys.executable, str(Path(__file__).parents[2] / "support" / "fake_superv
 
 @pytest.fixture
 def workspace(monkeypatch, tmp_path):
-    monkeypatch.setattr(kept, "SUPERVISOR", FAKE)
+    monkeypatch.setattr(module, "SUPERVISOR", FAKE)
     yield tmp_path
-    for server in kept.all_of(tmp_path):
-        kept.stop(server)
+    for server in module.all_of(tmp_path):
+        module.stop(server)
 
 
 def start(workspace, name="one", report=str):
-    return kept.start(workspace, name, "mysql:8.0.15", {"sync_binlog": "1"}, report)
+    return module.start(workspace, name, "mysql:8.0.15", {"sync_binlog": "1"}, report)
 
 
 def wait_until(true, seconds=5):
@@ -49,22 +48,22 @@ def test_a_server_stays_until_it_is_stopped(workspace):
     assert server.status == "running"
     assert (server.state.port, server.state.version) == (3307, "8.0.15")
     assert psutil.Process(server.state.pid).name() == "sleep"
-    assert [found.name for found in kept.all_of(workspace)] == ["one"]
-    kept.stop(kept.find(workspace, "one"))
+    assert [found.name for found in module.all_of(workspace)] == ["one"]
+    module.stop(module.find(workspace, "one"))
     assert gone(server.state.pid)
-    assert kept.all_of(workspace) == []
+    assert module.all_of(workspace) == []
     assert not server.folder.exists()
 
 
 def test_the_password_is_in_one_closed_file_alone(workspace):
     server = start(workspace)
-    assert kept.password(server) == "secret-4711"
+    assert module.password(server) == "secret-4711"
     holding = [p for p in server.folder.rglob("*") if "secret" in p.read_text()]
     assert [path.name for path in holding] == ["password"]
     assert holding[0].stat().st_mode & 0o777 == 0o600
-    kept.stop(server)
+    module.stop(server)
     with pytest.raises(ServerError, match="does not run"):
-        kept.password(server)
+        module.password(server)
 
 
 def test_a_name_is_given_once(workspace):
@@ -72,21 +71,21 @@ def test_a_name_is_given_once(workspace):
     with pytest.raises(UsageError, match="one is running already") as caught:
         start(workspace)
     assert caught.value.hint == "give another --name, or: dbdyno servers stop one"
-    assert kept.find(workspace, None).status == "running"
+    assert module.find(workspace, None).status == "running"
 
 
 def test_the_only_one_need_not_be_named(workspace):
     with pytest.raises(UsageError, match="which server") as caught:
-        kept.find(workspace, None)
+        module.find(workspace, None)
     assert caught.value.found == f"none in {workspace}"
     start(workspace, "one")
-    assert kept.find(workspace, None).name == "one"
+    assert module.find(workspace, None).name == "one"
     start(workspace, "two")
     with pytest.raises(UsageError, match="which server") as caught:
-        kept.find(workspace, None)
+        module.find(workspace, None)
     assert caught.value.found == "one, two"
     with pytest.raises(UsageError, match="no server is called three"):
-        kept.find(workspace, "three")
+        module.find(workspace, "three")
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a b", "-x"])
@@ -108,15 +107,15 @@ def test_what_kept_it_from_starting_is_told_and_nothing_stays(workspace, name, k
     with pytest.raises(kind) as caught:
         start(workspace, name)
     assert message in str(caught.value)
-    assert kept.all_of(workspace) == []
+    assert module.all_of(workspace) == []
 
 
 def test_a_server_that_died_says_how_and_can_be_started_again(workspace):
     server = start(workspace)
     os.kill(server.state.pid, signal.SIGKILL)
-    wait_until(lambda: kept.find(workspace, "one").status == "ended")
-    wait_until(lambda: not kept.is_held(server.folder))
-    assert kept.find(workspace, "one").state.ending == "[ERROR] got signal 9"
+    wait_until(lambda: module.find(workspace, "one").status == "ended")
+    wait_until(lambda: not module.is_held(server.folder))
+    assert module.find(workspace, "one").state.ending == "[ERROR] got signal 9"
     again = start(workspace)
     assert again.status == "running"
     assert again.state.pid != server.state.pid
@@ -125,18 +124,18 @@ def test_a_server_that_died_says_how_and_can_be_started_again(workspace):
 def test_a_supervisor_that_was_killed_is_no_running_server(workspace):
     server = start(workspace)
     os.kill(int((server.folder / "lock").read_text()), signal.SIGKILL)
-    wait_until(lambda: kept.find(workspace, "one").status == "ended")
+    wait_until(lambda: module.find(workspace, "one").status == "ended")
     os.kill(server.state.pid, signal.SIGKILL)  # a real one dies with it; tests/live has the proof
-    kept.stop(kept.find(workspace, "one"))
-    assert kept.all_of(workspace) == []
+    module.stop(module.find(workspace, "one"))
+    assert module.all_of(workspace) == []
 
 
 def test_a_number_in_a_stale_lock_file_is_nobody_to_end(workspace):
     folder = workspace / "servers" / "old"
     folder.mkdir(parents=True)
     (folder / "lock").write_text(str(os.getpid()))
-    assert kept.find(workspace, "old").status == "ended"
-    kept.stop(kept.find(workspace, "old"))  # this test would be ended otherwise
+    assert module.find(workspace, "old").status == "ended"
+    module.stop(module.find(workspace, "old"))  # this test would be ended otherwise
     assert not folder.exists()
 
 

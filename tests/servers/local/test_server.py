@@ -12,8 +12,6 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.local import server
-from dbdyno.servers.local import server as module
 from dbdyno.servers.local.server import Identity, PortTakenError, Site, StartedServer, printed_log
 from dbdyno.servers.reference import find
 
@@ -106,7 +104,7 @@ def test_a_taken_port_is_told_apart_from_other_failures(made, tmp_path):
 
 
 def test_a_server_that_never_answers_is_given_up(made, monkeypatch):
-    monkeypatch.setattr(module, "START_S_MAX", 0.05)
+    monkeypatch.setattr("dbdyno.servers.local.server.START_S_MAX", 0.05)
     server = made()
     server.ready = False
     with pytest.raises(ServerError, match="did not answer within"):

@@ -11,7 +11,8 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.mysql import client as module
-from dbdyno.servers.mysql.client import COUNTERS, Client, MysqlObserver, PostgresObserver, numbers
+from dbdyno.servers.mysql.client import COUNTERS, Client, MysqlObserver, numbers
+from dbdyno.servers.postgres.client import PostgresObserver
 
 ENDPOINT = Endpoint("127.0.0.1", 1, Path("/nowhere/my.sock"))
 

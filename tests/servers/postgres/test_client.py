@@ -11,7 +11,6 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.postgres import client as module
 from dbdyno.servers.postgres import client as status
 from dbdyno.servers.postgres.client import PostgresClient
 
@@ -79,7 +78,7 @@ def client(monkeypatch):
                 raise outcome
             return outcome
 
-        monkeypatch.setattr(module.psycopg, "connect", connect)
+        monkeypatch.setattr(status.psycopg, "connect", connect)
         made = PostgresClient("pg", endpoint, Credentials("dbdyno", SECRET), "sbtest")
         made.logins = []
         return made

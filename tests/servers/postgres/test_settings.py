@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.servers.postgres import settings
 from dbdyno.servers.postgres import settings as readback
 from dbdyno.servers.postgres.settings import Parameter
 from dbdyno.servers.reference import find
@@ -18,7 +17,7 @@ OLD, NEW = find("postgres:17.11"), find("postgres:18.6")
 
 
 def test_the_users_keys_are_laid_over_the_common_ones_in_any_spelling():
-    whole = settings.effective(NEW, {"Shared-Buffers": "1GB", "jit": False, "work_mem": 4096})
+    whole = readback.effective(NEW, {"Shared-Buffers": "1GB", "jit": False, "work_mem": 4096})
     assert whole["shared_buffers"] == "1GB"
     assert whole["jit"] == "off"
     assert whole["work_mem"] == "4096"
@@ -39,7 +38,7 @@ def test_the_users_keys_are_laid_over_the_common_ones_in_any_spelling():
 )
 def test_a_mistake_is_told_before_anything_is_made(asked, message):
     with pytest.raises(UsageError, match=re.escape(message)):
-        settings.effective(NEW, asked)
+        readback.effective(NEW, asked)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +53,12 @@ def test_a_mistake_is_told_before_anything_is_made(asked, message):
     ],
 )
 def test_initdb_is_told_what_cannot_be_changed_later(entry, asked, options):
-    assert settings.initdb_options(entry, settings.effective(entry, asked)) == options
+    assert readback.initdb_options(entry, readback.effective(entry, asked)) == options
 
 
 def test_the_configuration_is_written_so_that_a_value_stays_one_value(tmp_path):
-    where = settings.places_of(tmp_path, tmp_path / 'a "b", c', 5432)
-    text = settings.render({"a": r"it's \n", "data_checksums": "on", **where})
+    where = readback.places_of(tmp_path, tmp_path / 'a "b", c', 5432)
+    text = readback.render({"a": r"it's \n", "data_checksums": "on", **where})
     lines = text.splitlines()
     assert lines[0] == r"a = 'it''s \\n'"
     assert "data_checksums" not in text
@@ -75,7 +74,7 @@ def unquoted(text: str) -> str:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
 def test_any_text_is_read_back_as_it_was(value):
-    line = settings.render({"name": value})
+    line = readback.render({"name": value})
     assert line.startswith("name = '")
     assert line.endswith("'\n")
     inner = line.removeprefix("name = '").removesuffix("'\n")

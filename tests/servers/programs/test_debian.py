@@ -10,7 +10,6 @@ import pytest
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers.programs import debian
-from dbdyno.servers.programs import debian as programs_debian
 from dbdyno.servers.programs.debian import (
     LOADER,
     AptState,
@@ -81,7 +80,7 @@ def clients(monkeypatch):
         calls.append(list(command))
         return ""
 
-    monkeypatch.setattr(programs_debian, "run_client", run)
+    monkeypatch.setattr(debian, "run_client", run)
     return calls
 
 
@@ -127,9 +126,7 @@ def test_packages_without_a_loader_are_told(source, archives, clients, tmp_path)
 def test_exact_versions_are_asked_for_and_the_pinned_ones_checked(
     source, archives, clients, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(
-        programs_debian, "lay", lambda *_: AptState(("-o", "Dir::State=x"), archives)
-    )
+    monkeypatch.setattr(debian, "lay", lambda *_: AptState(("-o", "Dir::State=x"), archives))
     said: list[str] = []
     assert source.fetch(tmp_path, said.append) == archives
     assert [call[-1] for call in clients] == ["update", "server=1"]
@@ -145,8 +142,8 @@ def test_a_suite_that_has_moved_on_is_explained(source, archives, monkeypatch, t
         if command[-1] != "update":
             raise ProvisionError(what, found="E: Version '1' for 'server' was not found")
 
-    monkeypatch.setattr(programs_debian, "run_client", run)
-    monkeypatch.setattr(programs_debian, "lay", lambda *_: AptState((), archives))
+    monkeypatch.setattr(debian, "run_client", run)
+    monkeypatch.setattr(debian, "lay", lambda *_: AptState((), archives))
     with pytest.raises(ProvisionError, match="apt could not fetch") as caught:
         source.fetch(tmp_path, str)
     assert "keeps only its newest" in (caught.value.hint or "")

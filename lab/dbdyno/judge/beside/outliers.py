@@ -20,10 +20,10 @@ from typing import Final
 import numpy as np
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.checks.design import BLOCKS_FEW
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.measurement.metric import Better, Metric
 from dbdyno.measurement.parts import Noun
+from dbdyno.plan.plan import BLOCKS_FEW
 from dbdyno.stats.distributions import beta_quantile, student_quantile
 
 MetricOf = Callable[[Cell], Metric]

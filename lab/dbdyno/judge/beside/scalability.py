@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.checks.design import BLOCKS_MIN
 from dbdyno.judge.finding import Finding
 from dbdyno.judge.interval import Typical, typical, typical_of_logs
 from dbdyno.judge.wording import change
@@ -23,7 +22,7 @@ from dbdyno.language.words import Said, Text, listed, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import DesignPlan, Plan, cells
+from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan, Plan, cells
 from dbdyno.stats import usl
 from dbdyno.stats.distributions import fisher_tail
 from dbdyno.stats.usl import Laws, Numbers

@@ -14,17 +14,12 @@ import numpy as np
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Said, count, listed, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.plan.controls import BLOCKS_MIN as BLOCKS_CONTROLLED
 from dbdyno.plan.controls import WhyNone, why_none
-from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.plan import BLOCKS_CONTROLLED, BLOCKS_FEW, BLOCKS_MIN, Plan, cells
 from dbdyno.stats.distributions import line
 
 WINDOW_S_MIN: Final = 60.0
 """Method.md 1.a.6: below a minute the noise within a trial shows beside that of restarts."""
-BLOCKS_MIN: Final = 3
-"""Method.md 1.b: the least for any verdict; below it there is a number but no interval."""
-BLOCKS_FEW: Final = 5
-"""Method.md 1.b: below that many blocks print "few blocks"."""
 NAMED_MAX: Final = 5
 """How many trials a finding names before it stops."""
 

@@ -19,12 +19,12 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
-from dbdyno.judge.checks.design import BLOCKS_MIN
 from dbdyno.judge.estimate import CONFIDENCE, Estimate
 from dbdyno.judge.verdict import Verdict, Word, word_of
 from dbdyno.language.words import Said, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
+from dbdyno.plan.plan import BLOCKS_MIN
 from dbdyno.stats.distributions import student_quantile
 
 

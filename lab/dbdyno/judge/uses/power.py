@@ -14,10 +14,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from dbdyno.judge.checks.design import BLOCKS_MIN
 from dbdyno.judge.interval import LEVEL, quantile
-from dbdyno.judge.verdict import BLOCKS_MAX
-from dbdyno.plan.plan import DesignPlan
+from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import (
     chi_square_quantiles,
     noncentral_student_tail,
@@ -78,7 +76,7 @@ def blocks_to_see(
     difference: float, noise: float, window_s: float, stop: Stop = "blocks", level: float = LEVEL
 ) -> int | None:
     """The blocks in which a ratio difference is seen; None if a plan cannot have so many."""
-    low, high = BLOCKS_MIN, BLOCKS_MAX
+    low, high = BLOCKS_MIN, BLOCKS_LOOKED_AHEAD
     if power_of(difference, high, noise, window_s, stop, level) < POWER:
         return None
     while low < high:

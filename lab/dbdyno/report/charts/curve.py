@@ -88,10 +88,10 @@ def _common(ladders: Sequence[Ladder], judgement: Judgement) -> Metric | None:
         for v in judgement.values
         if v.metric == PRIMARY.name and v.value is not None and v.cell in cells
     }
-    for name in CANDIDATES:
-        known = {(v.cell, v.system) for v in judgement.values if v.metric == name and v.value}
+    for percentile in CANDIDATES:
+        known = {(v.cell, v.system) for v in judgement.values if v.metric == percentile and v.value}
         if measured and measured <= known:
-            return BY_NAME[name]
+            return BY_NAME[percentile]
     return None
 
 

@@ -146,8 +146,8 @@ def junit(gate: Gate, run: RunFacts) -> bytes:
     suite = ElementTree.Element("testsuite", name=_clean(f"dbdyno gate {run.run_id}"))
     suite.set("timestamp", _clean(run.created_at[:19]))
     properties = ElementTree.SubElement(suite, "properties")
-    for name, value in _properties(gate, run).items():
-        ElementTree.SubElement(properties, "property", name=name, value=_clean(value))
+    for key, value in _properties(gate, run).items():
+        ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
     for passage in gate.passages:
         _case(suite, passage)
     if not gate.decided:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dbdyno.judge.checks.design import BLOCKS_FEW, WINDOW_S_MIN, lacks_control
+from dbdyno.judge.checks.design import WINDOW_S_MIN, lacks_control
 from dbdyno.judge.checks.instrument import MISSED, Ledger, Share
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement
@@ -18,7 +18,7 @@ from dbdyno.language.words import Text, count, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import SHARE
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import BLOCKS_FEW, Plan
 from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes, number, seconds
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
 from dbdyno.report.rows import State, attempts, cells_of

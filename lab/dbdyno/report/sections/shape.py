@@ -14,11 +14,11 @@ from typing import Final
 from dbdyno.judge.beside.outliers import BadRestarts, Outlier
 from dbdyno.judge.beside.scalability import PeakRatio, Scalability
 from dbdyno.judge.beside.stability import DIPS, STALLS, CountPair, Stability
-from dbdyno.judge.checks.design import BLOCKS_FEW
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, clauses, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
+from dbdyno.plan.plan import BLOCKS_FEW
 from dbdyno.report.numbers import (
     NONE,
     TOO_FEW,

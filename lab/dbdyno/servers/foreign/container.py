@@ -19,10 +19,9 @@ from typing import Final
 import psutil
 
 from dbdyno.errors import ProvisionError, ServerError, UnknownSystemError, UsageError
-from dbdyno.servers.base import STOP_S, Credentials, Endpoint
+from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint
 from dbdyno.servers.foreign.endpoint import EndpointServer
 from dbdyno.servers.mysql.client import Client
-from dbdyno.servers.mysql.server import DATABASE
 from dbdyno.servers.programs import identify
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.given import FolderSource

@@ -18,11 +18,11 @@ from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
-from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
+from dbdyno.servers.base import DATABASE, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign.container import ContainerServer, Leash, find, image_of, look
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import Client
-from dbdyno.servers.mysql.server import DATABASE, accounts_sql
+from dbdyno.servers.mysql.server import accounts_sql
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.process import LOOPBACK
 

@@ -18,9 +18,8 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
-from dbdyno.servers.base import STOP_S, Credentials, Endpoint, ServerSpec
+from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.local.files import InstanceFiles
-from dbdyno.servers.mysql.server import DATABASE
 from dbdyno.servers.process import HERE, LOOPBACK, Place, ServerUser
 from dbdyno.servers.programs.catalog import CatalogEntry
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol, runtime_checkable
@@ -17,7 +17,7 @@ import pymysql
 from pymysql.constants import CR, ER
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Credentials, Endpoint, Server
+from dbdyno.servers.base import Credentials, Endpoint, Observer, Server
 
 CONNECT_S_MAX: Final = 10
 ANSWER_S_MAX: Final = 60
@@ -188,16 +188,6 @@ COUNTERS: Final[tuple[str, ...]] = (
 """Counters and levels of MySQL and MariaDB; a version answers with those it has."""
 
 
-class Observer(Protocol):
-    """Somebody who may be asked for counters from a thread of his own."""
-
-    def read(self) -> dict[str, float]:
-        """The counters now, by name; ServerError if the server does not answer."""
-
-    def close(self) -> None:
-        """Give up the connection."""
-
-
 @runtime_checkable
 class Observable(Protocol):
     """A server that hands out observers with a connection each."""
@@ -240,25 +230,6 @@ class MysqlObserver:
     def close(self) -> None:
         """Log out."""
         self._client.close()
-
-
-class PostgresObserver:
-    """Asks a PostgreSQL for its statistics views.
-
-    ``pg_stat_io`` has a thousand numbers, most of which stay 0: those are left out.
-
-    Args:
-        ask: all numbers of the views, by name; raises ServerError if it is gone.
-        log_out: ends the session that is asked.
-    """
-
-    def __init__(self, ask: Callable[[], dict[str, float]], log_out: Callable[[], None]) -> None:
-        self._ask = ask
-        self.close = log_out
-
-    def read(self) -> dict[str, float]:
-        """Every number but zeros of ``pg_stat_io``; ServerError if it is gone."""
-        return {n: value for n, value in self._ask().items() if value or not n.startswith("io.")}
 
 
 def numbers(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:

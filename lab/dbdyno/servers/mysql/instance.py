@@ -16,12 +16,12 @@ from typing import Final
 from dbdyno.errors import ProvisionError, ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers import process
-from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.base import DATABASE, ServerSpec
 from dbdyno.servers.local.files import InstanceFiles, occupied_bytes
 from dbdyno.servers.local.pristine import Making, kept, trouble
 from dbdyno.servers.local.server import Site, StartedInstance, error_lines, printed_log
 from dbdyno.servers.mysql import server, settings
-from dbdyno.servers.mysql.server import DATABASE, MysqlServer
+from dbdyno.servers.mysql.server import MysqlServer
 from dbdyno.servers.mysql.versions import Family, family_of
 from dbdyno.servers.process import HERE, Place, ServerUser
 from dbdyno.servers.programs import places

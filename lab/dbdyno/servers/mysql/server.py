@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.servers import process
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.base import DATABASE, Credentials, Endpoint, Observer
 from dbdyno.servers.local.files import socket_place, write_private
 from dbdyno.servers.local.server import (
     Identity,
@@ -24,7 +24,7 @@ from dbdyno.servers.local.server import (
     printed_log,
 )
 from dbdyno.servers.mysql import readback, settings
-from dbdyno.servers.mysql.client import Client, MysqlObserver, Observer, numbers
+from dbdyno.servers.mysql.client import Client, MysqlObserver, numbers
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
@@ -165,9 +165,6 @@ def _configuration(site: Site, endpoint: Endpoint, passwords: Path) -> str:
 #
 # It is run by the server itself before anybody can log in, from a file that goes at once. One
 # statement a line: that is all the oldest servers read there.
-
-
-DATABASE: Final = "sbtest"
 
 
 def accounts_sql(entry: CatalogEntry, root: Credentials, load: Credentials) -> str:

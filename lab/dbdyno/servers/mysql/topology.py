@@ -23,10 +23,10 @@ from dbdyno.measurement import replication
 from dbdyno.plan.plan import NetworkPlan, TopologyPlan
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers import process
-from dbdyno.servers.base import STOP_S, Server, ServerSpec
+from dbdyno.servers.base import STOP_S, Observer, Server, ServerSpec
 from dbdyno.servers.local import network
 from dbdyno.servers.local.network import Network, wanted
-from dbdyno.servers.mysql.client import Observer, observe
+from dbdyno.servers.mysql.client import observe
 from dbdyno.servers.mysql.instance import MysqlInstance
 from dbdyno.servers.mysql.replication import (
     MARIADB,
@@ -289,7 +289,7 @@ class TopologyServer:
             server.kill()
 
     def replication(self) -> dict[str, float]:
-        """How replication stands, by the names of `dbdyno.measurement.replication`; ServerError if unknown."""
+        """Replication status by the names of `measurement.replication`; ServerError if unknown."""
         if not self.replicas:
             return {}
         committed = self._primary.ask(self._links.words.position)[0][0]

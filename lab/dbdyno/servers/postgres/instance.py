@@ -29,7 +29,6 @@ from dbdyno.servers.local.files import InstanceFiles, occupied_bytes, write_priv
 from dbdyno.servers.local.pristine import Making, kept, trouble
 from dbdyno.servers.local.server import Site, StartedInstance, last_lines, printed_log
 from dbdyno.servers.postgres import server, settings
-from dbdyno.servers.postgres import settings as settings_module
 from dbdyno.servers.postgres.server import ADMIN, PostgresServer
 from dbdyno.servers.postgres.settings import effective, initdb_options
 from dbdyno.servers.process import ServerUser
@@ -58,7 +57,7 @@ class PostgresInstance(StartedInstance[PostgresServer]):
         report: Callable[[str], None],
     ) -> None:
         user = process.server_user()
-        asked = settings_module.effective(entry, spec.settings)
+        asked = settings.effective(entry, spec.settings)
         own = places.instance_folder(folder, user)
         files = InstanceFiles(spec.label, own, user, _identity(entry, asked))
         site = Site(spec.label, entry, home, files.work, user, asked)
@@ -86,7 +85,7 @@ class PostgresInstance(StartedInstance[PostgresServer]):
         return sum(occupied_bytes(d) for d in databases if d.name not in OWN_DATABASES)
 
     def _asked_with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
-        normalise = settings_module.normalise
+        normalise = settings.normalise
         laid_over = {**normalise(self.spec.settings), **normalise(more)}
         whole = effective(self._site.entry, laid_over)
         options = initdb_options

@@ -17,16 +17,15 @@ from typing import Final
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.base import DATABASE, Credentials, Endpoint, Observer
 from dbdyno.servers.local.files import socket_place, write_private
 from dbdyno.servers.local.server import Identity, Site, StartedServer, on_a_port, printed_log
-from dbdyno.servers.mysql.client import Observer, PostgresObserver
-from dbdyno.servers.mysql.server import DATABASE
 from dbdyno.servers.postgres import settings
 from dbdyno.servers.postgres.client import (
     ANSWER_S_MAX,
     WHICH_VIEWS,
     PostgresClient,
+    PostgresObserver,
     flattened,
     question,
 )

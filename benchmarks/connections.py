@@ -3,8 +3,8 @@
 The responder answers at once and does nothing else, so what is seen is the generator. Two
 questions: what do 50,000 open connections take, and does a query cost more when 10,000 connections
 are active than with 64? The floor (`benchmarks/floor.py`) is asked the second question too: what
-it pays more, the kernel takes for touching sockets that have left the processor's caches, and no generator
-saves it.
+it pays more, the kernel takes for touching sockets that have left the processor's caches, and no
+generator saves it.
 
     .venv/bin/python -m benchmarks.connections                  # about three minutes
     .venv/bin/python -m benchmarks.connections --connections 500 --active 8,64 --seconds 1 \

@@ -154,8 +154,8 @@ def junit(gate: Gate, run: RunFacts) -> bytes:
         case = ElementTree.SubElement(suite, "testcase", classname="dbdyno", name="decided")
         ElementTree.SubElement(case, "failure", message=_clean(gate.text), type="undecided")
     counts = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
-    for name, path in counts.items():
-        suite.set(name, str(len(suite.findall(path))))
+    for key, path in counts.items():
+        suite.set(key, str(len(suite.findall(path))))
     suite.set("errors", "0")
     whole = ElementTree.Element("testsuites")
     whole.append(suite)

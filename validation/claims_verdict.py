@@ -50,8 +50,8 @@ def winner_of_a_tie(kind: str, experiments: int) -> Seen:
     """How often the whole way from warm-up to word names a winner where nothing differs.
 
     Five blocks; each trial warms up for 5 to 25 s to its rate, is looked at after 120 s and then
-    each minute up to 300 s, and counts from where `steady` cuts it, as method.md 1.a has it.
-    """
+    each minute up to 300 s, and counts from where `steady` cuts it, as
+    docs/how-it-works/procedure.md has it."""
     random = np.random.default_rng([3, KINDS.index(kind)])
     level, truth = levels(random, experiments, 5, kind, 0.0)
     differences = np.array([_warmed(random, one) for one in level])

@@ -3,8 +3,9 @@
 A trial's log rate is the sum of three parts: what its block did to both systems (a machine that
 drifts), what its server's start did (placements, caches, luck), and seconds that resemble the one
 before (an AR(1) process). Where a start now and then goes badly, the mean differs from the typical
-start; the truth that comes with the numbers is the mean's. Sizes are those of method.md: 1.5 % from
-start to start, 3 % from second to second, correlation 0.6.
+start; the truth that comes with the numbers is the mean's. Sizes are those of
+docs/how-it-works/method.md: 1.5 %
+from start to start, 3 % from second to second, correlation 0.6.
 """
 
 from __future__ import annotations

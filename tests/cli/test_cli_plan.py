@@ -48,6 +48,7 @@ def test_schema_is_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--scale", "smal"], "there is no scale 'smal' in this plan; did you mean small?"),
         (["--budget", "soon"], "--budget soon is no time"),
+        (["--budget", "999999999h"], "a year at most"),
         (["--budget", "10s"], "the budget is too short for a single block"),
     ],
 )

@@ -198,3 +198,16 @@ def test_a_run_until_decided_has_more_blocks_unless_they_are_typed() -> None:
 def test_controls_can_be_declined() -> None:
     assert plan_of().design.controls
     assert not plan_of(controls=False).design.controls
+
+
+def test_numbers_without_bounds_are_told_under_their_options() -> None:
+    assert mistakes_of(window="inf", warmup="nan", blocks="1000000000") == [
+        "--blocks: input should be less than or equal to 1000, found '1000000000'",
+        "--warmup: input should be a finite number, found 'nan'",
+        "--window: input should be a finite number, found 'inf'",
+    ]
+
+
+def test_a_mistake_of_several_options_is_told_under_the_part_of_the_plan() -> None:
+    (mistake,) = mistakes_of(blocks="1000", threads=",".join(map(str, range(1, 61))))
+    assert mistake.startswith("design: asks for 120,000 trials, 100,000 are the most")

@@ -114,6 +114,8 @@ def test_it_is_told_in_chinese(asked: dict[str, Any], capsys: pytest.CaptureFixt
         (["prove-durability", "mysql:8.0.99"], "mysql:8.0.15"),
         ([*ASKED, "--set", "sync_binlog"], "is not KEY=VALUE"),
         ([*ASKED, "--kills", "0"], "--kills"),
+        ([*ASKED, "--seconds", "inf"], "--seconds"),
+        ([*ASKED, "--seconds", "nan"], "--seconds"),
     ],
 )
 def test_what_cannot_be_killed_is_refused(

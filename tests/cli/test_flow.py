@@ -16,7 +16,8 @@ from dbdyno.experiment.context import Progress
 from dbdyno.experiment.watch import environment
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.plan import Plan
-from dbdyno.store.store import Store, StoredRun
+from dbdyno.store.reading import StoredRun
+from dbdyno.store.store import Store
 from support import making
 
 Bench = Callable[[Plan, Store, StoredRun, Path, Progress], None]

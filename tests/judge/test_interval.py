@@ -23,7 +23,7 @@ from dbdyno.judge.multiplier_table import LEVELS
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.plan.plan import DesignPlan
 
-# method.md 1.b, E12
+# docs/how-it-works/verdicts.md
 PRINTED = {
     12: (14.9, 7.02, 5.01, 4.15, 3.67, 3.37, 3.16, 3.00, 2.88, 2.78),
     20: (
@@ -68,7 +68,8 @@ def test_all_looks_together_cover_the_truth_in_95_percent():
 
 
 def stopped(noise: str, truth: float, design: DesignPlan) -> dict[Word, float]:
-    """How often each word ends a run that stops when decided, at most 20 blocks (method.md E2)."""
+    """How often each word ends a run that stops when decided, at most 20 blocks:
+    docs/how-it-works/method.md."""
     random = np.random.default_rng([7, len(noise)])
     shape = (4000, 20, 2)
     rates = random.normal(0, 0.0163, shape)
@@ -159,7 +160,7 @@ def test_a_run_that_may_stop_early_has_wider_intervals():
     until_decided = DesignPlan(blocks=12, stop="decided")
     values = [1.0, 2.0, 3.0, 4.0, 5.0]
     fixed, repeated = (typical(values, design) for design in (FIXED, until_decided))
-    # method.md 1.b: 5.01 standard errors at the fifth of twelve looks
+    # docs/how-it-works/verdicts.md: 5.01 standard errors at the fifth of twelve looks
     assert repeated.high - 3 == pytest.approx(5.01 * 1.5811 / math.sqrt(5), rel=0.01)
     assert repeated.high > fixed.high
 

@@ -12,8 +12,10 @@ from dbdyno.judge.verdict import Word
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import PRIMARY, TABLE
+from dbdyno.plan.load import LoadPlan, SloPlan
 from support import making
 from support.made_ladders import LEVELS, PEAKING, noisy, trials
+from support.made_rates import at_rate
 from support.making import A, B
 
 CELL = Cell(workload="oltp_read_write", threads=8)
@@ -187,6 +189,21 @@ def test_nothing_sound_gives_nothing_and_no_error():
     found = shape(audit([], PLAN), PLAN)
     assert set(found) <= set(Judgement.model_fields)
     assert all(part == () for part in found.values())
+
+
+def test_with_a_limit_on_p95_odd_runs_are_those_of_p95_as_the_verdict_is():
+    slo = SloPlan(metric="p95", limit_ms=50)
+    plan = making.plan(blocks=6).model_copy(update={"load": LoadPlan(rates=("1000",), slo=slo)})
+    slow = {(B, 4): 30.0}  # one restart was bad
+    made = [
+        at_rate(system, block, latency_ms=slow.get((system, block), 10.0 + 0.05 * block))
+        for block in range(6)
+        for system in (A, B)
+    ]
+    judged = judge(made, plan)
+    assert {one.estimate.metric for one in judged.verdicts} == {"latency_ms_p95"}
+    assert [(one.block, one.metric) for one in judged.outliers] == [(4, "latency_ms_p95")]
+    assert [one.bad for one in judged.bad_restarts] == [0, 1]
 
 
 def test_one_system_has_a_shape_and_no_comparison():

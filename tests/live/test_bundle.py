@@ -11,7 +11,7 @@ import pytest
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import DatasetPlan, Plan, SystemPlan
 from dbdyno.store import bundle
-from dbdyno.store.store import StoredRun
+from dbdyno.store.reading import StoredRun
 from support import lab_process, making
 from support.lab_process import finished, processes_of, stored
 

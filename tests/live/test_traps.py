@@ -1,7 +1,7 @@
 """Traps on real machinery: a server that swallows its syncs, a quota that holds a process back.
 
-What is set up is wrong on purpose, and the audit must say so from what was stored (method.md 3.4).
-"""
+What is set up is wrong on purpose, and the audit must say so from what was stored
+(docs/how-it-works/method.md)."""
 
 from __future__ import annotations
 

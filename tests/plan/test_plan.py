@@ -64,6 +64,47 @@ def test_nonsense_is_no_plan(changed: dict[str, object], said: str) -> None:
         Plan.model_validate({**making.plan().model_dump(), **changed})
 
 
+NUMBERS: dict[str, tuple[str, ...]] = {
+    "trial": ("warmup_s", "warmup_cap_s", "window_s"),
+    "design": ("margin", "budget_s"),
+    "procedure": ("settle_cap_s",),
+    "network": ("client_ms", "replica_ms"),
+}
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan", "1e300"])
+@pytest.mark.parametrize(("part", "key"), [(p, key) for p, keys in NUMBERS.items() for key in keys])
+def test_no_number_of_a_plan_is_without_bounds(part: str, key: str, number: str) -> None:
+    with pytest.raises(ValidationError, match=f"{part}.{key}"):
+        Plan.model_validate({**making.plan().model_dump(), part: {key: number}})
+
+
+@pytest.mark.parametrize(
+    "system",
+    [{"topology": {"timeout_s": float("inf")}}, {"settings": {"long_query_time": float("inf")}}],
+)
+def test_no_number_of_a_system_is_infinite(system: dict[str, object]) -> None:
+    systems = [{"label": "a", "reference": "mysql:8.0.15", **system}]
+    with pytest.raises(ValidationError, match="finite number"):
+        Plan.model_validate({"systems": systems, "workloads": ["oltp_read_only"]})
+
+
+def test_a_plan_that_explodes_is_counted_and_refused_at_once() -> None:
+    axes = {f"axis{n}": {f"v{value}": {} for value in range(10)} for n in range(30)}
+    asked = {**making.plan(blocks=3).model_dump(), "settings": {"own": axes}}
+    with pytest.raises(
+        ValidationError, match=r"100,000 are the most: 1,000,000,0.* \(settings\) × 1"
+    ):
+        Plan.model_validate(asked)
+    ladder = {"threads": list(range(1, 52))}
+    with pytest.raises(
+        ValidationError, match=r"102,000 trials.* × 2 \(systems\) × 1000 \(blocks\)"
+    ):
+        Plan.model_validate(
+            {**making.plan().model_dump(), "load": ladder, "design": {"blocks": 1000}}
+        )
+
+
 SYSTEMS = {"systems": [{"label": "a", "reference": "mysql:8.0.15"}]}
 
 

@@ -113,6 +113,8 @@ def test_the_events_of_a_run_are_its_feed(pages: Guard, tmp_path: Path) -> None:
     assert "restoring" not in behind.text
     strange = ask(pages, f"/runs/{run_id}/events", headers={"last-event-id": "-1"})
     assert "restoring" in strange.text
+    endless = ask(pages, f"/runs/{run_id}/events", headers={"last-event-id": "9" * 5000})
+    assert (endless.status, "restoring" in endless.text) == (200, True)
 
 
 def test_nothing_can_be_changed_from_a_page(pages: Guard, tmp_path: Path) -> None:

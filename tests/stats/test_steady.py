@@ -1,4 +1,5 @@
-"""Steady or not, on series whose truth is known; the rates of right answers are method.md's E4."""
+"""Steady or not, on series whose truth is known; docs/how-it-works/method.md has the rates of right
+answers."""
 
 from itertools import pairwise
 

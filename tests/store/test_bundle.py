@@ -17,7 +17,7 @@ from dbdyno.errors import BundleError
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.store import archive, bundle
-from dbdyno.store.store import StoredRun
+from dbdyno.store.reading import StoredRun
 from support import making
 
 MEASUREMENTS = making.pairs((0.9, 0.95, 1.0))
@@ -122,7 +122,7 @@ FORGERIES: list[tuple[str, Change, str]] = [
         lambda v: v["settings"].update(
             own={f"axis{n}": {f"v{m}": {} for m in range(10)} for n in range(30)}
         ),
-        "more trials than any run",
+        "are the most: ",
     ),
     ("controls.json", lambda v: v["earlier"][0].update(kind="odd"), "cannot read"),
     ("trials/00002.json", lambda v: v["trial"].update(run_id="run-2"), "of another run"),

@@ -14,7 +14,8 @@ from dbdyno.plan.load import LoadPlan, PilotFound
 from dbdyno.plan.pilot import foreseen
 from dbdyno.plan.plan import DesignPlan
 from dbdyno.store import bundle, evidence
-from dbdyno.store.store import Store, StoredRun
+from dbdyno.store.reading import StoredRun
+from dbdyno.store.store import Store
 from support import making
 from support.stored_run import store_made
 
@@ -102,6 +103,28 @@ def test_a_run_whose_pilot_has_not_ended_is_not_complete(tmp_path: Path) -> None
         ]
         bundle.write(tmp_path / "b.zip", run, made)
         assert evidence.load(tmp_path / "b.zip", tmp_path).complete is complete
+
+
+@pytest.mark.parametrize(
+    ("failure", "impossible", "complete"),
+    [(None, False, True), ("it died", False, False), ("it cannot", True, True)],
+)
+def test_a_run_is_judged_complete_alike_in_the_store_and_in_its_measurements(
+    tmp_path: Path, failure: str | None, impossible: bool, complete: bool
+) -> None:
+    with Store.open(tmp_path) as store:
+        run = store.create_run(making.plan(blocks=1), "dbdyno compare a b", {}, 2)
+        for one in making.pairs((0.9,)):
+            trial = one.trial.model_copy(update={"run_id": run.run_id})
+            ended = {} if one.trial.system == making.A else {"failure": failure}
+            made = one.model_copy(update={"trial": trial, "impossible": impossible, **ended})
+            store.append(made)
+        standing = evidence.standing(store, run.run_id)
+        retried = evidence.standing(store, run.run_id, impossible=False)
+        kept = evidence.of_stored(store, run, tmp_path)
+    assert (standing.complete, standing.owed) == (kept.complete, kept.trials_planned)
+    assert (standing.complete, retried.complete) == (complete, failure is None)
+    assert standing.done == 1 + complete
 
 
 def test_what_is_not_there_is_told(workspace: Path, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbdyno.plan.plan import Plan
-from dbdyno.store.store import Store, StoredRun
+from dbdyno.store.reading import StoredRun
+from dbdyno.store.store import Store
 from support import making
 
 

@@ -3,7 +3,7 @@
 //! A thin type around the `hdrhistogram` crate which fixes what every part of dbdyno must agree on:
 //! nanoseconds, three significant digits, one hour at most (sysbench stops at 100 s), and the V2
 //! encoding of the HDR family, which other tools read. Merging adds counts; percentiles are only
-//! ever read after merging, because averaging them is wrong (method.md 1.f.1).
+//! ever read after merging, because averaging them is wrong (docs/how-it-works/stability.md).
 
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use std::fmt;

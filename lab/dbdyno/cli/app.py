@@ -182,7 +182,3 @@ def sysbench(context: typer.Context) -> None:
 
 def _command_line() -> str:
     return shlex.join(["dbdyno", *sys.argv[1:]])
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -15,6 +15,7 @@ from dbdyno.cli import flow, options
 from dbdyno.cli.flow import Output
 from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.language.catalogues import Language
+from dbdyno.language.words import count
 from dbdyno.plan import risks as plan_risks
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats import replay as formats_replay
@@ -57,7 +58,7 @@ def pack(
     digest = bundle.write(path, told.run, told.measurements, told.earlier)
     sys.stdout.write(f"{path}\n")
     sys.stderr.write(
-        f"{len(told.measurements)} measurements, {path.stat().st_size / 1e6:.1f} MB;"
+        f"{count(len(told.measurements), 'measurement')}, {path.stat().st_size / 1e6:.1f} MB;"
         f" SHA-256 of its sums: {digest}\n"
     )
 

@@ -179,7 +179,9 @@ def _mistake(error: ErrorDetails) -> PlanMistake:
     """One of pydantic's findings in the words of the command line."""
     message = error["msg"].removeprefix("Value error, ")
     where = tuple(str(part) for part in error["loc"]) or (message.partition(":")[0],)
-    place = PLACES.get(where[:2]) or PLACES[where[:1]]
+    place = PLACES.get(where[:2]) or PLACES.get(where[:1])
+    if place is None:  # several options together
+        place, message = where[0], message.removeprefix(f"{where[0]}: ")
     if isinstance(error["input"], str):
         message = f"{message[:1].lower()}{message[1:]}, found {error['input']!r}"
     return PlanMistake(place, message)

@@ -32,7 +32,8 @@ Connections = Annotated[
     int, typer.Option(min=1, max=64, metavar="N", help="Connections that send commits.")
 ]
 Seconds = Annotated[
-    float, typer.Option(min=0.2, metavar="SECONDS", help="Commits before each kill.")
+    float,
+    typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Commits before each kill."),
 ]
 
 

@@ -24,13 +24,14 @@ from dbdyno.experiment.watch import environment
 from dbdyno.judge.judgement import enough
 from dbdyno.judge.wording import duration
 from dbdyno.language.catalogues import Language, said_in
-from dbdyno.language.words import say
+from dbdyno.language.words import count, say
 from dbdyno.plan.pilot import foreseen, trials_expected
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats import terminal
 from dbdyno.store import evidence
 from dbdyno.store.evidence import Evidence, of_stored
-from dbdyno.store.store import Store, StoredRun, find, opened
+from dbdyno.store.reading import StoredRun
+from dbdyno.store.store import Store, find, opened
 
 
 class Output(StrEnum):
@@ -106,16 +107,20 @@ def resume_plan(
     """
     with opened(workspace) as store:
         runs = store.runs()
-        unfinished = [r for r in runs if not _is_complete(store, r, impossible=not retry)]
-        same = [r for r in unfinished if r.plan.hash() == plan.hash()]
-        if not same:
+        same = [r for r in runs if r.plan.hash() == plan.hash()]
+        unfinished = [
+            run
+            for run in same
+            if not evidence.standing(store, run.run_id, impossible=not retry).complete
+        ]
+        if not unfinished:
             raise UsageError(
                 "there is nothing to resume",
                 wanted="an unfinished run of exactly this plan",
-                found=f"{len(runs)} runs in {workspace}, none of them so",
+                found=f"{count(len(runs), 'run')} in {workspace}, none of them so",
                 hint="leave --resume out to begin anew",
             )
-        _measure_and_tell(store, same[0], workspace, Telling(output, language), retry=retry)
+        _measure_and_tell(store, unfinished[0], workspace, Telling(output, language), retry=retry)
 
 
 def tell(name: str, workspace: Path, output: Output, language: Language = Language.EN) -> None:
@@ -147,14 +152,14 @@ def _measure_and_tell(
         _tell_what_is_there(store, run, workspace, telling)
         raise Interrupted(
             "the run was interrupted",
-            found=f"{_progress_of(store, store.run(run.run_id))}; nothing stored is measured again",
+            found=f"{_progress_of(store, run.run_id)}; nothing stored is measured again",
             hint=f"to go on: {_resume_command(run, workspace)}",
         ) from None
     except StoreError:
         raise
     except DbdynoError:
         _tell_what_is_there(store, run, workspace, telling)
-        done = _progress_of(store, store.run(run.run_id))
+        done = _progress_of(store, run.run_id)
         _note(f"{done}; to go on: {_resume_command(run, workspace)}")
         raise
     _tell(of_stored(store, run, workspace), telling)
@@ -174,19 +179,19 @@ def _what_lies_ahead(run: StoredRun) -> str:
     if run.plan.design.stop == "decided":
         until, ends = " at most", "; it ends when every cell is decided"
     seconds = duration(forecast.seconds_expected(run.plan))
-    trials = f"{evidence.trials_at_most(run)} trials{until}{pilot}"
+    trials = f"{count(evidence.trials_at_most(run), 'trial')}{until}{pilot}"
     return f"run {run.run_id}: {trials}, about {seconds} for all of them{ends}"
 
 
 def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     """A run whose trials had their turn but failed is told, and is a failure all the same."""
-    run = store.run(run.run_id)
-    if _is_complete(store, run):
+    standing = evidence.standing(store, run.run_id)
+    if standing.complete:
         return
     done = store.done(run.run_id)
     failed = [m for m in store.measurements(run.run_id) if m.trial.key not in done]
     raise LoadError(
-        f"{len({m.trial.key for m in failed})} of {_trials_owed(store, run)} trials failed",
+        f"{len({m.trial.key for m in failed})} of {count(standing.owed, 'trial')} failed",
         found=failed[-1].failure if failed else None,
         hint=f"to measure them again: {_resume_command(run, workspace)}",
     )
@@ -197,25 +202,9 @@ def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, telling: 
         _tell(of_stored(store, run, workspace), telling)
 
 
-def _is_complete(store: Store, run: StoredRun, *, impossible: bool = True) -> bool:
-    if run.plan.load.needs_pilot and not run.plan.load.pilot:
-        return False
-    return len(_done(store, run, impossible=impossible)) == _trials_owed(store, run)
-
-
-def _done(store: Store, run: StoredRun, *, impossible: bool = True) -> set[str]:
-    """Keys of the run's trials that need not run again, those of its pilot left out."""
-    pilots = {pilot.trial.key for pilot in store.pilots(run.run_id)}
-    return store.done(run.run_id, impossible=impossible) - pilots
-
-
-def _trials_owed(store: Store, run: StoredRun) -> int:
-    begun = store.blocks_begun(run.run_id)
-    return evidence.trials_owed(store.run(run.run_id), begun)
-
-
-def _progress_of(store: Store, run: StoredRun) -> str:
-    return f"{len(_done(store, run))} of {_trials_owed(store, run)} trials are stored"
+def _progress_of(store: Store, run_id: str) -> str:
+    standing = evidence.standing(store, run_id)
+    return f"{standing.done} of {count(standing.owed, 'trial')} are stored"
 
 
 def _resume_command(run: StoredRun, workspace: Path) -> str:

@@ -12,15 +12,17 @@ import typer
 from dbdyno import api
 from dbdyno.cli import options
 from dbdyno.cli.flow import Output
-from dbdyno.errors import UsageError
+from dbdyno.errors import StoreError, UsageError
 from dbdyno.judge.controls import apart
 from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
+from dbdyno.language.words import count
 from dbdyno.report.formats import history
 from dbdyno.report.formats.history import Told
 from dbdyno.report.rows import attempts
 from dbdyno.store.evidence import of_stored
-from dbdyno.store.store import Store, StoredRun, find, opened
+from dbdyno.store.reading import StoredRun, UnreadableRun
+from dbdyno.store.store import Store, find, opened
 
 RUNS: Final = 20
 Label = Annotated[
@@ -30,7 +32,10 @@ Label = Annotated[
     ),
 ]
 Last = Annotated[
-    int, typer.Option(metavar="N", min=1, help="How many runs, the newest; each is judged again.")
+    int,
+    typer.Option(
+        metavar="N", min=1, max=1_000_000, help="How many runs, the newest; each is judged again."
+    ),
 ]
 WORDS_FOR: Final = {
     Output.PLAIN: history.plain,
@@ -48,11 +53,24 @@ def history_command(
 ) -> None:
     """List the verdicts on a label over time."""
     with opened(workspace) as store:
-        runs = _compared(store.runs(), label)
+        runs = _compared(_readable(store), label)
         told = list(_told(store, runs[:last], workspace))
     sys.stdout.write(WORDS_FOR[output](history.entries(told, label), lang))
     if len(runs) > last:
-        sys.stderr.write(f"{last} of {len(runs)} runs; for more: --last {len(runs)}\n")
+        sys.stderr.write(f"{last} of {count(len(runs), 'run')}; for more: --last {len(runs)}\n")
+
+
+def _readable(store: Store) -> list[StoredRun]:
+    """The runs that can be read; of each other one it is said why not."""
+    listed = store.listed()
+    for run in listed:
+        if isinstance(run, UnreadableRun):
+            _note_unreadable(run.run_id, run.reason)
+    return [run for run in listed if isinstance(run, StoredRun)]
+
+
+def _note_unreadable(run_id: str, reason: str) -> None:
+    sys.stderr.write(f"run {run_id} is left out, as it cannot be read: {reason}\n")
 
 
 def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
@@ -64,7 +82,7 @@ def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
         raise UsageError(
             f"no run here compares {label or 'anything'} with a baseline",
             wanted=", ".join(known) or "a run of two systems",
-            found=f"{len(runs)} runs",
+            found=count(len(runs), "run"),
             hint="the first system of a run is its baseline and has no verdict",
         )
     return found
@@ -72,7 +90,11 @@ def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
 
 def _told(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[Told]:
     for stored in runs:
-        run = api.Run(of_stored(store, stored, workspace))
+        try:
+            run = api.Run(of_stored(store, stored, workspace))
+        except StoreError as error:
+            _note_unreadable(stored.run_id, f"{error.message} ({error.found})")
+            continue
         yield Told(
             run_id=run.id,
             created_at=run.facts.created_at,

@@ -24,6 +24,7 @@ from dbdyno.experiment.order import arms
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
 from dbdyno.judge.uses import power
 from dbdyno.judge.wording import duration
+from dbdyno.language.words import count
 from dbdyno.plan import file
 from dbdyno.plan.controls import KINDS, control_cell
 from dbdyno.plan.load import share_of
@@ -31,6 +32,7 @@ from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import (
     BLOCKS_LOOKED_AHEAD,
     BLOCKS_MIN,
+    BUDGET_S_MAX,
     Plan,
     SystemPlan,
     cells,
@@ -73,9 +75,11 @@ def read(path: Path, scale: str, time: str | None) -> Plan:
     if time is None:
         return plan
     budget_s = duration_s(time)
-    if not isinstance(budget_s, float) or budget_s <= 0:
+    if not isinstance(budget_s, float) or not 0 < budget_s <= BUDGET_S_MAX:
         raise UsageError(
-            f"--budget {time} is no time", wanted="such as 2h, 90m or 45s", found=repr(time)
+            f"--budget {time} is no time of a run",
+            wanted="such as 2h, 90m or 45s, a year at most",
+            found=repr(time),
         )
     design = plan.design.model_copy(update={"budget_s": budget_s})
     return plan.model_copy(update={"design": design})
@@ -133,7 +137,7 @@ def _what(plan: Plan) -> list[str]:
         named = "" if system.label == system.reference else f" = {system.reference}"
         topology = system.topology
         behind = (
-            f", {topology.replication} with {_count(topology.replicas, 'replica')}"
+            f", {topology.replication} with {count(topology.replicas, 'replica')}"
             if topology.replicas
             else ""
         )
@@ -144,7 +148,7 @@ def _what(plan: Plan) -> list[str]:
         *_row("systems", *systems),
         *_row("workloads", *(workload.label for workload in plan.workloads)),
         *_loads(plan),
-        *_row("dataset", f"{_count(dataset.tables, 'table')} of {dataset.rows:,} rows"),
+        *_row("dataset", f"{count(dataset.tables, 'table')} of {dataset.rows:,} rows"),
     ]
     varied = [f"{axis}: {', '.join(values)}" for axis, values in axes(plan.settings).items()]
     return [*rows, *_row("settings", *varied)]
@@ -155,7 +159,7 @@ def _loads(plan: Plan) -> list[str]:
     load = plan.load
     levels = ", ".join(str(level) for level in sorted(load.threads))
     rows = _row("threads", levels) if levels else []
-    over = f"over {_count(load.connections, 'connection')}"
+    over = f"over {count(load.connections, 'connection')}"
     if load.rates:
         shares = ", ".join(rate for rate in load.rates if share_of(rate))
         rates = ", ".join(rate for rate in load.rates if not share_of(rate))
@@ -174,7 +178,7 @@ def _pilot(plan: Plan) -> list[str]:
     if trials == 0:
         return []
     times = f"{each.warmup_s:g} s of warm-up and {each.window_s:g} s each"
-    return _row("pilot", f"{_count(trials, 'trial')} to find the rates, {times}; in no number")
+    return _row("pilot", f"{count(trials, 'trial')} to find the rates, {times}; in no number")
 
 
 def _how(plan: Plan, fitted: Plan) -> list[str]:
@@ -185,12 +189,12 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
         warmup = f"load until steady ({trial.warmup_cap_s:g} s at most), {warmup}"
     settings = len(setting_names(plan.settings))
     shape = [
-        _count(len(plan.workloads), "workload"),
-        _count(len(cells(whole)) // (len(plan.workloads) * settings), "level"),
-        *([_count(settings, "setting")] if settings > 1 else []),
+        count(len(plan.workloads), "workload"),
+        count(len(cells(whole)) // (len(plan.workloads) * settings), "level"),
+        *([count(settings, "setting")] if settings > 1 else []),
     ]
     most = " at most, until every cell is decided" if plan.design.stop == "decided" else ""
-    blocks = _count(fitted.design.blocks, "block")
+    blocks = count(fitted.design.blocks, "block")
     fit = in_budget(plan, fitted)
     return [
         *_row("cells", f"{len(cells(whole))} = {' × '.join(shape)}"),
@@ -209,11 +213,11 @@ def _how(plan: Plan, fitted: Plan) -> list[str]:
 
 
 def _trials(plan: Plan, blocks: str) -> str:
-    compared = f"{blocks} × {_count(len(plan.systems), 'system')} × cells"
+    compared = f"{blocks} × {count(len(plan.systems), 'system')} × cells"
     cell = control_cell(plan)
     if cell is None:
         return compared
-    return f"{compared} + {_count(plan.design.blocks * len(KINDS), 'control')} ({cell.title})"
+    return f"{compared} + {count(plan.design.blocks * len(KINDS), 'control')} ({cell.title})"
 
 
 def _starts(plan: Plan) -> list[str]:
@@ -286,11 +290,11 @@ def _size_of(plan: Plan) -> Callable[[], int]:
 def _seen(plan: Plan) -> Iterator[str]:
     blocks, window_s, margin = plan.design.blocks, plan.trial.window_s, plan.design.margin
     if blocks < BLOCKS_MIN:
-        yield f"{_count(blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
+        yield f"{count(blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
         return
-    level, count = _level(plan), len(cells(plan))
-    together = "" if count == 1 else f", all {count} cells together right in 95 %"
-    yield f"what {_count(blocks, 'block')} can see, in four of five comparisons{together}"
+    level, several = _level(plan), len(cells(plan))
+    together = "" if several == 1 else f", all {several} cells together right in 95 %"
+    yield f"what {count(blocks, 'block')} can see, in four of five comparisons{together}"
     yield (
         f"  starts differ by  all run  until decided  ties told   blocks to see {_percent(margin)}"
     )
@@ -322,7 +326,3 @@ def _seen_or_not(ratio: float | None) -> str:
 
 def _percent(ratio: float) -> str:
     return f"{ratio * 100:.1f} %"
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -184,7 +184,7 @@ def taken_or_empty(plan: Plan, server: Server) -> str:
 
 
 ROW_BYTES: Final = 250
-"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes (method.md 1.h)."""
+"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes."""
 EMPTY_BYTES: Final = 800 * 1024**2
 """A data directory before its first row: system tables and 512 MiB of redo space."""
 GROWTH: Final = 0.1

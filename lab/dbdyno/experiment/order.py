@@ -1,13 +1,13 @@
 """In which order trials are run: drawn from the plan's seed, so that no one chooses it.
 
 Drift of the machine would favour whoever always comes first. So the order of the systems is drawn
-for a block, and the next block has it mirrored: AB then BA, or BA then AB (method.md 1.b, couples,
-since comparisons have few blocks). Settings are drawn and mirrored in the same way around that: all
-systems run one setting next to each other in time, then the next. The order of the cells is drawn
-per block and is the same in each arm of one setting. The baseline's control trials are arms like
-others, drawn and mirrored with them. They have one cell, on a fresh server, so that this cell comes
-first in every arm of its setting: what ran before it would be a difference.
-"""
+for a block, and the next block has it mirrored: AB then BA, or BA then AB
+(docs/how-it-works/procedure.md), as comparisons have few blocks. Settings are drawn and mirrored in
+the same way around that: all systems run one setting next to each other in time, then the next. The
+order of the cells is drawn per block and is the same in each arm of one setting. The baseline's
+control trials are arms like others, drawn and mirrored with them. They have one cell, on a fresh
+server, so that this cell comes first in every arm of its setting: what ran before it would be a
+difference."""
 
 from __future__ import annotations
 

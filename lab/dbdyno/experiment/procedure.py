@@ -349,7 +349,8 @@ def _within(server: Server, ends: float, clock: Clock, order: str) -> None:
 #
 # It is a run of its own, whose requests are drawn from another seed than the trial's: rows that
 # the trial will ask for are not warmer than others. When it is looked whether the rate is steady
-# is fixed in advance (method.md 1.a.3); whoever looks every second stops at the first lucky one.
+# is fixed in advance (docs/how-it-works/procedure.md); whoever looks every second stops at the
+# first lucky one.
 
 
 FIRST_LOOK_S: Final = 120

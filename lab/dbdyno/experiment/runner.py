@@ -33,7 +33,8 @@ from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
 from dbdyno.plan.plan import Plan, SystemPlan
 from dbdyno.plan.settings import setting_names
 from dbdyno.servers.base import Instance, ServerSpec
-from dbdyno.store.store import Store, StoredRun
+from dbdyno.store.reading import StoredRun
+from dbdyno.store.store import Store
 
 Enough = Callable[[Sequence[Measurement]], bool]
 """Whether what was measured so far answers the question, so that no further block is begun."""

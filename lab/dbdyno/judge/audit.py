@@ -31,14 +31,7 @@ from dbdyno.judge.checks import (
     work,
 )
 from dbdyno.judge.checks.course import from_second, later_cut, later_cuts, place_of
-from dbdyno.judge.checks.machine import (
-    memory_pressure,
-    overheated,
-    probe_strays,
-    swapping,
-    throttled,
-    uneven_clock,
-)
+from dbdyno.judge.checks.machine import probe_strays
 from dbdyno.judge.checks.settings import changed_versions, unequal_settings
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement.measurement import EVENT, Measurement, Trial
@@ -83,10 +76,10 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     machine.steal,
     machine.other_processes,
     machine.shared_machine,
-    throttled,
-    overheated,
-    memory_pressure,
-    swapping,
+    machine.throttled,
+    machine.overheated,
+    machine.memory_pressure,
+    machine.swapping,
 )
 
 RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
@@ -108,7 +101,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     design.sequential_design,
     design.split_block,
     design.machine_drift,
-    uneven_clock,
+    machine.uneven_clock,
     probe_strays,
     generator.generator_threads,
     design.stopped_early,

@@ -1,11 +1,10 @@
 """Values of a system and ratios of two systems, each with the interval that its blocks allow.
 
-The block is the unit of replication, never the second or the request: method.md 3.1 measures what
-becomes of intervals that forget it (a winner in 55 to 79 % of ties). So every trial gives one
-number, its logarithm is taken, and Student's t does the rest: on the blocks' log values for one
-system, on the differences within blocks for two. How wide the interval is depends on how the run
-was to end (`sequential`). Only `Sound` trials can enter.
-"""
+The block is the unit of replication, never the second or the request: docs/how-it-works/method.md
+measures what becomes of intervals that forget it (a winner in 55 to 79 % of ties). So every trial
+gives one number, its logarithm is taken, and Student's t does the rest: on the blocks' log values
+for one system, on the differences within blocks for two. How wide the interval is depends on how
+the run was to end (`sequential`). Only `Sound` trials can enter."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The interval of a mean over blocks: of fixed blocks, or of blocks that may end early.
 
 Whoever looks after every block and stops when the interval pleases, errs more often than promised:
-with a t interval at each look, one tie in six gets a winner (method.md 3.2). Repeated confidence
-intervals (Jennison & Turnbull 1991) are so much wider that all intervals of a run hold together:
-mean ± c(n)·s/√n, where c(n) is Student's quantile at the nominal level A·n/N for n of at most N
-blocks, and A such that the chance of any miss up to N is the level asked for. Because they hold
-together, any reason to stop is allowed: decided, out of time, Ctrl-C.
+with a t interval at each look, one tie in six gets a winner (docs/how-it-works/method.md). Repeated
+confidence intervals (Jennison & Turnbull 1991) are so much wider that all intervals of a run hold
+together: mean ± c(n)·s/√n, where c(n) is Student's quantile at the nominal level A·n/N for n of at
+most N blocks, and A such that the chance of any miss up to N is the level asked for. Because they
+hold together, any reason to stop is allowed: decided, out of time, Ctrl-C.
 
 A comes from `multiplier_table`. Between its rows the next longer horizon serves, and beyond its
 edges the sum of the looks' levels: both can only make an interval wider.
@@ -31,7 +31,7 @@ from dbdyno.stats.distributions import student_quantile
 LEVEL: Final = 0.05
 """How often an interval may miss the truth: the complement of 95 %."""
 FIRST_LOOK: Final = 3
-"""Blocks at the first look; below them there is no interval (method.md 1.b)."""
+"""Blocks at the first look; below them there is no interval (docs/how-it-works/verdicts.md)."""
 FIXED: Final = DesignPlan()
 """All blocks are run, whatever they show."""
 _HORIZONS: Final = tuple(FINAL_LEVELS)
@@ -100,7 +100,7 @@ def _student(n: int, level: float) -> float:
 #
 # What is judged beside throughput (a peak, a ratio of peaks) is one number a block, as
 # throughput is, and gets its interval by the same rule: as wide as the way to stop asks for
-# (method.md 1.b). Positive numbers are taken
+# (docs/how-it-works/verdicts.md). Positive numbers are taken
 # by their logarithms, so that a half and a double are equally far; their mean is then geometric.
 
 

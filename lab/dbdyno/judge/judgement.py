@@ -1,7 +1,6 @@
 """What the measurements allow to be said: measurements and plan in, findings and verdicts out.
 
-Pure: no files, no clock, no chance. The same stored trials give the same judgement in ten years,
-and an imported log is judged by the same rules as a run of our own.
+Pure: no files, no clock, no chance. The same stored trials give the same judgement in ten years.
 
     audit ─▶ findings, sound trials ─estimate─▶ values, ratios ─holm, verdict─▶ words with reasons
                                                      words ─grid, ladder─▶ what they say together
@@ -11,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypedDict
 
 from dbdyno.judge.audit import Audit, Sound
@@ -28,7 +28,6 @@ from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.rate_limit import RateSearch, rate_searches
 from dbdyno.judge.verdict import Verdict, adjusted, block_seconds, decided, verdict_of
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan, cells, metric_of
@@ -122,8 +121,11 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
 
 
 def _verdicts_alone(measurements: Sequence[Measurement], plan: Plan) -> tuple[Verdict, ...]:
-    """The verdicts on cells and on rates within a limit, without the rest of the judgement."""
-    measurements, _ = apart(measurements)
+    """The verdicts on cells and on rates within a limit, without the rest of the judgement.
+
+    Args:
+        measurements: of the comparison; controls are set apart already.
+    """
     audited = audit_of(measurements, plan)
     compared = _compared(audited, _cells(measurements, plan), plan)
     searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
@@ -169,7 +171,7 @@ def _has_verdict(estimate: Estimate, plan: Plan) -> bool:
 
 
 def _cells(measurements: Iterable[Measurement], plan: Plan) -> list[Cell]:
-    """The plan's cells, then those that only the measurements have (settings, imported logs)."""
+    """The plan's cells, then those that only the measurements have."""
     seen = (measurement.trial.cell for measurement in measurements)
     return list(dict.fromkeys([*cells(plan), *seen]))
 
@@ -200,11 +202,6 @@ class Shape(TypedDict):
     bad_restarts: tuple[BadRestarts, ...]
 
 
-def _metric_of_shape(cell: Cell) -> Metric:
-    """Throughput; at a fixed rate all do the same number of requests, and latency tells."""
-    return PRIMARY if cell.rate_per_s is None else BY_NAME["latency_ms_p99"]
-
-
 def in_order(sound: Iterable[Sound], plan: Plan) -> list[Sound]:
     """By cells, systems and blocks, as people read; trials come in the order in which they ran."""
     trials = list(sound)
@@ -224,12 +221,12 @@ def shape(audited: Audit, plan: Plan) -> Shape:
     sound, design = in_order(audited.sound, plan), plan.design
     baseline, *systems = (system.label for system in plan.systems)
     ladders, even = scalability(sound, audited.findings, plan), stability(sound)
-    per_cell = plan.procedure.restart == "cell"
+    metric, per_cell = partial(metric_of, plan), plan.procedure.restart == "cell"
     return Shape(
         scalability=tuple(ladders),
         peaks=tuple(peak_ratios(ladders, baseline, design)),
         stability=tuple(even),
         stability_counts=tuple(counts(even, baseline, systems)),
-        outliers=tuple(outliers(sound, design.margin, _metric_of_shape)),
-        bad_restarts=tuple(bad_restarts(sound, design.margin, _metric_of_shape, per_cell=per_cell)),
+        outliers=tuple(outliers(sound, design.margin, metric)),
+        bad_restarts=tuple(bad_restarts(sound, design.margin, metric, per_cell=per_cell)),
     )

@@ -1,4 +1,4 @@
-"""From an estimate to a word, by one table (method.md 1.b); `wording` says it.
+"""From an estimate to a word, by one table (docs/how-it-works/verdicts.md); `wording` says it.
 
 With the ratio's 95 % interval [L, U], turned so that above 1 is good, and the plan's margin δ:
 
@@ -210,8 +210,8 @@ def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Said]:
         return []
     return [
         say(
-            "this run may take {most} blocks at most; a new one with more of them would decide",
-            most=design.blocks,
+            "this run may take {most} at most; a new one with more of them would decide",
+            most=count(design.blocks, "block"),
         )
     ]
 
@@ -276,10 +276,10 @@ def _checks(findings: Sequence[Finding]) -> Said:
 
 # Intervals of many cells that are right together: Holm's step-down, cell by cell of one system.
 #
-# Of twenty true ties about one gets a winner when each cell has its own 95 % interval (method.md
-# 1.c: some false win in 44 to 48 % of such grids). So every cell begins with the level α/m. Cells
-# whose whole interval lies beyond the margin have made all their claims; the level is then shared
-# by the others, and so on.
+# Of twenty true ties about one gets a winner when each cell has its own 95 % interval
+# (docs/how-it-works/verdicts.md: some false win in 44 to 48 % of such grids). So every cell
+# begins with the level α/m. Cells whose whole interval lies beyond the margin have made all their
+# claims; the level is then shared by the others, and so on.
 #
 # Only those hand their level on. Holm's argument counts the claims that could be wrong, and a
 # cell that is "equivalent", or better by an unknown amount, has a claim left that could be.

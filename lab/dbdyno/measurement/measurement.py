@@ -1,8 +1,7 @@
 """The noun in the middle: what one trial was, where it ran and what it saw.
 
-The rooms that make measurements (servers, bench, intake) and those that judge them (judge, report)
-meet only here and in the store. So a verdict can be made again years later from stored trials,
-and an imported log is judged by the same rules as our own run.
+The rooms that make measurements (servers, bench) and those that judge them (judge, report) meet
+only here and in the store. So a verdict can be made again years later from stored trials.
 
 Every value is frozen and validates itself, because it may come back from a store that an older
 dbdyno wrote. Histograms are HDR V2 blobs; they travel beside the JSON, not in it.
@@ -16,10 +15,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dbdyno._engine import Histogram
-from dbdyno.language.words import Said, name, say
+from dbdyno.language.words import Said, count, name, say
 from dbdyno.measurement.metric import Merge, Metric
 from dbdyno.measurement.parts import (
     Evidence,
+    FiniteNoun,
     Interval,
     Noun,
     Phase,
@@ -36,6 +36,7 @@ __all__ = [
     "Cell",
     "EngineFacts",
     "Evidence",
+    "FiniteNoun",
     "Interval",
     "Measurement",
     "Noun",
@@ -79,8 +80,7 @@ class Cell(Noun):
     @property
     def load(self) -> Said:
         """The load level in words."""
-        one = self.threads == 1
-        threads = say("1 thread") if one else say("{count} threads", count=self.threads)
+        threads = count(self.threads, "thread")
         if self.rate_per_s is None:
             return threads
         return say("{rate:g}/s over {threads}", rate=self.rate_per_s, threads=threads)
@@ -236,8 +236,8 @@ class Measurement(Noun):
         """Failed statements of the window by error code."""
         total: dict[str, int] = {}
         for interval in self.measured:
-            for code, count in interval.errors.items():
-                total[code] = total.get(code, 0) + count
+            for code, times in interval.errors.items():
+                total[code] = total.get(code, 0) + times
         return total
 
     @property

@@ -1,7 +1,7 @@
 """The one table of metrics: what each is called, its unit, which way is better, how parts merge.
 
-Report rows, intervals, docs and intake mappings derive from this table, so that a row and the
-significance printed beside it cannot come from two different numbers.
+Report rows, intervals and exports derive from this table, so that a row and the significance beside
+it cannot come from two different numbers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Metric:
         decimals: digits behind the point in tables.
         quantile: for histogram metrics, which quantile of the event latency; else None.
         requests_above_minimum: a quantile is shown only with that many requests beyond it
-            (method.md 1.f.2: 100).
+            (docs/how-it-works/stability.md: 100).
     """
 
     name: str

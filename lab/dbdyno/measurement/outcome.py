@@ -52,7 +52,7 @@ class ControlOutcome(Noun):
 # What a report must know about a run besides its plan, its measurements and the judgement on them.
 #
 # The store knows these facts; the report does not read the store, so that a report can be written
-# from anything that has them: a stored run, an imported log, a test.
+# from anything that has them: a stored run, a bundle, a test.
 
 
 class RunFacts(Noun):

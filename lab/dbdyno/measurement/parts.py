@@ -28,6 +28,12 @@ class Noun(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class FiniteNoun(Noun):
+    """A noun whose numbers are finite: JSON, as which it is stored, has no others."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
 class Phase(StrEnum):
     """What an interval is part of; only MEASURED enters rates and percentiles."""
 
@@ -48,7 +54,7 @@ class Interval(Noun):
         arrivals: events that fell due by schedule; backlog: those due and not begun at its end.
         in_flight: events running at its end.
         silence_ns_max: longest stretch that ended in it in which events ran and no statement was
-            answered; 0 where nobody looked (an imported log, an older engine).
+            answered; 0 where nobody looked (an older engine).
         latency_ns_sum, latency_ns_min, latency_ns_max: exact, of completed events.
         histograms: HDR V2 blobs by name (EVENT, SERVICE, a statement kind).
     """

@@ -2,9 +2,8 @@
 
 A comparison of five blocks or more runs the baseline twice more in each block, in one cell: as it
 is (``same``), where no difference may be found, and with a slowdown put in on purpose
-(``planted``), which must be found (method.md 1.b). Both use a second data directory of the
-baseline's, loaded by itself, as every other system of the comparison has one of its own.
-"""
+(``planted``), which must be found (docs/how-it-works/controls.md). Both use a second data directory
+of the baseline's, loaded by itself, as every other system of the comparison has one of its own."""
 
 from __future__ import annotations
 

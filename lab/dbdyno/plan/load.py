@@ -14,13 +14,17 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from dbdyno.measurement.parts import Noun
+from dbdyno.measurement.parts import FiniteNoun
 
 _NUMBER: Final = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
 _RATE: Final = re.compile(rf"\s*({_NUMBER})\s*")
 _SHARE: Final = re.compile(rf"\s*({_NUMBER})\s*%\s*")
 SHARE_MAX: Final = 2.0
 """More than twice what a system sustains tells nothing of it."""
+RUNGS_MAX: Final = 5
+"""Rates that a pilot finds around the latency limit of one system."""
+LEVELS_MAX: Final = 1000
+PER_S_MAX: Final = 1e12
 
 
 def rate_per_s(text: str) -> float | None:
@@ -47,10 +51,11 @@ def _a_rate(text: str) -> str:
 
 Rate = Annotated[str, AfterValidator(_a_rate)]
 Threads = Annotated[int, Field(ge=1, le=100_000)]
+PerSecond = Annotated[float, Field(ge=0, le=PER_S_MAX)]
 Percentile = Literal["p50", "p95", "p99", "p999"]
 
 
-class SloPlan(Noun):
+class SloPlan(FiniteNoun):
     """A latency that must be kept: the highest rate that keeps it is looked for.
 
     Attributes:
@@ -67,7 +72,7 @@ class SloPlan(Noun):
         return float(f"0.{self.metric.removeprefix('p')}")
 
 
-class PilotFound(Noun):
+class PilotFound(FiniteNoun):
     """What the pilot found for one workload and setting.
 
     Attributes:
@@ -80,12 +85,12 @@ class PilotFound(Noun):
 
     workload: str
     setting: str
-    sustained_per_s: dict[str, float]
-    limits_per_s: dict[str, float] = {}
-    rates_per_s: tuple[float, ...]
+    sustained_per_s: dict[str, PerSecond]
+    limits_per_s: dict[str, PerSecond] = {}
+    rates_per_s: Annotated[tuple[PerSecond, ...], Field(max_length=LEVELS_MAX)]
 
 
-class LoadPlan(Noun):
+class LoadPlan(FiniteNoun):
     """The load levels.
 
     Attributes:
@@ -97,10 +102,12 @@ class LoadPlan(Noun):
         pilot: what a pilot found; it is written by the run, not by hand.
     """
 
-    rates: tuple[Rate, ...] = ()
+    rates: Annotated[tuple[Rate, ...], Field(max_length=LEVELS_MAX)] = ()
     connections: Threads = 64
     slo: SloPlan | None = None
-    threads: Annotated[tuple[Threads, ...], Field(json_schema_extra={"minItems": 1})] = (1, 8)
+    threads: Annotated[
+        tuple[Threads, ...], Field(max_length=LEVELS_MAX, json_schema_extra={"minItems": 1})
+    ] = (1, 8)
     pilot: tuple[PilotFound, ...] = ()
 
     @field_validator("threads", "rates")

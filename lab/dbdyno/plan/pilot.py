@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dbdyno.measurement.measurement import Cell, Measurement, Trial
-from dbdyno.plan.load import PilotFound, share_of
+from dbdyno.plan.load import RUNGS_MAX, PilotFound, share_of
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
 from dbdyno.stats.draw import draw
@@ -37,7 +37,7 @@ SEARCH_RATES: Final = 4
 """Rates tried in search of one limit; each halves where it can lie."""
 RUNG: Final = 1.06
 """From one rate of the ladder to the next."""
-RUNGS_ASIDE: Final = 2
+RUNGS_ASIDE: Final = RUNGS_MAX // 2
 """Rates below and above each system's limit, beside that next to it."""
 FORESEEN_PER_S: Final = 1234.0
 """Stands for what a pilot will find; hardly a rate that somebody gives."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from typing import Annotated, Final, Literal
 
@@ -17,9 +18,9 @@ from pydantic import Field, model_validator
 from dbdyno import _engine
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
-from dbdyno.measurement.parts import Noun
-from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.settings import OptionValue, SettingsPlan, setting_names
+from dbdyno.measurement.parts import FiniteNoun
+from dbdyno.plan.load import RUNGS_MAX, LoadPlan
+from dbdyno.plan.settings import OptionValue, SettingsPlan, axes, setting_names
 
 BLOCKS_LOOKED_AHEAD: Final = 1000
 """A plan has no more blocks; a need beyond that is none that can be met."""
@@ -35,7 +36,7 @@ BLOCKS_MIN: Final = 3
 # Smaller parts of a plan, which no other part looks at: rows touched, network, publication.
 
 
-class DistributionPlan(Noun):
+class DistributionPlan(FiniteNoun):
     """Which rows are touched.
 
     Attributes:
@@ -45,7 +46,7 @@ class DistributionPlan(Noun):
     name: Literal["uniform", "gaussian", "special", "pareto", "zipfian"] = "uniform"
 
 
-class NetworkPlan(Noun):
+class NetworkPlan(FiniteNoun):
     """What the network adds to each round trip, in milliseconds; 0 for nothing.
 
     Attributes:
@@ -57,7 +58,7 @@ class NetworkPlan(Noun):
     replica_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
 
 
-class PublishedPlan(Noun):
+class PublishedPlan(FiniteNoun):
     """The published experiment that a plan follows, so that a report can say what differs.
 
     Attributes:
@@ -79,6 +80,8 @@ Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
 
 ENDPOINT_SCHEME = "mysql://"
 """Begins the reference of servers that somebody else runs."""
+TIMEOUT_S_MAX = 604_800
+"""A week."""
 
 
 def label_of(reference: str) -> str:
@@ -97,7 +100,7 @@ def label_of(reference: str) -> str:
     return re.sub(r"[^A-Za-z0-9._:+-]+", "-", text).lstrip("-._:+")[:64] or reference
 
 
-class TopologyPlan(Noun):
+class TopologyPlan(FiniteNoun):
     """How many servers stand behind one system, and what a commit waits for.
 
     Attributes:
@@ -112,10 +115,10 @@ class TopologyPlan(Noun):
     replicas: Annotated[int, Field(ge=0, le=8)] = 0
     replication: Literal["async", "semisync", "group"] = "async"
     wait_point: Literal["after_sync", "after_commit"] = "after_sync"
-    timeout_s: Annotated[float, Field(gt=0)] = 10
+    timeout_s: Annotated[float, Field(gt=0, le=TIMEOUT_S_MAX)] = 10
 
 
-class SystemPlan(Noun):
+class SystemPlan(FiniteNoun):
     """A server product and version with settings, under a label.
 
     Attributes:
@@ -146,10 +149,20 @@ NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "le
 """Workloads that the engine has and a plan has no place for, and why."""
 
 BLOCKS_UNTIL_DECIDED = 12
-"""The most blocks of a run that stops when decided, unless it says so itself (method.md 1.b)."""
+"""The most blocks of a run that stops when decided, unless it says so itself
+(docs/how-it-works/verdicts.md)."""
+SECONDS_MAX = 604_800
+"""A week: the longest of any single time of a trial."""
+BUDGET_S_MAX = 31_536_000
+"""A year, for a whole run."""
+CORE_MAX = 65_535
+SYSTEMS_MAX = 100
+WORKLOADS_MAX = 1000
+TRIALS_MAX = 100_000
+"""The most trials of a run, those of its pilot too; with a second each it would take a day."""
 
 
-class WorkloadPlan(Noun):
+class WorkloadPlan(FiniteNoun):
     """A workload and its sysbench options, under a label.
 
     Attributes:
@@ -172,7 +185,7 @@ class WorkloadPlan(Noun):
         return value
 
 
-class DatasetPlan(Noun):
+class DatasetPlan(FiniteNoun):
     """What is loaded before anything is measured.
 
     Attributes:
@@ -186,24 +199,24 @@ class DatasetPlan(Noun):
     rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
 
 
-class TrialPlan(Noun):
+class TrialPlan(FiniteNoun):
     """One trial's times in seconds.
 
     Attributes:
         warmup_s: load before the window, not measured.
-        until_steady: before that, the cell's load runs until its throughput is steady (method.md
-            1.a), for `warmup_cap_s` at most.
+        until_steady: before that, the cell's load runs until its throughput is steady
+            (docs/how-it-works/procedure.md), for `warmup_cap_s` at most.
         warmup_cap_s: the longest that is waited for a steady load.
         window_s: what is measured; below a minute checkpoints and flushes do not fit in.
     """
 
-    warmup_s: Annotated[float, Field(ge=0)] = 15
+    warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX)] = 15
     until_steady: bool = False
-    warmup_cap_s: Annotated[float, Field(gt=0)] = 300
-    window_s: Annotated[float, Field(ge=1)] = 60
+    warmup_cap_s: Annotated[float, Field(gt=0, le=SECONDS_MAX)] = 300
+    window_s: Annotated[float, Field(ge=1, le=SECONDS_MAX)] = 60
 
 
-class DesignPlan(Noun):
+class DesignPlan(FiniteNoun):
     """How the comparison is laid out.
 
     Attributes:
@@ -211,7 +224,7 @@ class DesignPlan(Noun):
             12 unless given where the run stops when decided.
         stop: all blocks are run, or no more than it takes until every cell is decided; then
             `blocks` is the most, and intervals are wider so that they hold however it ended
-            (method.md 1.b).
+            (docs/how-it-works/verdicts.md).
         controls: whether comparisons of five blocks or more measure the baseline against itself
             and against a slowdown put in on purpose, to prove the instrument.
         margin: ratio difference that matters to the user, 0.02 = 2 %.
@@ -222,7 +235,7 @@ class DesignPlan(Noun):
     stop: Literal["blocks", "decided"] = "blocks"
     controls: bool = True
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
-    budget_s: Annotated[float, Field(gt=0)] | None = None
+    budget_s: Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -232,7 +245,7 @@ class DesignPlan(Noun):
         return value
 
 
-class ProcedurePlan(Noun):
+class ProcedurePlan(FiniteNoun):
     """What is done anew before trials.
 
     Attributes:
@@ -252,12 +265,12 @@ class ProcedurePlan(Noun):
     fresh_data: Literal["start", "once"] = "start"
     drop_caches: bool = False
     purge_binlogs: bool = False
-    settle_cap_s: Annotated[float, Field(ge=0)] = 0
+    settle_cap_s: Annotated[float, Field(ge=0, le=SECONDS_MAX)] = 0
     prepared_statements: bool = True
-    pin: tuple[int, ...] = ()
+    pin: tuple[Annotated[int, Field(ge=0, le=CORE_MAX)], ...] = ()
 
 
-class Plan(Noun):
+class Plan(FiniteNoun):
     """A whole experiment.
 
     Attributes:
@@ -275,8 +288,8 @@ class Plan(Noun):
     """
 
     title: str = ""
-    systems: Annotated[tuple[SystemPlan, ...], Field(min_length=1)]
-    workloads: Annotated[tuple[WorkloadPlan, ...], Field(min_length=1)]
+    systems: Annotated[tuple[SystemPlan, ...], Field(min_length=1, max_length=SYSTEMS_MAX)]
+    workloads: Annotated[tuple[WorkloadPlan, ...], Field(min_length=1, max_length=WORKLOADS_MAX)]
     dataset: DatasetPlan = DatasetPlan()
     load: LoadPlan = LoadPlan()
     trial: TrialPlan = TrialPlan()
@@ -311,6 +324,24 @@ class Plan(Noun):
                 f"dataset: layout {self.dataset.layout} does not suit {', '.join(misplaced)};"
                 " workloads named legacy_… run on the layouts legacy and legacy_one, all others on"
                 " standard"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _few_enough_trials(self) -> Plan:
+        """Counts what was asked for before anybody lists it: axes multiply."""
+        load, design = self.load, self.design
+        settings = math.prod(map(len, axes(self.settings).values()))
+        rungs = RUNGS_MAX * len(self.systems) if load.seeks_rates else 0
+        found = max((len(one.rates_per_s) for one in load.pilot), default=0)
+        levels = len(load.threads) + max(len(load.rates) + rungs, found)
+        cells = settings * len(self.workloads) * levels
+        trials = cells * len(self.systems) * design.blocks
+        if trials > TRIALS_MAX:
+            raise ValueError(
+                f"design: asks for {trials:,} trials, {TRIALS_MAX:,} are the most: {settings:,}"
+                f" (settings) × {len(self.workloads)} (workloads) × {levels} (load levels) ×"
+                f" {len(self.systems)} (systems) × {design.blocks} (blocks)"
             )
         return self
 
@@ -367,7 +398,8 @@ def _levels(load: LoadPlan, workload: str, setting: str) -> list[Cell]:
 #
 # In a closed loop a faster server does more, so throughput is compared. At a rate all systems do
 # the same number of requests, and what differs is how long they take: a percentile of latency
-# from the intended start, that of the plan's latency limit or else p99 (method.md 1.f.6).
+# from the intended start, that of the plan's latency limit or else p99
+# (docs/how-to/open-loop.md).
 
 
 AT_A_RATE: Final = BY_NAME["latency_ms_p99"]

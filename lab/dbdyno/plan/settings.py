@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from dbdyno.measurement.parts import Noun
+from dbdyno.measurement.parts import FiniteNoun
 
 OptionValue = bool | int | float | str
 DEFAULT = "default"
@@ -61,7 +61,7 @@ AxisName = Annotated[str, Field(pattern=AXIS_PATTERN)]
 ValueName = Annotated[str, Field(pattern=VALUE_PATTERN)]
 
 
-class SettingsPlan(Noun):
+class SettingsPlan(FiniteNoun):
     """The axes; one that is not given stays as the systems have it.
 
     Attributes:

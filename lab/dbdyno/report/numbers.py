@@ -27,7 +27,7 @@ from dbdyno.stats.open_loop import Side
 NONE: Final = name("—")
 """There is no such number."""
 TOO_FEW: Final = say("not enough requests")
-"""A percentile with fewer than 100 requests beyond it (method.md 1.f.2)."""
+"""A percentile with fewer than 100 requests beyond it (docs/how-it-works/stability.md)."""
 SIGNIFICANT_DIGITS: Final = 4
 DECIMALS_BELOW_ONE: Final = 3
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.words import PARTED, Text, listed, name, say
+from dbdyno.language.words import PARTED, Text, count, listed, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import SECRET
 from dbdyno.plan.plan import Plan, cells
@@ -109,7 +109,7 @@ def sound(of: Iterable[Attempt], cell: Cell, system: str) -> list[Measurement]:
 
 
 def cells_of(plan: Plan, measurements: Iterable[Measurement]) -> list[Cell]:
-    """The plan's cells, then those that only measurements have (an imported log)."""
+    """The plan's cells, then those that only measurements have."""
     return list(dict.fromkeys([*cells(plan), *(m.trial.cell for m in measurements)]))
 
 
@@ -199,10 +199,8 @@ def level_words(cell: Cell) -> Text:
     """The load in words: "8 threads", "500/s over 8 threads"."""
     if cell.rate_per_s is not None:
         rate = _rate(cell.rate_per_s)
-        return say("{rate}/s over {threads} threads", rate=rate, threads=cell.threads)
-    if cell.threads == 1:
-        return say("1 thread")
-    return say("{threads} threads", threads=cell.threads)
+        return say("{rate}/s over {threads}", rate=rate, threads=count(cell.threads, "thread"))
+    return count(cell.threads, "thread")
 
 
 def _rate(rate_per_s: float) -> str:

@@ -6,6 +6,7 @@ Those that read the store are plain functions, which the server runs on threads 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from pathlib import Path
@@ -33,6 +34,8 @@ from dbdyno.serve.runs import RUNNING, JudgedRun, Runs, Side, compared
 TEMPLATES: Final = Path(__file__).parent / "templates"
 OF_A_REPORT: Final = {"Content-Security-Policy": "frame-ancestors 'none'"}
 """The report brings a policy of its own, which names its scripts by their digests."""
+PLACE: Final = re.compile(r"[0-9]{1,12}")
+"""A place in a feed; a longer number is none of ours."""
 JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 CSS: Final = "text/css; charset=utf-8"
 
@@ -93,7 +96,7 @@ class Pages:
         listed = await run_in_threadpool(self._runs.one, run_id)
         feed = self._runs.workspace / listed.run.run_id / live.FEED
         seen = request.headers.get("last-event-id", "0")
-        place = int(seen) if seen.isascii() and seen.isdigit() else 0
+        place = int(seen) if PLACE.fullmatch(seen) else 0
         told = live.stream(feed, lambda: self._runs.is_running(run_id), place)
         return StreamingResponse(told, media_type="text/event-stream")
 
@@ -173,6 +176,7 @@ WORDS: Final[dict[str, Said]] = {
     "pages": say("Pages"),
     "report": say("Report"),
     "live": say("Live"),
+    "unreadable": say("This run cannot be read:"),
     "no_runs": say("This workspace holds no run yet. A run that begins appears here."),
     "compare": say("Compare two systems"),
     "compare_how": say(

@@ -21,7 +21,8 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import change, found, metric_value, what
 from dbdyno.store import evidence
-from dbdyno.store.store import FILE_NAME, Store, StoredRun
+from dbdyno.store.reading import StoredRun, UnreadableRun
+from dbdyno.store.store import FILE_NAME, Store
 
 KEPT_MAX: Final = 8
 """Judged runs that are kept; each holds its measurements."""
@@ -69,10 +70,13 @@ class Runs:
         self._kept: dict[tuple[str, object], JudgedRun] = {}
         self._lock = Lock()
 
-    def listed(self) -> list[ListedRun]:
+    def listed(self) -> list[ListedRun | UnreadableRun]:
         """All runs, the newest first; StoreError if the store cannot be read."""
         with Store.open(self.workspace) as store:
-            return [self._listed(store, run) for run in store.runs()]
+            return [
+                run if isinstance(run, UnreadableRun) else self._listed(store, run)
+                for run in store.listed()
+            ]
 
     def one(self, run_id: str) -> ListedRun:
         """The run of that id; StoreError if there is none."""
@@ -95,10 +99,11 @@ class Runs:
 
     def _listed(self, store: Store, run: StoredRun) -> ListedRun:
         state = COMPLETE if run.finished_at else UNFINISHED
+        standing = evidence.standing(store, run.run_id)
         return ListedRun(
             run,
-            stored=len(store.done(run.run_id)),
-            owed=evidence.trials_owed(run, store.blocks_begun(run.run_id)),
+            stored=standing.done,
+            owed=standing.owed,
             state=RUNNING if self.is_running(run.run_id) else state,
         )
 

@@ -1,4 +1,5 @@
-"""Whether a rate has become steady, and since when: method.md 1.a.3, with nothing but numbers.
+"""Whether a rate has become steady, and since when: docs/how-it-works/procedure.md, with nothing
+but numbers.
 
 The series begins with the load. Its head is cut off where two rules agree that the rest is alike:
 MSER-5 (the cut that leaves the smallest variance of the mean) and change points in the mean found

@@ -29,10 +29,9 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import SECRET, Noun
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.settings import axes
 from dbdyno.store import archive, histogram_log
 from dbdyno.store.archive import LIMITS, Limits
-from dbdyno.store.store import StoredRun
+from dbdyno.store.reading import StoredRun
 
 FORMAT: Final = 1
 """Raised when a file changes its meaning or goes."""
@@ -202,14 +201,8 @@ def _run(files: Mapping[str, bytes]) -> _Run:
 
 
 def _plan(value: object, wanted: str) -> Plan:
-    """The plan, if it is the one whose hash the run has, and of a size that can be handled."""
+    """The plan, if it is the one whose hash the run has."""
     plan = Plan.model_validate(value)
-    settings = math.prod(map(len, axes(plan.settings).values()))
-    load = plan.load
-    levels = len(load.threads) + len(load.rates) + sum(len(p.rates_per_s) for p in load.pilot)
-    arms = len(plan.systems) * plan.design.blocks * settings
-    if arms * len(plan.workloads) * max(1, levels) > TRIALS_MAX:
-        raise BundleError("the bundle's plan makes more trials than any run could hold")
     if plan.hash() != wanted:
         raise BundleError(
             "the bundle's plan is not the one that was run",

@@ -1,6 +1,7 @@
 """The store's file: opened, created where it is missing, refused where it is not ours.
 
-All that SQLite and pydantic raise about the file becomes a StoreError here, in one place.
+All that SQLite raises about the file becomes a StoreError here, in one place; what its values are
+is told in `store_reading`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
 from dbdyno.errors import StoreError
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Interval, WatchSample
+from dbdyno.store.reading import READ_ELSEWHERE, legible
 
 WAIT_S: Final = 20.0
 """How long a writer waits for another lab's transaction in the same workspace."""
@@ -41,7 +41,7 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def told(path: Path) -> Iterator[None]:
-    """Turns what SQLite and pydantic raise into a StoreError that says what to try."""
+    """Turns what SQLite raises into a StoreError that says what to try."""
     try:
         yield
     except sqlite3.Error as error:
@@ -49,12 +49,6 @@ def told(path: Path) -> Iterator[None]:
             f"the store {path} cannot be used",
             found=str(error),
             hint=_hint(str(error)),
-        ) from error
-    except ValidationError as error:
-        raise StoreError(
-            f"the store {path} holds a value that this dbdyno cannot read",
-            found=str(error.errors()[0]["msg"]),
-            hint="read it with the dbdyno that wrote it",
         ) from error
 
 
@@ -233,9 +227,13 @@ def note(connection: sqlite3.Connection, run_id: str, outcomes: Iterable[Control
 def noted(connection: sqlite3.Connection, except_run: str) -> list[ControlOutcome]:
     """The outcomes of all runs but one, in the order in which they were noted."""
     rows = connection.execute(
-        "SELECT outcome FROM controls WHERE run_id <> ? ORDER BY rowid", (except_run,)
+        "SELECT run_id, kind, outcome FROM controls WHERE run_id <> ? ORDER BY rowid", (except_run,)
     )
-    return [ControlOutcome.model_validate_json(text) for (text,) in rows]
+    made = []
+    for run_id, kind, text in rows:
+        with legible(f"what control {kind} of run {run_id} came to cannot be read", READ_ELSEWHERE):
+            made.append(ControlOutcome.model_validate_json(text))
+    return made
 
 
 # Views of the store: what each second saw as columns, for whoever has the file and SQL.

@@ -6,9 +6,10 @@ same code, because both become this noun.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
@@ -16,11 +17,26 @@ from dbdyno.plan.controls import KINDS, control_cell
 from dbdyno.plan.pilot import foreseen, is_pilot
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.store import bundle
-from dbdyno.store.store import FILE_NAME, LATEST, Store, StoredRun, find, opened
+from dbdyno.store.reading import StoredRun
+from dbdyno.store.store import FILE_NAME, LATEST, Store, find, opened
 
 BUNDLES: Final = "bundles"
 """Where in a workspace the reports of bundles go, so that none takes the place of an own run's."""
 DIGEST_SHOWN: Final = 12
+
+
+class Standing(NamedTuple):
+    """How far a run has come.
+
+    Attributes:
+        done: trials that need not run again; those of a pilot are not counted.
+        owed: trials that it has when it is complete.
+        complete: whether every trial has a measurement without failure, or cannot have one.
+    """
+
+    done: int
+    owed: int
+    complete: bool
 
 
 @dataclass(frozen=True)
@@ -48,21 +64,47 @@ class Evidence:
     @property
     def complete(self) -> bool:
         """Whether every planned trial has a measurement without failure, or cannot have one."""
-        if self.plan.load.needs_pilot and not self.plan.load.pilot:
-            return False
-        ended = (m for m in self.measurements if m.failure is None or m.impossible)
-        return len({m.trial.key for m in ended if not is_pilot(m)}) == self.trials_planned
+        return self._standing.complete
 
     @property
     def trials_planned(self) -> int:
         """Trials that a complete run has."""
+        return self._standing.owed
+
+    @property
+    def _standing(self) -> Standing:
         blocks = max((m.trial.block + 1 for m in self.measurements), default=0)
-        return trials_owed(self.run, blocks)
+        ended = (m for m in self.measurements if m.failure is None or m.impossible)
+        return _standing(self.run, {m.trial.key for m in ended if not is_pilot(m)}, blocks)
 
     @property
     def facts(self) -> RunFacts:
         """What a report must know about the run besides plan and measurements."""
         return facts_of(self.run, complete=self.complete, trials_planned=self.trials_planned)
+
+
+def standing(store: Store, run_id: str, *, impossible: bool = True) -> Standing:
+    """How far a stored run has come by now.
+
+    Args:
+        impossible: trials of which it is stored that they cannot be run need not run again.
+    """
+    run = store.run(run_id)
+    done = store.done(run_id, impossible=impossible)
+    if run.plan.load.needs_pilot:
+        done -= {pilot.trial.key for pilot in store.pilots(run_id)}
+    return _standing(run, done, store.blocks_begun(run_id))
+
+
+def _standing(run: StoredRun, done: Collection[str], blocks_begun: int) -> Standing:
+    """Judges whether a run is complete; nobody else does.
+
+    Args:
+        done: keys of the trials that need not run again, without those of its pilot.
+    """
+    owed = trials_owed(run, blocks_begun)
+    awaits_pilot = run.plan.load.needs_pilot and not run.plan.load.pilot
+    return Standing(len(done), owed, len(done) == owed and not awaits_pilot)
 
 
 def trials_at_most(run: StoredRun) -> int:

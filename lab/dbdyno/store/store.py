@@ -13,46 +13,24 @@ import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from dbdyno import __version__
 from dbdyno.errors import StoreError
 from dbdyno.files import locked
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
-from dbdyno.plan.controls import as_begun
 from dbdyno.plan.pilot import NO_BLOCK, resolved
 from dbdyno.plan.plan import Plan
 from dbdyno.store import database
 from dbdyno.store.database import open_file, told
+from dbdyno.store.reading import StoredRun, UnreadableRun, measurement_of, run_of, text_of
 
 FILE_NAME: Final = "dbdyno.sqlite"
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """A run as it was asked for.
-
-    Attributes:
-        created_at, finished_at: ISO 8601 with offset; finished_at is None until every trial of the
-            plan had its turn, or the blocks so far decided.
-        plan: with the rates that its pilot found, once it has found them.
-        command: the command line that began it.
-        trials_planned: how many trials the plan makes at most; foreseen where a pilot decides it.
-    """
-
-    run_id: str
-    created_at: str
-    finished_at: str | None
-    plan: Plan
-    command: str
-    dbdyno_version: str
-    environment: dict[str, str]
-    trials_planned: int
 
 
 class Store:
@@ -98,7 +76,11 @@ class Store:
     def create_run(
         self, plan: Plan, command: str, environment: Mapping[str, str], trials_planned: int
     ) -> StoredRun:
-        """Stores a new run under a new id, which begins with the time: `20261121-071500-9f3a`."""
+        """Stores a new run under a new id, which begins with the time: `20261121-071500-9f3a`.
+
+        Raises:
+            StoreError: what would be stored could not be read again, or the disk does not take it.
+        """
         now = datetime.now().astimezone()
         run = StoredRun(
             run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
@@ -110,11 +92,12 @@ class Store:
             environment=dict(environment),
             trials_planned=trials_planned,
         )
+        asked = text_of(plan)
         row = {
             "run_id": run.run_id,
             "created_at": run.created_at,
             "plan_hash": plan.hash(),
-            "plan": plan.model_dump_json(),
+            "plan": asked,
             "command": command,
             "dbdyno_version": run.dbdyno_version,
             "environment": json.dumps(run.environment, sort_keys=True),
@@ -128,51 +111,61 @@ class Store:
         return run
 
     def run(self, run_id: str) -> StoredRun:
-        """The run of that id; StoreError naming those known if there is none."""
-        runs = self.runs()
-        for run in runs:
-            if run.run_id == run_id:
-                return run
-        raise StoreError(
-            f"no run {run_id} in this workspace",
-            wanted=f"a run stored in {self.path.name}",
-            found=", ".join(run.run_id for run in runs) or "an empty store",
-            hint="give one of the ids above, or the workspace of the run with --workspace",
-        )
+        """The run of that id; no other one is looked at.
+
+        Raises:
+            StoreError: there is none (names those known), or it cannot be read.
+        """
+        with told(self.path):
+            row = self._connection.execute(
+                "SELECT created_at, finished_at, plan, command, dbdyno_version, environment,"
+                " trials_planned FROM runs WHERE run_id = ?",
+                (run_id,),
+            ).fetchone()
+        if row is None:
+            raise StoreError(
+                f"no run {run_id} in this workspace",
+                wanted=f"a run stored in {self.path.name}",
+                found=", ".join(self.run_ids()) or "an empty store",
+                hint="give one of the ids above, or the workspace of the run with --workspace",
+            )
+        run = run_of(run_id, row)
+        if not run.plan.load.needs_pilot:
+            return run
+        return replace(run, plan=resolved(run.plan, self.pilots(run_id)))
+
+    def run_ids(self) -> list[str]:
+        """The ids of all runs, the newest first."""
+        with told(self.path):
+            rows = self._connection.execute("SELECT run_id FROM runs ORDER BY rowid DESC")
+            return [run_id for (run_id,) in rows]
+
+    def listed(self) -> list[StoredRun | UnreadableRun]:
+        """All runs, the newest first, also those that cannot be read."""
+        return [self._run_or_reason(run_id) for run_id in self.run_ids()]
 
     def runs(self) -> list[StoredRun]:
-        """All runs, the newest first."""
-        with told(self.path):
-            rows = self._connection.execute(
-                "SELECT run_id, created_at, finished_at, plan, command, dbdyno_version,"
-                " environment, trials_planned FROM runs ORDER BY rowid DESC"
-            ).fetchall()
-            return [self._run(row) for row in rows]
+        """All runs that can be read, the newest first."""
+        return [run for run in self.listed() if isinstance(run, StoredRun)]
 
-    def _run(self, row: tuple[Any, ...]) -> StoredRun:
-        run_id, created_at, finished_at, asked, command, version, environment, planned = row
-        plan = as_begun(asked)
-        if plan.load.needs_pilot:
-            plan = resolved(plan, self.pilots(run_id))
-        return StoredRun(
-            run_id=run_id,
-            created_at=created_at,
-            finished_at=finished_at,
-            plan=plan,
-            command=command,
-            dbdyno_version=version,
-            environment=json.loads(environment),
-            trials_planned=planned,
-        )
+    def _run_or_reason(self, run_id: str) -> StoredRun | UnreadableRun:
+        try:
+            return self.run(run_id)
+        except StoreError as error:
+            with told(self.path):
+                (created_at,) = self._connection.execute(
+                    "SELECT created_at FROM runs WHERE run_id = ?", (run_id,)
+                ).fetchone()
+            return UnreadableRun(run_id, created_at, error.found or error.message)
 
     def append(self, measurement: Measurement) -> None:
         """Stores what one trial saw, in one transaction that is on the disk on return.
 
         Raises:
-            StoreError: the trial is stored as complete already, its run is unknown, or the disk
-                does not take it.
+            StoreError: the trial is stored as complete already, its run is unknown, what would be
+                stored could not be read again, or the disk does not take it.
         """
-        trial = measurement.trial
+        trial, text = measurement.trial, text_of(measurement)
         with self._transaction() as connection:
             attempts, complete = connection.execute(
                 "SELECT count(*), count(*) - count(failure) FROM measurements"
@@ -199,7 +192,7 @@ class Store:
                     trial.cell.key,
                     measurement.started_at,
                     measurement.failure,
-                    measurement.model_dump_json(),
+                    text,
                 ),
             )
             connection.executemany(
@@ -212,7 +205,11 @@ class Store:
             )
 
     def measurements(self, run_id: str) -> list[Measurement]:
-        """All measurements of a run in the order stored, failed attempts and histograms too."""
+        """All measurements of a run in the order stored, failed attempts and histograms too.
+
+        Raises:
+            StoreError: one of them cannot be read (names its trial), or the store cannot.
+        """
         return self._measurements("run_id = ?", run_id)
 
     def pilots(self, run_id: str) -> list[Measurement]:
@@ -230,9 +227,14 @@ class Store:
             for identity, interval, name, blob in stored:
                 blobs.setdefault(identity, {}).setdefault(interval, {})[name] = blob
             rows = self._connection.execute(
-                f"SELECT id, measurement FROM measurements WHERE {wanted} ORDER BY id", values
+                "SELECT id, run_id, trial_key, measurement FROM measurements"
+                f" WHERE {wanted} ORDER BY id",
+                values,
             ).fetchall()
-            return [_measurement(text, blobs.get(identity, {})) for identity, text in rows]
+        return [
+            measurement_of(run_id, key, text, blobs.get(identity, {}))
+            for identity, run_id, key, text in rows
+        ]
 
     def done(self, run_id: str, *, impossible: bool = True) -> set[str]:
         """Keys of the trials that need not run again: those with a measurement without failure.
@@ -242,8 +244,8 @@ class Store:
         """
         with told(self.path):
             rows = self._connection.execute(
-                "SELECT trial_key FROM measurements WHERE run_id = ? AND (failure IS NULL"
-                " OR (? AND json_extract(measurement, '$.impossible')))",
+                "SELECT trial_key FROM measurements WHERE run_id = ? AND (failure IS NULL OR (?"
+                " AND json_valid(measurement) AND json_extract(measurement, '$.impossible')))",
                 (run_id, impossible),
             )
             return {key for (key,) in rows}
@@ -289,15 +291,6 @@ class Store:
                 raise
 
 
-def _measurement(text: str, blobs: Mapping[int, dict[str, bytes]]) -> Measurement:
-    bare = Measurement.model_validate_json(text)
-    intervals = tuple(
-        interval.model_copy(update={"histograms": blobs.get(index, {})})
-        for index, interval in enumerate(bare.intervals)
-    )
-    return bare.model_copy(update={"intervals": intervals})
-
-
 # Finds what a person names: a workspace's store that is there, and one of its runs.
 #
 # Apart from `store` because only readers need it: a command that only reads must not make a folder.
@@ -324,10 +317,14 @@ def opened(workspace: Path) -> Store:
 
 
 def find(store: Store, run_id: str) -> StoredRun:
-    """The run of that id, or the newest for `latest`; StoreError if there is none."""
+    """The run of that id, or the newest for `latest`.
+
+    Raises:
+        StoreError: there is none, or it cannot be read; then `latest` is no older one instead.
+    """
     if run_id != LATEST:
         return store.run(run_id)
-    runs = store.runs()
-    if not runs:
+    known = store.run_ids()
+    if not known:
         raise StoreError("this workspace holds no run yet", hint="dbdyno compare --help")
-    return runs[0]
+    return store.run(known[0])

@@ -91,7 +91,8 @@ def test_nothing_measured_has_a_summary_without_numbers_and_one_system_has_none(
 
 
 def test_cells_that_share_restarts_are_covered_where_they_would_not_be_as_single_samples():
-    # method.md E9: four workloads of five levels, the restart of a block shared by its levels
+    # docs/how-it-works/method.md: four workloads of five levels, the restart of a block shared by
+    # its levels
     random = np.random.default_rng(40)
     shape = (3000, 5, 4)
     shared = random.normal(0, 0.0212, (*shape, 1)) + random.normal(0, 0.0109, (*shape, 5))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
 from dbdyno.judge.beside.outliers import apart, bad_restarts, outliers, rosner, share_max
-from dbdyno.judge.judgement import _metric_of_shape
+from dbdyno.plan.plan import metric_of
 from support import making
 from support.making import A, B
 
+METRIC = partial(metric_of, making.plan())
 EVEN = (1000.0, 1004.0, 997.0, 1008.0, 995.0, 1002.0, 991.0, 1006.0)
 ROSNER = """
 -0.25 0.68 0.94 1.15 1.20 1.26 1.26 1.34 1.38 1.43 1.49 1.49 1.55 1.56 1.58 1.65 1.69 1.70 1.76
@@ -44,7 +46,7 @@ def test_rosners_own_example():
 
 
 def test_one_slow_run_is_named_with_how_far_it_is_off():
-    (found,) = outliers(sound(runs((*EVEN[:3], 720.0, *EVEN[4:]))), 0.02, _metric_of_shape)
+    (found,) = outliers(sound(runs((*EVEN[:3], 720.0, *EVEN[4:]))), 0.02, METRIC)
     assert (found.system, found.block, found.runs) == (A, 3, 8)
     assert found.trial == "3/mysql:5.7.22/oltp_read_write/threads=8/default"
     assert found.ratio == pytest.approx(0.72, abs=0.005)
@@ -105,21 +107,21 @@ def test_the_bound_holds_as_often_as_it_says():
 def test_a_bad_restart_is_counted_once_however_many_cells_it_served():
     made = runs((*EVEN[:5], 700.0, *EVEN[6:]), threads=8)
     made += runs((*[rate / 2 for rate in EVEN[:5]], 350.0, *[r / 2 for r in EVEN[6:]]), threads=4)
-    (found,) = bad_restarts(sound(made, threads=(4, 8)), 0.02, _metric_of_shape, per_cell=False)
+    (found,) = bad_restarts(sound(made, threads=(4, 8)), 0.02, METRIC, per_cell=False)
     assert (found.system, found.setting, found.restarts, found.bad) == (A, "default", 8, 1)
     assert found.share_max == pytest.approx(share_max(1, 8))
 
 
 def test_restarts_of_single_cells_are_counted_each():
     made = runs(EVEN, threads=8) + runs((*EVEN[:7], 700.0), threads=4)
-    (found,) = bad_restarts(sound(made, threads=(4, 8)), 0.02, _metric_of_shape, per_cell=True)
+    (found,) = bad_restarts(sound(made, threads=(4, 8)), 0.02, METRIC, per_cell=True)
     assert (found.restarts, found.bad) == (16, 1)
 
 
 def test_a_fast_run_is_outlying_and_no_bad_restart():
     made = sound(runs((*EVEN[:7], 1400.0)))
-    assert [one.block for one in outliers(made, 0.02, _metric_of_shape)] == [7]
-    (found,) = bad_restarts(made, 0.02, _metric_of_shape, per_cell=False)
+    assert [one.block for one in outliers(made, 0.02, METRIC)] == [7]
+    (found,) = bad_restarts(made, 0.02, METRIC, per_cell=False)
     assert (found.bad, found.restarts) == (0, 8)
 
 
@@ -133,21 +135,19 @@ def test_at_a_fixed_rate_latency_tells():
     rates = (2000.0, 1990.0, 2005.0, 2010.0, 1000.0, 1995.0)
     made = [at_a_rate(making.measurement(A, block, tps=rate)) for block, rate in enumerate(rates)]
     usable = audit(made, making.plan(systems=(A,), blocks=6)).sound
-    found = outliers(usable, 0.2, _metric_of_shape)
+    found = outliers(usable, 0.2, METRIC)
     assert [(one.block, one.metric) for one in found] == [(4, "latency_ms_p99")]
     assert found[0].ratio == pytest.approx(1.8, abs=0.2)
-    (restarts,) = bad_restarts(usable, 0.2, _metric_of_shape, per_cell=False)
+    (restarts,) = bad_restarts(usable, 0.2, METRIC, per_cell=False)
     assert (restarts.bad, restarts.restarts) == (1, 6)
 
 
 def test_systems_are_not_mixed():
     made = runs(EVEN, A) + runs([rate * 0.7 for rate in EVEN], B)
-    assert outliers(sound(made), 0.02, _metric_of_shape) == []
-    found = bad_restarts(sound(made), 0.02, _metric_of_shape, per_cell=False)
+    assert outliers(sound(made), 0.02, METRIC) == []
+    found = bad_restarts(sound(made), 0.02, METRIC, per_cell=False)
     assert [(one.system, one.bad) for one in found] == [(A, 0), (B, 0)]
 
 
 def test_fewer_than_five_restarts_have_no_bound():
-    assert (
-        bad_restarts(sound(runs(EVEN[:4]), blocks=4), 0.02, _metric_of_shape, per_cell=False) == []
-    )
+    assert bad_restarts(sound(runs(EVEN[:4]), blocks=4), 0.02, METRIC, per_cell=False) == []

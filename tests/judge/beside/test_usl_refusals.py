@@ -1,4 +1,5 @@
-"""Every reason not to fit or to claim no peak, and how seldom they are wrong (method.md E6)."""
+"""Every reason not to fit or to claim no peak, and how seldom they are wrong
+(docs/how-it-works/method.md)."""
 
 from __future__ import annotations
 

@@ -190,7 +190,8 @@ def alternating(blocks):
 
 
 def test_the_trap_a_slowing_machine_fools_a_sequential_design_and_not_blocks():
-    """Linear 0.3 % a place (method.md 3.4, 8): no difference between the systems is there."""
+    """Linear 0.3 % a place (docs/how-it-works/method.md): no difference between the systems is
+    there."""
     drift = -0.003
     blocks, one_by_one = drifting(alternating(12), drift), drifting(sequential(blocks=12), drift)
     plan = making.plan(blocks=12)

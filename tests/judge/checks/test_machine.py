@@ -1,4 +1,4 @@
-"""Did machine and generator leave the server alone? Each limit from both sides."""
+"""Quotas, heat, memory, swap, clock: each limit from both sides, silence where nobody looked."""
 
 from __future__ import annotations
 
@@ -9,63 +9,80 @@ from dbdyno.judge.finding import Level
 from support import making
 
 PLAN = making.plan()
+OF_A_TRIAL = (
+    machine.throttled,
+    machine.overheated,
+    machine.memory_pressure,
+    machine.swapping,
+)
 
 
-@pytest.mark.parametrize(("share", "void"), [(0.2, False), (0.70, False), (0.71, True)])
-def test_generator_above_70_percent_of_a_core_is_void(share, void):
-    found = machine.client_bound(making.measurement(cpu_share_max=share), PLAN)
-    assert (found is not None) == void
-    if found:
-        assert found.level is Level.VOID
-        assert "used 71% of a core (limit 70%, threads in all: 1)" in found.evidence
+def watched(second: int = 5, **fields):
+    """A trial of which one watched second (of 2 + 10) says something else."""
+    made = making.measurement()
+    samples = list(made.watch)
+    samples[second] = samples[second].model_copy(update=fields)
+    return making.changed(made, watch=tuple(samples))
+
+
+@pytest.mark.parametrize("check", OF_A_TRIAL)
+def test_an_ordinary_trial_is_not_held_back(check):
+    assert check(making.measurement(), PLAN) is None
+    assert check(making.changed(making.measurement(), watch=()), PLAN) is None
+
+
+def test_one_period_of_a_quota_is_enough():
+    finding = machine.throttled(watched(throttled_per_s=3.0), PLAN)
+    assert (finding.level, finding.check) == (Level.DOUBTFUL, "throttled")
+    assert finding.evidence == "a CPU quota was used up 3 times in the window (limit 0)"
+    assert machine.throttled(watched(second=0, throttled_per_s=3.0), PLAN) is None
+
+
+def test_heat_is_doubtful():
+    finding = machine.overheated(watched(thermal_events_per_s=2.0), PLAN)
+    assert finding.level is Level.DOUBTFUL
+    assert "2 times" in finding.evidence
+    once = machine.overheated(watched(thermal_events_per_s=1.0), PLAN)
+    assert "1 time in" in once.evidence
 
 
 @pytest.mark.parametrize(
-    ("cores", "level", "share"),
-    [
-        (0.0, None, ""),
-        (0.019, None, ""),
-        (0.03, Level.NOTE, "0.75%"),
-        (0.079, Level.NOTE, "1.97%"),
-        (0.09, Level.DOUBTFUL, "2.25%"),
-    ],
+    ("share", "level"), [(0.009, None), (0.05, Level.NOTE), (0.2, Level.DOUBTFUL)]
 )
-def test_stolen_time_is_noted_from_half_a_percent_and_doubtful_from_two(cores, level, share):
-    # of four cores: 0.02 are 0.5 %, 0.08 are 2 %
-    found = machine.steal(making.measurement(steal=cores), PLAN)
-    assert (found and found.level) == level
-    assert found is None or found.evidence.startswith(f"{share} of the host's CPU was stolen")
+def test_waiting_for_memory_of_one_second_in_ten(share, level):
+    finding = machine.memory_pressure(watched(pressure_memory_some=share), PLAN)
+    assert (finding and finding.level) == level
+    assert finding is None or f"in {share / 10:.2%} of the window" in finding.evidence
+
+
+@pytest.mark.parametrize(("pages", "level"), [(0, None), (9, Level.NOTE), (10, Level.DOUBTFUL)])
+def test_swap(pages, level):
+    finding = machine.swapping(watched(swap_pages_per_s=float(pages)), PLAN)
+    assert (finding and finding.level) == level
+
+
+def clocked(*clocks: float):
+    made = []
+    for block, mhz in enumerate(clocks):
+        one = making.measurement(block=block)
+        samples = tuple(s.model_copy(update={"cpu_mhz": mhz}) for s in one.watch)
+        made.append(making.changed(one, watch=samples))
+    return made
 
 
 @pytest.mark.parametrize(
-    ("cores", "level"), [(0.0, None), (0.07, None), (0.2, Level.NOTE), (1.0, Level.DOUBTFUL)]
+    ("last", "level"), [(2970.0, None), (2880.0, Level.NOTE), (2400.0, Level.DOUBTFUL)]
 )
-def test_other_processes(cores, level):
-    found = machine.other_processes(making.measurement(other_cpu=cores), PLAN)
-    assert (found and found.level) == level
+def test_a_slower_clock_is_told_from_three_percent_on(last, level):
+    found = list(machine.uneven_clock(clocked(3000, 3000, 3000, last), PLAN))
+    assert [finding.level for finding in found] == ([level] if level else [])
     if found:
-        assert f"({cores:.2f} of 4.0 cores; limit 2%)" in found.evidence
+        off = last / 3000 - 1
+        assert found[0].evidence == (
+            "in 1 of 4 trials the cores' clock was off its usual 3000 MHz by more than 3%, "
+            f"at worst by {off:+.1%}"
+        )
 
 
-@pytest.mark.parametrize(("server_cpu_s", "noted"), [(36.4, True), (30.0, False)])
-def test_machine_without_idle_cores_is_noted(server_cpu_s, noted):
-    # four cores for 10 s; the generator takes 2 s, the server almost all the rest
-    made = making.measurement(server_cpu_s=server_cpu_s, cpu_share_max=0.2)
-    found = machine.shared_machine(made, PLAN)
-    assert (found is not None) == noted
-    if found:
-        assert found.level is Level.NOTE
-        assert found.evidence.startswith("generator and server share the machine: 4.0%")
-
-
-def test_without_a_watch_nothing_is_claimed_of_the_machine():
-    blind = making.measurement(steal=1, other_cpu=2).model_copy(update={"watch": ()})
-    assert machine.steal(blind, PLAN) is None
-    assert machine.other_processes(blind, PLAN) is None
-    assert machine.shared_machine(blind, PLAN) is None
-
-
-def test_only_samples_of_the_window_count():
-    made = making.measurement(warmup_s=2, window_s=10)
-    samples = made.watch_measured
-    assert [sample.at_s for sample in samples] == [second + 0.5 for second in range(2, 12)]
+def test_two_trials_have_no_usual_clock():
+    assert list(machine.uneven_clock(clocked(3000, 2000), PLAN)) == []

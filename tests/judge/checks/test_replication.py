@@ -64,7 +64,7 @@ def test_a_missing_replica_is_void():
     found = checks.replicas_missing(trial(SOUND), plan(replicas=2))
     assert found is not None
     assert found.level is Level.VOID
-    assert found.evidence == "1 running, the plan has 2 semi-synchronous replicas"
+    assert found.evidence == "1 running, the plan has 2 replicas (semi-synchronous)"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_missing_replica_is_void():
         ),
         (
             {replication.TIMES_OFF: 1.0, replication.SEMISYNC_ON: 0.0},
-            "0 commits did not wait for a replica and 10000 did; the primary ended waiting 1 times,"
+            "0 commits did not wait for a replica and 10000 did; the primary ended waiting 1 time,"
             " semi-synchronous replication was off at an edge of the window",
         ),
     ],

@@ -1,4 +1,5 @@
-"""What can be seen, against the published table of method.md (E10) and against plain simulation."""
+"""What can be seen, against the published table of docs/how-it-works/method.md and against plain
+simulation."""
 
 import numpy as np
 import pytest

@@ -38,6 +38,6 @@ def test_a_long_table_is_folded_and_code_cannot_end_its_fence() -> None:
     table = Table("Many", (Column("a"), Column("b", numeric=True)), (("1", "2"),), folded=True)
     story = Story("t", "b", ("c",), (Section("S", (table, Code("a ``` b"))),))
     page = markdown.render(story)
-    assert "<details><summary>Many (1 rows)</summary>\n\n**Many**\n\n| a | b |\n" in page
+    assert "<details><summary>Many (1 row)</summary>\n\n**Many**\n\n| a | b |\n" in page
     assert "| --- | ---: |" in page
     assert "a ''' b" in page

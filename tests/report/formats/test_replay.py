@@ -54,6 +54,17 @@ def test_what_differed_is_listed_and_what_always_differs_is_not(made: Run) -> No
     )
 
 
+def test_a_generator_of_one_thread_is_said_in_the_singular(made: Run) -> None:
+    doubled = [
+        making.changed(one, engine=one.engine.model_copy(update={"threads": 2}))
+        for one in made.measurements
+    ]
+    more = replace(side(made), measurements=tuple(doubled))
+    (generator,) = replay(side(made), more).differences
+    assert generator[1].endswith(", 1 thread")
+    assert generator[2].endswith(", 2 threads")
+
+
 def test_many_differences_are_cut_on_a_terminal_and_nowhere_else(made: Run) -> None:
     many = {f"fact {number}": str(number) for number in range(60)}
     compared = replay(side(made), side(made, "other", kernel="6.2", **many))

@@ -12,6 +12,7 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
 from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.local import server as local_server
 from dbdyno.servers.local.server import Identity, PortTakenError, Site, StartedServer, printed_log
 from dbdyno.servers.reference import find
 
@@ -152,7 +153,7 @@ def site(**asked: str) -> Site:
 
 def test_a_port_of_the_settings_is_kept_to(monkeypatch):
     monkeypatch.setattr(process, "port_is_free", lambda port: True)
-    assert server.on_a_port(site(port="4711"), lambda port: port) == 4711
+    assert local_server.on_a_port(site(port="4711"), lambda port: port) == 4711
 
 
 def test_one_that_is_taken_says_who_wanted_what():
@@ -161,7 +162,7 @@ def test_one_that_is_taken_says_who_wanted_what():
         held.listen()
         port = held.getsockname()[1]
         with pytest.raises(ServerError) as caught:
-            server.on_a_port(site(port=str(port)), lambda port: port)
+            local_server.on_a_port(site(port=str(port)), lambda port: port)
     assert caught.value.message == f"pg: its settings want port {port}, which is taken"
     assert "for pg (postgres:18.6)" in (caught.value.wanted or "")
 
@@ -169,10 +170,10 @@ def test_one_that_is_taken_says_who_wanted_what():
 @pytest.mark.parametrize("port", ["many", "0", "70000"])
 def test_a_port_that_is_no_port_is_refused(port):
     with pytest.raises(ServerError, match="not a port number"):
-        server.on_a_port(site(port=port), lambda port: port)
+        local_server.on_a_port(site(port=port), lambda port: port)
 
 
-@pytest.mark.parametrize("lost", [2, server.PORT_ATTEMPTS])
+@pytest.mark.parametrize("lost", [2, local_server.PORT_ATTEMPTS])
 def test_a_port_lost_in_a_race_is_chosen_again_but_not_for_ever(lost):
     tried: list[int] = []
 
@@ -182,13 +183,13 @@ def test_a_port_lost_in_a_race_is_chosen_again_but_not_for_ever(lost):
             raise PortTakenError("taken")
         return "server"
 
-    if lost < server.PORT_ATTEMPTS:
-        assert server.on_a_port(site(), start_on) == "server"
+    if lost < local_server.PORT_ATTEMPTS:
+        assert local_server.on_a_port(site(), start_on) == "server"
         assert len(tried) == lost + 1
     else:
         with pytest.raises(PortTakenError):
-            server.on_a_port(site(), start_on)
-        assert len(tried) == server.PORT_ATTEMPTS
+            local_server.on_a_port(site(), start_on)
+        assert len(tried) == local_server.PORT_ATTEMPTS
 
 
 @pytest.fixture
@@ -199,22 +200,22 @@ def work(tmp_path):
 
 
 def test_no_log_is_said_plainly(work):
-    assert server.last_lines(work) == ""
-    assert server.error_lines(work) == "it left no log"
+    assert local_server.last_lines(work) == ""
+    assert local_server.error_lines(work) == "it left no log"
 
 
 def test_errors_come_before_chatter(work):
     (work / "err.log").write_text("[Note] a\n[ERROR] unknown variable 'x=1'\n\n[Note] b\n")
-    assert server.error_lines(work) == "[ERROR] unknown variable 'x=1'"
-    assert server.last_lines(work, 1) == "[Note] b"
+    assert local_server.error_lines(work) == "[ERROR] unknown variable 'x=1'"
+    assert local_server.last_lines(work, 1) == "[Note] b"
 
 
 def test_without_errors_the_last_lines_of_both_logs_are_given(work):
-    server.printed_log(work).write_text("printed\n")
+    local_server.printed_log(work).write_text("printed\n")
     (work / "err.log").write_text("logged\n")
-    assert server.error_lines(work) == "printed\nlogged"
+    assert local_server.error_lines(work) == "printed\nlogged"
 
 
 def test_a_huge_log_is_read_from_its_end(work):
     (work / "err.log").write_bytes(b"x" * 1_000_000 + b"\nlast\n")
-    assert server.last_lines(work, 1) == "last"
+    assert local_server.last_lines(work, 1) == "last"

@@ -1,10 +1,10 @@
 """What all cells of a system say together: one ratio, and how many cells went which way.
 
 The cells of a block share its restarts and its minutes, so they are not independent: taken as such,
-a geometric mean's 95 % interval covers 64 to 67 % (method.md 1.c). So each block gives one number,
-the weighted mean of its cells' log ratios, and the interval is over blocks. Weights are declared
-beforehand: alike within a workload, then alike over workloads. Blocks in which a cell is missing
-would mix other cells, so they are left out.
+a geometric mean's 95 % interval covers 64 to 67 % (docs/how-it-works/verdicts.md). So each block
+gives one number, the weighted mean of its cells' log ratios, and the interval is over blocks.
+Weights are declared beforehand: alike within a workload, then alike over workloads. Blocks in which
+a cell is missing would mix other cells, so they are left out.
 
 Counts are of verdicts, never of point estimates: with no difference at all one system "wins" 15 of
 20 cells in 29 % of comparisons. The best and the worst cell are picked for their result, so they

@@ -1,13 +1,13 @@
 """What happens along the load levels of one workload: who overtakes whom, and who falls off.
 
 A crossover is claimed only where two cells of a ladder have verdicts of opposite sign that hold
-together; curves that cross in a chart may do so by chance (method.md 1.c.5).
+together; curves that cross in a chart may do so by chance (docs/how-it-works/verdicts.md).
 
 A system regresses at high load if it does less with the most connections than with N_ref of them.
 N_ref must not be picked for its result, so it is the ladder's middle level, known before the run;
-whoever took the best level would find a drop behind every chance peak (method.md 1.c.6). The price
-is that a drop from a peak beyond the middle is not claimed while the end is above the middle.
-"""
+whoever took the best level would find a drop behind every chance peak
+(docs/how-it-works/verdicts.md). The price is that a drop from a peak beyond the middle is not
+claimed while the end is above the middle."""
 
 from __future__ import annotations
 

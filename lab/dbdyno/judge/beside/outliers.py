@@ -1,9 +1,9 @@
 """Runs that lie apart from the others of their kind: named, listed, never dropped.
 
 A restart that is 30 % slow once in thirty is a fact about the system, not a fault of the
-measurement, and no method with twenty blocks can put a number on it (method.md 1.b, E14). So every
-outlying run stays in all numbers and is listed here, and it is said how many of the restarts were
-bad and how many more could be without having shown.
+measurement, and no method with twenty blocks can put a number on it
+(docs/how-it-works/stability.md). So every outlying run stays in all numbers and is listed here, and
+it is said how many of the restarts were bad and how many more could be without having shown.
 
 The rule is Rosner's generalised extreme Studentised deviate (Technometrics 25, 1983): it finds
 several outliers that would hide each other. Its steps have 2.5 % each, so that five to twelve runs

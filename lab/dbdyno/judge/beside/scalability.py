@@ -1,9 +1,9 @@
 """How throughput grows with threads: where it peaks and how high, or why that cannot be said.
 
 The Universal Scalability Law is fitted to each block's ladder by itself, and the blocks' fits give
-the intervals: blocks repeat whole, levels and seconds do not (method.md 1.d, E6: N* is covered in
-93.5 to 96.6 %). A law has an answer also where the ladder has none, so `usl_refusals` comes first.
-"""
+the intervals: blocks repeat whole, levels and seconds do not (docs/how-it-works/scalability.md: N*
+is covered in 93.5 to 96.6 %). A law has an answer also where the ladder has none, so `usl_refusals`
+comes first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbdyno.judge.audit import Sound
 from dbdyno.judge.finding import Finding
 from dbdyno.judge.interval import Typical, typical, typical_of_logs
 from dbdyno.judge.wording import change
-from dbdyno.language.words import Said, Text, listed, name, say
+from dbdyno.language.words import Said, Text, count, listed, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
@@ -30,8 +30,9 @@ from dbdyno.stats.usl import Laws, Numbers
 # When a scalability law is not fitted, or its peak not claimed: every reason as a word.
 #
 # A least-squares fit gives three numbers to any ladder. Each of these reasons is a case in which
-# they would be wrong while looking right (method.md 1.d). The first four refuse the law itself; the
-# last three leave the law, which describes what was measured, and refuse the peak.
+# they would be wrong while looking right (docs/how-it-works/scalability.md). The first four
+# refuse the law itself; the last three leave the law, which describes what was measured, and
+# refuse the peak.
 
 
 OFF_MAX: Final = 0.05
@@ -71,8 +72,8 @@ def of_ladder(
             it was not are no fair choice.
     """
     if client_bound:
-        named = listed([str(level) for level in client_bound])
-        why = say("the load generator was the limit at {levels} threads", levels=named)
+        named = _threads(*client_bound)
+        why = say("the load generator was the limit at {levels}", levels=named)
         return Refused(Refusal.CLIENT_BOUND, why)
     if whole < BLOCKS_MIN:
         why = say(
@@ -82,8 +83,8 @@ def of_ladder(
             least=BLOCKS_MIN,
         )
         if missing:
-            named = listed([str(level) for level in missing])
-            why = say("{why} (some have none at {levels} threads)", why=why, levels=named)
+            named = _threads(*missing)
+            why = say("{why} (some have none at {levels})", why=why, levels=named)
         return Refused(Refusal.FEW_BLOCKS, why)
     return None
 
@@ -169,8 +170,10 @@ def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused |
     return None
 
 
-def _threads(count: int) -> Said:
-    return say("1 thread") if count == 1 else say("{count} threads", count=count)
+def _threads(*levels: int) -> Said:
+    if len(levels) == 1:
+        return count(levels[0], "thread")
+    return say("{levels} threads", levels=listed([str(level) for level in levels]))
 
 
 LEVELS_MIN: Final = 5
@@ -394,8 +397,9 @@ def _peaks_of(laws: Laws) -> tuple[Numbers, Numbers]:
 
 # Two systems by where they peak and how high: N* and X(N*), within blocks as everything is.
 #
-# λ, σ and κ of one fit hang together, so that two systems may differ in each of them and in nothing
-# a user would notice; the peak is what matters, and its ratio has an interval (method.md 1.d).
+# λ, σ and κ of one fit hang together, so that two systems may differ in each of them and in
+# nothing a user would notice; the peak is what matters, and its ratio has an interval
+# (docs/how-it-works/scalability.md).
 
 
 class PeakRatio(Noun):

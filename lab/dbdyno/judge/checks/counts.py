@@ -1,4 +1,4 @@
-"""Do a trial's own numbers agree with each other? (method.md 1.g, self-consistency)
+"""Do a trial's own numbers agree with each other? (docs/reference/findings.md, self-consistency)
 
 Every count is taken over a window, and every connection has an event in flight at each of its two
 edges. So no identity holds exactly; each check says how far the edges alone can move it, and takes
@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import listed, say
+from dbdyno.language.words import count, listed, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Phase
 from dbdyno.plan.controls import SHARE, standstill_period_s
@@ -19,11 +19,11 @@ from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
 
 ERROR_SHARE_MAX: Final = 0.001
-"""Failed statements of all statements (method.md 1.g, same work)."""
+"""Failed statements of all statements (docs/reference/findings.md, same work)."""
 LITTLE_SHARE_MAX: Final = 0.01
-"""How far N = X·R may be off (method.md 1.f.4)."""
+"""How far N = X·R may be off (docs/reference/findings.md)."""
 STATEMENT_SHARE_MAX: Final = 0.001
-"""How far statements may be off their invariant (method.md 1.h)."""
+"""How far statements may be off their invariant (docs/reference/findings.md)."""
 COMMIT_SHARE_MAX: Final = 0.005
 """How far the server's count of commits may be off the load's."""
 STATUS_SKEW_S: Final = 0.5
@@ -39,8 +39,8 @@ def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
         "no-events",
         Level.VOID,
         say(
-            "{events} events in a window of {window_s:.1f} s",
-            events=measurement.events,
+            "{events} in a window of {window_s:.1f} s",
+            events=count(measurement.events, "event"),
             window_s=measurement.window_s,
         ),
         say("look at the trial's errors and the server's log; a slow system needs a longer window"),
@@ -177,7 +177,7 @@ def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: the server counted other commits than the load did (method.md 1.g).
+    """Doubtful: the server counted other commits than the load did (docs/reference/findings.md).
 
     The server's counters are read just outside the window's edges, hence the skew; and an event in
     flight at an edge may have committed at the server before its reply was counted.
@@ -216,8 +216,8 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
 
 # What one event of a workload must consist of, so that statements can be held against events.
 #
-# The counts are sysbench's (docs of the workloads; method.md 1.h lists read_write 20, read_only 16,
-# write_only 6, point_select 1) and follow the workload's options.
+# The counts are sysbench's (read_write 20, read_only 16, write_only 6, point_select 1) and follow
+# the workload's options.
 
 
 OFF: Final = ("off", "false", "no", "0")

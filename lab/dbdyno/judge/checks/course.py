@@ -133,7 +133,7 @@ def _seconds(intervals: list[Interval]) -> Said:
 
 
 def drift(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: the rate still rose or fell over the window (method.md 1.a.3, gate iii).
+    """Doubtful: the rate still rose or fell over the window (docs/reference/findings.md).
 
     A line is fitted to the rates of 10-s batches: single seconds are too alike their neighbours.
     Windows below a minute are cut into six batches, which are the least for a line; they cry
@@ -176,9 +176,9 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
 # A trial that carries its warm-up within itself shows by its own series since when it was steady
 # (`steady`). If one system of a block takes longer than the plan's warm-up, a part of its window
 # is still warm-up. Cutting its head alone would compare different minutes of the machine, so the
-# windows of all systems of the block begin where the last of them had become steady (method.md
-# 1.a.3). The rule keeps a minute at least; where it finds no steady part nothing is cut, for then
-# there is no better window to take.
+# windows of all systems of the block begin where the last of them had become steady
+# (docs/how-it-works/verdicts.md). The rule keeps a minute at least; where it finds no steady part
+# nothing is cut, for then there is no better window to take.
 
 
 Place = tuple[int, str]
@@ -267,8 +267,8 @@ def _rate(interval: Interval) -> float:
 
 # A trial's seconds as a series: which are whole, and their rates.
 #
-# Seconds of one window are no repetitions (method.md 1.0); they are the shape that stability is
-# read off. Nothing here decides.
+# Seconds of one window are no repetitions (docs/how-it-works/verdicts.md); they are the shape that
+# stability is read off. Nothing here decides.
 
 
 Rates = npt.NDArray[np.float64]

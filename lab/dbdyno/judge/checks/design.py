@@ -25,7 +25,8 @@ NAMED_MAX: Final = 5
 
 
 def unequal_load(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Void: systems of one block were given different requests (method.md 1.g, same work).
+    """Void: systems of one block were given different requests (docs/reference/findings.md, same
+    work).
 
     One seed, one distribution of rows and one way of sending statements make the streams equal.
     All trials of such a group are void: nobody can say which of them is the right one.
@@ -182,7 +183,8 @@ def short_window(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
 
 
 def controls_declined(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: nothing in the run shows how far its verdicts can be trusted (method.md 1.b)."""
+    """Note: nothing in the run shows how far its verdicts can be trusted
+    (docs/how-it-works/controls.md)."""
     why = why_none(plan)
     if why is not None and lacks_control(plan):
         evidence, advice = _DECLINED[why]
@@ -237,7 +239,7 @@ def _place(measurement: Measurement) -> tuple[int, str, Cell]:
     return trial.block, trial.system, trial.cell
 
 
-# Did the systems take turns, and at what time? (method.md 1.g, order and time)
+# Did the systems take turns, and at what time? (docs/reference/findings.md, order and time)
 #
 # Blocks cancel what a machine does over hours only if the arms of a block lie next to each other.
 # Runs of dbdyno are drawn so; one that was interrupted in the midst of a block, or that was put

@@ -15,17 +15,18 @@ from typing import Final
 from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, Text, clauses, say
+from dbdyno.language.words import Said, Text, clauses, count, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Kill, KilledServer, Noun
 from dbdyno.plan.plan import Plan
 
-# Did commits reach the disk as the settings promise? (method.md 1.g, durability by behaviour)
+# Did commits reach the disk as the settings promise? (docs/reference/findings.md, durability by
+# behaviour)
 #
-# A connection waits for its commit before it sends the next. So one flush of the log can answer one
-# commit of each connection at most, and a server that answers C commits over N connections and
-# flushes less than C / N times has answered some that were on no disk, whatever its settings say.
-# This holds with group commit, with and without a binary log.
+# A connection waits for its commit before it sends the next. So one flush of the log can answer
+# one commit of each connection at most, and a server that answers C commits over N connections
+# and flushes less than C / N times has answered some that were on no disk, whatever its settings
+# say. This holds with group commit, with and without a binary log.
 
 
 SHARE_MIN: Final = 0.9
@@ -52,10 +53,10 @@ def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
         "commits-unflushed",
         Level.VOID,
         say(
-            "{events} commits of {connections} connections need {needed:.0f} flushes of the log at "
+            "{events} commits of {connections} need {needed:.0f} flushes of the log at "
             "least, the server made {flushes:.0f}: {share:.1%}",
             events=measurement.events,
-            connections=connections,
+            connections=count(connections, "connection"),
             needed=needed,
             flushes=flushes,
             share=flushes / needed,

@@ -1,4 +1,4 @@
-"""Could the generator itself be what was measured? (method.md 1.g, client-bound)
+"""Could the generator itself be what was measured? (docs/reference/findings.md, client-bound)
 
 `checks_machine.client_bound` looks at its CPU. These look at what it does: whether it sends when it
 means to, how far the trial was from the rate that the same generator reaches with no server in the
@@ -151,7 +151,7 @@ def _judged(seen: DoubledThreads, logs: Sequence[float]) -> Iterator[Finding]:
     )
 
 
-# Did an open loop show what its latency is? (method.md 1.f: a rate sustained, requests enough)
+# Did an open loop show what its latency is? (docs/how-to/open-loop.md: sustained, enough requests)
 
 
 def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:

@@ -3,8 +3,8 @@
 Two things are counted: how many comparisons of a system with itself were called different, and how
 many planted slowdowns were seen. Intervals of the shares are those of Clopper and Pearson (1934).
 Of comparisons with themselves 5 in 100 may be called different, as intervals of 95 % miss; more of
-them than chance gives in 99 of 100 workspaces, and the instrument is out of calibration (method.md
-1.b).
+them than chance gives in 99 of 100 workspaces, and the instrument is out of calibration
+(docs/how-it-works/controls.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Did the machine and the generator leave the server alone? (method.md 1.g)"""
+"""Was the machine held back: by a quota, heat, want of memory, another clock?
+(docs/reference/findings.md)
+
+None of these shows as load. A clock is compared with that of the run's other trials, since no other
+truth about it is stored.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, listed, say
+from dbdyno.language.words import Said, count, listed, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Probe, WatchSample
 from dbdyno.measurement.replication import REPLICAS_CPU_S
 from dbdyno.plan.plan import Plan
+
+# Did the machine and the generator leave the server alone? (docs/reference/findings.md)
+
 
 GENERATOR_CPU_MAX: Final = 0.70
 STEAL_SHARE_NOTE: Final = 0.005
@@ -133,12 +141,6 @@ def _host_cpu(sample: WatchSample) -> float:
     )
 
 
-# Was the machine held back: by a quota, heat, want of memory, another clock? (method.md 1.g)
-#
-# None of these shows as load. A clock is compared with that of the run's other trials, since no
-# other truth about it is stored.
-
-
 PRESSURE_NOTE: Final = 0.001
 PRESSURE_DOUBTFUL: Final = 0.01
 """Share of the window in which a task waited for memory; the method wants none."""
@@ -158,8 +160,8 @@ def throttled(measurement: Measurement, plan: Plan) -> Finding | None:
         "throttled",
         Level.DOUBTFUL,
         say(
-            "a CPU quota was used up {times:.0f} times in the window (limit 0)",
-            times=times,
+            "a CPU quota was used up {times} in the window (limit 0)",
+            times=count(round(times), "time"),
         ),
         say("raise or remove cpu.max of the control group: what was measured is the quota"),
     )
@@ -174,7 +176,10 @@ def overheated(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "overheated",
         Level.DOUBTFUL,
-        say("cores were slowed down for heat {times:.0f} times in the window", times=times),
+        say(
+            "cores were slowed down for heat {times} in the window",
+            times=count(round(times), "time"),
+        ),
         say("cool the machine, or fix its clock below the limit and say so"),
     )
 
@@ -208,7 +213,10 @@ def swapping(measurement: Measurement, plan: Plan) -> Finding | None:
         measurement,
         "swapping",
         Level.DOUBTFUL if per_s >= SWAP_DOUBTFUL_PER_S else Level.NOTE,
-        say("{pages:.0f} pages were moved to or from swap in the window (limit 0)", pages=pages),
+        say(
+            "{pages} moved to or from swap in the window (limit 0)",
+            pages=count(round(pages), "page"),
+        ),
         say("switch swap off (swapoff -a), or give the servers smaller caches"),
     )
 
@@ -253,7 +261,8 @@ def _total(measurement: Measurement, read: Callable[[WatchSample], float | None]
     return sum((read(s) or 0.0) * s.length_s for s in measurement.watch_measured)
 
 
-# Was the machine itself the same before every arm? (method.md 1.g, probe within 3 MAD)
+# Was the machine itself the same before every arm? (docs/reference/findings.md, probe within 3
+# MAD)
 #
 # Before each arm, with no server up, the lab times a piece of arithmetic and a few syncs. What
 # strays from the run's median by more than three deviations (1.4826 × the median absolute one)

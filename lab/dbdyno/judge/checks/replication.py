@@ -1,4 +1,5 @@
-"""Did every commit of the window wait as the plan promised? (method.md 1.g, durability)
+"""Did every commit of the window wait as the plan promised? (docs/reference/findings.md,
+durability)
 
 A primary that gives up waiting says so in a counter and nowhere else: clients see faster commits.
 So the counters are evidence, and without them a replicated trial is worth nothing.
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, say
+from dbdyno.language.words import Said, count, say
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan, TopologyPlan
@@ -31,9 +32,9 @@ def replicas_missing(measurement: Measurement, plan: Plan) -> Finding | None:
         "replicas-missing",
         Level.VOID,
         say(
-            "{seen}, the plan has {replicas} {kind} replicas",
+            "{seen}, the plan has {replicas} ({kind})",
             seen=seen,
-            replicas=topology.replicas,
+            replicas=count(topology.replicas, "replica"),
             kind=_kind(topology),
         ),
         say("look into the replicas' error logs; the trial did less work than it was meant to"),
@@ -57,11 +58,11 @@ def commits_not_waited(measurement: Measurement, plan: Plan) -> Finding | None:
         "commits-not-waited",
         Level.VOID,
         say(
-            "{alone:.0f} commits did not wait for a replica and {waited:.0f} did; the primary "
-            "ended waiting {ended:.0f} times, semi-synchronous replication {state}",
-            alone=alone,
+            "{alone} did not wait for a replica and {waited:.0f} did; the primary "
+            "ended waiting {ended}, semi-synchronous replication {state}",
+            alone=count(round(alone), "commit"),
             waited=waited,
-            ended=ended,
+            ended=count(round(ended), "time"),
             state=state,
         ),
         say(

@@ -1,4 +1,5 @@
-"""Do the systems promise the same, and have they the same memory? (method.md 1.g, durability)
+"""Do the systems promise the same, and have they the same memory? (docs/reference/findings.md,
+durability)
 
 Promises are read from the settings in force, not from those that were asked for. A difference that
 the plan itself asks for is a note: it may be what the experiment is about. Any other is a doubt,
@@ -17,7 +18,7 @@ from dbdyno.language.words import Said, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
 
-# Did the systems work under the same conditions? (method.md 1.g, configuration)
+# Did the systems work under the same conditions? (docs/reference/findings.md, configuration)
 #
 # Settings are compared as the servers report them, not as the plan asked for them.
 

@@ -1,4 +1,5 @@
-"""Did all systems do the same work, and leave the rows that it must leave? (method.md 1.g)"""
+"""Did all systems do the same work, and leave the rows that it must leave?
+(docs/reference/findings.md)"""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Final
 
 from dbdyno.judge.checks.counts import Left, leaves
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, listed, name, phrase, say
+from dbdyno.language.words import Said, count, listed, name, phrase, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.plan import Plan
@@ -30,9 +31,9 @@ def retries(measurement: Measurement, plan: Plan) -> Finding | None:
         "retries",
         Level.DOUBTFUL if share > RETRIES_SHARE_MAX else Level.NOTE,
         say(
-            "{again} events were begun again after a deadlock or a lock wait, {share:.3%} of all "
+            "{again} had to begin again after a deadlock or a lock wait, {share:.3%} of all "
             "(limit {limit:.1%}); the rate counts those that succeeded",
-            again=again,
+            again=count(again, "event"),
             share=share,
             limit=RETRIES_SHARE_MAX,
         ),
@@ -153,7 +154,7 @@ def _told(step: Step) -> Said:
 
 
 def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: the load was not steady when the trial began (method.md 1.a.3)."""
+    """Doubtful: the load was not steady when the trial began (docs/reference/findings.md)."""
     warmed = measurement.until_steady
     if warmed is None or warmed.steady:
         return None
@@ -171,7 +172,8 @@ def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Void: a system held other rows than the baseline (method.md 1.g, dataset equality).
+    """Void: a system held other rows than the baseline (docs/reference/findings.md, dataset
+    equality).
 
     Digests were taken when the rows had been loaded; a system without one is not judged.
     """

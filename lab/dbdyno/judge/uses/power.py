@@ -1,11 +1,11 @@
 """What a comparison can see before it is made: differences for its blocks, blocks for a difference.
 
 Two systems that are started anew for each block differ by chance from start to start; how much is
-not known before the first run, so every answer is given for several sizes of that noise (method.md
-1.b and E10). Noise within a window is what a second of throughput scatters, averaged over the
-window. "Seen" is: in four of five comparisons the ratio's interval leaves 1 outside. A run that
-stops when decided is judged here by its last block; what it sees before comes on top.
-"""
+not known before the first run, so every answer is given for several sizes of that noise
+(docs/how-it-works/method.md). Noise within a window is what a second of throughput scatters,
+averaged over the window. "Seen" is: in four of five comparisons the ratio's interval leaves 1
+outside. A run that stops when decided is judged here by its last block; what it sees before comes
+on top."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.uses.gate import Gate, Outcome, Passage
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Text, name, say
+from dbdyno.language.words import Text, count, name, say
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.report import document
 from dbdyno.report.formats import markdown, terminal
@@ -90,7 +90,7 @@ def doubts(judgement: Judgement, run: RunFacts) -> list[Text]:
     told = [*_incomplete(run), *terminal.doubts(judgement)]
     if len(told) <= DOUBTS_MAX:
         return told
-    more = say("and {count} more doubts; see the report", count=len(told) - DOUBTS_MAX)
+    more = say("and {more}; see the report", more=count(len(told) - DOUBTS_MAX, "more doubt"))
     return [*told[:DOUBTS_MAX], more]
 
 

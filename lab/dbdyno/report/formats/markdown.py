@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Text, say
+from dbdyno.language.words import Text, count, say
 from dbdyno.report.parts import (
     Code,
     Entries,
@@ -98,7 +98,8 @@ def _read(figure: Figure, language: Language) -> str:
 
 def with_rows(part: Table, language: Language) -> Text:
     """What a box that is not open says of the table in it."""
-    return line(say("{caption} ({rows} rows)", caption=part.caption, rows=len(part.rows)), language)
+    rows = count(len(part.rows), "row")
+    return line(say("{caption} ({rows})", caption=part.caption, rows=rows), language)
 
 
 def _row(cells: Iterator[str] | tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from dbdyno.judge.uses.agreement import Agreeing, Agreement, agreements
 from dbdyno.judge.verdict import Verdict
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Text, listed, name, say
+from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
@@ -247,7 +247,7 @@ def _engines(measurements: Sequence[Measurement]) -> Text:
             "{version}, {reactor}, {threads}",
             version=m.engine.version,
             reactor=m.engine.reactor,
-            threads=say("{count} threads", count=m.engine.threads),
+            threads=count(m.engine.threads, "thread"),
         )
         for m in measurements
         if m.intervals

@@ -14,7 +14,7 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateLimit, RatePoint, RateSearch
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.judge.wording import sentence
-from dbdyno.language.words import Text, listed, name, say
+from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.load import PilotFound
 from dbdyno.plan.plan import Plan
@@ -183,10 +183,10 @@ def pilot(plan: Plan) -> Section:
         return Section(heading, ())
     explained = Paragraph(
         say(
-            "A pilot ran each system over {connections} connections in a closed loop before the"
+            "A pilot ran each system over {connections} in a closed loop before the"
             " first block{search}. It chose these rates, the same for all systems, and its trials"
             " are in no other number.",
-            connections=plan.load.connections,
+            connections=count(plan.load.connections, "connection"),
             search=say(", then at a few rates to see where the limit might be")
             if plan.load.seeks_rates
             else name(""),

@@ -24,7 +24,7 @@ from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
 from dbdyno.report.rows import State, attempts, cells_of
 
 BYTES_PER_ROW: Final = 250
-"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes (method.md 1.h)."""
+"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes."""
 
 
 def limits(
@@ -49,9 +49,9 @@ def _of_loops(plan: Plan) -> Iterator[Text]:
         )
     if plan.load.is_open:
         yield say(
-            "Random arrivals over {connections} connections are independent users; real ones may"
+            "Random arrivals over {connections} are independent users; real ones may"
             " come in larger bursts, or wait for each other.",
-            connections=plan.load.connections,
+            connections=count(plan.load.connections, "connection"),
         )
     else:
         yield say("Latency at a given arrival rate needs an open loop, which this run did not use.")
@@ -63,9 +63,9 @@ def _of_record(
     made = attempts(measurements, judgement)
     if not run.complete:
         yield say(
-            "The run is incomplete ({attempts}, {planned} trials planned).{further}",
+            "The run is incomplete ({attempts}, {planned} planned).{further}",
             attempts=count(len(made), "attempt"),
-            planned=run.trials_planned,
+            planned=count(run.trials_planned, "trial"),
             further=_cost_of_stopping(plan),
         )
     tried = {attempt.measurement.trial.key for attempt in made}
@@ -111,10 +111,10 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
     comparisons = cells * (len(plan.systems) - 1)
     if comparisons > 1:
         yield say(
-            "The verdicts on a system's {cells} cells hold together at 95 % (Holm); those on "
+            "The verdicts on a system's {cells} hold together at 95 % (Holm); those on "
             "another system, and all intervals but those of verdicts and of selected cells, do not "
             "allow for one another.",
-            cells=cells,
+            cells=count(cells, "cell"),
         )
     if plan.procedure.restart == "block" and cells > 1:
         yield say(

@@ -45,7 +45,7 @@ def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
             "(never ran)"
         )
         system = asked.get(label)
-        reference = name(system.reference) if system else say("(imported)")
+        reference = name(system.reference) if system else say("(not in the plan)")
         wanted = _options(system.settings) if system else NONE
         rows.append((name(label), reference, versions, wanted))
     columns = (
@@ -251,17 +251,24 @@ def _load(plan: Plan, load: Text) -> Text:
 
 def _loads(plan: Plan) -> list[Text]:
     load = plan.load
-    levels = listed(str(threads) for threads in sorted(load.threads))
-    told: list[Text] = [say("closed loop of {levels} connections, without pauses", levels=levels)]
+    levels = connections(load.threads)
+    told: list[Text] = [say("closed loop of {levels}, without pauses", levels=levels)]
     rates = listed(load.rates)
     if load.is_open:
-        over = {"rates": rates, "connections": load.connections}
+        over = {"rates": rates, "connections": count(load.connections, "connection")}
         told.append(
-            say("open loop of {rates} events/s over {connections} connections", **over)
+            say("open loop of {rates} events/s over {connections}", **over)
             if rates
-            else say("open loop at rates around the limit, over {connections} connections", **over)
+            else say("open loop at rates around the limit, over {connections}", **over)
         )
     return told if load.threads else told[1:]
+
+
+def connections(levels: Sequence[int]) -> Text:
+    """The levels of a closed loop: "1 connection", "1, 8 connections"."""
+    if len(levels) == 1:
+        return count(levels[0], "connection")
+    return say("{levels} connections", levels=listed(str(level) for level in sorted(levels)))
 
 
 def _compared(plan: Plan) -> Text:
@@ -297,9 +304,9 @@ def _until_decided(plan: Plan) -> list[Text]:
         return []
     return [
         say(
-            "The run was to end when every cell is decided, after {most} blocks at most: each "
+            "The run was to end when every cell is decided, after {most} at most: each "
             "interval is a repeated one, wide enough to hold with those of all other looks.",
-            most=plan.design.blocks,
+            most=count(plan.design.blocks, "block"),
         )
     ]
 

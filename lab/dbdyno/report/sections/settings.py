@@ -17,6 +17,7 @@ from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, found, seconds, what
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
 from dbdyno.report.rows import Comparison, compare, systems_of
+from dbdyno.report.sections.method import connections
 
 # Sections on what was compared besides the load: effective settings, and the machine.
 
@@ -146,7 +147,7 @@ def _system(label: str, measurements: Sequence[Measurement]) -> Text:
 
 def _load(plan: Plan) -> Text:
     levels = [
-        *(_connections(plan) if plan.load.threads else []),
+        *([connections(plan.load.threads)] if plan.load.threads else []),
         *(_rates(plan) if plan.load.is_open else []),
     ]
     names = listed(workload.label for workload in plan.workloads)
@@ -156,11 +157,6 @@ def _load(plan: Plan) -> Text:
         else say("no prepared statements")
     )
     return listed([*levels, names, statements], "; ")
-
-
-def _connections(plan: Plan) -> list[Text]:
-    levels = listed(map(str, sorted(plan.load.threads)))
-    return [say("{levels} connections", levels=levels)]
 
 
 def _rates(plan: Plan) -> list[Text]:

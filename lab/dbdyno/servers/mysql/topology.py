@@ -120,7 +120,7 @@ class TopologyInstance:
                 running.append(member.start({**asked, **keys}, place))
                 started.callback(_end, running[-1])
             if plan.replicas:
-                self._report(f"{self.spec.label}: joining {plan.replicas} replicas")
+                self._report(f"{self.spec.label}: joining its replicas, {plan.replicas} in all")
                 self._links.join(running[0], running[1:])
             started.pop_all()
         self._server = TopologyServer(running[0], running[1:], self._links, client)

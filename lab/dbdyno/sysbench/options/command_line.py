@@ -171,7 +171,6 @@ def _meant(name: str, table: Mapping[str, Option]) -> list[str]:
 
 
 _PART = re.compile(r"""[\s,]*(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<plain>[^\s,'"]+))""")
-_QUOTES = "'\""
 
 
 class Setting(NamedTuple):

@@ -1,0 +1,138 @@
+"""What the store's rows are as values, and which run or trial it is that cannot be read.
+
+A row may have been damaged, or be another dbdyno's. Then a StoreError names it, so that the others
+go on; and what is to be stored is read once beforehand, because a stored row is never removed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from dbdyno.errors import StoreError
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.controls import as_begun
+from dbdyno.plan.plan import Plan
+
+READ_ELSEWHERE: Final = "read it with the dbdyno that wrote it; other runs can be read as before"
+REPORT_IT: Final = "this is a mistake of dbdyno: report it with the command"
+HDR_HEAD_BYTES: Final = 8
+"""Of a deflated HDR V2 histogram: its kind and its length; a zlib stream follows."""
+_ENVIRONMENT: Final = TypeAdapter(dict[str, str])
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as it was asked for.
+
+    Attributes:
+        created_at, finished_at: ISO 8601 with offset; finished_at is None until every trial of the
+            plan had its turn, or the blocks so far decided.
+        plan: with the rates that its pilot found, once it has found them.
+        command: the command line that began it.
+        trials_planned: how many trials the plan makes at most; foreseen where a pilot decides it.
+    """
+
+    run_id: str
+    created_at: str
+    finished_at: str | None
+    plan: Plan
+    command: str
+    dbdyno_version: str
+    environment: dict[str, str]
+    trials_planned: int
+
+
+@dataclass(frozen=True)
+class UnreadableRun:
+    """A run that is stored and cannot be read, and why; others are none the worse for it."""
+
+    run_id: str
+    created_at: str
+    reason: str
+
+
+@contextmanager
+def legible(message: str, hint: str) -> Iterator[None]:
+    """Turns what reading a stored value raises into a StoreError with that message and hint."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        found = f"{place}: {first['msg']}" if place else first["msg"]
+        raise StoreError(message, found=found[:200], hint=hint) from error
+    except ValueError as error:
+        raise StoreError(message, found=str(error)[:200], hint=hint) from error
+
+
+def run_of(run_id: str, row: tuple[Any, ...]) -> StoredRun:
+    """A run of its row, with the plan as it was begun; StoreError if it cannot be read.
+
+    Args:
+        row: created_at, finished_at, plan, command, dbdyno_version, environment, trials_planned.
+    """
+    created_at, finished_at, asked, command, version, environment, planned = row
+    with legible(f"run {run_id} cannot be read", READ_ELSEWHERE):
+        return StoredRun(
+            run_id=run_id,
+            created_at=created_at,
+            finished_at=finished_at,
+            plan=as_begun(asked),
+            command=command,
+            dbdyno_version=version,
+            environment=_ENVIRONMENT.validate_json(environment),
+            trials_planned=planned,
+        )
+
+
+def text_of(value: Plan | Measurement) -> str:
+    """The value's JSON, which was read again; StoreError if nobody could."""
+    text = value.model_dump_json()
+    named = "the run's plan"
+    if isinstance(value, Measurement):
+        named = f"trial {value.trial.key} of run {value.trial.run_id}"
+    with legible(f"{named} is not stored: it could not be read again", REPORT_IT):
+        if isinstance(value, Measurement):
+            Measurement.model_validate_json(text)
+        elif as_begun(text) != value:
+            raise ValueError("it would come back as another plan")
+    return text
+
+
+def measurement_of(
+    run_id: str, key: str, text: str, blobs: Mapping[int, Mapping[str, bytes]]
+) -> Measurement:
+    """A measurement of its JSON; StoreError naming its trial if it cannot be read.
+
+    Args:
+        key: of its trial.
+        blobs: its histograms by interval and name.
+    """
+    with legible(f"trial {key} of run {run_id} cannot be read", READ_ELSEWHERE):
+        bare = Measurement.model_validate_json(text)
+        if any(index >= len(bare.intervals) for index in blobs):
+            raise ValueError("there is a histogram of an interval that is not there")
+        for index, named in blobs.items():
+            for name, blob in named.items():
+                _check_histogram(blob, f"histogram {name!r:.40} of interval {index}")
+    intervals = tuple(
+        interval.model_copy(update={"histograms": dict(blobs.get(index, {}))})
+        for index, interval in enumerate(bare.intervals)
+    )
+    return bare.model_copy(update={"intervals": intervals})
+
+
+def _check_histogram(blob: object, what: str) -> None:
+    """Holds the blob against the checksum of its zlib stream; to decode all takes seconds."""
+    try:
+        if not isinstance(blob, bytes):
+            raise TypeError("no blob")
+        zlib.decompress(blob[HDR_HEAD_BYTES:])
+    except (TypeError, zlib.error) as error:
+        raise ValueError(f"{what} is damaged: {error}") from error

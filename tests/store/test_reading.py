@@ -1,0 +1,189 @@
+"""A row that cannot be read is refused by name, and never the end of the workspace's other runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbdyno.__main__ import main
+from dbdyno.cli import flow
+from dbdyno.cli.flow import Output
+from dbdyno.errors import StoreError
+from dbdyno.experiment import runner
+from dbdyno.measurement.metric import BY_NAME
+from dbdyno.plan.plan import Plan
+from dbdyno.serve.guard import Access
+from dbdyno.serve.pages import application
+from dbdyno.store.reading import StoredRun, UnreadableRun
+from dbdyno.store.store import FILE_NAME, Store
+from support import making
+from support.asked import ask
+from support.made_workspace import runs_of
+from support.stored_run import store_made
+
+BAD = "20990101-000000-0bad"
+Change = Callable[[sqlite3.Connection], object]
+
+
+def endless() -> Plan:
+    """The plan of `compare --window inf`, as dbdyno once took it."""
+    plan = making.plan()
+    return plan.model_copy(
+        update={"trial": plan.trial.model_copy(update={"window_s": float("inf")})}
+    )
+
+
+def change(workspace: Path, made: Change) -> None:
+    """Does to the store what no dbdyno does, past its triggers."""
+    with sqlite3.connect(workspace / FILE_NAME) as other:
+        triggers = other.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            other.execute(f"DROP TRIGGER {name}")
+        made(other)
+    other.close()
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> StoredRun:
+    return store_made(tmp_path, (0.8, 0.801, 0.799))
+
+
+@pytest.fixture
+def bricked(tmp_path: Path, good: StoredRun) -> Path:
+    """A workspace whose newest run has the row that dbdyno stored for `--window inf`."""
+    asked = endless().model_dump_json()
+    assert '"window_s":null' in asked
+    row = f"'{BAD}', created_at, NULL, plan_hash, ?, command, dbdyno_version, environment, 10"
+    change(
+        tmp_path, lambda other: other.execute(f"INSERT INTO runs SELECT {row} FROM runs", [asked])
+    )
+    return tmp_path
+
+
+def test_the_other_runs_of_a_bricked_workspace_are_served(
+    bricked: Path,
+    good: StoredRun,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(runner, "run", lambda *given, **more: None)
+    run, here = good.run_id, ["--workspace", str(bricked)]
+    assert main(["report", run, *here]) == 0
+    assert main(["compare", "--resume", run, *here]) == 0
+    assert main(["gate", run, "--fail-if-slower", "50%", *here]) == 0
+    assert main(["bundle", run, "--out", str(bricked / "b.zip"), *here]) == 0
+    assert main(["export", run, "--csv", str(bricked / "csv"), *here]) == 0
+    capsys.readouterr()
+    assert main(["history", *here]) == 0
+    said = capsys.readouterr()
+    assert run in said.out
+    assert BAD not in said.out
+    assert f"run {BAD} is left out, as it cannot be read: trial.window_s: " in said.err
+
+
+def test_pages_have_a_row_for_a_run_that_cannot_be_read(bricked: Path, good: StoredRun) -> None:
+    pages = application(runs_of(bricked), Access())
+    home = ask(pages, "/")
+    assert (home.status, f'href="/runs/{good.run_id}"' in home.text) == (200, True)
+    assert BAD in home.text
+    assert "This run cannot be read: trial.window_s: Input should be a valid number" in home.text
+    assert f"{BAD}/" not in home.text
+    assert ask(pages, f"/runs/{good.run_id}").status == 200
+    assert ask(pages, f"/runs/{BAD}").status == 404
+
+
+def test_a_run_that_cannot_be_read_is_named_with_its_reason(
+    bricked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in (BAD, "latest"):
+        assert main(["report", name, "--workspace", str(bricked)]) == 1
+        told = capsys.readouterr().err
+        assert f"run {BAD} cannot be read" in told
+        assert "trial.window_s" in told
+        assert "other runs can be read" in told
+    with Store.open(bricked) as store:
+        first, second = store.listed()
+        assert isinstance(first, UnreadableRun)
+        assert store.runs() == [second]
+
+
+def test_one_run_is_looked_up_without_reading_the_others(
+    bricked: Path, good: StoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    plain = Plan.model_validate_json
+
+    def counted(text: str) -> Plan:
+        read.append(text)
+        return plain(text)
+
+    monkeypatch.setattr(Plan, "model_validate_json", counted)
+    with Store.open(bricked) as store:
+        assert store.run(good.run_id) == good
+    assert len(read) == 1
+
+
+def test_what_could_not_be_read_again_is_not_stored(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="the run's plan is not stored") as caught:
+        flow.begin(endless(), tmp_path, "dbdyno compare", Output.PLAIN)
+    assert "trial.window_s" in str(caught.value)
+    with Store.open(tmp_path) as store:
+        assert store.listed() == []
+        run = store.create_run(making.plan(), "dbdyno compare a b", {}, 10)
+        made = making.measurement(window_s=3, warmup_s=1)
+        trial = made.trial.model_copy(update={"run_id": run.run_id})
+        odd = made.model_copy(update={"trial": trial, "window_s": float("nan")})
+        with pytest.raises(StoreError, match=f"trial {trial.key} of run .* is not stored"):
+            store.append(odd)
+        assert store.measurements(run.run_id) == []
+
+
+DAMAGED: list[tuple[str, str, str]] = [
+    ("runs", "plan = '{'", "run {run} cannot be read"),
+    ("runs", "environment = '{'", "run {run} cannot be read"),
+    ("runs", "environment = '[1]'", "run {run} cannot be read"),
+    ("measurements", "measurement = '{'", "trial {trial} of run {run} cannot be read"),
+    ("histograms", "hdr_v2 = x'00'", "trial {trial} of run {run} cannot be read"),
+    ("histograms", "hdr_v2 = 7", "trial {trial} of run {run} cannot be read"),
+    (
+        "histograms",
+        "hdr_v2 = CAST(substr(hdr_v2, 1, 20) || x'ff' || substr(hdr_v2, 22) AS BLOB)",
+        "trial {trial} of run {run} cannot be read",
+    ),
+    ("histograms", "interval = interval + 100", "trial {trial} of run {run} cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("table", "damage", "told"), DAMAGED)
+def test_damage_is_told_with_run_and_trial(
+    tmp_path: Path,
+    good: StoredRun,
+    table: str,
+    damage: str,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = store_made(tmp_path, (0.9, 0.901, 0.899))
+    with Store.open(tmp_path) as store:
+        trial = store.measurements(good.run_id)[0].trial.key
+    which = {
+        "runs": f"run_id = '{good.run_id}'",
+        "measurements": f"run_id = '{good.run_id}'",
+        "histograms": "measurement_id = 1",
+    }
+    change(tmp_path, lambda file: file.execute(f"UPDATE {table} SET {damage} WHERE {which[table]}"))
+    assert main(["report", good.run_id, "--workspace", str(tmp_path)]) == 1
+    assert told.format(run=good.run_id, trial=trial) in capsys.readouterr().err
+    assert main(["report", other.run_id, "--workspace", str(tmp_path)]) == 0
+    assert main(["history", "--workspace", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert f"run {good.run_id} is left out" in said.err
+    assert other.run_id in said.out
+    with Store.open(tmp_path) as store:
+        assert store.measurements(other.run_id)[0].value(BY_NAME["latency_ms_p50"]) is not None
+    pages = application(runs_of(tmp_path), Access())
+    assert ask(pages, "/").status == 200
+    assert ask(pages, f"/runs/{good.run_id}").status == 404

@@ -3,7 +3,7 @@
 //! `null_responder [--ports N] [--socket PATH] [--sessions N]` prints where it listens as one line of
 //! JSON and serves until its standard input is closed, so it never outlives whoever started it.
 
-use dbdyno_core::open_files;
+use dbdyno_core::opening::open_files;
 use dbdyno_core::reference::NullResponder;
 use dbdyno_core::system::own_file_table;
 use std::io::{Read, Write};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::dial::Endpoint;
+use crate::session::Endpoint;
 
 /// Where one server listens.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]

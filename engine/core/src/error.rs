@@ -1,6 +1,6 @@
 //! Why a run could not begin or had to end.
 
-use crate::dial::DialError;
+use crate::session::DialError;
 use serde::Serialize;
 use std::fmt;
 

@@ -1,15 +1,15 @@
 //! What a run is asked to do; refuses nonsense, all mistakes at once.
 
-use crate::dial::{Login, Transport};
-use crate::due_times::{RATE_PER_S_MAX, Spacing};
 pub use crate::endpoints::{EndpointSpec, Endpoints};
 use crate::error::Failure;
 pub use crate::ignored::IgnoredErrors;
 use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
-use crate::schedule::Timetable;
-use crate::standstill::StandstillSpec;
-use crate::tls::TlsSpec;
+use crate::session::tls::TlsSpec;
+use crate::session::{Login, Transport};
+use crate::time::due_times::{RATE_PER_S_MAX, Spacing};
+use crate::time::pauses::StandstillSpec;
+use crate::time::schedule::Timetable;
 use crate::workload::{self, Workload, WorkloadSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,15 +1,15 @@
 //! The hot path allocates nothing: ten times the events take no more allocations.
 
-use dbdyno_core::clock::Clock;
-use dbdyno_core::connection::Connection;
-use dbdyno_core::due_times::{Part, Spacing};
 use dbdyno_core::opening::open_all;
 use dbdyno_core::random::Seeding;
 use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
-use dbdyno_core::record::Recorder;
+use dbdyno_core::record::recorder::Recorder;
 use dbdyno_core::reference::{Reference, Script};
-use dbdyno_core::schedule::Timetable;
 use dbdyno_core::spec::RunSpec;
+use dbdyno_core::time::clock::Clock;
+use dbdyno_core::time::due_times::{Part, Spacing};
+use dbdyno_core::time::schedule::Timetable;
+use dbdyno_core::worker::connection::Connection;
 use dbdyno_core::worker::{Control, Orders, PATIENCE, Pacing, Worker};
 use dbdyno_core::workload::Client;
 use serde_json::json;

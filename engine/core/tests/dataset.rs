@@ -1,9 +1,9 @@
 //! Loads through real sessions into the reference server, which keeps every statement.
 
 use dbdyno_core::dataset::{CleanupSpec, PrepareSpec, Progress, Report, Stage, cleanup, prepare};
-use dbdyno_core::dial::{CONNECT_TIMEOUT, Session};
 use dbdyno_core::error::Failure;
 use dbdyno_core::reference::{Fail, Files, Reference, Script};
+use dbdyno_core::session::{CONNECT_TIMEOUT, Session};
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 

@@ -1,9 +1,9 @@
 //! Links in memory: two ends, any cut between them, and what TLS says that is not for us.
 
-use dbdyno_core::connection::Connection;
-use dbdyno_core::link::{Link, LinkError};
 use dbdyno_core::random::{Distribution, Random};
-use dbdyno_core::tls::TlsSpec;
+use dbdyno_core::session::link::{Link, LinkError};
+use dbdyno_core::session::tls::TlsSpec;
+use dbdyno_core::worker::connection::Connection;
 use dbdyno_core::workload::{Client, Workload, WorkloadSpec, build};
 use dbdyno_wire::mysql::compressed::FrameError;
 use dbdyno_wire::mysql::scanner::{Outcome, ScanError};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use dbdyno_core::dial::{CONNECT_TIMEOUT, DialError, Session};
 use dbdyno_core::reference::{Malformed, Reference, Script, Stall, Statement};
+use dbdyno_core::session::{CONNECT_TIMEOUT, DialError, Session};
 
 fn reference(script: Script) -> Reference {
     Reference::start(script).expect("a reference server")

@@ -2,9 +2,9 @@
 
 mod known;
 
+use dbdyno_core::record::run_record::{RunRecord, decoded};
 use dbdyno_core::reference::{Fail, Malformed, Script, Stall};
 use dbdyno_core::run::run;
-use dbdyno_core::run_record::{RunRecord, decoded};
 use known::{go, reactors, server, spec, total};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,8 +2,8 @@
 
 mod known;
 
+use dbdyno_core::record::run_record::RunRecord;
 use dbdyno_core::reference::{Script, Stall};
-use dbdyno_core::run_record::RunRecord;
 use known::{go, histogram, in_phase, largest, reactors, server, total};
 use serde_json::json;
 use std::time::Duration;

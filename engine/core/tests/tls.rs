@@ -1,6 +1,6 @@
 //! What each mode asks of a certificate, with certificates made for the test.
 
-use dbdyno_core::tls::{Tls, TlsProblem, TlsSpec};
+use dbdyno_core::session::tls::{Tls, TlsProblem, TlsSpec};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;

@@ -1,12 +1,12 @@
 //! The loop on bare sockets: the test is the server, and does what a real one does too rarely.
 
-use dbdyno_core::clock::Clock;
-use dbdyno_core::connection::Connection;
 use dbdyno_core::random::{Distribution, Random};
 use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
-use dbdyno_core::record::{Interval, Recorder};
-use dbdyno_core::schedule::Timetable;
+use dbdyno_core::record::recorder::{Interval, Recorder};
 use dbdyno_core::spec::IgnoredErrors;
+use dbdyno_core::time::clock::Clock;
+use dbdyno_core::time::schedule::Timetable;
+use dbdyno_core::worker::connection::Connection;
 use dbdyno_core::worker::{Control, Legacy, Orders, PATIENCE, Worker};
 use dbdyno_core::workload::{Client, WorkloadSpec, build};
 use std::io::{Read, Write};

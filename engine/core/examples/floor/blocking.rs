@@ -1,7 +1,7 @@
 //! One thread for each connection, which sends and then waits in `recv`: as sysbench is built.
 
 use crate::load::{Load, Tally, packets};
-use dbdyno_core::courtesy::{Seat, give_way_to_the_server};
+use dbdyno_core::placement::{Seat, give_way_to_the_server};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;

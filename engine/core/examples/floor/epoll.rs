@@ -1,7 +1,7 @@
 //! One thread over `epoll`: a `recv` and a `send` for each reply.
 
 use crate::load::{Load, Tally, packets};
-use dbdyno_core::courtesy::{Seat, give_way_to_the_server};
+use dbdyno_core::placement::{Seat, give_way_to_the_server};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 const EVENTS_AT_ONCE: usize = 512;

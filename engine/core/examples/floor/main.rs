@@ -12,9 +12,9 @@ mod epoll;
 mod load;
 mod uring;
 
-use dbdyno_core::clock::process_cpu;
-use dbdyno_core::dial::{Endpoint, Login, Session};
-use dbdyno_core::open_files;
+use dbdyno_core::opening::open_files;
+use dbdyno_core::session::{Endpoint, Login, Session};
+use dbdyno_core::time::clock::process_cpu;
 use load::{Load, Tally};
 use std::error::Error;
 use std::io::Write;

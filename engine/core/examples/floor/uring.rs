@@ -1,7 +1,7 @@
 //! One thread over `io_uring`, in the flavours that a kernel offers for the same conversation.
 
 use crate::load::{Load, Tally, packets};
-use dbdyno_core::courtesy::{Seat, give_way_to_the_server};
+use dbdyno_core::placement::{Seat, give_way_to_the_server};
 use io_uring::types::{self, BufRingEntry};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

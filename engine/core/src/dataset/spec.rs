@@ -5,11 +5,11 @@ use std::fmt;
 
 use super::Layout;
 use super::target::{Target, connect};
-use crate::dial::{Login, Transport};
 use crate::endpoints::Endpoints;
 use crate::error::Failure;
 use crate::random::Distribution;
-use crate::tls::TlsSpec;
+use crate::session::tls::TlsSpec;
+use crate::session::{Login, Transport};
 
 /// Ids are signed 32-bit integers.
 const ROWS_MAX: u32 = i32::MAX as u32;

@@ -1,7 +1,7 @@
 //! Where statements go: a session with a server, or a test's notebook.
 
-use crate::dial::{CONNECT_TIMEOUT, Endpoint, Login, Session, Transport};
 use crate::error::Failure;
+use crate::session::{CONNECT_TIMEOUT, Endpoint, Login, Session, Transport};
 
 /// Runs one statement after the other.
 pub(super) trait Target {

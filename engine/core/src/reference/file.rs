@@ -7,7 +7,7 @@ use dbdyno_wire::mysql::response::ServerError;
 
 use super::answer::Answers;
 use super::script::Files;
-use crate::dial::frame;
+use crate::session::frame;
 
 /// Asks for the file that `sql` names and encodes the answer.
 pub(super) fn take(

@@ -14,8 +14,8 @@ use dbdyno_wire::mysql::response::ServerError;
 use super::answer::Answers;
 use super::script::Malformed;
 use super::{Shared, Statement, file, locked, login};
-use crate::dial::frame;
-use crate::dial::socket::Socket;
+use crate::session::frame;
+use crate::session::socket::Socket;
 
 /// Bytes after which endless rows are sent off.
 const ENDLESS_PART: usize = 64 * 1024;

@@ -11,11 +11,11 @@
 //! warm-up tells how much was dropped, and a server that cannot keep up has a new backlog at once.
 
 use super::Worker;
-use crate::due_times::{DueTimes, Part, Spacing};
 use crate::error::Failure;
 use crate::random::Random;
 use crate::reactor::Reactor;
-use crate::schedule::Timetable;
+use crate::time::due_times::{DueTimes, Part, Spacing};
+use crate::time::schedule::Timetable;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;

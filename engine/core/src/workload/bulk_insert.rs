@@ -9,7 +9,7 @@ use std::io::Write as _;
 
 use super::statement::COM_QUERY;
 use super::{Client, StatementText, Workload};
-use crate::event::{Event, Reply, StatementKind};
+use crate::workload::event::{Event, Reply, StatementKind};
 use dbdyno_wire::mysql::packet::{HEADER_LENGTH, begin_packet, end_packet};
 
 /// The name of the workload.

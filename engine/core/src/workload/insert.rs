@@ -5,8 +5,8 @@
 use super::options::Options;
 use super::statement::Statement;
 use super::{Client, StatementText, Workload};
-use crate::event::{Event, StatementKind};
 use crate::random::{C_FORMAT, Distribution, GlibcRandom, Law, PAD_FORMAT, Random, UniqueSequence};
+use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
 /// The name of the workload.

@@ -5,11 +5,9 @@
 //! workload can be asked from any thread, and a seed replays the same events.
 
 mod bulk_insert;
+pub mod event;
 mod insert;
 mod legacy;
-mod legacy_options;
-mod legacy_recipe;
-mod legacy_sql;
 mod mix;
 mod options;
 mod recipe;
@@ -25,8 +23,8 @@ use select_random::SelectRandom;
 use serde_json::{Map, Value};
 use spelling::nearest;
 
-use crate::event::{Event, StatementKind};
 use crate::random::{Distribution, Random};
+use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
 /// A statement that each connection prepares before its first event.

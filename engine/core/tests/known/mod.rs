@@ -1,11 +1,11 @@
 //! What the tests of whole runs share: a spec against the reference server, and reading the record.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use dbdyno_core::histogram::Histogram;
 use dbdyno_core::reactor::io_uring_is_allowed;
+use dbdyno_core::record::histogram::Histogram;
+use dbdyno_core::record::run_record::{RunRecord, decoded};
 use dbdyno_core::reference::{Reference, Script};
 use dbdyno_core::run::run;
-use dbdyno_core::run_record::{RunRecord, decoded};
 use dbdyno_core::spec::RunSpec;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;

@@ -1,0 +1,133 @@
+//! Counts and latencies of one stretch of time.
+//!
+//! Threads are put together by adding ([`Interval::add`]), never by averaging.
+
+use crate::record::histogram::Histogram;
+use crate::time::schedule::Slice;
+use crate::workload::event::StatementKind;
+use std::collections::BTreeMap;
+
+/// Counts and latencies of one slice.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Place among the run's slices, from 0.
+    pub index: u64,
+    /// When it was; `end_ns` is the real end once the interval is closed.
+    pub slice: Slice,
+    /// Events completed.
+    pub events: u64,
+    /// Statements that returned a result set.
+    pub reads: u64,
+    /// Statements that changed a row.
+    pub writes: u64,
+    /// Statements that did neither: BEGIN, COMMIT, an update of nothing.
+    pub others: u64,
+    /// Failed statements by error code.
+    pub errors: BTreeMap<u16, u64>,
+    /// Events begun again after an ignorable error.
+    pub restarts: u64,
+    /// Lost connections opened again, and connections renewed by plan.
+    pub reconnects: u64,
+    /// Events that fell due; 0 in a closed loop, where nothing is due by itself.
+    pub arrivals: u64,
+    /// Events due and not yet begun at its end.
+    pub backlog: u64,
+    /// Events begun and not yet complete at its end.
+    pub in_flight: u64,
+    /// Longest stretch that ended in it in which events were in flight and no statement of this
+    /// engine thread was answered, ns.
+    pub silence_ns_max: u64,
+    /// Bytes of replies.
+    pub bytes_received: u64,
+    /// Bytes of requests.
+    pub bytes_sent: u64,
+    /// Sum of the events' latencies, ns, exact.
+    pub latency_ns_sum: u64,
+    /// Smallest latency, ns, exact; `u64::MAX` without events.
+    pub latency_ns_min: u64,
+    /// Largest latency, ns, exact.
+    pub latency_ns_max: u64,
+    /// Latency of events from their intended start.
+    pub event: Histogram,
+    /// Latency of events from the moment their first statement was sent.
+    pub event_service: Histogram,
+    /// Latency of statements by kind; only those that occurred.
+    pub statements: [Option<Box<Histogram>>; StatementKind::ALL.len()],
+    /// With a schedule: from an event's intended start to its sending where a connection was free at
+    /// that moment. It is the generator's own error.
+    pub timer_lag: Option<Box<Histogram>>,
+}
+
+impl Interval {
+    /// An empty interval for `slice`.
+    #[must_use]
+    pub fn new(index: u64, slice: Slice) -> Self {
+        Self {
+            index,
+            slice,
+            events: 0,
+            reads: 0,
+            writes: 0,
+            others: 0,
+            errors: BTreeMap::new(),
+            restarts: 0,
+            reconnects: 0,
+            arrivals: 0,
+            backlog: 0,
+            in_flight: 0,
+            silence_ns_max: 0,
+            bytes_received: 0,
+            bytes_sent: 0,
+            latency_ns_sum: 0,
+            latency_ns_min: u64::MAX,
+            latency_ns_max: 0,
+            event: Histogram::new(),
+            event_service: Histogram::new(),
+            statements: [const { None }; StatementKind::ALL.len()],
+            timer_lag: None,
+        }
+    }
+
+    /// Adds what another worker saw in the same slice.
+    pub fn add(&mut self, other: &Self) {
+        self.slice.end_ns = self.slice.end_ns.max(other.slice.end_ns);
+        self.events += other.events;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+        for (code, count) in &other.errors {
+            *self.errors.entry(*code).or_default() += count;
+        }
+        self.restarts += other.restarts;
+        self.reconnects += other.reconnects;
+        self.arrivals += other.arrivals;
+        self.backlog += other.backlog;
+        self.in_flight += other.in_flight;
+        self.silence_ns_max = self.silence_ns_max.max(other.silence_ns_max);
+        self.bytes_received += other.bytes_received;
+        self.bytes_sent += other.bytes_sent;
+        self.latency_ns_sum += other.latency_ns_sum;
+        self.latency_ns_min = self.latency_ns_min.min(other.latency_ns_min);
+        self.latency_ns_max = self.latency_ns_max.max(other.latency_ns_max);
+        self.event.add(&other.event);
+        self.event_service.add(&other.event_service);
+        let own = self.statements.iter_mut().chain([&mut self.timer_lag]);
+        for (own, others) in own.zip(other.statements.iter().chain([&other.timer_lag])) {
+            if let Some(others) = others {
+                own.get_or_insert_default().add(others);
+            }
+        }
+    }
+
+    /// Statements answered without error.
+    #[must_use]
+    pub const fn queries(&self) -> u64 {
+        self.reads + self.writes + self.others
+    }
+
+    /// Whether nothing at all happened.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queries() == 0 && self.events == 0 && self.arrivals == 0 && self.errors.is_empty()
+    }
+}

@@ -1,0 +1,283 @@
+//! What a run leaves behind, in the form that Python reads (JSON; histograms as base64 HDR V2).
+
+use crate::error::Failure;
+use crate::random::Distribution;
+use crate::record::histogram::Histogram;
+use crate::record::recorder::{Interval, WindowCpu};
+use crate::time::schedule::Phase;
+use crate::worker::connection::Share;
+use crate::workload::event::StatementKind;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The whole record of one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunRecord {
+    /// Version of the engine.
+    pub engine_version: &'static str,
+    /// Which reactor moved the bytes.
+    pub reactor: &'static str,
+    /// Engine threads.
+    pub threads: usize,
+    /// Connections.
+    pub connections: usize,
+    /// What the server said it is.
+    pub server_version: String,
+    /// How its bytes came and went: `plain`, `compressed`, or the version and cipher suite of TLS.
+    pub transport: String,
+    /// The distribution of the draws, with its parameters.
+    pub distribution: Distribution,
+    /// Whether prepared statements were used.
+    pub prepared: bool,
+    /// Events a second that fell due by schedule; 0 in a closed loop.
+    pub rate_per_s: f64,
+    /// Events begun and given up in flight at the end.
+    pub unfinished: u64,
+    /// Events that fell due by schedule and were never begun.
+    pub unserved: u64,
+    /// All intervals, in order of time.
+    pub intervals: Vec<IntervalRecord>,
+    /// What the measured window cost the generator.
+    pub measured: MeasuredCpu,
+    /// How alike the connections were.
+    pub fairness: Fairness,
+    /// What ended the run: `time`, `events`, `stop` or `error`.
+    pub stopped_by: &'static str,
+    /// Why it ended early, if it did.
+    pub failure: Option<Failure>,
+}
+
+/// One interval.
+#[derive(Clone, Debug, Serialize)]
+pub struct IntervalRecord {
+    phase: Phase,
+    start_s: f64,
+    end_s: f64,
+    events: u64,
+    reads: u64,
+    writes: u64,
+    others: u64,
+    errors: BTreeMap<String, u64>,
+    restarts: u64,
+    reconnects: u64,
+    arrivals: u64,
+    backlog: u64,
+    in_flight: u64,
+    silence_ns_max: u64,
+    bytes_received: u64,
+    bytes_sent: u64,
+    latency_ns_sum: u64,
+    latency_ns_min: u64,
+    latency_ns_max: u64,
+    histograms: BTreeMap<&'static str, String>,
+}
+
+impl From<&Interval> for IntervalRecord {
+    fn from(interval: &Interval) -> Self {
+        let errors = interval.errors.iter().map(|(code, count)| (code.to_string(), *count));
+        Self {
+            phase: interval.slice.phase,
+            start_s: seconds(interval.slice.start_ns),
+            end_s: seconds(interval.slice.end_ns),
+            events: interval.events,
+            reads: interval.reads,
+            writes: interval.writes,
+            others: interval.others,
+            errors: errors.collect(),
+            restarts: interval.restarts,
+            reconnects: interval.reconnects,
+            arrivals: interval.arrivals,
+            backlog: interval.backlog,
+            in_flight: interval.in_flight,
+            silence_ns_max: interval.silence_ns_max,
+            bytes_received: interval.bytes_received,
+            bytes_sent: interval.bytes_sent,
+            latency_ns_sum: interval.latency_ns_sum,
+            latency_ns_min: if interval.events == 0 { 0 } else { interval.latency_ns_min },
+            latency_ns_max: interval.latency_ns_max,
+            histograms: encoded(interval),
+        }
+    }
+}
+
+fn encoded(interval: &Interval) -> BTreeMap<&'static str, String> {
+    let whole = [("event", &interval.event), ("event_service", &interval.event_service)];
+    let kinds = StatementKind::ALL.iter().zip(&interval.statements);
+    let kinds = kinds.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
+    let lag = interval.timer_lag.as_deref().map(|counts| ("timer_lag", counts));
+    whole
+        .into_iter()
+        .chain(kinds)
+        .chain(lag)
+        .filter(|(_, counts)| counts.count() > 0)
+        .map(|(name, counts)| (name, STANDARD.encode(counts.encode())))
+        .collect()
+}
+
+/// CPU of the generator in the measured window.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct MeasuredCpu {
+    /// User and system seconds of the whole process.
+    pub cpu_s: f64,
+    /// The busiest engine thread's CPU seconds per second (0 to 1).
+    pub cpu_share_max: f64,
+}
+
+impl MeasuredCpu {
+    /// Puts the workers' readings together.
+    #[must_use]
+    pub fn of(windows: &[WindowCpu]) -> Self {
+        let share = |cpu: &WindowCpu| {
+            let window_s = seconds(cpu.window_ns);
+            if window_s > 0.0 { cpu.thread.as_secs_f64() / window_s } else { 0.0 }
+        };
+        Self {
+            cpu_s: windows.iter().map(|cpu| cpu.process.as_secs_f64()).fold(0.0, f64::max),
+            cpu_share_max: windows.iter().map(share).fold(0.0, f64::max),
+        }
+    }
+}
+
+/// Means and population standard deviations over connections, as sysbench's threads fairness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Fairness {
+    events_mean: f64,
+    events_stddev: f64,
+    seconds_mean: f64,
+    seconds_stddev: f64,
+}
+
+impl Fairness {
+    /// Fairness of these connections.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    pub fn of(shares: &[Share]) -> Self {
+        let (events_mean, events_stddev) = spread(shares.iter().map(|share| share.events as f64));
+        let (seconds_mean, seconds_stddev) =
+            spread(shares.iter().map(|share| seconds(share.busy_ns)));
+        Self { events_mean, events_stddev, seconds_mean, seconds_stddev }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn spread(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.len().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    (mean, (values.map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt())
+}
+
+/// One interval as it is told while the run goes on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Progress {
+    /// End of the interval, s since the load began.
+    pub at_s: f64,
+    /// What it was part of.
+    pub phase: Phase,
+    connections: usize,
+    events: u64,
+    queries: u64,
+    reads: u64,
+    writes: u64,
+    others: u64,
+    errors: u64,
+    reconnects: u64,
+    backlog: u64,
+    in_flight: u64,
+    seconds: f64,
+    latency_ms: BTreeMap<String, f64>,
+    /// The interval as the record will have it, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<IntervalRecord>,
+}
+
+impl Progress {
+    /// What `interval` tells, with these percentiles of the event latency.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "an hour in ns is below 2^52")]
+    pub fn of(interval: &Interval, connections: usize, percentiles: &[f64]) -> Self {
+        let latency_ms = percentiles.iter().map(|percentile| {
+            // The end of a size class may lie above the greatest value in it.
+            let latency_ns =
+                interval.event.quantile(percentile / 100.0).min(interval.latency_ns_max);
+            (percentile.to_string(), latency_ns as f64 / 1e6)
+        });
+        Self {
+            at_s: seconds(interval.slice.end_ns),
+            phase: interval.slice.phase,
+            connections,
+            events: interval.events,
+            queries: interval.queries(),
+            reads: interval.reads,
+            writes: interval.writes,
+            others: interval.others,
+            errors: interval.errors.values().sum(),
+            reconnects: interval.reconnects,
+            backlog: interval.backlog,
+            in_flight: interval.in_flight,
+            seconds: seconds(interval.slice.end_ns - interval.slice.start_ns),
+            latency_ms: latency_ms.collect(),
+            record: None,
+        }
+    }
+
+    /// The same with the interval in the form of the record.
+    #[must_use]
+    pub fn with_record(self, interval: &Interval) -> Self {
+        Self { record: Some(IntervalRecord::from(interval)), ..self }
+    }
+}
+
+/// Reads a histogram of a record back.
+#[must_use]
+pub fn decoded(record: &IntervalRecord, name: &str) -> Option<Histogram> {
+    let bytes = STANDARD.decode(record.histograms.get(name)?).ok()?;
+    Histogram::decode(&bytes).ok()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a run is far below 2^52 ns")]
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::schedule::Timetable;
+
+    #[test]
+    fn an_interval_keeps_its_counts_and_histograms() {
+        let mut interval = Interval::new(0, Timetable::new(0, 2_000_000_000, 0).slice_from(0));
+        (1..=100).for_each(|ms: u64| interval.event.record(ms * 1_000_000));
+        interval.events = 100;
+        interval.latency_ns_max = 100_000_000;
+        interval.errors.insert(1213, 2);
+        let record = IntervalRecord::from(&interval);
+        let json = serde_json::to_value(&record).unwrap();
+        assert_eq!(json["phase"], "measured");
+        assert_eq!(json["errors"]["1213"], 2);
+        assert_eq!(json["end_s"], 2.0);
+        assert_eq!(json["histograms"].as_object().unwrap().len(), 1);
+        assert_eq!(decoded(&record, "event").unwrap().count(), 100);
+        let told = Progress::of(&interval, 4, &[50.0, 99.9]);
+        assert!((told.latency_ms["50"] - 50.0).abs() < 0.1);
+        assert_eq!(told.latency_ms["99.9"], 100.0);
+    }
+
+    #[test]
+    fn fairness_uses_the_population_deviation() {
+        let share = |events, busy_ns| Share { events, busy_ns };
+        let fairness = Fairness::of(&[share(1, 1_000_000_000), share(3, 1_000_000_000)]);
+        assert_eq!(
+            fairness,
+            Fairness {
+                events_mean: 2.0,
+                events_stddev: 1.0,
+                seconds_mean: 1.0,
+                seconds_stddev: 0.0
+            }
+        );
+        assert_eq!(Fairness::of(&[]), Fairness::default());
+    }
+}

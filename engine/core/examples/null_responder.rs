@@ -3,7 +3,7 @@
 //! `null_responder [--ports N] [--socket PATH] [--sessions N]` prints where it listens as one line of
 //! JSON and serves until its standard input is closed, so it never outlives whoever started it.
 
-use dbdyno_core::opening::open_files;
+use dbdyno_core::opening::limits::tables_for;
 use dbdyno_core::reference::NullResponder;
 use dbdyno_core::system::own_file_table;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => return Err(format!("{word}? known are --ports, --socket, --sessions").into()),
         }
     }
-    let tables = open_files::tables_for(sessions)?;
+    let tables = tables_for(sessions)?;
     let responder = NullResponder::bind(ports, socket.as_deref())?;
     let ports: Vec<u16> = responder.addresses().iter().map(std::net::SocketAddr::port).collect();
     let told = serde_json::json!({"host": "127.0.0.1", "ports": ports, "socket": socket});

@@ -1,6 +1,5 @@
 //! Why a run could not begin or had to end.
 
-use crate::session::DialError;
 use serde::Serialize;
 use std::fmt;
 
@@ -45,18 +44,6 @@ impl Failure {
             message: message.into(),
             server_message: String::new(),
             statement: String::new(),
-        }
-    }
-
-    /// A server that could not be reached, or refused `statement`.
-    #[must_use]
-    pub fn refused(stage: &'static str, statement: &str, error: &DialError) -> Self {
-        Self {
-            code: error.server_code(),
-            sqlstate: error.sqlstate().unwrap_or_default().to_owned(),
-            server_message: error.server_message().unwrap_or_default().to_owned(),
-            statement: statement.to_owned(),
-            ..Self::new(stage, error.to_string())
         }
     }
 

@@ -1,8 +1,6 @@
 //! One run of load against one server: a [`spec`] goes in, a [`record`] of what was seen comes out.
 pub mod dataset;
-pub mod endpoints;
 pub mod error;
-pub mod ignored;
 pub mod opening;
 pub mod placement;
 pub mod random;

@@ -1,7 +1,7 @@
 //! More connections than the limit of open files lets one table hold. Alone in its process: the limit is
 //! lowered for good.
 
-use dbdyno_core::opening::open_files::tables_for;
+use dbdyno_core::opening::limits::tables_for;
 use dbdyno_core::reference::NullResponder;
 use dbdyno_core::run::run;
 use dbdyno_core::spec::RunSpec;

@@ -2,7 +2,8 @@
 
 use dbdyno_core::random::{Distribution, Random};
 use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
-use dbdyno_core::record::recorder::{Interval, Recorder};
+use dbdyno_core::record::interval::Interval;
+use dbdyno_core::record::recorder::Recorder;
 use dbdyno_core::spec::IgnoredErrors;
 use dbdyno_core::time::clock::Clock;
 use dbdyno_core::time::schedule::Timetable;

@@ -12,7 +12,7 @@ mod epoll;
 mod load;
 mod uring;
 
-use dbdyno_core::opening::open_files;
+use dbdyno_core::opening::limits::make_room;
 use dbdyno_core::session::{Endpoint, Login, Session};
 use dbdyno_core::time::clock::process_cpu;
 use load::{Load, Tally};
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .iter()
         .find(|(name, _)| *name == options.way)
         .ok_or(format!("--way={}? known are {known}", options.way))?;
-    open_files::make_room(options.connections as u64)?;
+    make_room(options.connections as u64)?;
     let (sockets, load) = open(&options)?;
     let tally = Tally::default();
     let (count, cpu, seconds) = std::thread::scope(|scope| {

@@ -4,7 +4,6 @@
 //! be given the same rows, and a dataset can be made again years later.
 
 mod deal;
-mod digits;
 mod infile;
 mod insert;
 mod interrupt;
@@ -16,8 +15,7 @@ mod spec;
 mod target;
 
 pub use prewarm::{Prewarming, prewarm};
-pub use schema::Layout;
-pub use spec::{CleanupSpec, PrepareSpec, Way};
+pub use spec::{CleanupSpec, Layout, PrepareSpec, Way};
 
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;

@@ -6,14 +6,13 @@
 //! it will bear the others.
 
 pub mod limits;
-pub mod open_files;
 
 use crate::error::Failure;
-use crate::opening::limits::{Demand, Known};
 use crate::session::link::Link;
 use crate::session::{Session, Transport};
 use crate::spec::RunSpec;
 use crate::workload::Workload;
+use limits::{Demand, Known, make_room};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -75,8 +74,7 @@ impl Hand {
 /// The failure of the connection with the lowest number, or `limits` when the system or the server
 /// does not allow so many; the others are closed.
 pub fn open_all(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
-    open_files::make_room(u64::from(spec.connections))
-        .map_err(|told| Failure::new("limits", told))?;
+    make_room(u64::from(spec.connections)).map_err(|told| Failure::new("limits", told))?;
     open_hand(spec, Hand::ALL, stop)
 }
 
@@ -238,7 +236,7 @@ impl Opener {
         let spec = &self.spec;
         let (endpoint, timeout) = (spec.endpoint.of(number), spec.connect_timeout());
         Session::connect_over(&endpoint, &spec.login(), &self.transport, timeout)
-            .map_err(|error| Failure::refused("connect", "", &error))
+            .map_err(|error| error.into_failure("connect", ""))
     }
 
     fn prepare(&self, mut session: Session) -> Result<Opened, Failure> {
@@ -247,7 +245,7 @@ impl Opener {
         for statement in statements {
             let id = session
                 .prepare(&statement.sql)
-                .map_err(|error| Failure::refused("prepare", &statement.sql, &error))?;
+                .map_err(|error| error.into_failure("prepare", &statement.sql))?;
             statement_ids.push(id);
         }
         let (deprecate_eof, version) =

@@ -1,6 +1,5 @@
 //! What was seen: recorded by each worker, added up slice by slice, encoded for Python.
 pub mod histogram;
 pub mod interval;
-pub mod merge;
 pub mod recorder;
 pub mod run_record;

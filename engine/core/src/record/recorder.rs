@@ -3,7 +3,7 @@
 //! A worker records without locks into its own [`Interval`]; when the slice is over the interval is
 //! sent away and a fresh one begun.
 
-pub use crate::record::interval::Interval;
+use crate::record::interval::Interval;
 use crate::time::clock;
 use crate::time::schedule::{Phase, Timetable};
 use crate::workload::event::StatementKind;

@@ -3,9 +3,9 @@
 use crate::error::Failure;
 use crate::random::Distribution;
 use crate::record::histogram::Histogram;
-use crate::record::recorder::{Interval, WindowCpu};
+use crate::record::interval::Interval;
+use crate::record::recorder::WindowCpu;
 use crate::time::schedule::Phase;
-use crate::worker::connection::Share;
 use crate::workload::event::StatementKind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -138,6 +138,15 @@ impl MeasuredCpu {
             cpu_share_max: windows.iter().map(share).fold(0.0, f64::max),
         }
     }
+}
+
+/// One connection's part of the work, for telling whether all got alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Events completed.
+    pub events: u64,
+    /// Time spent in them, ns.
+    pub busy_ns: u64,
 }
 
 /// Means and population standard deviations over connections, as sysbench's threads fairness.

@@ -5,16 +5,19 @@ mod threads;
 use crate::error::Failure;
 use crate::placement::Place;
 use crate::reactor::{Choice, DryRun, Epoll, Reactor, Uring, settle};
-use crate::record::merge::Merger;
-use crate::record::recorder::{Interval, Recorder, WindowCpu};
-use crate::record::run_record::{Fairness, IntervalRecord, MeasuredCpu, Progress, RunRecord};
-use crate::spec::{RunSpec, ns};
-use crate::time::clock::Clock;
+use crate::record::interval::Interval;
+use crate::record::interval::Merger;
+use crate::record::recorder::{Recorder, WindowCpu};
+use crate::record::run_record::{
+    Fairness, IntervalRecord, MeasuredCpu, Progress, RunRecord, Share,
+};
+use crate::spec::RunSpec;
+use crate::time::clock::{Clock, ns};
 use crate::time::due_times::Part;
 use crate::time::pauses::{Meeting, Standstills};
 use crate::time::schedule::{Slice, Timetable};
-use crate::worker::connection::{Connection, Share};
-use crate::worker::dialler::Diallers;
+use crate::worker::Diallers;
+use crate::worker::connection::Connection;
 use crate::worker::{Control, Legacy, Orders, PATIENCE, Pacing, Revival, Standing, Worker};
 use crate::workload::Workload;
 use std::os::fd::{AsFd, OwnedFd};

@@ -6,7 +6,7 @@
 //! table to another.
 
 use crate::error::Failure;
-use crate::opening::open_files;
+use crate::opening::limits;
 use crate::opening::{Hand, Opened, open_all, open_hand};
 use crate::random::Random;
 use crate::spec::RunSpec;
@@ -97,7 +97,7 @@ impl Hiring {
 /// # Errors
 /// Those of opening connections.
 pub fn hirings(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Hiring>, Failure> {
-    let tables = open_files::tables_for(u64::from(spec.connections))
+    let tables = limits::tables_for(u64::from(spec.connections))
         .map_err(|told| Failure::new("limits", told))?;
     if tables > 1 {
         let threads = threads(spec).max(tables as usize);

@@ -8,6 +8,7 @@ use dbdyno_wire::mysql::response::ServerError;
 use dbdyno_wire::mysql::scanner::ScanError;
 
 use super::{Endpoint, Login};
+use crate::error::Failure;
 use crate::session::link::LinkError;
 use crate::session::tls::TlsProblem;
 
@@ -156,6 +157,18 @@ impl DialError {
     #[must_use]
     pub fn server_message(&self) -> Option<&str> {
         self.problem.server_error().map(|error| error.message.as_str())
+    }
+
+    /// The failure of `stage`: the server could not be reached, or refused `statement`.
+    #[must_use]
+    pub fn into_failure(self, stage: &'static str, statement: &str) -> Failure {
+        Failure {
+            code: self.server_code(),
+            sqlstate: self.sqlstate().unwrap_or_default(),
+            server_message: self.server_message().unwrap_or_default().to_owned(),
+            statement: statement.to_owned(),
+            ..Failure::new(stage, self.to_string())
+        }
     }
 
     fn advice(&self) -> Option<&'static str> {

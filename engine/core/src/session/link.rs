@@ -5,18 +5,13 @@
 //! it has kept of a half-read record goes along. A plain link gives back the bytes it was handed: that
 //! is a branch that always goes the same way, and no copy.
 
-mod error;
-mod records;
-
-pub use self::error::LinkError;
-
+use crate::session::tls;
+use dbdyno_wire::mysql::compressed::{Codec, FrameError, Frames};
+use dbdyno_wire::mysql::scanner::ScanError;
+use rustls::Connection as Records;
 use std::cell::RefCell;
 use std::fmt;
-
-use dbdyno_wire::mysql::compressed::{Codec, Frames};
-use rustls::Connection as Records;
-
-use crate::session::tls;
+use std::io::{BufRead, Write};
 
 /// The way of one session's bytes.
 #[derive(Debug, Default)]
@@ -127,14 +122,14 @@ impl Wrapped {
         out.clear();
         match (frames, records) {
             (None, None) => out.extend_from_slice(packets),
-            (None, Some(records)) => records::seal(records, packets, out),
+            (None, Some(records)) => seal(records, packets, out),
             (Some(frames), None) => SHARED.with_borrow_mut(|shared| {
                 frames.write(packets, &mut shared.codec, out);
             }),
             (Some(frames), Some(records)) => SHARED.with_borrow_mut(|Shared { codec, framed }| {
                 framed.clear();
                 frames.write(packets, codec, framed);
-                records::seal(records, framed, out);
+                seal(records, framed, out);
             }),
         }
         out
@@ -148,7 +143,7 @@ impl Wrapped {
         };
         match records {
             None => unpack(bytes),
-            Some(records) => records::open(records, bytes, &mut unpack),
+            Some(records) => open(records, bytes, &mut unpack),
         }
     }
 }
@@ -172,4 +167,78 @@ impl fmt::Display for Link {
             (None, _) => f.write_str("compressed"),
         }
     }
+}
+
+/// Bytes that break TLS, the compressed protocol, or the protocol inside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkError {
+    /// The records of TLS.
+    Records(Box<rustls::Error>),
+    /// The frames of the compressed protocol.
+    Frames(FrameError),
+    /// The reply.
+    Reply(ScanError),
+}
+
+impl From<rustls::Error> for LinkError {
+    fn from(error: rustls::Error) -> Self {
+        Self::Records(Box::new(error))
+    }
+}
+
+impl From<FrameError> for LinkError {
+    fn from(error: FrameError) -> Self {
+        Self::Frames(error)
+    }
+}
+
+impl From<ScanError> for LinkError {
+    fn from(error: ScanError) -> Self {
+        Self::Reply(error)
+    }
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Records(error) => write!(f, "wanted a record of TLS, found {error}"),
+            Self::Frames(error) => error.fmt(f),
+            Self::Reply(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LinkError {}
+
+/// Appends `bytes` as records to `out`, behind whatever TLS itself has to say.
+fn seal(records: &mut Records, bytes: &[u8], out: &mut Vec<u8>) {
+    records.writer().write_all(bytes).expect("the buffer has no limit");
+    while records.wants_write() {
+        records.write_tls(out).expect("memory takes every byte");
+    }
+}
+
+/// Hands on what the records in `bytes` hold; a record that is cut is kept for the next call.
+fn open(records: &mut Records, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), LinkError> {
+    while !bytes.is_empty() {
+        let taken = records.read_tls(&mut bytes).map_err(|error| {
+            rustls::Error::General(error.to_string()) // a record longer than TLS allows
+        })?;
+        let state = records.process_new_packets()?;
+        let mut left = state.plaintext_bytes_to_read();
+        let mut reader = records.reader();
+        while left > 0 {
+            let length = {
+                let piece = reader.fill_buf().expect("so many bytes are there");
+                sink(piece)?;
+                piece.len()
+            };
+            reader.consume(length);
+            left -= length;
+        }
+        if taken == 0 {
+            return Ok(()); // closed by the other end: whatever follows is nobody's
+        }
+    }
+    Ok(())
 }

@@ -27,6 +27,12 @@ impl Clock {
     }
 }
 
+/// Seconds as whole nanoseconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be ≥ 0")]
+pub(crate) fn ns(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
 /// CPU time, user and system, used so far by the calling thread.
 #[must_use]
 pub fn thread_cpu() -> Duration {

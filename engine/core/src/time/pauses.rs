@@ -10,7 +10,7 @@
 //! Only the window has standstills. Threads stand still together, or one would use what the other
 //! leaves; they meet by two atomic numbers.
 
-use crate::spec::ns;
+use crate::time::clock::ns;
 use crate::time::schedule::Timetable;
 use serde::Deserialize;
 use std::sync::atomic::{AtomicU64, Ordering};

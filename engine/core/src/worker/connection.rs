@@ -5,6 +5,7 @@
 
 use crate::error::Failure;
 use crate::opening::Opened;
+use crate::record::run_record::Share;
 use crate::session::Endpoint;
 use crate::session::link::{Link, LinkError};
 use crate::workload::event::{Event, Reply, Step};
@@ -32,15 +33,6 @@ pub struct Connection {
     pub asked_ns: u64,
     /// What the connection did after the warm-up.
     pub share: Share,
-}
-
-/// One connection's part of the work, for telling whether all got alike.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    /// Events completed.
-    pub events: u64,
-    /// Time spent in them, ns.
-    pub busy_ns: u64,
 }
 
 impl Connection {

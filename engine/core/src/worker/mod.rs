@@ -6,9 +6,6 @@
 //! refused statements and lost connections, of `revival`.
 
 pub mod connection;
-pub mod dialler;
-mod farewell;
-pub mod orders;
 mod pacing;
 mod pause;
 mod reconnect;
@@ -16,16 +13,20 @@ mod reconnect;
 use crate::error::Failure;
 use crate::placement::Place;
 use crate::reactor::{Arrival, Reactor, What};
-use crate::record::recorder::{Answer, Recorder};
+use crate::record::recorder::{Answer, Recorder, Rest};
+use crate::record::run_record::Share;
+use crate::spec::IgnoredErrors;
+use crate::time::clock::Clock;
 use crate::time::schedule::Phase;
-use crate::worker::connection::Connection;
-pub use crate::worker::orders::{Control, Legacy, Orders};
+use crate::workload::Workload;
+use connection::Connection;
+use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::{Outcome, Summary};
 pub use pacing::Pacing;
 pub use pause::Standing;
-pub use reconnect::Revival;
+pub use reconnect::{Diallers, Revival};
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How soon a worker notices a stop or the end of a slice when no reply comes.
@@ -294,4 +295,100 @@ fn slot_number(slot: usize) -> u32 {
 
 fn broken(error: &io::Error) -> Failure {
     Failure::new("run", format!("the system's network interface failed: {error}"))
+}
+
+/// What all workers of a run share.
+pub struct Control<'a> {
+    /// The user wants it to end.
+    pub stop: &'a AtomicBool,
+    /// A worker failed: all end.
+    pub failed: AtomicBool,
+    /// Events still to be begun after the warm-up; None for no limit. Those that the end of the
+    /// warm-up finds in flight are not among them.
+    pub budget: Option<AtomicU64>,
+}
+
+impl Control<'_> {
+    /// Whether no event is to be begun any more, whatever the clock says.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Whether all events that may be begun have been.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.budget.as_ref().is_some_and(|budget| budget.load(Ordering::Relaxed) == 0)
+    }
+
+    /// Takes one event out of the budget; false when it is spent.
+    #[must_use]
+    pub fn claim(&self, phase: Phase) -> bool {
+        let Some(budget) = self.budget.as_ref().filter(|_| phase != Phase::Warmup) else {
+            return true;
+        };
+        budget
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+            .is_ok()
+    }
+}
+
+/// What a worker is told about the run.
+#[derive(Clone, Copy)]
+pub struct Orders<'a> {
+    /// What is run.
+    pub workload: &'a dyn Workload,
+    /// Errors that begin the event again.
+    pub ignored: &'a IgnoredErrors,
+    /// The run's clock.
+    pub clock: Clock,
+    /// No event is begun from here on, ns.
+    pub deadline_ns: u64,
+    /// What is still in flight is given up from here on, ns.
+    pub give_up_ns: u64,
+    /// What all workers share.
+    pub control: &'a Control<'a>,
+}
+
+/// What a worker leaves behind.
+pub struct Legacy {
+    /// Why it ended early; None if it did not.
+    pub failure: Option<Failure>,
+    /// What its recorder had left to tell.
+    pub rest: Rest,
+    /// Each connection's part.
+    pub shares: Vec<Share>,
+}
+
+impl<R: Reactor> Worker<'_, R> {
+    /// The connection's events are over: what its workload kept back is sent, unless the run was
+    /// stopped, and then it rests.
+    pub(super) fn leave(&mut self, slot: usize) -> Result<(), Failure> {
+        let connection = &mut self.connections[slot];
+        let is_mute = self.orders.control.is_over() || connection.is_gone();
+        if is_mute || connection.is_leaving() || !connection.leave(self.orders.workload) {
+            self.rest(slot);
+            return Ok(());
+        }
+        connection.asked_ns = self.orders.clock.now_ns();
+        self.send(slot)
+    }
+
+    pub(super) fn rest(&mut self, slot: usize) {
+        self.connections[slot].rest();
+        self.staying -= 1;
+    }
+
+    /// Logs out where nothing is asked, so that the server does not count an aborted client. A
+    /// connection with a request in flight is only closed.
+    pub(super) fn say_goodbye(&mut self) {
+        let mut packet = Vec::new();
+        command::quit(&mut packet);
+        for (slot, connection) in self.connections.iter_mut().enumerate() {
+            if !connection.is_in_flight() && !connection.is_gone() {
+                let _ = self.reactor.send(slot_number(slot), connection.goodbye(&packet));
+            }
+        }
+        let _ = self.reactor.flush();
+    }
 }

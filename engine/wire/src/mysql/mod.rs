@@ -20,8 +20,6 @@ pub mod result_set;
 pub mod scanner;
 
 mod cursor;
-mod progress;
-mod scan_error;
 
 /// A payload that does not follow the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 mod options;
 mod recipe;
-mod sql;
 
 use super::bulk_insert::BulkInsert;
 use super::insert::sequence_of_sysbench;
@@ -23,8 +22,7 @@ use crate::workload::event::StatementKind::{
 };
 use dbdyno_wire::mysql::command::Parameter;
 use options::LegacyOptions;
-use recipe::{Part, RECIPES, Recipe, kinds};
-use sql::sql;
+use recipe::{Part, RECIPES, Recipe, kinds, sql};
 
 const BULK_INSERT: &str = "legacy_bulk_insert";
 const POINTS: &str = "legacy_select_random_points";

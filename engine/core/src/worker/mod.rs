@@ -233,6 +233,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
         let mut has_sent_nothing = false;
         loop {
             if self.standing.is_shut(self.now_ns) && !self.is_over() {
+                // Its event is over and the next one not drawn: a connection that is closed now is lost
+                // in no event.
+                self.connections[slot].rest();
                 self.standing.hold(slot);
                 return Ok(());
             }
@@ -240,7 +243,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
                 return self.leave(slot);
             }
             if self.draw_event(slot, self.now_ns) {
-                self.send(slot)?;
+                self.send_first(slot)?;
                 // Many silent events took a while: this request does not wait for more of them.
                 return if has_sent_nothing { self.flush() } else { Ok(()) };
             }
@@ -274,6 +277,17 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.recorder.advance(self.now_ns);
         }
         has_request
+    }
+
+    /// Sends the first statement of an event, unless the connection was closed while it rested.
+    #[inline]
+    fn send_first(&mut self, slot: usize) -> Result<(), Failure> {
+        let connection = &self.connections[slot];
+        if connection.is_gone() {
+            let name = connection.statement().kind.name();
+            return self.lost(slot, Failure::connection_lost(name, "it was closed at rest"));
+        }
+        self.send(slot)
     }
 
     #[inline]

@@ -271,12 +271,8 @@ impl<R: Reactor> Worker<'_, R> {
             if start.was_free && !self.standing.delayed(start.due_ns) {
                 self.recorder.lag(start.due_ns, self.connections[start.slot].sent_ns);
             }
-            let connection = &self.connections[start.slot];
-            if has_request && connection.is_gone() {
-                let name = connection.statement().kind.name();
-                self.lost(start.slot, Failure::connection_lost(name, "it was closed at rest"))?;
-            } else if has_request {
-                self.send(start.slot)?;
+            if has_request {
+                self.send_first(start.slot)?;
             } else {
                 self.complete(start.slot);
                 self.connections[start.slot].rest();

@@ -1,4 +1,4 @@
-//! Why a run could not begin or had to end.
+//! Why a run could not begin or ended early: [`Failure`], and MySQL's codes for lost connections.
 
 use serde::Serialize;
 use std::fmt;

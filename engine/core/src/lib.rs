@@ -1,4 +1,9 @@
-//! One run of load against one server: a [`spec`] goes in, a [`record`] of what was seen comes out.
+//! The load generator: one run of load against a server, from a [`spec`] to a [`record`].
+//!
+//! [`run`] opens connections ([`opening`], [`session`]), deals them out to engine threads, and lets
+//! a [`worker`] loop on each thread send the events of a [`workload`] through a [`reactor`].
+//! [`time`] says when, [`placement`] on which core. [`dataset`] creates and fills the tables;
+//! [`reference`] holds servers of known behaviour for tests and calibration.
 pub mod dataset;
 pub mod error;
 pub mod opening;

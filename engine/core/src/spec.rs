@@ -1,4 +1,4 @@
-//! What a run is asked to do; refuses nonsense, all mistakes at once.
+//! What a run is asked to do, as JSON; all mistakes of a spec are reported at once.
 
 use crate::error::{Failure, is_loss};
 use crate::random::{Distribution, Seeding};
@@ -7,7 +7,7 @@ use crate::session::tls::TlsSpec;
 use crate::session::{Endpoint, Login, Transport};
 use crate::time::clock::ns;
 use crate::time::due_times::{RATE_PER_S_MAX, Spacing};
-use crate::time::pauses::StandstillSpec;
+use crate::time::pauses::PauseSpec;
 use crate::time::schedule::Timetable;
 use crate::workload::{self, Workload, WorkloadSpec};
 use serde::Deserialize;
@@ -64,7 +64,7 @@ pub struct RunSpec {
     /// Length of a recorded interval, s.
     #[serde(default = "one_second")]
     pub interval_s: f64,
-    /// How long events in flight may take to come home after the end, s; 0 for no limit.
+    /// How long events in flight may take to complete after the end, s; 0 for no limit.
     #[serde(default = "drain_limit")]
     pub drain_s: f64,
     /// Seed of all draws.
@@ -103,7 +103,7 @@ pub struct RunSpec {
     pub think_time_ms: [f64; 2],
     /// A slowdown put in on purpose.
     #[serde(default)]
-    pub standstill: Option<StandstillSpec>,
+    pub standstill: Option<PauseSpec>,
     /// Events of a connection after which it logs out and connects again; 0 for never.
     #[serde(default)]
     pub reconnect_every: u32,
@@ -204,7 +204,7 @@ impl RunSpec {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
         }
         mistakes.extend(self.tls.mistakes());
-        mistakes.extend(self.standstill.iter().flat_map(StandstillSpec::mistakes));
+        mistakes.extend(self.standstill.iter().flat_map(PauseSpec::mistakes));
         mistakes
     }
 

@@ -1,4 +1,4 @@
-//! System calls that more than one part needs, with C's error numbers made Rust's.
+//! System calls that more than one module needs.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -27,7 +27,7 @@ pub(crate) fn limit(resource: libc::__rlimit_resource_t) -> io::Result<libc::rli
 ///
 /// # Errors
 /// The system's, when it has no memory for it.
-pub fn own_file_table() -> io::Result<()> {
+pub fn unshare_file_table() -> io::Result<()> {
     // SAFETY: takes a number and touches no memory; what the thread has open stays open.
     checked(unsafe { libc::unshare(libc::CLONE_FILES) }).map(|_| ())
 }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_a_thread_with_a_table_of_its_own_opens_is_open_there_alone() {
         let number = std::thread::spawn(|| {
-            own_file_table().unwrap();
+            unshare_file_table().unwrap();
             let (near, far) = UnixStream::pair().unwrap();
             std::mem::forget((near.as_raw_fd(), far));
             // As high as possible, where no other test opens anything meanwhile.

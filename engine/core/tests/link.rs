@@ -47,7 +47,7 @@ fn encrypted(versions: &'static [&'static SupportedProtocolVersion]) -> (Link, R
         Records::Server(records)
     });
     let mut link = Link::default();
-    link.encrypt(tls.shake_hands("localhost", &mut here).expect("a handshake"));
+    link.encrypt(tls.handshake("localhost", &mut here).expect("a handshake"));
     let server = server.join().expect("no panic");
     let mut tickets = Vec::new();
     here.read_to_end(&mut tickets).expect("what was sent behind the handshake");

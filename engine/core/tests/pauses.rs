@@ -1,12 +1,13 @@
-//! The planted slowdown against the reference server: what stands still is known to the millisecond.
+//! The planted slowdown against the reference server: how long the load pauses is known to the
+//! millisecond.
 
-mod known;
+mod support;
 
 use dbdyno_core::record::run_record::RunRecord;
 use dbdyno_core::reference::{Reference, Script};
-use known::{go, histogram, in_phase, largest, reactors, server, total};
 use serde_json::{Value, json};
 use std::time::Duration;
+use support::{go, histogram, in_phase, largest, reactors, server, total};
 
 const SHARE: f64 = 0.1;
 
@@ -14,7 +15,7 @@ fn answering_in(milliseconds: u64) -> Reference {
     server(Script { service_time: Duration::from_millis(milliseconds), ..Script::default() })
 }
 
-/// Four standstills of 50 ms in a window of 2 s, unless said otherwise.
+/// Four pauses of 50 ms in a window of 2 s, unless said otherwise.
 fn planted(server: &Reference, changes: &Value) -> RunRecord {
     let mut whole = json!({"standstill": {"share": SHARE, "period_s": 0.5}, "window_s": 2,
         "connections": 4});
@@ -29,13 +30,13 @@ fn idle_s(record: &RunRecord) -> f64 {
     end_s - total(record, "latency_ns_sum") as f64 / 1e9 / record.connections as f64
 }
 
-/// Of several tries the one nearest to the truth. On a crowded machine a thread wakes late from a
-/// standstill, or an event lasts until the next one.
-fn nearest(truth_s: f64, once: impl Fn() -> f64) -> f64 {
+/// Of several tries the one nearest to the truth, or the first that is near enough. On a crowded machine a thread wakes late from a
+/// pause, or an event lasts until the next one.
+fn nearest(truth_s: f64, enough_s: f64, once: impl Fn() -> f64) -> f64 {
     let off = |seconds: &f64| (seconds - truth_s).abs();
     let mut nearest_s = once();
     for _ in 0..15 {
-        if off(&nearest_s) < 0.002 {
+        if off(&nearest_s) < enough_s {
             break;
         }
         nearest_s =
@@ -52,7 +53,7 @@ fn a_closed_loop_loses_its_share_of_the_time_whatever_the_threads() {
         for (connections, threads) in [(1, 1), (4, 1), (4, 2)] {
             let load = json!({"connections": connections, "threads": threads, "reactor": reactor,
                 "window_s": 1});
-            let off_s = nearest(SHARE, || idle_s(&planted(&server, &load))) - SHARE;
+            let off_s = nearest(SHARE, 0.009, || idle_s(&planted(&server, &load))) - SHARE;
             assert!(
                 off_s.abs() < 0.01,
                 "{off_s} s with {reactor}, {connections} on {threads} threads"
@@ -61,20 +62,20 @@ fn a_closed_loop_loses_its_share_of_the_time_whatever_the_threads() {
     }
 }
 
-/// At 2 % the ratio to the same load without standstills is 0.98 within 0.3 %. Of both it is the time in
+/// At 2 % the ratio to the same load without pauses is 0.98 within 0.3 %. Of both it is the time in
 /// which events ran: on a crowded machine the server answers late, and their count says more of that.
 #[test]
 fn two_percent_are_two_percent() {
     let server = answering_in(2);
     let spec = json!({"standstill": {"share": 0.02, "period_s": 2}});
-    let plain_s = nearest(0.0, || idle_s(&planted(&server, &json!({"standstill": null}))));
-    let slowed_s = nearest(0.04, || idle_s(&planted(&server, &spec)));
+    let plain_s = nearest(0.0, 0.002, || idle_s(&planted(&server, &json!({"standstill": null}))));
+    let slowed_s = nearest(0.04, 0.003, || idle_s(&planted(&server, &spec)));
     let ratio = (2.0 - slowed_s) / (2.0 - plain_s);
     assert!((ratio - 0.98).abs() < 0.003, "{ratio}");
 }
 
 #[test]
-fn a_standstill_is_no_stall_and_no_latency() {
+fn a_pause_is_no_stall_and_no_latency() {
     let server = answering_in(1);
     let record = planted(
         &server,
@@ -82,7 +83,7 @@ fn a_standstill_is_no_stall_and_no_latency() {
         "standstill": {"share": 0.5, "period_s": 1}}),
     );
     let silence_ms = largest(&record, "silence_ns_max") / 1_000_000;
-    assert!(silence_ms < 300, "{silence_ms} ms of silence in standstills of 500 ms");
+    assert!(silence_ms < 300, "{silence_ms} ms of silence in pauses of 500 ms");
     assert!(histogram(&record, "event").quantile(0.99) < 300_000_000);
     // The warm-up has none.
     let warm: u64 =
@@ -109,29 +110,27 @@ fn a_rate_goes_on_falling_due_and_waits() {
 }
 
 #[test]
-fn thinking_connections_stand_still_too() {
+fn thinking_connections_pause_too() {
     let server = answering_in(1);
     let silent = |record: &RunRecord| {
         let measured = in_phase(record, "measured");
         measured.iter().filter(|it| it["events"].as_u64() == Some(0)).count()
     };
     let thinking = json!({"think_time_ms": [1, 2], "standstill": {"share": 0.5, "period_s": 1}});
-    // Each standstill of 500 ms holds four whole tenths of a second at least.
+    // Each pause of 500 ms holds four whole tenths of a second at least.
     let record = planted(&server, &thinking);
     assert!(silent(&record) >= 8, "{} silent tenths", silent(&record));
 }
 
 #[test]
-fn who_stands_still_can_be_ended() {
+fn a_paused_run_can_end() {
     let server = answering_in(1);
-    let began = std::time::Instant::now();
     let few = json!({"events": 900, "window_s": 0, "threads": 2,
         "standstill": {"share": 0.4, "period_s": 0.5}});
     let record = planted(&server, &few);
     assert_eq!((total(&record, "events"), record.stopped_by), (900, "events"));
-    // The window ends in the middle of a standstill.
+    // The window ends in the middle of a pause.
     let long = json!({"window_s": 1, "standstill": {"share": 0.5, "period_s": 1.9}});
     let record = planted(&server, &long);
     assert_eq!((record.stopped_by, record.unfinished), ("time", 0));
-    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
 }

@@ -1,14 +1,14 @@
 //! Lost and renewed connections, and runs without any: against the reference server.
 
-mod known;
+mod support;
 
 use dbdyno_core::error::{CONNECTION_LOST, Failure};
 use dbdyno_core::reference::{Fail, Reference, Script};
 use dbdyno_core::run::run;
-use known::{errors, go, histogram, largest, reactors, server, spec, total};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use support::{errors, go, histogram, largest, reactors, server, spec, total};
 
 fn hanging_up(every: u64) -> Reference {
     server(Script { hang_up_every_nth_statement: Some(every), ..Script::default() })
@@ -67,10 +67,11 @@ fn a_server_that_never_comes_back_does_not_outlast_the_window() {
     for reactor in reactors() {
         let server = server(Script { die_after_statements: Some(300), ..Script::default() });
         let began = Instant::now();
-        let changes = json!({"ignore_errors": [2013], "window_s": 1, "reactor": reactor});
+        let changes = json!({"ignore_errors": [2013], "window_s": 1, "drain_s": 200,
+            "reactor": reactor});
         let record = go(&server, "oltp_point_select", &changes);
-        // Far less than the 30 s that events in flight may take to come home.
-        assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+        // Far less than events in flight may take to complete.
+        assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
         assert_eq!((record.failure.clone(), record.stopped_by), (None, "time"), "{reactor}");
         assert_eq!((total(&record, "events"), record.unfinished), (300, 2));
         assert!(errors(&record, "2003") >= 4, "failed attempts are errors");
@@ -82,7 +83,8 @@ fn a_server_that_never_comes_back_does_not_outlast_the_window() {
 #[test]
 fn a_run_is_stopped_while_it_dials() {
     let server = server(Script { die_after_statements: Some(100), ..Script::default() });
-    let spec = spec(&server, "oltp_point_select", &json!({"ignore_errors": "all", "window_s": 60}));
+    let spec =
+        spec(&server, "oltp_point_select", &json!({"ignore_errors": "all", "window_s": 600}));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let running = scope.spawn(|| run(&spec, &stop, &mut |_| {}));
@@ -90,7 +92,7 @@ fn a_run_is_stopped_while_it_dials() {
         stop.store(true, Ordering::Relaxed);
         let began = Instant::now();
         let record = running.join().unwrap().unwrap();
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
         assert_eq!((record.stopped_by, record.unfinished), ("stop", 2));
     });
 }

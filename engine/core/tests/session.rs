@@ -1,4 +1,4 @@
-//! The blocking client against the yardstick server: each end checks the other.
+//! The blocking client against the reference server: each end checks the other.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 use dbdyno_core::reference::{Fail, RANGE_ROWS, ROW_LENGTH, Reference, Script};
-use dbdyno_core::session::{CONNECT_TIMEOUT, DialError, Endpoint, Login, Session};
+use dbdyno_core::session::{CONNECT_TIMEOUT, Endpoint, Login, Session, SessionError};
 use dbdyno_wire::mysql::auth::Plugin;
 use dbdyno_wire::mysql::capability;
 use dbdyno_wire::mysql::command::{self, Parameter};
@@ -22,7 +22,7 @@ fn session(reference: &Reference) -> Session {
     Session::connect(&reference.endpoint(), &reference.login(), CONNECT_TIMEOUT).expect("a session")
 }
 
-fn refused(endpoint: &Endpoint, login: &Login) -> DialError {
+fn refused(endpoint: &Endpoint, login: &Login) -> SessionError {
     Session::connect(endpoint, login, Duration::from_millis(300)).expect_err("no session")
 }
 

@@ -1,6 +1,7 @@
 //! The loop on bare sockets: the test is the server, and does what a real one does too rarely.
 
 use dbdyno_core::error::CONNECTION_LOST;
+use dbdyno_core::placement::Placement;
 use dbdyno_core::random::{Distribution, Random};
 use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
 use dbdyno_core::record::interval::Interval;
@@ -8,10 +9,12 @@ use dbdyno_core::record::recorder::Recorder;
 use dbdyno_core::reference::{Reference, Script};
 use dbdyno_core::spec::{IgnoredErrors, RunSpec};
 use dbdyno_core::time::clock::Clock;
-use dbdyno_core::time::pauses::{Meeting, StandstillSpec, Standstills};
+use dbdyno_core::time::pauses::{PauseBarrier, PauseSpec, Pauses};
 use dbdyno_core::time::schedule::Timetable;
 use dbdyno_core::worker::connection::Connection;
-use dbdyno_core::worker::{Control, Diallers, Legacy, Orders, PATIENCE, Revival, Standing, Worker};
+use dbdyno_core::worker::{
+    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, ReconnectThreads, Worker, WorkerEnd,
+};
 use dbdyno_core::workload::{Client, WorkloadSpec, build};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -30,9 +33,9 @@ fn load<R: Reactor>(
     sockets: Vec<OwnedFd>,
     connections: usize,
     budget: u64,
-    standing: Standing<'_>,
-    revival: Revival,
-) -> (Legacy, Vec<Interval>) {
+    pause: Pause<'_>,
+    reconnect: Reconnect,
+) -> (WorkerEnd, Vec<Interval>) {
     let workload = build(&WorkloadSpec {
         name: "oltp_point_select".into(),
         options: serde_json::Map::new(),
@@ -61,12 +64,12 @@ fn load<R: Reactor>(
         give_up_ns: u64::MAX,
         control: &control,
     };
-    let reactor = R::open(sockets, PATIENCE).unwrap();
-    let legacy = Worker::new(reactor, connections, recorder, orders)
-        .standing(standing)
-        .reviving(revival)
-        .drive();
-    (legacy, intervals.iter().map(|(_, interval)| interval).collect())
+    let reactor = R::open(sockets, MAX_WAIT).unwrap();
+    let (pacing, placement) = (Pacing::closed(), Placement::Free);
+    let parts =
+        Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
+    let end = Worker::new(parts).drive();
+    (end, intervals.iter().map(|(_, interval)| interval).collect())
 }
 
 /// The second connection has nothing to do and is closed by the server; the first is answered later.
@@ -74,7 +77,7 @@ fn a_resting_connection_may_be_closed<R: Reactor + 'static>(last_words: &[u8]) {
     let (busy, mut busy_peer) = UnixStream::pair().unwrap();
     let (resting, mut resting_peer) = UnixStream::pair().unwrap();
     let worker = std::thread::spawn(|| {
-        load::<R>(vec![busy.into(), resting.into()], 2, 1, Standing::never(), Revival::default())
+        load::<R>(vec![busy.into(), resting.into()], 2, 1, Pause::never(), Reconnect::default())
     });
     let mut request = [0; 512];
     assert!(busy_peer.read(&mut request).unwrap() > 4);
@@ -82,10 +85,10 @@ fn a_resting_connection_may_be_closed<R: Reactor + 'static>(last_words: &[u8]) {
     drop(resting_peer);
     std::thread::sleep(Duration::from_millis(300));
     busy_peer.write_all(OK).unwrap();
-    let (legacy, intervals) = worker.join().expect("the worker does not panic");
-    assert_eq!(legacy.failure, None, "{}", R::NAME);
+    let (end, intervals) = worker.join().expect("the worker does not panic");
+    assert_eq!(end.failure, None, "{}", R::NAME);
     assert_eq!(intervals.iter().map(|interval| interval.events).sum::<u64>(), 1);
-    let cpu = legacy.rest.cpu.thread;
+    let cpu = end.rest.cpu.thread;
     assert!(cpu < Duration::from_millis(100), "{} waits busily: {cpu:?} of 300 ms", R::NAME);
 }
 
@@ -113,25 +116,25 @@ fn answer_until_a_pause(mut peer: UnixStream) -> u64 {
 }
 
 /// A planted pause from 0.5 s on, for half a second.
-fn pausing(meeting: &Meeting) -> Standing<'_> {
-    let asked = StandstillSpec { share: 0.5, period_s: 1.0 };
-    Standing::new(Standstills::new(&asked, Timetable::new(0, 0, 0)), meeting)
+fn pausing(barrier: &PauseBarrier) -> Pause<'_> {
+    let asked = PauseSpec { share: 0.5, period_s: 1.0 };
+    Pause::new(Pauses::new(&asked, Timetable::new(0, 0, 0)), barrier, 1)
 }
 
 fn a_server_may_close_a_paused_connection<R: Reactor>() {
-    let meeting = Meeting::new(1);
+    let barrier = PauseBarrier::new(1);
     let (near, peer) = UnixStream::pair().unwrap();
     let server = std::thread::spawn(|| answer_until_a_pause(peer));
-    let (legacy, intervals) =
-        load::<R>(vec![near.into()], 1, u64::MAX, pausing(&meeting), Revival::default());
-    let failure = legacy.failure.expect("the connection was lost");
+    let (end, intervals) =
+        load::<R>(vec![near.into()], 1, u64::MAX, pausing(&barrier), Reconnect::default());
+    let failure = end.failure.expect("the connection was lost");
     assert_eq!(failure.code, Some(CONNECTION_LOST), "{}", R::NAME);
     let events = intervals.iter().map(|interval| interval.events).sum::<u64>();
     assert_eq!(events, server.join().unwrap(), "{}", R::NAME);
 }
 
 fn a_connection_lost_in_a_pause_is_opened_again<R: Reactor>() {
-    let meeting = Meeting::new(1);
+    let barrier = PauseBarrier::new(1);
     let server = Reference::start(Script::default()).unwrap();
     let spec: RunSpec = serde_json::from_value(serde_json::json!({
         "endpoint": {"host": "127.0.0.1", "port": server.port}, "user": server.login().user,
@@ -142,15 +145,15 @@ fn a_connection_lost_in_a_pause_is_opened_again<R: Reactor>() {
     .unwrap();
     let (near, peer) = UnixStream::pair().unwrap();
     let first_server = std::thread::spawn(|| answer_until_a_pause(peer));
-    let (diallers, bell) = Diallers::start(&spec, 1).unwrap();
-    let (legacy, intervals) = load::<R>(
-        vec![near.into(), bell],
+    let (threads, waker) = ReconnectThreads::start(&spec, 1).unwrap();
+    let (end, intervals) = load::<R>(
+        vec![near.into(), waker],
         1,
         1000,
-        pausing(&meeting),
-        Revival::new(diallers, true, 0),
+        pausing(&barrier),
+        Reconnect::new(threads, true, 0),
     );
-    assert_eq!(legacy.failure, None, "{}", R::NAME);
+    assert_eq!(end.failure, None, "{}", R::NAME);
     let sum = |count: fn(&Interval) -> u64| intervals.iter().map(count).sum::<u64>();
     assert_eq!(sum(|it| it.events), 1000, "{}", R::NAME);
     assert_eq!((sum(|it| it.reconnects), sum(|it| it.restarts)), (1, 1), "{}", R::NAME);

@@ -1,8 +1,11 @@
-//! The rows of a table, in chunks that do not know of each other.
+//! The rows of a table, in independent chunks.
 //!
-//! Each chunk has its own stream of draws, and ids are written out, so that a table is the same
-//! however many sessions load it and in whichever order they come to it. sysbench lets the server
-//! number the rows, loads a table in one session, and so leaves all but one core idle.
+//! Each chunk has its own random stream, and ids are written out, so a table is the same however
+//! many sessions load it and in whichever order. (sysbench lets the server number the rows and
+//! loads a table in one session, which leaves all but one core idle.)
+//!
+//! Digits are drawn eleven at a time: sysbench draws each of the 165 digits of a row by itself, but
+//! eleven uniform independent digits are one uniform number below 10^11, by the same distribution.
 
 use super::Layout;
 use crate::random::{Law, Random};

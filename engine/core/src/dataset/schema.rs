@@ -1,4 +1,4 @@
-//! sysbench's schemas for MySQL, as its scripts of each age write them.
+//! The `CREATE TABLE` and `CREATE INDEX` of sysbench for MySQL, as its versions write them.
 
 use super::spec::{Layout, PrepareSpec};
 

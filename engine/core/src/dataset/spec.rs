@@ -1,4 +1,4 @@
-//! What a load is asked to do; refuses nonsense, all mistakes at once.
+//! What a load of tables is asked to do, as JSON; all mistakes of a spec are reported at once.
 
 use serde::Deserialize;
 use std::fmt;
@@ -41,7 +41,7 @@ const THREADS_MAX: u32 = 1024;
 /// How rows reach the server.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum LoadMethod {
     /// By LOAD DATA LOCAL INFILE where the server allows it, else by INSERT.
     #[default]
     Auto,
@@ -90,7 +90,7 @@ pub struct PrepareSpec {
     pub threads: u32,
     /// How the rows are loaded; they do not depend on it.
     #[serde(default)]
-    pub load: Way,
+    pub load: LoadMethod,
     /// Whether the server can number further rows.
     #[serde(default = "yes")]
     pub auto_inc: bool,

@@ -1,4 +1,4 @@
-//! Where statements go: a session with a server, or a test's notebook.
+//! Where statements of a load go: a session with a server, or a fake in tests.
 
 use crate::error::Failure;
 use crate::session::{CONNECT_TIMEOUT, Endpoint, Login, Session, Transport};

@@ -1,11 +1,16 @@
-//! Finds the server's limits that a run would meet half-way, and explains them before it begins.
+//! Limits that a run would hit: of the server, and of open files in this process.
 //!
-//! Each connection prepares its own statements, nine for each table in sysbench's mix, so a few
-//! hundred connections are enough for MySQL's default of 16,382 (a published run died of it, with error
-//! 1461). What a server does not know or tell is no limit: proxies and other makes are asked quietly.
+//! **The server.** Each connection prepares its own statements, nine for each table in sysbench's
+//! mix, so a few hundred connections reach MySQL's default of 16,382 prepared statements (error
+//! 1461). Limits are read before the run begins; what a server or a proxy does not report counts as
+//! no limit.
+//!
+//! **Open files.** Every connection is an open file. The soft limit is raised as far as the hard
+//! limit allows. The limit holds for each file table, and a thread may have a table of its own, so
+//! more connections than one table holds are spread over several threads.
 
 use crate::error::Failure;
-use crate::session::{DialError, Session};
+use crate::session::{Session, SessionError};
 use crate::system::{checked, limit};
 use std::io;
 use std::time::Duration;
@@ -30,7 +35,7 @@ pub struct Demand {
 
 /// What the server told of its limits; what it did not tell is None.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct ServerLimits {
     max_connections: Option<u64>,
     /// Sessions of all users, the one that asks included.
     connected: Option<u64>,
@@ -48,19 +53,19 @@ struct Problem {
     told: String,
 }
 
-impl Known {
+impl ServerLimits {
     /// Asks the server by a session that has prepared nothing yet; each answer may take `timeout`.
     ///
     /// # Errors
     /// When the session broke over it. That the server refuses to answer is no error.
-    pub fn ask(session: &mut Session, timeout: Duration) -> Result<Self, DialError> {
+    pub fn ask(session: &mut Session, timeout: Duration) -> Result<Self, SessionError> {
         session.limit_waits(Some(timeout))?;
         let known = Self::told_by(session)?;
         session.limit_waits(None)?;
         Ok(known)
     }
 
-    fn told_by(session: &mut Session) -> Result<Self, DialError> {
+    fn told_by(session: &mut Session) -> Result<Self, SessionError> {
         let mut known = Self::default();
         for sql in [VARIABLES, STATUS] {
             for row in rows(session, sql)? {
@@ -161,23 +166,23 @@ impl Known {
 }
 
 /// The rows of an answer; none when the server refuses it.
-fn rows(session: &mut Session, sql: &str) -> Result<Vec<Vec<Option<String>>>, DialError> {
+fn rows(session: &mut Session, sql: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
     match session.query(sql) {
         Err(error) if error.server_code().is_some() => Ok(Vec::new()),
         answer => answer,
     }
 }
 
-/// What else the process opens during a run: rings, timers, name look-ups.
+/// Files that the process opens beside connections: rings, timers, name look-ups.
 const SPARE: u64 = 64;
-/// More engine threads than that on a few cores would be in each other's way.
+/// More engine threads than that would compete for few cores.
 const TABLES_MOST: u64 = 8;
 
 /// Lets the process open `more` files beyond those it has open now.
 ///
 /// # Errors
 /// What is needed, what the system allows, and what to set.
-pub fn make_room(more: u64) -> Result<(), String> {
+pub fn raise_open_files_limit(more: u64) -> Result<(), String> {
     let needed = open_now() + more + SPARE;
     let limit = limit(libc::RLIMIT_NOFILE)
         .map_err(|error| format!("the limit of open files is unknown: {error}"))?;
@@ -190,12 +195,12 @@ pub fn make_room(more: u64) -> Result<(), String> {
 }
 
 /// Makes room for so many connections, in as few tables of open files as can be; gives their number.
-/// Each but a single one wants a thread that calls [`crate::system::own_file_table`].
+/// If there are several, each needs a thread that calls [`crate::system::unshare_file_table`].
 ///
 /// # Errors
 /// What is needed, what the system allows, and what to set.
-pub fn tables_for(connections: u64) -> Result<u32, String> {
-    let Err(in_the_way) = make_room(connections) else { return Ok(1) };
+pub fn file_tables_for(connections: u64) -> Result<u32, String> {
+    let Err(in_the_way) = raise_open_files_limit(connections) else { return Ok(1) };
     let limit = limit(libc::RLIMIT_NOFILE).map_err(|_| in_the_way.clone())?;
     let room = limit.rlim_max.saturating_sub(open_now() + SPARE);
     let tables = connections.checked_div(room).map_or(u64::MAX, |whole| whole + 1);
@@ -229,8 +234,8 @@ mod tests {
 
     const DEMAND: Demand = Demand { connections: 100, statements: 37 };
 
-    fn known() -> Known {
-        let mut known = Known::default();
+    fn known() -> ServerLimits {
+        let mut known = ServerLimits::default();
         for (name, value) in [
             ("max_connections", "151"),
             ("max_user_connections", "0"),
@@ -250,27 +255,27 @@ mod tests {
         known().allow(&last).unwrap();
         let beyond = Demand { connections: 150, ..DEMAND };
         assert!(known().allow(&beyond).is_err());
-        let known = Known { has_extra_connection: true, ..known() };
+        let known = ServerLimits { has_extra_connection: true, ..known() };
         known.allow(&beyond).unwrap();
-        Known { max_prepared: Some(3712), ..known }.allow(&DEMAND).unwrap();
-        assert!(Known { max_prepared: Some(3711), ..known }.allow(&DEMAND).is_err());
+        ServerLimits { max_prepared: Some(3712), ..known }.allow(&DEMAND).unwrap();
+        assert!(ServerLimits { max_prepared: Some(3711), ..known }.allow(&DEMAND).is_err());
         // Statements that travel as text need no room, even where none may be prepared.
         let text = Demand { statements: 0, ..DEMAND };
-        Known { max_prepared: Some(0), ..known }.allow(&text).unwrap();
+        ServerLimits { max_prepared: Some(0), ..known }.allow(&text).unwrap();
     }
 
     #[test]
     fn a_server_that_tells_nothing_allows_everything() {
-        Known::default().allow(&Demand { connections: 1 << 30, statements: 1000 }).unwrap();
-        let mut odd = Known::default();
+        ServerLimits::default().allow(&Demand { connections: 1 << 30, statements: 1000 }).unwrap();
+        let mut odd = ServerLimits::default();
         odd.take("max_connections", "many");
         odd.take("colour", "7");
-        assert_eq!(odd, Known::default());
+        assert_eq!(odd, ServerLimits::default());
     }
 
     #[test]
     fn all_problems_are_told_at_once_with_their_numbers() {
-        let known = Known {
+        let known = ServerLimits {
             max_connections: Some(50),
             max_user_connections: Some(40),
             connected_user: Some(2),
@@ -298,9 +303,9 @@ mod tests {
     fn the_soft_limit_is_raised_to_what_is_needed() {
         let before = limit(libc::RLIMIT_NOFILE).unwrap();
         let more = before.rlim_max.min(before.rlim_cur + 1000) - open_now() - 2 * SPARE;
-        make_room(more).unwrap();
+        raise_open_files_limit(more).unwrap();
         assert!(limit(libc::RLIMIT_NOFILE).unwrap().rlim_cur >= more + open_now());
-        make_room(1).unwrap();
+        raise_open_files_limit(1).unwrap();
         assert!(
             limit(libc::RLIMIT_NOFILE).unwrap().rlim_cur >= more,
             "a limit once raised was lowered"
@@ -309,18 +314,18 @@ mod tests {
 
     #[test]
     fn what_one_table_cannot_hold_is_spread_over_several() {
-        assert_eq!(tables_for(10), Ok(1));
+        assert_eq!(file_tables_for(10), Ok(1));
         let hard = limit(libc::RLIMIT_NOFILE).unwrap().rlim_max;
         // A process that may raise its hard limit needs no second table.
-        let two = tables_for(hard + hard / 2).unwrap();
+        let two = file_tables_for(hard + hard / 2).unwrap();
         assert!(two == 2 || limit(libc::RLIMIT_NOFILE).unwrap().rlim_max > hard, "{two}");
-        let told = tables_for(1 << 40).unwrap_err();
+        let told = file_tables_for(1 << 40).unwrap_err();
         assert!(told.contains("ulimit -n "), "{told}");
     }
 
     #[test]
     fn what_no_system_allows_is_explained() {
-        let told = make_room(1 << 40).unwrap_err();
+        let told = raise_open_files_limit(1 << 40).unwrap_err();
         let hard = limit(libc::RLIMIT_NOFILE).unwrap().rlim_max;
         assert!(told.starts_with(&format!("{} connections need ", 1_u64 << 40)), "{told}");
         assert!(told.contains(&format!("may have {hard};")), "{told}");

@@ -1,9 +1,8 @@
-//! Opens a run's connections and prepares its statements on each of them, before the clock starts.
+//! Opens the connections of a run and prepares its statements on each, before the clock starts.
 //!
-//! Some detached threads do it with blocking sessions. One that hangs, in the system's name look-up or
-//! in a server that says nothing, cannot be called back: a stop leaves it behind, to end with its time
-//! limit, and does not wait for it. The first session alone goes first, and asks the server whether
-//! it will bear the others.
+//! Several detached threads log in with blocking sessions. The first session of each server goes
+//! ahead alone and checks the server's limits. A stop does not wait for a thread that hangs in a
+//! name look-up or on a silent server: that thread ends with its timeout.
 
 pub mod limits;
 
@@ -12,26 +11,26 @@ use crate::session::link::Link;
 use crate::session::{Session, Transport};
 use crate::spec::RunSpec;
 use crate::workload::Workload;
-use limits::{Demand, Known, make_room};
+use limits::{Demand, ServerLimits, raise_open_files_limit};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Logging in is a matter of round trips, so several go on at once.
+/// Logging in takes several round trips, so many sessions log in at once.
 const THREADS_LEAST: usize = 16;
-/// A server far away needs more of them, and very many connections are worth more threads.
+/// More than that would only queue up at the server.
 const THREADS_MOST: usize = 128;
 const CONNECTIONS_OF_A_THREAD: usize = 64;
-/// How soon a stop is noticed.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often a stop is checked for.
+const POLL: Duration = Duration::from_millis(20);
 
 /// A connection that is logged in and has its statements prepared.
 pub struct Opened {
     /// The socket.
     pub socket: OwnedFd,
-    /// What its bytes go through.
+    /// Compression and TLS, if any.
     pub link: Link,
     /// The server's numbers of the workload's statements, in their order.
     pub statement_ids: Vec<u32>,
@@ -41,23 +40,23 @@ pub struct Opened {
     pub server_version: String,
 }
 
-/// How opening one connection ended, with its place in the hand.
+/// How opening one connection ended, with its place in the range.
 type Attempt = (u32, Result<Opened, Failure>);
 
-/// Which connections of a run: the one of that number, counted from 0, and each `step`th after it.
+/// Some connections of a run: `first`, counted from 0, and every `step`th after it.
 #[derive(Clone, Copy)]
-pub struct Hand {
+pub struct ConnectionRange {
     /// The lowest number.
     pub first: u32,
-    /// From one to the next.
+    /// Distance from one to the next.
     pub step: u32,
 }
 
-impl Hand {
+impl ConnectionRange {
     /// All connections of a run.
     pub const ALL: Self = Self { first: 0, step: 1 };
 
-    /// How many there are, among so many of the run.
+    /// How many of the run's `connections` are in the range.
     #[must_use]
     pub fn count(self, connections: u32) -> u32 {
         connections.saturating_sub(self.first).div_ceil(self.step)
@@ -74,29 +73,35 @@ impl Hand {
 /// The failure of the connection with the lowest number, or `limits` when the system or the server
 /// does not allow so many; the others are closed.
 pub fn open_all(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
-    make_room(u64::from(spec.connections)).map_err(|told| Failure::new("limits", told))?;
-    open_hand(spec, Hand::ALL, stop)
+    raise_open_files_limit(u64::from(spec.connections))
+        .map_err(|told| Failure::new("limits", told))?;
+    open_range(spec, ConnectionRange::ALL, stop)
 }
 
-/// Opens one hand of the connections of `spec`, in order, in the calling thread's table of open files,
-/// which must have room for them.
+/// Opens a range of the connections of `spec`, in order, in the calling thread's file table, which must
+/// have room for them.
 ///
 /// # Errors
 /// As [`open_all`].
-pub fn open_hand(spec: &RunSpec, hand: Hand, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
+pub fn open_range(
+    spec: &RunSpec,
+    range: ConnectionRange,
+    stop: &AtomicBool,
+) -> Result<Vec<Opened>, Failure> {
     let (next, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
-    let count = hand.count(spec.connections);
-    let crew = Arc::new(Crew { opener: Opener::new(spec)?, hand, count, next, is_over });
+    let count = range.count(spec.connections);
+    let shared =
+        Arc::new(OpenerThreads { opener: Opener::new(spec)?, range, count, next, is_over });
     let (finished, arriving) = channel();
-    crew.hire(1, &finished)?;
+    shared.start(1, &finished)?;
     let (_, first) = next_attempt(&arriving, stop)?;
     let mut opened = vec![first?];
     let count = count as usize;
     let threads = (count / CONNECTIONS_OF_A_THREAD).clamp(THREADS_LEAST, THREADS_MOST).min(count);
-    crew.hire(threads - 1, &finished)?;
+    shared.start(threads - 1, &finished)?;
     drop(finished);
     let result = collect(&mut opened, count, &arriving, stop);
-    crew.is_over.store(true, Ordering::Relaxed);
+    shared.is_over.store(true, Ordering::Relaxed);
     result.map(|()| opened)
 }
 
@@ -131,7 +136,7 @@ fn next_attempt(arriving: &Receiver<Attempt>, stop: &AtomicBool) -> Result<Attem
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::new("connect", "stopped before all connections were open"));
         }
-        match arriving.recv_timeout(LOOK) {
+        match arriving.recv_timeout(POLL) {
             Ok(attempt) => return Ok(attempt),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
@@ -142,22 +147,22 @@ fn next_attempt(arriving: &Receiver<Attempt>, stop: &AtomicBool) -> Result<Attem
 }
 
 /// What the threads that open connections share.
-struct Crew {
+struct OpenerThreads {
     opener: Opener,
-    hand: Hand,
+    range: ConnectionRange,
     count: u32,
     next: AtomicU32,
     is_over: AtomicBool,
 }
 
-impl Crew {
-    /// Lets so many more threads open connections.
-    fn hire(self: &Arc<Self>, threads: usize, finished: &Sender<Attempt>) -> Result<(), Failure> {
+impl OpenerThreads {
+    /// Starts so many more threads.
+    fn start(self: &Arc<Self>, threads: usize, finished: &Sender<Attempt>) -> Result<(), Failure> {
         for _ in 0..threads {
-            let (crew, finished) = (Arc::clone(self), finished.clone());
+            let (shared, finished) = (Arc::clone(self), finished.clone());
             std::thread::Builder::new()
                 .name("opening".into())
-                .spawn(move || crew.open(&finished))
+                .spawn(move || shared.open(&finished))
                 .map_err(|error| Failure::new("connect", format!("no thread: {error}")))?;
         }
         Ok(())
@@ -169,7 +174,7 @@ impl Crew {
             if place >= self.count {
                 return;
             }
-            let number = self.hand.number(place);
+            let number = self.range.number(place);
             let outcome = if number < self.opener.spec.endpoint.count() {
                 self.opener.open_first(number)
             } else {
@@ -210,11 +215,11 @@ impl Opener {
         self.prepare(self.connect(number)?)
     }
 
-    /// Opens the first connection to its server, and asks by it whether that bears its share of all.
+    /// Opens the first connection to a server, and checks that its limits allow all the others.
     fn open_first(&self, number: u32) -> Result<Opened, Failure> {
         let mut session = self.connect(number)?;
         if self.spec.check_limits {
-            match Known::ask(&mut session, self.spec.connect_timeout()) {
+            match ServerLimits::ask(&mut session, self.spec.connect_timeout()) {
                 Ok(known) => known.allow(&self.demand(number))?,
                 // A proxy may end a session that asks what it does not know.
                 Err(_) => session = self.connect(number)?,
@@ -223,7 +228,7 @@ impl Opener {
         self.prepare(session)
     }
 
-    /// What is asked of the server that connection `number` is the first to reach.
+    /// What the run needs of the server to which connection `number` is the first.
     fn demand(&self, number: u32) -> Demand {
         let others = self.spec.connections - number - 1;
         Demand {

@@ -1,28 +1,28 @@
-//! How an engine thread shares cores with the server it loads.
+//! Where engine threads run: scheduling policy and CPU affinity beside the server they load.
 //!
-//! Two habits, both measured side by side on two cores shared with MySQL 8.0.15 (point selects):
+//! Three choices, measured on two cores shared with MySQL 8.0.15 (point selects):
 //!
-//! A generator mostly sleeps, so the kernel would let it interrupt a server thread for each single
-//! reply. As a **batch** thread it waits for its turn instead, finds several replies and sends several
-//! requests at one go: a third less CPU per query, a third more throughput, lower p50, p95 and p99.
+//! **Several connections in a closed loop**: each engine thread becomes a *batch* thread
+//! (`SCHED_BATCH`) and is pinned to one core (CPU affinity). A batch thread does not preempt a
+//! server thread for each single reply; it finds several replies and sends several requests at
+//! once: a third less CPU per query and a third more throughput, with lower p50, p95 and p99. An
+//! unpinned thread is woken on whichever core is idle, and waking an idle core costs more than the
+//! request; pinning saves another third to a half of the CPU per query at 64 connections. No two
+//! engine threads of a machine are pinned to one core, and an affinity mask that was set outside
+//! (taskset, the lab) is never widened.
 //!
-//! A thread that wakes is put on an idle core if there is one, so a generator with many connections
-//! wanders, and its requests wake cores from idleness, which costs more than the request itself.
-//! Therefore it keeps its **seat**, the core it was found on: at 64 connections a third to a half
-//! less CPU per query again. Two generators never take one seat, and where a thread may run at all
-//! (taskset, the lab's pinning) is never widened.
+//! **One connection in a closed loop**: the thread follows the server's thread, see
+//! [`ServerFollower`].
 //!
-//! A single connection is a case of its own, see [`Ride`].
-//!
-//! A schedule turns this round: who shall send at a given moment must wake then, whoever else runs. So
-//! with a rate or think time a thread stays a normal one, free to move to an idle core, and its timers
-//! are exact: on two crowded cores the median of its lag is 25 µs instead of 250 µs.
+//! **A rate or think time**: threads must wake up on time, so they stay normal threads that may run
+//! on any idle core, with exact timers: on two busy cores the median lag is 25 µs instead of 250
+//! µs.
 
-mod rescue;
-mod ride;
-mod whereabouts;
+mod follow;
+mod server_core;
+mod starvation;
 
-pub use ride::Ride;
+pub use follow::ServerFollower;
 
 use crate::system::checked;
 use std::io;
@@ -33,79 +33,80 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 /// How the kernel's scheduling calls name whoever calls them.
 const THIS_THREAD: libc::pid_t = 0;
 
-/// What an engine thread has settled to, for as long as this lives.
-pub enum Place {
-    /// Anywhere.
+/// How an engine thread is placed, as long as the value lives.
+pub enum Placement {
+    /// On any core.
     Free,
-    /// On a core of its own among engine threads.
-    Seated(Seat),
-    /// Wherever the server's thread is.
-    Riding(Box<Ride>),
+    /// Pinned to one core that no other engine thread is pinned to.
+    Pinned(PinnedCore),
+    /// On the core of the server's thread.
+    Following(Box<ServerFollower>),
 }
 
-impl Place {
-    /// For a thread whose timers count.
+impl Placement {
+    /// For a rate or think time: exact timers, any core.
     #[must_use]
-    pub fn on_time() -> Self {
-        be_punctual();
+    pub fn with_exact_timers() -> Self {
+        make_timers_exact();
         Self::Free
     }
 
-    /// For a closed loop over several connections.
+    /// For a closed loop over several connections: a batch thread, pinned to one core.
     #[must_use]
-    pub fn behind_the_servers() -> Self {
-        give_way_to_the_server();
-        Seat::take().map_or(Self::Free, Self::Seated)
+    pub fn pinned() -> Self {
+        become_batch_thread();
+        PinnedCore::take().map_or(Self::Free, Self::Pinned)
     }
 
-    /// For a thread with a closed loop over a single connection; `is_alone` says that the run has no
-    /// other.
+    /// For a closed loop over a single connection: on the core of the server's thread, if possible.
+    /// `is_alone` says that the run has no other connection.
     #[must_use]
-    pub fn beside_the_server_of(socket: BorrowedFd<'_>, is_alone: bool) -> Self {
-        Ride::begin(socket, is_alone)
-            .map_or_else(Self::behind_the_servers, |ride| Self::Riding(Box::new(ride)))
+    pub fn following_server(socket: BorrowedFd<'_>, is_alone: bool) -> Self {
+        ServerFollower::begin(socket, is_alone)
+            .map_or_else(Self::pinned, |follow| Self::Following(Box::new(follow)))
     }
 
     /// To be called whenever the clock was read.
     #[inline]
     pub fn look(&mut self, now_ns: u64) {
-        if let Self::Riding(ride) = self
-            && !ride.goes_on(now_ns)
+        if let Self::Following(follow) = self
+            && !follow.follow_on(now_ns)
         {
             *self = Self::Free;
         }
     }
 }
 
-/// Makes the calling thread one that does not interrupt others when it wakes. It needs no privilege;
-/// where the system refuses, the thread stays as it is.
-pub fn give_way_to_the_server() {
-    waiting_its_turn(THIS_THREAD);
+/// Makes the calling thread a batch thread, which does not preempt others when it wakes up. This needs
+/// no privilege; where the system refuses, the thread stays as it is.
+pub fn become_batch_thread() {
+    make_batch_thread(THIS_THREAD);
 }
 
 /// Makes `thread` a batch thread, where the system allows it.
-fn waiting_its_turn(thread: libc::pid_t) {
+fn make_batch_thread(thread: libc::pid_t) {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` lives through the call.
     unsafe { libc::sched_setscheduler(thread, libc::SCHED_BATCH, &raw const parameters) };
 }
 
-/// Makes the calling thread's timers exact; a thread's are 50 µs late by default, to save energy.
-pub fn be_punctual() {
+/// Makes the timers of the calling thread exact (timer slack 1 ns); the default is 50 µs late, which saves
+/// energy.
+pub fn make_timers_exact() {
     // SAFETY: takes a number and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
-/// A core that one engine thread of this machine has to itself among engine threads.
-pub struct Seat {
-    /// A name that only one process can hold, and that the kernel frees when it ends: no file that
-    /// could be left behind.
+/// A core to which exactly one engine thread of this machine is pinned.
+pub struct PinnedCore {
+    /// An abstract Unix socket whose name only one process can bind; the kernel frees it when the
+    /// process ends.
     _lease: UnixListener,
 }
 
-impl Seat {
-    /// Keeps the calling thread on the core it is on, for as long as it lives; None, and the thread
-    /// goes on wandering, if another engine thread sits there or the system refuses.
+impl PinnedCore {
+    /// Pins the calling thread to the core it runs on, for as long as the thread lives. None, and the
+    /// thread stays unpinned, if another engine thread is pinned there or the system refuses.
     #[must_use]
     pub fn take() -> Option<Self> {
         // SAFETY: takes nothing and touches no memory.
@@ -153,7 +154,7 @@ mod tests {
         let policy = || unsafe { libc::sched_getscheduler(0) };
         let before = policy();
         let worker = std::thread::spawn(move || {
-            give_way_to_the_server();
+            become_batch_thread();
             policy()
         });
         assert_eq!(worker.join().unwrap(), libc::SCHED_BATCH);
@@ -166,15 +167,15 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_is_one_core_and_nobody_elses_until_it_is_free() {
+    fn a_pinned_core_is_nobody_elses_until_it_is_free() {
         let all = cores();
         std::thread::spawn(move || {
-            // Another test's engine may sit here; then this thread must go on wandering.
-            let Some(seat) = Seat::take() else { return assert_eq!(cores(), all) };
+            // Another test's engine may be pinned here; then this thread must stay unpinned.
+            let Some(core) = PinnedCore::take() else { return assert_eq!(cores(), all) };
             assert_eq!(cores(), 1);
-            assert!(Seat::take().is_none(), "one seat was given twice");
-            drop(seat);
-            assert!(Seat::take().is_some());
+            assert!(PinnedCore::take().is_none(), "one core was given twice");
+            drop(core);
+            assert!(PinnedCore::take().is_some());
         })
         .join()
         .unwrap();

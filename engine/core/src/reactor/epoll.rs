@@ -1,10 +1,10 @@
-//! The reactor on `epoll`: there on every Linux.
+//! The reactor on `epoll`, which every Linux has.
 //!
-//! Level-triggered on purpose: one `recv` for each reply, and never a second one that only learns
-//! that nothing is left. Requests are sent at once; what a full socket buffer does not take is
-//! kept and sent when the kernel says there is room.
+//! Level-triggered on purpose: one `recv` for each reply, and no second one that only finds nothing
+//! left. Requests are sent at once; what does not fit into a socket's buffer is kept and sent when
+//! the kernel reports room.
 
-use super::{Arrival, Reactor, What};
+use super::{Arrival, ArrivalKind, Reactor};
 use crate::system::{checked, receive_now, send_now};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -30,7 +30,7 @@ pub struct Epoll {
 impl Reactor for Epoll {
     const NAME: &'static str = "epoll";
 
-    fn open(sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self> {
+    fn open(sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self> {
         // SAFETY: no memory is handed over; the number returned is checked and owned by us.
         let queue = unsafe {
             let number = libc::epoll_create1(libc::EPOLL_CLOEXEC);
@@ -39,7 +39,7 @@ impl Reactor for Epoll {
         let unsent = vec![Vec::new(); sockets.len()];
         let reactor = Self {
             queue,
-            timer: ticking(patience)?,
+            timer: ticking(max_wait)?,
             sockets,
             unsent,
             ready: Vec::with_capacity(EVENTS_AT_ONCE),
@@ -112,7 +112,7 @@ impl Reactor for Epoll {
 
     fn next_arrival(&mut self) -> Option<Arrival> {
         if let Some((slot, number)) = self.failed.pop() {
-            return Some(Arrival { slot, what: What::Failed(number), buffer: 0, length: 0 });
+            return Some(Arrival { slot, what: ArrivalKind::Failed(number), buffer: 0, length: 0 });
         }
         while let Some(event) = self.ready.get(self.next).copied() {
             self.next += 1;
@@ -138,7 +138,7 @@ impl Reactor for Epoll {
     }
 
     fn give_back(&mut self, arrival: Arrival) {
-        if arrival.what != What::Bytes {
+        if arrival.what != ArrivalKind::Bytes {
             // A dead socket stays readable for ever: stop watching it.
             let _ = self.watch(arrival.slot as usize, libc::EPOLL_CTL_DEL, 0);
         }
@@ -171,10 +171,12 @@ impl Epoll {
         let socket = self.sockets[slot as usize].as_raw_fd();
         let arrival = |what, length| Some(Arrival { slot, what, buffer: 0, length });
         match receive_now(socket, &mut self.received) {
-            Ok(0) => arrival(What::Closed, 0),
-            Ok(count) => arrival(What::Bytes, u32::try_from(count).expect("at most 256 KiB")),
+            Ok(0) => arrival(ArrivalKind::Closed, 0),
+            Ok(count) => {
+                arrival(ArrivalKind::Bytes, u32::try_from(count).expect("at most 256 KiB"))
+            }
             Err(libc::EAGAIN | libc::EINTR) => None,
-            Err(number) => arrival(What::Failed(number), 0),
+            Err(number) => arrival(ArrivalKind::Failed(number), 0),
         }
     }
 

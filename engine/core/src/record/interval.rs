@@ -1,6 +1,6 @@
-//! Counts and latencies of one stretch of time.
+//! Counts and latencies of one slice of a run, and adding up those of several threads.
 //!
-//! Threads are put together by adding ([`Interval::add`]), never by averaging.
+//! Threads are combined by adding ([`Interval::add`]), never by averaging.
 
 use crate::record::histogram::Histogram;
 use crate::time::schedule::Slice;
@@ -132,7 +132,7 @@ impl Interval {
     }
 }
 
-/// Collects intervals until every worker has delivered its part of a slice.
+/// Adds up the intervals of several workers, slice by slice.
 pub struct Merger {
     delivered: Vec<u64>,
     waiting: BTreeMap<u64, Interval>,

@@ -1,4 +1,4 @@
-//! What was seen: recorded by each worker, added up slice by slice, encoded for Python.
+//! Measurements: recorded by each worker, added up slice by slice, encoded for Python.
 pub mod histogram;
 pub mod interval;
 pub mod recorder;

@@ -1,7 +1,7 @@
-//! What one worker saw, one stretch of time after another.
+//! What one worker measures, slice after slice.
 //!
-//! A worker records without locks into its own [`Interval`]; when the slice is over the interval is
-//! sent away and a fresh one begun.
+//! A worker records into its own [`Interval`], without locks; when the slice is over it sends the
+//! interval off and begins a new one.
 
 use crate::record::interval::Interval;
 use crate::time::clock;
@@ -21,9 +21,9 @@ pub struct WindowCpu {
     pub window_ns: u64,
 }
 
-/// What is left to tell when a worker has closed its last interval.
+/// What a recorder knows when its last interval is closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rest {
+pub struct Remainder {
     /// What the measured window cost.
     pub cpu: WindowCpu,
     /// Events begun and never completed.
@@ -122,7 +122,7 @@ impl Recorder {
         self.current.timer_lag.get_or_insert_default().record(lag_ns);
     }
 
-    /// The server gave a sign of life at `now_ns`.
+    /// The server answered something at `now_ns`.
     #[inline]
     fn heard(&mut self, now_ns: u64) {
         let silence_ns = now_ns.saturating_sub(self.heard_ns);
@@ -196,13 +196,13 @@ impl Recorder {
 
     /// Closes the last slice at `now_ns`; a silence that lasts until then ends with it.
     #[must_use]
-    pub fn finish(mut self, now_ns: u64) -> Rest {
+    pub fn finish(mut self, now_ns: u64) -> Remainder {
         self.advance(now_ns);
         if self.in_flight > 0 {
             self.heard(now_ns);
         }
         self.rotate(now_ns);
-        Rest { cpu: self.window, unfinished: self.in_flight, unserved: self.backlog }
+        Remainder { cpu: self.window, unfinished: self.in_flight, unserved: self.backlog }
     }
 
     fn rotate(&mut self, end_ns: u64) {

@@ -179,7 +179,7 @@ fn spread(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
 
 /// One interval as it is told while the run goes on.
 #[derive(Clone, Debug, Serialize)]
-pub struct Progress {
+pub struct LiveInterval {
     /// End of the interval, s since the load began.
     pub at_s: f64,
     /// What it was part of.
@@ -201,7 +201,7 @@ pub struct Progress {
     pub record: Option<IntervalRecord>,
 }
 
-impl Progress {
+impl LiveInterval {
     /// What `interval` tells, with these percentiles of the event latency.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "an hour in ns is below 2^52")]
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(json["end_s"], 2.0);
         assert_eq!(json["histograms"].as_object().unwrap().len(), 1);
         assert_eq!(decoded(&record, "event").unwrap().count(), 100);
-        let told = Progress::of(&interval, 4, &[50.0, 99.9]);
+        let told = LiveInterval::of(&interval, 4, &[50.0, 99.9]);
         assert!((told.latency_ms["50"] - 50.0).abs() < 0.1);
         assert_eq!(told.latency_ms["99.9"], 100.0);
     }

@@ -1,4 +1,4 @@
-//! How the yardstick server takes a file from its client: it asks, counts lines, and forgets them.
+//! How the reference server takes a file from its client: it asks, counts lines, and keeps nothing.
 
 use std::io::{self, Read, Write};
 

@@ -1,4 +1,4 @@
-//! How the yardstick server lets a client in: one user, one password, `mysql_native_password`.
+//! How the reference server logs a client in: one user, one password, `mysql_native_password`.
 
 use std::io::{self, Read, Write};
 

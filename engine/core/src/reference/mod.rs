@@ -1,9 +1,10 @@
-//! The yardstick: a server of known behaviour that speaks MySQL, and is no database.
+//! The reference server: it speaks MySQL, behaves exactly as scripted, and is no database.
 //!
-//! A generator can only be trusted against something whose truth is known. This server takes a known
-//! time for each statement, answers with known rows, and fails, stalls, dies or talks nonsense exactly
-//! when its [`Script`] says so. It understands no SQL and keeps no data: a `SELECT` with `BETWEEN` gives
-//! [`RANGE_ROWS`] rows of [`ROW_LENGTH`] bytes, any other `SELECT` one row, everything else OK.
+//! A load generator can only be trusted against something whose truth is known. This server takes a
+//! known time for each statement, answers with known rows, and fails, stalls, dies or breaks the
+//! protocol exactly when its [`Script`] says so. It understands no SQL and keeps no data: a
+//! `SELECT` with `BETWEEN` gives [`RANGE_ROWS`] rows of [`ROW_LENGTH`] bytes, any other `SELECT`
+//! one row, everything else OK.
 
 mod answer;
 mod file;
@@ -104,7 +105,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A running yardstick; it stops when dropped.
+/// A running reference server; it stops when dropped.
 #[derive(Debug)]
 pub struct Reference {
     /// Its TCP port on 127.0.0.1.

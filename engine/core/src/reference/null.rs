@@ -1,8 +1,8 @@
-//! The yardstick in its minimal form: it holds very many sessions in little memory and answers at once.
+//! The null responder: a server that holds very many sessions in little memory and answers at once.
 //!
-//! The scripted [`super::Reference`] has a thread for each session, which ends at some thousands. This
-//! one is a single thread over `epoll` with ready-made answers, so that what a generator costs at
-//! 50,000 connections can be seen without a database in the way. It lets everybody in, and answers a
+//! The scripted [`super::Reference`] has a thread for each session, enough for some thousands. This
+//! one is a single thread over `epoll` with ready-made answers, so that the cost of a generator at
+//! 50,000 connections can be measured without a database. It accepts every login, and answers a
 //! statement by its first words only: one row, [`super::RANGE_ROWS`] rows, or OK.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! One session of the yardstick server: a thread that reads a command, waits as planned, and answers.
+//! One session of the reference server: a thread reads a command, waits as scripted, and answers.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};

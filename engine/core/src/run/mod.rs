@@ -1,30 +1,35 @@
-//! One run from its spec to its record.
+//! Runs a load: a [`RunSpec`] goes in, a [`RunRecord`] comes out.
+//!
+//! Opens the connections, starts one worker for each engine thread at the same moment, and adds up
+//! the intervals that they send until the last one ends.
 
 mod threads;
 
 use crate::error::Failure;
-use crate::placement::Place;
+use crate::placement::Placement;
 use crate::reactor::{Choice, DryRun, Epoll, Reactor, Uring, settle};
 use crate::record::interval::Interval;
 use crate::record::interval::Merger;
 use crate::record::recorder::{Recorder, WindowCpu};
 use crate::record::run_record::{
-    Fairness, IntervalRecord, MeasuredCpu, Progress, RunRecord, Share,
+    Fairness, IntervalRecord, LiveInterval, MeasuredCpu, RunRecord, Share,
 };
 use crate::spec::RunSpec;
 use crate::time::clock::{Clock, ns};
 use crate::time::due_times::Part;
-use crate::time::pauses::{Meeting, Standstills};
+use crate::time::pauses::{PauseBarrier, Pauses};
 use crate::time::schedule::{Slice, Timetable};
-use crate::worker::Diallers;
+use crate::worker::ReconnectThreads;
 use crate::worker::connection::Connection;
-use crate::worker::{Control, Legacy, Orders, PATIENCE, Pacing, Revival, Standing, Worker};
+use crate::worker::{
+    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, Worker, WorkerEnd,
+};
 use crate::workload::Workload;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Barrier, OnceLock};
-use threads::{Hiring, Seen, Team};
+use threads::{ConnectionSource, ServerInfo, ThreadConnections};
 
 /// Drives the load that `spec` asks for, and tells each finished interval.
 ///
@@ -35,29 +40,30 @@ use threads::{Hiring, Seen, Team};
 pub fn run(
     spec: &RunSpec,
     stop: &AtomicBool,
-    on_interval: &mut dyn FnMut(&Progress),
+    on_interval: &mut dyn FnMut(&LiveInterval),
 ) -> Result<RunRecord, Failure> {
     let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
     if spec.dry_run {
-        let teams = threads::dry(spec, &*workload).into_iter().map(Hiring::Ready).collect();
-        return load::<DryRun>(spec, &*workload, teams, stop, on_interval);
+        let sources =
+            threads::dry_run(spec, &*workload).into_iter().map(ConnectionSource::Open).collect();
+        return load::<DryRun>(spec, &*workload, sources, stop, on_interval);
     }
-    let teams = threads::hirings(spec, stop)?;
-    let sizes: Vec<usize> = teams.iter().map(|team| team.size(spec)).collect();
+    let sources = threads::sources(spec, stop)?;
+    let sizes: Vec<usize> = sources.iter().map(|connections| connections.size(spec)).collect();
     match settle(spec.reactor, &sizes) {
-        Choice::IoUring => load::<Uring>(spec, &*workload, teams, stop, on_interval),
-        _ => load::<Epoll>(spec, &*workload, teams, stop, on_interval),
+        Choice::IoUring => load::<Uring>(spec, &*workload, sources, stop, on_interval),
+        _ => load::<Epoll>(spec, &*workload, sources, stop, on_interval),
     }
 }
 
 fn load<R: Reactor>(
     spec: &RunSpec,
     workload: &dyn Workload,
-    teams: Vec<Hiring>,
+    sources: Vec<ConnectionSource>,
     stop: &AtomicBool,
-    on_interval: &mut dyn FnMut(&Progress),
+    on_interval: &mut dyn FnMut(&LiveInterval),
 ) -> Result<RunRecord, Failure> {
-    let threads = teams.len();
+    let threads = sources.len();
     let control = Control {
         stop,
         failed: AtomicBool::new(false),
@@ -65,15 +71,15 @@ fn load<R: Reactor>(
     };
     let (finished, arriving) = channel();
     let start = Start::new(threads);
-    let meeting = Meeting::new(threads);
-    let (intervals, legacies) = std::thread::scope(|scope| {
-        let workers: Vec<_> = teams
+    let barrier = PauseBarrier::new(threads);
+    let (intervals, ends) = std::thread::scope(|scope| {
+        let workers: Vec<_> = sources
             .into_iter()
             .enumerate()
-            .map(|(number, team)| {
+            .map(|(number, connections)| {
                 let recorder = (number, finished.clone());
-                let together = (&start, &meeting, &control);
-                scope.spawn(move || work::<R>(spec, workload, team, recorder, together))
+                let together = (&start, &barrier, &control);
+                scope.spawn(move || work::<R>(spec, workload, connections, recorder, together))
             })
             .collect();
         drop(finished);
@@ -84,30 +90,30 @@ fn load<R: Reactor>(
         }
         start.go.wait();
         let intervals = collect(spec, &arriving, threads, on_interval);
-        let legacies = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
-        (intervals, legacies.collect::<Result<Vec<_>, Failure>>())
+        let ends = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
+        (intervals, ends.collect::<Result<Vec<_>, Failure>>())
     });
-    let record = put_together::<R>(spec, intervals, legacies?, &control);
-    let seen = start.seen.into_inner().unwrap_or_default();
-    Ok(RunRecord { server_version: seen.server_version, transport: seen.transport, ..record })
+    let record = record_of::<R>(spec, intervals, ends?, &control);
+    let server = start.server.into_inner().unwrap_or_default();
+    Ok(RunRecord { server_version: server.server_version, transport: server.transport, ..record })
 }
 
-/// The record of what the workers left behind.
-fn put_together<R: Reactor>(
+/// The record of a run from what its workers measured.
+fn record_of<R: Reactor>(
     spec: &RunSpec,
     intervals: Vec<IntervalRecord>,
-    legacies: Vec<Legacy>,
+    ends: Vec<WorkerEnd>,
     control: &Control,
 ) -> RunRecord {
-    let shares: Vec<Share> = legacies.iter().flat_map(|one| one.shares.iter().copied()).collect();
-    let windows: Vec<WindowCpu> = legacies.iter().map(|one| one.rest.cpu).collect();
-    let unfinished = legacies.iter().map(|one| one.rest.unfinished).sum();
-    let unserved = legacies.iter().map(|one| one.rest.unserved).sum();
-    let failure = legacies.iter().find_map(|one| one.failure.clone());
+    let shares: Vec<Share> = ends.iter().flat_map(|one| one.shares.iter().copied()).collect();
+    let windows: Vec<WindowCpu> = ends.iter().map(|one| one.rest.cpu).collect();
+    let unfinished = ends.iter().map(|one| one.rest.unfinished).sum();
+    let unserved = ends.iter().map(|one| one.rest.unserved).sum();
+    let failure = ends.iter().find_map(|one| one.failure.clone());
     RunRecord {
         engine_version: env!("CARGO_PKG_VERSION"),
         reactor: R::NAME,
-        threads: legacies.len(),
+        threads: ends.len(),
         connections: spec.connections as usize,
         server_version: String::new(),
         transport: String::new(),
@@ -133,20 +139,20 @@ fn stopped_by(failure: Option<&Failure>, control: &Control) -> &'static str {
     }
 }
 
-/// Lets all workers begin at one moment, with one clock, when whoever waits for it was told that they
-/// are ready.
+/// Lets all workers begin at one moment and with one clock, after the caller was told that all
+/// connections are open.
 struct Start {
     ready: Barrier,
     go: Barrier,
     clock: OnceLock<Clock>,
-    /// What the first session saw of its server.
-    seen: OnceLock<Seen>,
+    /// What the first session found out about its server.
+    server: OnceLock<ServerInfo>,
 }
 
 impl Start {
     fn new(threads: usize) -> Self {
         let barrier = || Barrier::new(threads + 1);
-        Self { ready: barrier(), go: barrier(), clock: OnceLock::new(), seen: OnceLock::new() }
+        Self { ready: barrier(), go: barrier(), clock: OnceLock::new(), server: OnceLock::new() }
     }
 
     fn wait(&self) -> Clock {
@@ -159,38 +165,38 @@ impl Start {
 fn work<R: Reactor>(
     spec: &RunSpec,
     workload: &dyn Workload,
-    hiring: Hiring,
+    source: ConnectionSource,
     (number, finished): (usize, std::sync::mpsc::Sender<(usize, Interval)>),
-    (start, meeting, control): (&Start, &Meeting, &Control),
-) -> Result<Legacy, Failure> {
+    (start, barrier, control): (&Start, &PauseBarrier, &Control),
+) -> Result<WorkerEnd, Failure> {
     let give_up = |failure| {
         control.failed.store(true, Ordering::Relaxed);
         failure
     };
-    let team = hiring.team(spec, control.stop);
-    let Team { mut sockets, connections, seen } = match team {
-        Ok(team) => team,
+    let connections = source.connections(spec, control.stop);
+    let ThreadConnections { mut sockets, connections, server } = match connections {
+        Ok(connections) => connections,
         Err(failure) => {
             let failure = give_up(failure);
             start.wait();
             return Err(failure);
         }
     };
-    if let Some(seen) = seen {
-        let _ = start.seen.set(seen);
+    if let Some(server) = server {
+        let _ = start.server.set(server);
     }
-    let place = match &sockets[..] {
-        _ if spec.is_scheduled() => Place::on_time(),
+    let placement = match &sockets[..] {
+        _ if spec.is_scheduled() => Placement::with_exact_timers(),
         [only] if !spec.reopens() => {
-            Place::beside_the_server_of(only.as_fd(), spec.connections == 1)
+            Placement::following_server(only.as_fd(), spec.connections == 1)
         }
-        _ => Place::behind_the_servers(),
+        _ => Placement::pinned(),
     };
-    let revival = revival(spec, connections.len(), &mut sockets);
+    let reconnect = reconnect(spec, connections.len(), &mut sockets);
     // A ring belongs to the thread that opens it.
-    let reactor = R::open(sockets, PATIENCE);
+    let reactor = R::open(sockets, MAX_WAIT);
     let clock = start.wait();
-    let (revival, reactor) = revival.and_then(|it| Ok((it, reactor?))).map_err(|error| {
+    let (reconnect, reactor) = reconnect.and_then(|it| Ok((it, reactor?))).map_err(|error| {
         give_up(Failure::new("connect", format!("{} cannot be opened: {error}", R::NAME)))
     })?;
     let timetable = spec.timetable();
@@ -205,48 +211,60 @@ fn work<R: Reactor>(
     };
     let recorder = Recorder::new(timetable, number, finished);
     let pacing = pacing(spec, timetable, &connections, number);
-    let worker = Worker::new(reactor, connections, recorder, orders);
-    let standing = standing(spec, timetable, meeting);
-    Ok(worker.paced(pacing).reviving(revival).standing(standing).placed(place).drive())
+    let pause = pause(spec, timetable, barrier, connections.len());
+    let parts =
+        Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
+    Ok(Worker::new(parts).drive())
 }
 
-/// When this thread stands still, if the run does.
-fn standing<'a>(spec: &RunSpec, timetable: Timetable, meeting: &'a Meeting) -> Standing<'a> {
-    spec.standstill.map_or_else(Standing::never, |asked| {
-        Standing::new(Standstills::new(&asked, timetable), meeting)
+/// When this thread pauses, if the spec asks for a planted slowdown.
+fn pause<'a>(
+    spec: &RunSpec,
+    timetable: Timetable,
+    barrier: &'a PauseBarrier,
+    connections: usize,
+) -> Pause<'a> {
+    spec.standstill.map_or_else(Pause::never, |asked| {
+        Pause::new(Pauses::new(&asked, timetable), barrier, connections)
     })
 }
 
 /// When the connections of thread `number` begin their events.
-fn pacing(spec: &RunSpec, timetable: Timetable, team: &[Connection], number: usize) -> Pacing {
+fn pacing(
+    spec: &RunSpec,
+    timetable: Timetable,
+    connections: &[Connection],
+    number: usize,
+) -> Pacing {
     if spec.rate_per_s > 0.0 {
         let part = Part {
             rate_per_s: spec.rate_per_s,
             connections: spec.connections as usize,
-            own_connections: team.len(),
+            own_connections: connections.len(),
             thread: number,
         };
         Pacing::rate(spec.arrival, part, spec.seed, timetable)
     } else if spec.think_time_ms[1] > 0.0 {
-        let numbers = team.iter().map(Connection::number);
+        let numbers = connections.iter().map(Connection::number);
         Pacing::thinking(spec.think_time_ms, numbers, spec.seed, timetable)
     } else {
         Pacing::closed()
     }
 }
 
-/// How sessions are opened again, if the run may need that; its bell is put behind the sockets.
-fn revival(
+/// Threads that reconnect, if the run may need them. The socket that wakes the worker is appended to
+/// `sockets`.
+fn reconnect(
     spec: &RunSpec,
     connections: usize,
     sockets: &mut Vec<OwnedFd>,
-) -> std::io::Result<Revival> {
+) -> std::io::Result<Reconnect> {
     if spec.dry_run || !spec.reopens() {
-        return Ok(Revival::default());
+        return Ok(Reconnect::default());
     }
-    let (diallers, bell) = Diallers::start(spec, connections)?;
-    sockets.push(bell);
-    Ok(Revival::new(diallers, spec.ignore_errors.survives_loss(), spec.reconnect_every))
+    let (threads, waker) = ReconnectThreads::start(spec, connections)?;
+    sockets.push(waker);
+    Ok(Reconnect::new(threads, spec.ignore_errors.survives_loss(), spec.reconnect_every))
 }
 
 /// Puts the workers' intervals together as they come, tells and encodes them.
@@ -254,7 +272,7 @@ fn collect(
     spec: &RunSpec,
     arriving: &Receiver<(usize, Interval)>,
     workers: usize,
-    on_interval: &mut dyn FnMut(&Progress),
+    on_interval: &mut dyn FnMut(&LiveInterval),
 ) -> Vec<IntervalRecord> {
     let mut merger = Merger::new(workers);
     let mut records = Vec::new();
@@ -271,7 +289,7 @@ fn collect(
     records
 }
 
-fn tell(spec: &RunSpec, interval: &Interval, on_interval: &mut dyn FnMut(&Progress)) {
-    let told = Progress::of(interval, spec.connections as usize, &spec.percentiles);
+fn tell(spec: &RunSpec, interval: &Interval, on_interval: &mut dyn FnMut(&LiveInterval)) {
+    let told = LiveInterval::of(interval, spec.connections as usize, &spec.percentiles);
     on_interval(&if spec.tell_records { told.with_record(interval) } else { told });
 }

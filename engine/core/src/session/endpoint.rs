@@ -1,4 +1,4 @@
-//! Where a server is and who comes: what a session needs to be opened.
+//! Where a server listens, and who logs in.
 
 use std::fmt;
 

@@ -1,5 +1,4 @@
-//! The way into a session: the greeting, TLS where it is wanted, the login inside, and compression
-//! from its end on.
+//! Enters a session: the server's greeting, TLS if wanted, the login inside it, then compression.
 
 use std::io::{self, Write};
 
@@ -49,7 +48,7 @@ pub(super) fn enter(
     if let Some(tls) = tls_for(stream, &greeting, transport)? {
         wanted |= SSL;
         stream.write_all(&login::tls_request(credentials, &greeting, wanted, &mut sequence))?;
-        stream.link.encrypt(tls.shake_hands(host(endpoint), &mut stream.socket)?);
+        stream.link.encrypt(tls.handshake(host(endpoint), &mut stream.socket)?);
         credentials.private = true;
     }
     let (exchange, agreed, packet) = Exchange::begin(credentials, &greeting, wanted, &mut sequence);

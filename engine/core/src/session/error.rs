@@ -17,7 +17,7 @@ const STATEMENT_LENGTH_MAX: usize = 120;
 
 /// A session that could not be opened or used.
 #[derive(Debug)]
-pub struct DialError {
+pub struct SessionError {
     endpoint: String,
     wanted: String,
     problem: Box<Problem>,
@@ -126,7 +126,7 @@ impl fmt::Display for Problem {
     }
 }
 
-impl DialError {
+impl SessionError {
     pub(super) fn session(endpoint: &Endpoint, login: &Login, problem: Problem) -> Self {
         let wanted = format!("a session as user {:?}", login.user);
         Self { endpoint: endpoint.to_string(), wanted, problem: Box::new(problem) }
@@ -244,14 +244,14 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-impl fmt::Display for DialError {
+impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: wanted {}, found {}", self.endpoint, self.wanted, self.problem)?;
         self.advice().map_or(Ok(()), |advice| write!(f, "; try {advice}"))
     }
 }
 
-impl std::error::Error for DialError {}
+impl std::error::Error for SessionError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Reads one payload from a blocking stream, exactly: not a byte beyond it.
+//! Reads exactly one payload from a blocking stream, and not a byte beyond it.
 
 use std::io::{self, Read};
 

@@ -1,9 +1,11 @@
-//! What lies between a session's packets and its socket: nothing, compression, TLS, or both.
+//! Compression and TLS between the packets of a session and its socket; or neither.
 //!
-//! A link touches no socket either. Whoever does hands it each request, sends what it gives, and feeds
-//! it whatever arrived; so one link serves the login's blocking reads and then the reactor, and what
-//! it has kept of a half-read record goes along. A plain link gives back the bytes it was handed: that
-//! is a branch that always goes the same way, and no copy.
+//! A link touches no socket. Its owner hands it each request, sends the bytes it returns, and feeds
+//! it whatever arrives; so one link serves the blocking login and then the reactor, and keeps
+//! half-read records in between. A plain link returns the bytes it was given, without a copy.
+//!
+//! TLS records may hold no byte for us (a session ticket, a key update). What TLS wants to answer
+//! leaves with the next request.
 
 use crate::session::tls;
 use dbdyno_wire::mysql::compressed::{Codec, FrameError, Frames};

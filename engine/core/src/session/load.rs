@@ -10,7 +10,7 @@ use dbdyno_wire::mysql::{command, local_infile};
 
 use super::error::Problem;
 use super::socket::Socket;
-use super::{DialError, Session, frame};
+use super::{Session, SessionError, frame};
 
 /// What statements call the file; a server that asks for any other gets nothing.
 pub const FILE_NAME: &str = "rows made by dbdyno";
@@ -24,14 +24,14 @@ impl Session {
     /// `next` also gives the number of rows in the part.
     ///
     /// # Errors
-    /// [`DialError`] when the server refuses, at once or in the middle, when it takes another number
+    /// [`SessionError`] when the server refuses, at once or in the middle, when it takes another number
     /// of rows, or asks for another file; and when the session broke. A session that failed in the
     /// middle is of no further use.
     pub fn load(
         &mut self,
         sql: &str,
         next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
-    ) -> Result<u64, DialError> {
+    ) -> Result<u64, SessionError> {
         self.request.clear();
         command::query(&mut self.request, sql);
         self.stream_file(next).map_err(|problem| self.failed(sql, problem))

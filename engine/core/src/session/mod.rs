@@ -1,8 +1,8 @@
-//! A plain blocking client: opens the sessions a run loads, and does what goes before and after it.
+//! A plain blocking client: opens the sessions that a run loads, prepares statements, fills tables.
 //!
-//! Connecting, preparing statements and filling tables need no reactor, and a blocking call can be read
-//! from top to bottom. Sessions that are to be loaded are then handed over by [`Session::into_stream`]:
-//! what was read ahead, if anything, is in the link that goes along, so nothing stays behind here.
+//! None of this needs the reactor, and blocking calls are easier to read. Sessions that are to be
+//! loaded are handed over by [`Session::into_stream`]: bytes that were read ahead are in the link
+//! that goes along.
 
 mod endpoint;
 mod entry;
@@ -26,8 +26,8 @@ use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
 use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
 
 pub use self::endpoint::{Endpoint, Login};
-pub use self::error::DialError;
 use self::error::Problem;
+pub use self::error::SessionError;
 pub use self::load::FILE_NAME;
 use self::socket::Socket;
 use self::stream::Stream;
@@ -67,12 +67,12 @@ impl Session {
     /// answer of the login.
     ///
     /// # Errors
-    /// [`DialError`] when the server cannot be reached, refuses, or wants what is not known here.
+    /// [`SessionError`] when the server cannot be reached, refuses, or wants what is not known here.
     pub fn connect(
         endpoint: &Endpoint,
         login: &Login,
         timeout: Duration,
-    ) -> Result<Self, DialError> {
+    ) -> Result<Self, SessionError> {
         Self::connect_over(endpoint, login, &Transport::default(), timeout)
     }
 
@@ -85,7 +85,7 @@ impl Session {
         login: &Login,
         transport: &Transport,
         timeout: Duration,
-    ) -> Result<Self, DialError> {
+    ) -> Result<Self, SessionError> {
         Self::open(endpoint, login, transport, timeout, 0)
     }
 
@@ -98,7 +98,7 @@ impl Session {
         login: &Login,
         transport: &Transport,
         timeout: Duration,
-    ) -> Result<Self, DialError> {
+    ) -> Result<Self, SessionError> {
         Self::open(endpoint, login, transport, timeout, capability::LOCAL_FILES)
     }
 
@@ -108,8 +108,8 @@ impl Session {
         transport: &Transport,
         timeout: Duration,
         wanted: u32,
-    ) -> Result<Self, DialError> {
-        let failed = |problem: Problem| DialError::session(endpoint, login, problem);
+    ) -> Result<Self, SessionError> {
+        let failed = |problem: Problem| SessionError::session(endpoint, login, problem);
         let socket =
             Socket::connect(endpoint, timeout).map_err(|e| failed(Problem::Unreachable(e)))?;
         let mut stream = Stream::new(socket);
@@ -150,8 +150,8 @@ impl Session {
     /// Limits the time of each later wait for the server; `None` lifts the limit.
     ///
     /// # Errors
-    /// [`DialError`] when the system refuses, as for a limit of 0.
-    pub fn limit_waits(&self, timeout: Option<Duration>) -> Result<(), DialError> {
+    /// [`SessionError`] when the system refuses, as for a limit of 0.
+    pub fn limit_waits(&self, timeout: Option<Duration>) -> Result<(), SessionError> {
         let limited = self.stream.socket.limit_waits(timeout);
         limited.map_err(|error| self.failed("", Problem::Broken(error)))
     }
@@ -159,8 +159,8 @@ impl Session {
     /// Runs a statement and gives all its rows as text; `None` is NULL.
     ///
     /// # Errors
-    /// [`DialError`] when the server refuses, or the session broke.
-    pub fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, DialError> {
+    /// [`SessionError`] when the server refuses, or the session broke.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
         self.request.clear();
         command::query(&mut self.request, sql);
         self.read_rows().map_err(|problem| self.failed(sql, problem))
@@ -169,8 +169,8 @@ impl Session {
     /// Runs a statement and gives the number of rows it changed.
     ///
     /// # Errors
-    /// [`DialError`] when the server refuses, or the session broke.
-    pub fn execute(&mut self, sql: &str) -> Result<u64, DialError> {
+    /// [`SessionError`] when the server refuses, or the session broke.
+    pub fn execute(&mut self, sql: &str) -> Result<u64, SessionError> {
         self.request.clear();
         command::query(&mut self.request, sql);
         let summary = self.exchange(ReplyShape::Text);
@@ -180,8 +180,8 @@ impl Session {
     /// Prepares a statement and gives the number to execute it by.
     ///
     /// # Errors
-    /// [`DialError`] when the server refuses, or the session broke.
-    pub fn prepare(&mut self, sql: &str) -> Result<u32, DialError> {
+    /// [`SessionError`] when the server refuses, or the session broke.
+    pub fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
         self.request.clear();
         command::statement_prepare(&mut self.request, sql);
         self.exchange(ReplyShape::Prepare).map_err(|problem| self.failed(sql, problem))?;
@@ -201,8 +201,8 @@ impl Session {
         drop(self.stream.request(&self.request));
     }
 
-    fn failed(&self, statement: &str, problem: Problem) -> DialError {
-        DialError::statement(&self.endpoint, statement, problem)
+    fn failed(&self, statement: &str, problem: Problem) -> SessionError {
+        SessionError::statement(&self.endpoint, statement, problem)
     }
 
     /// Sends the request and follows its reply to the end.

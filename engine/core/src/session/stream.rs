@@ -1,6 +1,6 @@
-//! A blocking stream of packets: a socket, and the link that its bytes go through.
+//! A blocking stream of packets: a socket and its link.
 //!
-//! Over a plain link not a byte is read ahead, so the socket alone can be handed over. Any other link
+//! Over a plain link no byte is read ahead, so the socket alone can be handed over. Any other link
 //! keeps what it has read ahead, and is handed over with the socket.
 
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! How sessions travel: in TLS or not, compressed or not.
+//! Whether sessions use TLS and compression.
 
 use crate::error::Failure;
 use crate::session::tls::{Tls, TlsSpec};

@@ -1,7 +1,6 @@
-//! The run's one clock: nanoseconds since the load began.
+//! The one clock of a run: nanoseconds since the load began; and CPU time used.
 //!
-//! All workers share one origin, so that their times can be compared without conversion. CPU time
-//! is read here too, because both are questions to the kernel's clocks.
+//! All workers share one origin, so their times can be compared directly.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,9 @@
-//! The intended starts of an open loop: a seeded process in time, told of nothing the server does.
+//! Intended start times of an open loop (arrivals): a seeded process that no answer of the server
+//! changes.
 //!
-//! Its draws are its own, so that the events of a run are the same in a closed loop and at any rate.
-//! Pure, and small enough to be kept twice: one copy says what falls due, the other what is begun, and
-//! a backlog of millions needs no memory.
+//! It has its own random stream, so the events of a run are the same in a closed loop and at any
+//! rate. Pure and small: a backlog of millions is two copies of it and a number, one copy at what
+//! falls due next, the other at what is begun next.
 
 use crate::random::Random;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! How the time of a run is laid out: phases, and the slices it is recorded in.
+//! The timetable of a run: phases, and the slices in which it is recorded.
 //!
 //! Pure: no clock is read here; every function is told the time.
 
@@ -12,7 +12,7 @@ pub enum Phase {
     Warmup,
     /// The window.
     Measured,
-    /// Past the end: events that were in flight come home.
+    /// Past the end: events that were in flight complete.
     Drain,
 }
 

@@ -1,7 +1,7 @@
-//! One connection's state: which event it runs, which statement of it waits for its reply.
+//! The state of one connection: which event it runs, and which statement of it waits for its reply.
 //!
-//! It touches no socket: the worker moves the bytes. So a connection costs some hundred bytes and
-//! the packets of one event, and ten thousand of them fit into one thread.
+//! It touches no socket: the worker moves the bytes. A connection costs some hundred bytes and the
+//! packets of one event, so ten thousand fit into one thread.
 
 use crate::error::Failure;
 use crate::opening::Opened;
@@ -29,7 +29,7 @@ pub struct Connection {
     pub due_ns: u64,
     /// When its first statement was sent.
     pub sent_ns: u64,
-    /// When the statement that waits was asked.
+    /// When the statement that waits was requested.
     pub asked_ns: u64,
     /// What the connection did after the warm-up.
     pub share: Share,
@@ -116,14 +116,14 @@ impl Connection {
     }
 
     /// The bytes to send for `packet`, which has no reply: a logout.
-    pub fn goodbye<'a>(&'a mut self, packet: &'a [u8]) -> &'a [u8] {
+    pub fn logout<'a>(&'a mut self, packet: &'a [u8]) -> &'a [u8] {
         self.link.request(packet)
     }
 
     /// Feeds bytes that arrived; the outcome once the reply is complete.
     ///
     /// # Errors
-    /// When the bytes are no reply of the protocol, or nothing was asked.
+    /// When the bytes are no reply of the protocol, or nothing was requested.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, LinkError> {
         match &mut self.link {
@@ -150,7 +150,7 @@ impl Connection {
         self.step >= self.event.steps.len()
     }
 
-    /// Nothing is asked any more.
+    /// Nothing is requested any more.
     pub fn rest(&mut self) {
         self.in_flight = false;
     }

@@ -1,9 +1,9 @@
-//! The loop: one thread, many connections, each with one event in flight.
+//! The loop: one engine thread, many connections, each with one event in flight.
 //!
-//! wait → a reply arrives → scan it → record → send the next statement, or end the event and begin
-//! the next. Nothing here allocates, logs or locks once the buffers have grown, and the clock is
-//! read once a reply. Who begins when, if not at once, is the matter of `pacing`; what becomes of
-//! refused statements and lost connections, of `revival`.
+//! Wait until a reply arrives, scan it, record it, send the next statement, or end the event and begin
+//! the next. Nothing here allocates, logs or locks once the buffers have grown, and the clock is read
+//! once a reply. `pacing` decides when events begin (closed loop, rate, think time), `reconnect` handles
+//! refused statements and lost connections, `pause` the pauses of a planted slowdown.
 
 pub mod connection;
 mod pacing;
@@ -11,9 +11,9 @@ mod pause;
 mod reconnect;
 
 use crate::error::Failure;
-use crate::placement::Place;
-use crate::reactor::{Arrival, Reactor, What};
-use crate::record::recorder::{Answer, Recorder, Rest};
+use crate::placement::Placement;
+use crate::reactor::{Arrival, ArrivalKind, Reactor};
+use crate::record::recorder::{Answer, Recorder, Remainder};
 use crate::record::run_record::Share;
 use crate::spec::IgnoredErrors;
 use crate::time::clock::Clock;
@@ -23,16 +23,37 @@ use connection::Connection;
 use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::{Outcome, Summary};
 pub use pacing::Pacing;
-pub use pause::Standing;
-pub use reconnect::{Diallers, Revival};
+pub use pause::Pause;
+pub use reconnect::{Reconnect, ReconnectThreads};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How soon a worker notices a stop or the end of a slice when no reply comes.
-pub const PATIENCE: Duration = Duration::from_millis(50);
-/// How long events in flight may still come home after a stop.
+pub const MAX_WAIT: Duration = Duration::from_millis(50);
+/// How long events in flight may take to complete after a stop.
 const STOP_GRACE_NS: u64 = 500_000_000;
+
+/// All that a worker is made of.
+pub struct Parts<'a, R: Reactor> {
+    /// Holds the sockets of `connections` in their order; behind them, if the worker reconnects, the
+    /// socket that wakes it.
+    pub reactor: R,
+    /// The connections, logged in.
+    pub connections: Vec<Connection>,
+    /// Where measurements go.
+    pub recorder: Recorder,
+    /// What to run, and until when.
+    pub orders: Orders<'a>,
+    /// When events begin.
+    pub pacing: Pacing,
+    /// How sessions are opened again.
+    pub reconnect: Reconnect,
+    /// When the load pauses.
+    pub pause: Pause<'a>,
+    /// On which core the thread runs.
+    pub placement: Placement,
+}
 
 /// One thread of the engine.
 pub struct Worker<'a, R: Reactor> {
@@ -41,84 +62,55 @@ pub struct Worker<'a, R: Reactor> {
     recorder: Recorder,
     orders: Orders<'a>,
     pacing: Pacing,
-    revival: Revival,
-    standing: Standing<'a>,
+    reconnect: Reconnect,
+    pause: Pause<'a>,
+    placement: Placement,
     /// Connections that may still begin an event or are in one.
-    staying: usize,
+    active: usize,
     now_ns: u64,
     /// When the schedule wants something next; `u64::MAX` in a closed loop.
     next_ns: u64,
-    leave_ns: u64,
-    place: Place,
+    give_up_ns: u64,
 }
 
 impl<'a, R: Reactor> Worker<'a, R> {
-    /// A worker over connections whose sockets `reactor` holds in the same order, in a closed loop.
-    pub fn new(
-        reactor: R,
-        connections: Vec<Connection>,
-        recorder: Recorder,
-        orders: Orders<'a>,
-    ) -> Self {
-        let (pacing, revival, leave_ns) = (Pacing::closed(), Revival::default(), orders.give_up_ns);
-        let (staying, now_ns, next_ns) = (0, 0, u64::MAX);
+    /// A worker of these parts, before its first event.
+    #[must_use]
+    pub fn new(parts: Parts<'a, R>) -> Self {
+        let Parts { reactor, connections, recorder, orders, .. } = parts;
+        let Parts { pacing, reconnect, pause, placement, .. } = parts;
+        let give_up_ns = orders.give_up_ns;
         Self {
             reactor,
             connections,
             recorder,
             orders,
             pacing,
-            revival,
-            standing: Standing::never(),
-            staying,
-            now_ns,
-            next_ns,
-            leave_ns,
-            place: Place::Free,
+            reconnect,
+            pause,
+            placement,
+            active: 0,
+            now_ns: 0,
+            next_ns: u64::MAX,
+            give_up_ns,
         }
     }
 
-    /// The same worker by another schedule.
-    #[must_use]
-    pub fn paced(self, pacing: Pacing) -> Self {
-        Self { pacing, ..self }
-    }
-
-    /// The same worker, with a way to open sessions again. The reactor then holds one socket more than
-    /// there are connections: the bell.
-    #[must_use]
-    pub fn reviving(self, revival: Revival) -> Self {
-        Self { revival, ..self }
-    }
-
-    /// The same worker, which stands still now and then.
-    #[must_use]
-    pub fn standing(self, mut standing: Standing<'a>) -> Self {
-        standing.make_room(self.connections.len());
-        Self { standing, ..self }
-    }
-
-    /// The same worker at its place among the cores.
-    #[must_use]
-    pub fn placed(self, place: Place) -> Self {
-        Self { place, ..self }
-    }
-
     /// Loads the server until the run is over.
-    pub fn drive(mut self) -> Legacy {
+    pub fn drive(mut self) -> WorkerEnd {
         let failure = self.load().err();
         if failure.is_some() {
             self.orders.control.failed.store(true, Ordering::Relaxed);
         }
-        self.say_goodbye();
+        self.log_out();
         let rest = self.recorder.finish(self.orders.clock.now_ns());
         let shares = self.connections.iter().map(|connection| connection.share).collect();
-        Legacy { failure, rest, shares }
+        WorkerEnd { failure, rest, shares }
     }
 
     fn load(&mut self) -> Result<(), Failure> {
         self.begin()?;
-        while self.staying > 0 && self.now_ns < self.leave_ns {
+        while self.active > 0 && self.now_ns < self.give_up_ns {
             let at_most = self.time_to_wait();
             self.reactor.wait(at_most).map_err(|error| broken(&error))?;
             let before_ns = self.now_ns;
@@ -137,29 +129,30 @@ impl<'a, R: Reactor> Worker<'a, R> {
                 self.read_the_clock();
                 self.recorder.advance(self.now_ns);
             }
-            self.place.look(self.now_ns);
-            if self.revival.is_awaited() {
-                self.attend_to_the_lost()?;
+            self.placement.look(self.now_ns);
+            if self.reconnect.is_pending() {
+                self.finish_reconnects()?;
             }
-            if self.standing.is_shut(self.now_ns) {
-                self.stand_still()?;
+            if self.pause.is_on(self.now_ns) {
+                self.pass_pause()?;
             }
             if !self.pacing.is_closed() {
                 self.begin_due()?;
             }
             if self.orders.control.is_over() {
-                self.leave_ns = self.leave_ns.min(self.now_ns + STOP_GRACE_NS);
+                self.give_up_ns = self.give_up_ns.min(self.now_ns + STOP_GRACE_NS);
             }
         }
         Ok(())
     }
 
-    /// The outcome of the connection's statement, once its reply is complete. What comes where nothing
-    /// is asked, such as a server's goodbye to a session that rests, concerns no event; nor does the bell.
+    /// The outcome of the connection's statement, once its reply is complete. What arrives
+    /// while nothing is asked, such as a server's last words to an idle session, concerns no event; nor
+    /// does a byte of the waker.
     fn scan(&mut self, slot: usize, arrival: &Arrival) -> Result<Option<Outcome>, Failure> {
         let Some(connection) = self.connections.get_mut(slot) else { return Ok(None) };
         if !connection.is_in_flight() {
-            if arrival.what != What::Bytes {
+            if arrival.what != ArrivalKind::Bytes {
                 connection.lose();
             }
             return Ok(None);
@@ -167,11 +160,11 @@ impl<'a, R: Reactor> Worker<'a, R> {
         let lost =
             |why: &str| Err(Failure::connection_lost(connection.statement().kind.name(), why));
         match arrival.what {
-            What::Bytes => connection.feed(self.reactor.bytes(arrival)).map_err(|error| {
+            ArrivalKind::Bytes => connection.feed(self.reactor.bytes(arrival)).map_err(|error| {
                 Failure::new("run", format!("the server's reply breaks the protocol: {error}"))
             }),
-            What::Closed => lost("the server closed it"),
-            What::Failed(number) => lost(&io::Error::from_raw_os_error(number).to_string()),
+            ArrivalKind::Closed => lost("the server closed it"),
+            ArrivalKind::Failed(number) => lost(&io::Error::from_raw_os_error(number).to_string()),
         }
     }
 
@@ -204,7 +197,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.rest(slot);
             return Ok(());
         }
-        if self.revival.is_planned() && self.replace_by_plan(slot)? {
+        if self.reconnect.is_planned() && self.reconnect_by_plan(slot)? {
             return Ok(());
         }
         self.complete(slot);
@@ -226,17 +219,17 @@ impl<'a, R: Reactor> Worker<'a, R> {
         if self.pacing.is_closed() { self.begin_next(slot) } else { self.release(slot) }
     }
 
-    /// In a closed loop an event is due the moment the one before it has ended: begins the connection's
-    /// next event that has something to send, unless the run is over.
+    /// In a closed loop an event is due when the one before it has ended: begins the next event of the
+    /// connection that has something to send, unless the run is over or pauses.
     #[inline]
     fn begin_next(&mut self, slot: usize) -> Result<(), Failure> {
         let mut has_sent_nothing = false;
         loop {
-            if self.standing.is_shut(self.now_ns) && !self.is_over() {
+            if self.pause.is_on(self.now_ns) && !self.is_over() {
                 // Its event is over and the next one not drawn: a connection that is closed now is lost
                 // in no event.
                 self.connections[slot].rest();
-                self.standing.hold(slot);
+                self.pause.hold(slot);
                 return Ok(());
             }
             if self.is_over() || !self.orders.control.claim(self.recorder.phase()) {
@@ -313,7 +306,7 @@ fn broken(error: &io::Error) -> Failure {
 
 /// What all workers of a run share.
 pub struct Control<'a> {
-    /// The user wants it to end.
+    /// The user stopped the run.
     pub stop: &'a AtomicBool,
     /// A worker failed: all end.
     pub failed: AtomicBool,
@@ -352,7 +345,7 @@ impl Control<'_> {
 pub struct Orders<'a> {
     /// What is run.
     pub workload: &'a dyn Workload,
-    /// Errors that begin the event again.
+    /// Errors after which an event is retried.
     pub ignored: &'a IgnoredErrors,
     /// The run's clock.
     pub clock: Clock,
@@ -364,19 +357,19 @@ pub struct Orders<'a> {
     pub control: &'a Control<'a>,
 }
 
-/// What a worker leaves behind.
-pub struct Legacy {
+/// What a worker measured beside its intervals.
+pub struct WorkerEnd {
     /// Why it ended early; None if it did not.
     pub failure: Option<Failure>,
-    /// What its recorder had left to tell.
-    pub rest: Rest,
-    /// Each connection's part.
+    /// Counts at the end, and CPU time.
+    pub rest: Remainder,
+    /// What each connection did.
     pub shares: Vec<Share>,
 }
 
 impl<R: Reactor> Worker<'_, R> {
-    /// The connection's events are over: what its workload kept back is sent, unless the run was
-    /// stopped, and then it rests.
+    /// No event is begun any more on the connection: sends what its workload still has to send, unless the
+    /// run was stopped.
     pub(super) fn leave(&mut self, slot: usize) -> Result<(), Failure> {
         let connection = &mut self.connections[slot];
         let is_mute = self.orders.control.is_over() || connection.is_gone();
@@ -390,17 +383,17 @@ impl<R: Reactor> Worker<'_, R> {
 
     pub(super) fn rest(&mut self, slot: usize) {
         self.connections[slot].rest();
-        self.staying -= 1;
+        self.active -= 1;
     }
 
-    /// Logs out where nothing is asked, so that the server does not count an aborted client. A
-    /// connection with a request in flight is only closed.
-    pub(super) fn say_goodbye(&mut self) {
+    /// Logs out on idle connections, so that the server does not count an aborted client. A connection with a
+    /// request in flight is only closed.
+    pub(super) fn log_out(&mut self) {
         let mut packet = Vec::new();
         command::quit(&mut packet);
         for (slot, connection) in self.connections.iter_mut().enumerate() {
             if !connection.is_in_flight() && !connection.is_gone() {
-                let _ = self.reactor.send(slot_number(slot), connection.goodbye(&packet));
+                let _ = self.reactor.send(slot_number(slot), connection.logout(&packet));
             }
         }
         let _ = self.reactor.flush();

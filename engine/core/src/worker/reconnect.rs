@@ -1,9 +1,9 @@
-//! What becomes of a refused statement, of a lost connection, and of one whose time has come by plan.
+//! Refused statements, lost connections, and sessions that are renewed by plan: retry and reconnect.
 //!
-//! A lost connection ends the run, unless the errors that say so are ignored: then another session
-//! is opened beside the loop, its socket takes the slot of the old one, and the event begins again with
-//! new draws, while its latency goes on. When the run's time is over nobody waits any more for a server
-//! that has not come back: such an event stays unfinished.
+//! A lost connection ends the run, unless its error code is among the ignored ones. Then a thread beside
+//! the loop, which must not wait for a login, opens another session; the new socket takes the slot of
+//! the old one, and the event is retried with new draws, while its latency goes on. At the end of the run
+//! nobody waits for a server that has not come back: such an event counts as unfinished.
 
 use super::{Worker, broken, slot_number};
 use crate::error::{CANNOT_CONNECT, Failure, is_loss};
@@ -21,41 +21,45 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Whether and how sessions are replaced.
+/// Delay between two attempts to reconnect; sysbench has 1 ms, which keeps a starting server busy.
+const RETRY_DELAY: Duration = Duration::from_millis(20);
+const THREADS_MAX: usize = 16;
+
+/// Whether and when a worker reconnects; by default never.
 #[derive(Default)]
-pub struct Revival {
-    diallers: Option<Diallers>,
+pub struct Reconnect {
+    threads: Option<ReconnectThreads>,
     survives_loss: bool,
     /// Events after which a session is replaced; 0 for never.
     every: u32,
-    /// Slots that wait for a session.
-    awaiting: Vec<usize>,
+    /// Slots that wait for a new session.
+    pending: Vec<usize>,
 }
 
-impl Revival {
-    /// Sessions are replaced after every so many events (0 for never), and when they are lost if
-    /// `survives_loss`.
+impl Reconnect {
+    /// Reconnects after every so many events of a session (0 for never), and if `survives_loss` when a
+    /// session is lost.
     #[must_use]
-    pub const fn new(diallers: Diallers, survives_loss: bool, every: u32) -> Self {
-        Self { diallers: Some(diallers), survives_loss, every, awaiting: Vec::new() }
+    pub const fn new(threads: ReconnectThreads, survives_loss: bool, every: u32) -> Self {
+        Self { threads: Some(threads), survives_loss, every, pending: Vec::new() }
     }
 
-    /// Whether sessions are replaced by plan.
+    /// Whether sessions are renewed by plan.
     #[inline]
     pub(super) const fn is_planned(&self) -> bool {
         self.every > 0
     }
 
     #[inline]
-    pub(super) const fn is_awaited(&self) -> bool {
-        !self.awaiting.is_empty()
+    pub(super) const fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
     }
 }
 
 impl<R: Reactor> Worker<'_, R> {
-    /// A statement failed: an ignorable error begins the event again, as sysbench does, with new
-    /// draws and without a ROLLBACK, and its latency goes on. Any other error ends the run. Unlike
-    /// sysbench, the time limit is kept even if the error never goes away.
+    /// The server refused a statement. After an ignored error the event is retried, as sysbench does,
+    /// with new draws and without a ROLLBACK, and its latency goes on. Any other error ends the run.
+    /// Unlike in sysbench, the time limit holds even if the error never goes away.
     #[cold]
     pub(super) fn refused(&mut self, slot: usize, error: &ServerError) -> Result<(), Failure> {
         self.read_the_clock();
@@ -80,12 +84,12 @@ impl<R: Reactor> Worker<'_, R> {
         if self.is_over() || connection.is_leaving() {
             return self.leave(slot);
         }
-        self.begin_again(slot)
+        self.retry(slot)
     }
 
-    /// Begins the event of the connection again, with new draws; its latency goes on.
+    /// Retries the event of the connection, with new draws; its latency goes on.
     #[cold]
-    fn begin_again(&mut self, slot: usize) -> Result<(), Failure> {
+    fn retry(&mut self, slot: usize) -> Result<(), Failure> {
         self.recorder.restart();
         let due_ns = self.connections[slot].due_ns;
         if self.draw(slot, due_ns) {
@@ -95,10 +99,10 @@ impl<R: Reactor> Worker<'_, R> {
         self.go_on(slot)
     }
 
-    /// The connection broke in the middle of an event.
+    /// The connection was lost in the middle of an event.
     #[cold]
     pub(super) fn lost(&mut self, slot: usize, failure: Failure) -> Result<(), Failure> {
-        let Some(code) = failure.code.filter(|&code| is_loss(code) && self.revival.survives_loss)
+        let Some(code) = failure.code.filter(|&code| is_loss(code) && self.reconnect.survives_loss)
         else {
             return Err(self.connections[slot].placed(failure));
         };
@@ -109,52 +113,52 @@ impl<R: Reactor> Worker<'_, R> {
             self.rest(slot);
             return Ok(());
         }
-        self.ask_for_another_session(slot);
+        self.reconnect_slot(slot);
         Ok(())
     }
 
-    /// The connection's event has ended; true when its session is to be replaced before the event counts
-    /// as complete.
+    /// The connection's event has ended; true when its session is renewed before the event counts as
+    /// complete.
     #[cold]
-    pub(super) fn replace_by_plan(&mut self, slot: usize) -> Result<bool, Failure> {
+    pub(super) fn reconnect_by_plan(&mut self, slot: usize) -> Result<bool, Failure> {
         let events = self.connections[slot].count_event();
-        if !events.is_multiple_of(self.revival.every) || self.is_over() {
+        if !events.is_multiple_of(self.reconnect.every) || self.is_over() {
             return Ok(false);
         }
         let mut packet = Vec::new();
         command::quit(&mut packet);
-        let goodbye = self.connections[slot].goodbye(&packet);
-        self.reactor.send(slot_number(slot), goodbye).map_err(|error| broken(&error))?;
+        let logout = self.connections[slot].logout(&packet);
+        self.reactor.send(slot_number(slot), logout).map_err(|error| broken(&error))?;
         self.flush()?;
-        self.ask_for_another_session(slot);
+        self.reconnect_slot(slot);
         Ok(true)
     }
 
-    fn ask_for_another_session(&mut self, slot: usize) {
+    fn reconnect_slot(&mut self, slot: usize) {
         self.connections[slot].lose();
-        if let Some(diallers) = &self.revival.diallers {
-            diallers.ask(slot, self.connections[slot].number());
-            self.revival.awaiting.push(slot);
+        if let Some(threads) = &self.reconnect.threads {
+            threads.request(slot, self.connections[slot].number());
+            self.reconnect.pending.push(slot);
         }
     }
 
-    /// Takes in the sessions that have been opened since; none is waited for when the run is over.
+    /// Takes over the sessions that have been opened since. At the end of the run none is waited for.
     #[cold]
-    pub(super) fn attend_to_the_lost(&mut self) -> Result<(), Failure> {
+    pub(super) fn finish_reconnects(&mut self) -> Result<(), Failure> {
         self.read_the_clock();
         while let Some(Attempt { slot, outcome }) =
-            self.revival.diallers.as_ref().and_then(Diallers::next)
+            self.reconnect.threads.as_ref().and_then(ReconnectThreads::next)
         {
             match outcome {
-                Ok(opened) => self.revive(slot, opened)?,
-                Err(failure) if self.revival.survives_loss => {
+                Ok(opened) => self.reconnected(slot, opened)?,
+                Err(failure) if self.reconnect.survives_loss => {
                     self.recorder.error(failure.code.unwrap_or(CANNOT_CONNECT), self.now_ns);
                 }
                 Err(failure) => return Err(failure),
             }
         }
         if self.is_over() {
-            for slot in std::mem::take(&mut self.revival.awaiting) {
+            for slot in std::mem::take(&mut self.reconnect.pending) {
                 if self.connections[slot].has_ended() {
                     self.complete(slot);
                 }
@@ -164,8 +168,8 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(())
     }
 
-    fn revive(&mut self, slot: usize, opened: Opened) -> Result<(), Failure> {
-        self.revival.awaiting.retain(|&waiting| waiting != slot);
+    fn reconnected(&mut self, slot: usize, opened: Opened) -> Result<(), Failure> {
+        self.reconnect.pending.retain(|&waiting| waiting != slot);
         let socket = self.connections[slot].reopened(opened);
         self.reactor.replace(slot_number(slot), socket).map_err(|error| broken(&error))?;
         self.recorder.reconnect(self.now_ns);
@@ -173,113 +177,113 @@ impl<R: Reactor> Worker<'_, R> {
             self.complete(slot);
             return self.go_on(slot);
         }
-        self.begin_again(slot)
+        self.retry(slot)
     }
 }
 
-/// Between two attempts; sysbench has 1 ms, and hammers a server that starts.
-const PAUSE: Duration = Duration::from_millis(20);
-const THREADS_MAX: usize = 16;
-
-/// A wish for another session.
-struct Ask {
+/// A request to open another session.
+struct Request {
     slot: usize,
     number: u32,
 }
 
 /// How an attempt to open a session ended.
-pub struct Attempt {
-    /// Whose session it is.
-    pub slot: usize,
+struct Attempt {
+    slot: usize,
     /// The session, or why there is none.
-    pub outcome: Result<Opened, Failure>,
+    outcome: Result<Opened, Failure>,
 }
 
-/// The threads that dial for one worker, as the worker sees them.
-pub struct Diallers {
-    asks: Sender<Ask>,
+/// The threads that reconnect for one worker, as the worker sees them.
+///
+/// The worker asks through a channel and finds the sessions in another. A byte on a socket that its
+/// reactor watches wakes it up. The threads are detached: one that waits for a server that does not
+/// answer ends with its time limit, and does not hold up the end of the run.
+pub struct ReconnectThreads {
+    requests: Sender<Request>,
     attempts: Receiver<Attempt>,
-    over: Arc<AtomicBool>,
+    is_over: Arc<AtomicBool>,
 }
 
-/// What every dialling thread has.
-struct Dialler {
+/// What the threads that reconnect share.
+struct Shared {
     opener: Opener,
-    /// Whether it tries until it succeeds.
-    persists: bool,
-    asks: Mutex<Receiver<Ask>>,
-    bell: UnixStream,
-    over: Arc<AtomicBool>,
+    /// Whether to retry until the server accepts the session.
+    retries: bool,
+    requests: Mutex<Receiver<Request>>,
+    waker: UnixStream,
+    is_over: Arc<AtomicBool>,
 }
 
-impl Diallers {
-    /// Starts threads for a worker with `connections` connections, and gives the socket of the bell.
+impl ReconnectThreads {
+    /// Starts threads for a worker with so many `connections`; gives the socket that wakes the worker,
+    /// to be watched by its reactor.
     ///
     /// # Errors
     /// Those of the system, when it gives no socket or thread.
     pub fn start(spec: &RunSpec, connections: usize) -> io::Result<(Self, OwnedFd)> {
-        let (asks, asked) = channel();
+        let (requests, requested) = channel();
         let (done, attempts) = channel();
-        let (bell, ears) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        let over = Arc::new(AtomicBool::new(false));
-        let dialler = Arc::new(Dialler {
+        let (waker, woken) = UnixStream::pair()?;
+        waker.set_nonblocking(true)?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let shared = Arc::new(Shared {
             opener: Opener::new(spec).map_err(|failure| io::Error::other(failure.message))?,
-            persists: spec.ignore_errors.survives_loss(),
-            asks: Mutex::new(asked),
-            bell,
-            over: Arc::clone(&over),
+            retries: spec.ignore_errors.survives_loss(),
+            requests: Mutex::new(requested),
+            waker,
+            is_over: Arc::clone(&is_over),
         });
         for _ in 0..connections.min(THREADS_MAX) {
-            let (dialler, done) = (Arc::clone(&dialler), done.clone());
-            thread::Builder::new().name("dialler".into()).spawn(move || dialler.serve(&done))?;
+            let (shared, done) = (Arc::clone(&shared), done.clone());
+            thread::Builder::new().name("reconnect".into()).spawn(move || shared.serve(&done))?;
         }
-        Ok((Self { asks, attempts, over }, ears.into()))
+        Ok((Self { requests, attempts, is_over }, woken.into()))
     }
 
-    /// Wishes another session for the run's connection `number`, which has this slot.
-    pub fn ask(&self, slot: usize, number: u32) {
+    /// Asks for another session for the run's connection `number`, which has this slot.
+    fn request(&self, slot: usize, number: u32) {
         // The threads live as long as this end of the channel.
-        let _ = self.asks.send(Ask { slot, number });
+        let _ = self.requests.send(Request { slot, number });
     }
 
-    /// An attempt that has ended since.
-    pub fn next(&self) -> Option<Attempt> {
+    /// An attempt that has ended since the last call.
+    fn next(&self) -> Option<Attempt> {
         self.attempts.try_recv().ok()
     }
 }
 
-impl Drop for Diallers {
+impl Drop for ReconnectThreads {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
-impl Dialler {
+impl Shared {
     fn serve(&self, done: &Sender<Attempt>) {
-        while let Some(Ask { slot, number }) = self.next_ask() {
+        while let Some(Request { slot, number }) = self.next_request() {
             loop {
                 let outcome = self.opener.open(number);
-                let is_last = outcome.is_ok() || !self.persists;
+                let is_last = outcome.is_ok() || !self.retries;
                 if done.send(Attempt { slot, outcome }).is_err() {
                     return;
                 }
-                // A bell that is full of rings has been heard.
-                let _ = (&self.bell).write(&[1]);
+                // A socket that is full wakes the worker already.
+                let _ = (&self.waker).write(&[1]);
                 if is_last || self.is_over() {
                     break;
                 }
-                thread::sleep(PAUSE);
+                thread::sleep(RETRY_DELAY);
             }
         }
     }
 
-    fn next_ask(&self) -> Option<Ask> {
-        let asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
-        asks.recv().ok().filter(|_| !self.is_over())
+    fn next_request(&self) -> Option<Request> {
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.recv().ok().filter(|_| !self.is_over())
     }
 
     fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
+        self.is_over.load(Ordering::Relaxed)
     }
 }

@@ -1,9 +1,9 @@
-//! One event (a sysbench "transaction") as ready-made request packets.
+//! One event (a sysbench "transaction") as request packets that are ready to send.
 //!
-//! A workload fills an [`Event`] completely before its first packet is sent: all draws are made, all
-//! parameters encoded. The worker then only sends one packet, waits for its reply, sends the next. This
-//! keeps drawing and encoding out of the time between two statements, allocates nothing once the
-//! buffers have grown, and leaves the worker with no knowledge of SQL.
+//! A workload fills an [`Event`] completely before its first packet is sent: all random numbers are
+//! drawn, all parameters encoded. The worker then only sends a packet, waits for its reply and
+//! sends the next. So drawing and encoding take no time between two statements, nothing is
+//! allocated once the buffers have grown, and the worker knows no SQL.
 
 /// What a statement does, in sysbench's vocabulary; one latency histogram is kept for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

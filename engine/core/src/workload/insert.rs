@@ -1,4 +1,4 @@
-//! `oltp_insert`: one row at the end of a table, or at a place of its own.
+//! `oltp_insert`: one row at the end of a table, or with a drawn id.
 //!
 //! sysbench never prepares this statement, whatever `--db-ps-mode` says, and neither do we.
 

@@ -1,8 +1,8 @@
 //! What an event consists of: sysbench's OLTP workloads, draw for draw and byte for byte.
 //!
-//! A workload is shared by all connections and has no state of its own that a run could see; what
-//! differs from connection to connection is handed in as a [`Client`]. So one
-//! workload can be asked from any thread, and a seed replays the same events.
+//! A workload is shared by all connections and keeps no state that a run could see; what differs
+//! from connection to connection is passed in as a [`Client`]. So any thread can use it, and a seed
+//! replays the same events.
 
 mod bulk_insert;
 pub mod event;

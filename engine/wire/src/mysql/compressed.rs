@@ -1,14 +1,13 @@
-//! The compressed protocol: packets travel inside frames that zlib may have made smaller.
+//! The compressed protocol: packets travel inside frames, which zlib may have made smaller.
 //!
-//! A frame is a 3-byte length, a number, the 3-byte length of its content before compression (0 when
-//! it is not compressed), and the content: any piece of the stream of packets, one, several or a part
-//! of one. Frames are numbered like packets, from 0 with each request, and the numbers go on in the
-//! reply.
+//! A frame is a 3-byte length, a number, the 3-byte length of its content before compression (0
+//! when it is not compressed), and the content: any piece of the stream of packets. Frames are
+//! numbered like packets, from 0 with each request, and the numbers go on in the reply.
 //!
-//! zlib's state is large and each frame is a stream of its own, so one [`Codec`] serves any number of
-//! sessions in turn; what a session keeps between two reads is a [`Frames`]. Both lengths of a frame
-//! come from the other end and may lie: memory grows with what has arrived and with what zlib has
-//! really given, never with what a header claims.
+//! zlib's state is large and each frame is a stream of its own, so one [`Codec`] serves any number
+//! of sessions in turn; what a session keeps between two reads is a [`Frames`]. Both lengths of a
+//! frame come from the other end and may be wrong: memory grows with what has arrived and what zlib
+//! has really produced, never with what a header claims.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The client's way into a session, as a machine that is handed payloads and says what to send.
+//! The client's login, as a state machine that takes payloads and says what to send.
 //!
 //! It knows every turn a server may take (another plugin, a cold password cache, a key), so whoever
 //! holds the socket only reads and writes packets.

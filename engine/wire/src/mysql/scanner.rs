@@ -1,9 +1,13 @@
-//! Follows the reply of a command to its end, counting rows and skipping their content: the hot path.
+//! Follows the reply of a command to its end, counting rows and skipping their content: the hot
+//! path.
 //!
-//! The scanner is fed whatever arrived, cut at any place. A row that lies wholly in the buffer costs a
-//! look at its header and first byte; no byte is copied except the first few of a packet that is cut.
-//! Nothing is allocated but the message of a server's error. Lengths, sequence numbers and the order of
-//! packets are checked, since a generator that loses its place would measure nonsense.
+//! The scanner is fed whatever arrived, cut at any place. A row that is completely in the buffer
+//! costs a look at its header and first byte; only the first bytes of a cut packet are copied.
+//! Nothing is allocated except the message of a server's error. Lengths, sequence numbers and the
+//! order of packets are checked, since a generator that is out of step would measure nonsense.
+//!
+//! [`Scanner`] cuts bytes into packets; [`ReplyState`] knows which packet comes next and what it
+//! means, from the first bytes of a payload and its length.
 
 use super::packet::{HEADER_LENGTH, Header, PAYLOAD_LENGTH_MAX};
 pub use super::response::ServerError;
@@ -121,7 +125,7 @@ impl Cut {
 /// Follows one reply after another of a single connection.
 #[derive(Debug)]
 pub struct Scanner {
-    progress: Progress,
+    reply: ReplyState,
     sequence: u8,
     any_number: bool,
     cut: Cut,
@@ -131,8 +135,8 @@ impl Scanner {
     /// A scanner for a session in which `CLIENT_DEPRECATE_EOF` was agreed, or not.
     #[must_use]
     pub fn new(deprecate_eof: bool) -> Self {
-        let (progress, cut) = (Progress::new(deprecate_eof), Cut::default());
-        Self { progress, sequence: 0, any_number: false, cut }
+        let (reply, cut) = (ReplyState::new(deprecate_eof), Cut::default());
+        Self { reply, sequence: 0, any_number: false, cut }
     }
 
     /// Whether packets may have any number. In the compressed protocol the frames' numbers keep the
@@ -150,7 +154,7 @@ impl Scanner {
 
     /// Awaits the reply of a command that was sent in `sequence` packets.
     pub fn begin_at(&mut self, shape: ReplyShape, sequence: u8) {
-        self.progress.begin(shape);
+        self.reply.begin(shape);
         self.sequence = sequence;
         self.cut.forget();
     }
@@ -158,7 +162,7 @@ impl Scanner {
     /// The number the server gave to the statement prepared last.
     #[must_use]
     pub const fn statement_id(&self) -> u32 {
-        self.progress.statement_id
+        self.reply.statement_id
     }
 
     /// Takes the bytes that arrived; gives the outcome with the last byte of the reply.
@@ -167,21 +171,21 @@ impl Scanner {
     /// [`ScanError`] when they do not follow the protocol, or go beyond the end of the reply. The
     /// session can then not go on.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
-        self.progress.summary.bytes += bytes.len() as u64;
+        self.reply.summary.bytes += bytes.len() as u64;
         let result = self.follow(bytes);
         if !matches!(result, Ok(None)) {
-            self.progress.stage = Stage::Idle;
+            self.reply.stage = Stage::Idle;
         }
         result
     }
 
     fn follow(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
         let mut rest = bytes;
-        if self.progress.stage == Stage::Idle && !rest.is_empty() {
+        if self.reply.stage == Stage::Idle && !rest.is_empty() {
             return Err(ScanError::Trailing { count: rest.len() });
         }
         while !rest.is_empty() {
-            if self.progress.stage == Stage::Rows && !self.cut.is_open() {
+            if self.reply.stage == Stage::Rows && !self.cut.is_open() {
                 rest = &rest[self.skip_rows(rest)..];
             }
             let Some(outcome) = self.take_packet(&mut rest)? else { continue };
@@ -195,7 +199,7 @@ impl Scanner {
 
     /// Counts the plain rows at the front of `bytes` that are there completely; returns their length.
     fn skip_rows(&mut self, bytes: &[u8]) -> usize {
-        let first_limit = if self.progress.binary { 1 } else { response::EOF };
+        let first_limit = if self.reply.binary { 1 } else { response::EOF };
         let mut rest = bytes;
         let mut rows = 0;
         while let Some(&[low, middle, high, sequence, first]) = rest.first_chunk() {
@@ -209,7 +213,7 @@ impl Scanner {
             rows += 1;
             self.sequence = sequence.wrapping_add(1);
         }
-        self.progress.summary.rows += rows;
+        self.reply.summary.rows += rows;
         bytes.len() - rest.len()
     }
 
@@ -219,7 +223,7 @@ impl Scanner {
         {
             *rest = later;
             self.check(header)?;
-            return self.progress.take(payload, payload.len());
+            return self.reply.take(payload, payload.len());
         }
         if self.cut.header_filled < HEADER_LENGTH {
             let Some(header) = self.cut.take_header(rest) else { return Ok(None) };
@@ -232,7 +236,7 @@ impl Scanner {
         let error = std::mem::take(&mut self.cut.error);
         let head = self.cut.head;
         let head = if error.is_empty() { &head[..self.cut.head_filled] } else { &error[..] };
-        self.progress.take(head, self.cut.total)
+        self.reply.take(head, self.cut.total)
     }
 
     fn check(&mut self, header: Header) -> Result<(), ScanError> {
@@ -240,7 +244,7 @@ impl Scanner {
             return Err(ScanError::Sequence { expected: self.sequence, found: header.sequence });
         }
         self.sequence = header.sequence.wrapping_add(1);
-        self.progress.check_length(header.length)
+        self.reply.check_length(header.length)
     }
 }
 
@@ -291,7 +295,7 @@ enum After {
 
 /// The course of one reply.
 #[derive(Debug)]
-struct Progress {
+struct ReplyState {
     stage: Stage,
     binary: bool,
     summary: Summary,
@@ -299,7 +303,7 @@ struct Progress {
     deprecate_eof: bool,
 }
 
-impl Progress {
+impl ReplyState {
     fn new(deprecate_eof: bool) -> Self {
         Self {
             stage: Stage::Idle,

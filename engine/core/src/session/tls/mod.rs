@@ -1,7 +1,7 @@
-//! TLS as a run asks for it: what is verified, with which certificates, by which ciphers.
+//! TLS for sessions: what is verified, with which certificates, by which ciphers.
 //!
-//! The library is rustls with ring, so there is no OpenSSL to be installed and none to differ from
-//! machine to machine. It speaks TLS 1.2 and 1.3 only.
+//! The library is rustls with ring: no OpenSSL has to be installed, and none differs from machine
+//! to machine. It speaks TLS 1.2 and 1.3 only.
 
 mod cipher_suites;
 mod diffie_hellman;
@@ -32,7 +32,7 @@ impl Tls {
     ///
     /// # Errors
     /// [`TlsProblem`] when the two ends do not agree, or the certificate is not what was asked for.
-    pub fn shake_hands(
+    pub fn handshake(
         &self,
         host: &str,
         stream: &mut (impl Read + Write),
@@ -41,7 +41,7 @@ impl Tls {
         let mut records = Records::Client(client);
         while records.is_handshaking() {
             if let Err(error) = records.complete_io(stream) {
-                return Err(last_words(&mut records, stream, &error).unwrap_or(problem_of(error)));
+                return Err(alert_of(&mut records, stream, &error).unwrap_or(problem_of(error)));
             }
         }
         Ok(records)
@@ -60,7 +60,7 @@ impl Tls {
 }
 
 /// What a server that hung up said before, which nobody has read while we were writing.
-fn last_words(
+fn alert_of(
     records: &mut Records,
     stream: &mut impl Read,
     error: &io::Error,

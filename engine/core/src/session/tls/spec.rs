@@ -1,4 +1,4 @@
-//! The `tls` part of a spec, and what it becomes.
+//! The `tls` part of a spec, and the TLS configuration made from it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use rustls::crypto::{CryptoProvider, KeyExchangeAlgorithm, ring};
 use serde::Deserialize;
 
 use super::diffie_hellman::MysqlGroup;
-use super::verification::{Chain, Nothing};
+use super::verification::{AcceptAny, VerifyChain};
 use super::{Tls, TlsError, cipher_suites, files};
 
 /// When TLS is spoken, and what must be true of the server's certificate.
@@ -25,7 +25,7 @@ pub enum TlsMode {
     Required,
     /// Always; an authority of `ca` must have signed the certificate.
     VerifyCa,
-    /// As `VerifyCa`, and the certificate must be for the host that was dialled.
+    /// As `VerifyCa`, and the certificate must be for the host in the spec.
     VerifyIdentity,
 }
 
@@ -115,11 +115,11 @@ impl TlsSpec {
         let algorithms = provider.signature_verification_algorithms;
         let (TlsMode::VerifyCa | TlsMode::VerifyIdentity, Some(path)) = (self.mode, &self.ca)
         else {
-            return Ok(Arc::new(Nothing { algorithms }));
+            return Ok(Arc::new(AcceptAny { algorithms }));
         };
         let listed = files::certificates("ca", path)?;
         let anchors = files::anchors(path, &listed)?;
         let name_matters = self.mode == TlsMode::VerifyIdentity;
-        Ok(Arc::new(Chain { anchors, listed, name_matters, algorithms }))
+        Ok(Arc::new(VerifyChain { anchors, listed, name_matters, algorithms }))
     }
 }

@@ -1,8 +1,9 @@
-//! What is asked of a server's certificate: nothing, an authority that signed it, or its name as well.
+//! What is verified of a server's certificate: nothing, the authority that signed it, or its name
+//! as well.
 //!
-//! Who asks for nothing is safe from listeners only: whoever can change what travels can put a
-//! certificate of their own in the way. A certificate that stands itself in `tls.ca` is trusted as it
-//! is, as people give a self-signed one who have no authority.
+//! Without verification TLS only protects from eavesdroppers, not from a man in the middle. A
+//! certificate that is itself listed in `tls.ca` is trusted as it is, which is how self-signed
+//! certificates are used.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -13,11 +14,11 @@ use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// Takes any certificate.
 #[derive(Debug)]
-pub(super) struct Nothing {
+pub(super) struct AcceptAny {
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl ServerCertVerifier for Nothing {
+impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
         &self,
         _end: &CertificateDer<'_>,
@@ -54,7 +55,7 @@ impl ServerCertVerifier for Nothing {
 
 /// Takes certificates that lead to an anchor, and if wanted only those for the server's name.
 #[derive(Debug)]
-pub(super) struct Chain {
+pub(super) struct VerifyChain {
     pub(super) anchors: RootCertStore,
     /// The certificates of `tls.ca` as they are.
     pub(super) listed: Vec<CertificateDer<'static>>,
@@ -62,7 +63,7 @@ pub(super) struct Chain {
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl ServerCertVerifier for Chain {
+impl ServerCertVerifier for VerifyChain {
     fn verify_server_cert(
         &self,
         end: &CertificateDer<'_>,

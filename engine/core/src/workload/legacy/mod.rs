@@ -1,8 +1,7 @@
-//! sysbench's workloads of before 1.0, under the names of their scripts with `legacy_` before them.
+//! The workloads of sysbench 0.4 and 0.5, named as their scripts with `legacy_` in front.
 //!
-//! They differ from today's in what a published number depends on: one table for a whole event, all
-//! statements as text (0.4 prepares them), draws in another order. `insert` aside, what is not a mix
-//! is today's workload with another table or text.
+//! They differ from today's in ways that change published numbers: one table for a whole event, all
+//! statements as text (0.4 prepares them), another order of draws.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! The options of the workloads of before 1.0: those of today and four of their own.
+//! The options of the legacy workloads: today's and four of their own.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,6 @@
-//! The mixes of before 1.0 as their scripts describe them, and what options leave of them.
+//! Which statements the legacy mixes consist of, and their SQL as sysbench 0.4 and 0.5 spelled it.
+//!
+//! Statements of 0.5 are today's except for two; 0.4 wrote lower case and had one table.
 
 use super::super::statement::template;
 use super::options::LegacyOptions;

@@ -1,72 +1,73 @@
-//! One connection in a closed loop: the engine thread rides on the core of the server's thread.
+//! One connection in a closed loop: the engine thread follows the server's thread from core to
+//! core.
 //!
-//! With one connection either the engine works or the server does, never both. Left to itself the
-//! kernel puts them on two cores, and each request and each reply wakes a core from idleness: on two
-//! virtual cores 26 µs of client CPU a query and 15,000 queries a second, against 9.7 µs and 41,000 when
-//! both take turns on one. Which of the two a run gets was chance, and made runs of one connection
-//! incomparable.
+//! With one connection either the engine works or the server does, never both. The kernel tends to
+//! put them on two cores, where each request and each reply has to wake up an idle core: on two
+//! virtual cores 26 µs of client CPU per query and 15,000 queries a second, against 9.7 µs and
+//! 41,000 when both run on one core in turn. Which of the two happened was chance, and made runs of
+//! one connection incomparable.
 //!
-//! So the engine thread goes where the server's thread last ran, and looks again every few
-//! milliseconds. As an **idle** thread it does not count as a reason to put the server's thread
-//! elsewhere, and gives way to it at once.
+//! So the engine thread is pinned to the core where the server's thread last ran, and checks every
+//! few milliseconds whether that has changed. As an **idle** thread (`SCHED_IDLE`) it gives no
+//! reason to move the server's thread away, and yields to it at once.
 //!
-//! An idle thread starves where others want its core all the time. Then a [`Rescue`] makes it a batch
-//! thread for the rest of the run, after a fraction of a second; a thread that may not come back from
-//! idleness (an ordinary user below `ulimit -e 20`) does not ride at all. Nor does one whose server is
-//! on another machine.
+//! An idle thread starves when other programs need its core all the time. A [`StarvationGuard`]
+//! then makes it a batch thread for the rest of the run, within a fraction of a second. A thread
+//! that could not become a normal one again (an ordinary user below `ulimit -e 20`) does not
+//! follow, nor does one whose server is on another machine.
 
-use super::rescue::Rescue;
-use super::whereabouts::Server;
+use super::server_core::Server;
+use super::starvation::StarvationGuard;
 use super::{THIS_THREAD, allow, allowed_cores, stay_on};
 use crate::system::{checked, limit};
 use std::fs;
 use std::os::fd::BorrowedFd;
 
-/// Between two looks at where the server's thread runs.
-const LOOK_NS: u64 = 20_000_000;
+/// How often the core of the server's thread is checked.
+const CHECK_NS: u64 = 20_000_000;
 /// A nice value of 0, as `RLIMIT_NICE` counts.
 const NICE_OF_A_NORMAL_THREAD: libc::rlim_t = 20;
 const CAP_SYS_NICE: u32 = 23;
 
-/// A thread that rides.
-pub struct Ride {
+/// A thread that follows the server's thread.
+pub struct ServerFollower {
     server: Server,
     /// Where the thread was allowed to run.
     home: libc::cpu_set_t,
     core: Option<usize>,
-    look_ns: u64,
-    rescue: Rescue,
+    next_check_ns: u64,
+    starvation: StarvationGuard,
 }
 
-impl Ride {
-    /// Lets the calling thread ride on the server behind `socket`; None where it cannot. `is_alone` says
-    /// that no other connection works the server's threads.
+impl ServerFollower {
+    /// Lets the calling thread follow the thread of the server behind `socket`; None where it cannot.
+    /// `is_alone` says that the run has no other connection.
     #[must_use]
     pub fn begin(socket: BorrowedFd<'_>, is_alone: bool) -> Option<Self> {
-        if !may_come_back() {
+        if !can_become_normal_again() {
             return None;
         }
         let server = Server::behind(socket, is_alone)?;
         let home = allowed_cores().ok()?;
-        let rescue = Rescue::of_this_thread(home).ok()?;
+        let starvation = StarvationGuard::of_this_thread(home).ok()?;
         let (idle, nothing) = (libc::SCHED_IDLE, libc::sched_param { sched_priority: 0 });
         // SAFETY: `nothing` lives through the call.
         checked(unsafe { libc::sched_setscheduler(THIS_THREAD, idle, &raw const nothing) }).ok()?;
-        let mut ride = Self { server, home, core: None, look_ns: 0, rescue };
-        ride.follow();
-        Some(ride)
+        let mut follower = Self { server, home, core: None, next_check_ns: 0, starvation };
+        follower.follow();
+        Some(follower)
     }
 
-    /// Follows the server's thread if it is time; false when the ride is over, because others want
-    /// the core too.
+    /// Follows the server's thread if it is time to check; false when that is over, because other
+    /// programs need the core.
     #[inline]
-    pub fn goes_on(&mut self, now_ns: u64) -> bool {
-        if now_ns < self.look_ns {
+    pub fn follow_on(&mut self, now_ns: u64) -> bool {
+        if now_ns < self.next_check_ns {
             return true;
         }
-        self.look_ns = now_ns + LOOK_NS;
-        if self.rescue.has_come() {
-            // Once more: this thread may have followed the server while it was being rescued.
+        self.next_check_ns = now_ns + CHECK_NS;
+        if self.starvation.has_acted() {
+            // Once more: this thread may have followed the server while the guard acted.
             allow(THIS_THREAD, &self.home);
             return false;
         }
@@ -88,7 +89,7 @@ impl Ride {
 }
 
 /// Whether an idle thread of this process may become a normal one again.
-fn may_come_back() -> bool {
+fn can_become_normal_again() -> bool {
     let told = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = told.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
@@ -137,12 +138,12 @@ mod tests {
                 let mut byte = [7];
                 client.write_all(&byte).unwrap();
                 client.read_exact(&mut byte).unwrap();
-                let Some(mut ride) = Ride::begin(client.as_fd(), false) else {
-                    return assert!(!may_come_back(), "it may, and does not");
+                let Some(mut follow) = ServerFollower::begin(client.as_fd(), false) else {
+                    return assert!(!can_become_normal_again(), "it may, and does not");
                 };
-                let found = (policy(), cores(), ride.goes_on(LOOK_NS));
-                // Beside other tests the ride may be over by now; that end has its own test.
-                if !ride.rescue.has_come() {
+                let found = (policy(), cores(), follow.follow_on(CHECK_NS));
+                // Beside other tests the follow may be over by now; that end has its own test.
+                if !follow.starvation.has_acted() {
                     assert_eq!(found, (libc::SCHED_IDLE, vec![core], true));
                 }
             })
@@ -162,17 +163,17 @@ mod tests {
                     }
                 });
             }
-            let rider = scope.spawn(|| {
+            let thread = scope.spawn(|| {
                 let client = echo(cores()[0]);
-                let Some(mut ride) = Ride::begin(client.as_fd(), true) else { return };
+                let Some(mut follow) = ServerFollower::begin(client.as_fd(), true) else { return };
                 let (home, began) = (cores(), Instant::now());
-                while ride.goes_on(u64::try_from(began.elapsed().as_nanos()).unwrap()) {
+                while follow.follow_on(u64::try_from(began.elapsed().as_nanos()).unwrap()) {
                     assert!(began.elapsed() < Duration::from_secs(60), "nobody came");
                 }
                 assert_eq!(policy(), libc::SCHED_BATCH);
                 assert!(cores().len() >= home.len());
             });
-            let ended = rider.join();
+            let ended = thread.join();
             over.store(true, Ordering::Relaxed);
             ended.unwrap();
         });

@@ -1,11 +1,11 @@
-//! More connections than the limit of open files lets one table hold. Alone in its process: the limit is
+//! More connections than one file table may hold. Alone in its process: the limit of open files is
 //! lowered for good.
 
-use dbdyno_core::opening::limits::tables_for;
+use dbdyno_core::opening::limits::file_tables_for;
 use dbdyno_core::reference::NullResponder;
 use dbdyno_core::run::run;
 use dbdyno_core::spec::RunSpec;
-use dbdyno_core::system::own_file_table;
+use dbdyno_core::system::unshare_file_table;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +16,7 @@ const SIBLINGS: usize = 3;
 
 /// Serves in a table of open files of its own until it is over.
 fn serve(mut responder: NullResponder, over: &AtomicBool) {
-    own_file_table().unwrap();
+    unshare_file_table().unwrap();
     while !over.load(Ordering::Relaxed) {
         responder.serve(10).unwrap();
     }
@@ -31,7 +31,7 @@ fn threads_with_tables_of_their_own_run_them_all() {
     let port = responder.addresses()[0].port();
     let siblings: Vec<_> = (0..SIBLINGS).map(|_| responder.sibling().unwrap()).collect();
     drop(responder);
-    let tables = tables_for(CONNECTIONS.into()).unwrap();
+    let tables = file_tables_for(CONNECTIONS.into()).unwrap();
     let spec: RunSpec = serde_json::from_value(json!({
         "endpoint": {"host": "127.0.0.1", "port": port}, "user": "anybody", "password": "any",
         "database": "any", "connections": CONNECTIONS, "window_s": 0.5, "seed": 7,

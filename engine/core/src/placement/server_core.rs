@@ -1,8 +1,8 @@
-//! Where the server's thread runs, as far as the client's end of a connection can know.
+//! On which core the server's thread runs, as far as a client can know.
 //!
-//! The kernel notes the core on which a TCP socket's last bytes came in, which on one machine is the
-//! one that sent them. Unix sockets have no such note, but know the process at the other end: with
-//! one connection in use, the thread of it that works most is the one.
+//! For a TCP socket the kernel notes the core on which the last bytes came in (`SO_INCOMING_CPU`),
+//! which on one machine is the core that sent them. A Unix socket only knows the process at the
+//! other end; with one connection in use, the thread of that process that uses most CPU is the one.
 
 use std::fs;
 use std::mem::size_of;

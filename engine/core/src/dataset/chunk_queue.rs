@@ -1,13 +1,13 @@
-//! Who loads which chunk next: a session keeps to a table of its own while it can.
+//! Which session loads which chunk next: each keeps to a table of its own as long as possible.
 //!
 //! A server appends fastest where one session writes at the end of each table. Only when all tables
-//! are begun does a session help with the one of which most is left.
+//! are begun does a session help with the table of which most is left.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The chunks of all tables that nobody has taken yet.
 #[derive(Debug)]
-pub(super) struct Deal {
+pub(super) struct ChunkQueue {
     chunks: u32,
     tables_begun: AtomicU32,
     /// Chunks taken of each table; more than there are once sessions have looked for further ones.
@@ -15,9 +15,9 @@ pub(super) struct Deal {
 }
 
 /// The table a session loads, counted from 0; None before its first chunk.
-pub(super) type Own = Option<u32>;
+pub(super) type CurrentTable = Option<u32>;
 
-impl Deal {
+impl ChunkQueue {
     /// All chunks of `tables`, each of `chunks`.
     pub(super) fn new(tables: u32, chunks: u32) -> Self {
         let taken = (0..tables).map(|_| AtomicU32::new(0)).collect();
@@ -25,7 +25,7 @@ impl Deal {
     }
 
     /// The next chunk for a session: its table, counted from 0, and the chunk's number in it.
-    pub(super) fn next(&self, own: &mut Own) -> Option<(u32, u32)> {
+    pub(super) fn next(&self, own: &mut CurrentTable) -> Option<(u32, u32)> {
         loop {
             if let Some(table) = *own
                 && let Some(chunk) = self.take(table)
@@ -55,29 +55,29 @@ impl Deal {
 
 #[cfg(test)]
 mod tests {
-    use super::{Deal, Own};
+    use super::{ChunkQueue, CurrentTable};
     use std::collections::BTreeSet;
 
     #[test]
     fn sessions_keep_to_tables_of_their_own_and_then_help() {
-        let deal = Deal::new(2, 3);
-        let (mut first, mut second): (Own, Own) = (None, None);
-        assert_eq!(deal.next(&mut first), Some((0, 0)));
-        assert_eq!(deal.next(&mut second), Some((1, 0)));
-        assert_eq!(deal.next(&mut second), Some((1, 1)));
-        assert_eq!(deal.next(&mut second), Some((1, 2)));
-        assert_eq!(deal.next(&mut second), Some((0, 1)));
-        assert_eq!(deal.next(&mut first), Some((0, 2)));
-        assert_eq!((deal.next(&mut first), deal.next(&mut second)), (None, None));
+        let chunk_queue = ChunkQueue::new(2, 3);
+        let (mut first, mut second): (CurrentTable, CurrentTable) = (None, None);
+        assert_eq!(chunk_queue.next(&mut first), Some((0, 0)));
+        assert_eq!(chunk_queue.next(&mut second), Some((1, 0)));
+        assert_eq!(chunk_queue.next(&mut second), Some((1, 1)));
+        assert_eq!(chunk_queue.next(&mut second), Some((1, 2)));
+        assert_eq!(chunk_queue.next(&mut second), Some((0, 1)));
+        assert_eq!(chunk_queue.next(&mut first), Some((0, 2)));
+        assert_eq!((chunk_queue.next(&mut first), chunk_queue.next(&mut second)), (None, None));
     }
 
     #[test]
     fn every_chunk_is_dealt_once() {
         for (tables, chunks, sessions) in [(1, 5, 4), (4, 3, 2), (7, 1, 3), (3, 0, 2)] {
-            let deal = Deal::new(tables, chunks);
+            let chunk_queue = ChunkQueue::new(tables, chunks);
             let work = || {
                 let mut own = None;
-                std::iter::from_fn(|| deal.next(&mut own)).collect::<Vec<_>>()
+                std::iter::from_fn(|| chunk_queue.next(&mut own)).collect::<Vec<_>>()
             };
             let dealt: Vec<(u32, u32)> = std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..sessions).map(|_| scope.spawn(work)).collect();

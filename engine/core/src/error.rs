@@ -1,10 +1,10 @@
 //! Why a run could not begin or ended early: [`Failure`], and MySQL's codes for lost connections.
 
 use serde::Serialize;
-use std::fmt;
 
 /// A run or a load that failed, in the server's or the system's words.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize, PartialEq, Eq, thiserror::Error)]
+#[error("{stage}: {}{message}", coded(*code))]
 pub struct Failure {
     /// What was being done: `spec`, `limits`, `connect`, `prepare`, `run`, `load`.
     pub stage: &'static str,
@@ -58,13 +58,6 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.code {
-            Some(code) => write!(f, "{}: error {code}: {}", self.stage, self.message),
-            None => write!(f, "{}: {}", self.stage, self.message),
-        }
-    }
+fn coded(code: Option<u16>) -> String {
+    code.map_or_else(String::new, |code| format!("error {code}: "))
 }
-
-impl std::error::Error for Failure {}

@@ -19,16 +19,9 @@ pub struct Histogram {
 }
 
 /// Bytes that are not an HDR V2 histogram of ours.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an HDR V2 histogram of nanoseconds: {0}")]
 pub struct DecodeError(String);
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not an HDR V2 histogram of nanoseconds: {}", self.0)
-    }
-}
-
-impl std::error::Error for DecodeError {}
 
 impl Default for Histogram {
     fn default() -> Self {

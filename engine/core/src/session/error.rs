@@ -1,6 +1,6 @@
 //! Why a session could not be opened or used: what was wanted, what was found, and what to try.
 
-use std::{fmt, io};
+use std::io;
 
 use dbdyno_wire::mysql::Malformed;
 use dbdyno_wire::mysql::login::LoginError;
@@ -16,7 +16,8 @@ use crate::session::tls::TlsProblem;
 const STATEMENT_LENGTH_MAX: usize = 120;
 
 /// A session that could not be opened or used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{endpoint}: wanted {wanted}, found {problem}{}", hint(problem))]
 pub struct SessionError {
     endpoint: String,
     wanted: String,
@@ -24,37 +25,77 @@ pub struct SessionError {
 }
 
 /// What was found instead of what was wanted.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
     /// No connection came about.
+    #[error("no connection: {0}")]
     Unreachable(io::Error),
     /// The connection broke.
+    #[error("{}", broken(.0))]
     Broken(io::Error),
     /// The session could not be encrypted.
-    Tls(TlsProblem),
+    #[error(transparent)]
+    Tls(#[from] TlsProblem),
     /// The server does not offer the compressed protocol.
+    #[error("a server that offers no compression")]
     NoCompression,
     /// The login failed.
-    Login(LoginError),
+    #[error(transparent)]
+    Login(#[from] LoginError),
     /// The server refused a statement.
+    #[error(transparent)]
     Server(ServerError),
     /// A reply could not be followed.
-    Scan(ScanError),
+    #[error("a reply out of step: {0}")]
+    Scan(#[from] ScanError),
     /// A message could not be read.
-    Malformed(Malformed),
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
     /// The server asks for a file.
+    #[error("{}", ScanError::LocalInfile)]
     LocalInfile,
     /// An answer is longer than any that is meant.
+    #[error("rows without an end")]
     Endless,
     /// The server did not ask for the rows it was to load.
+    #[error("a server that did not ask for the rows")]
     NoFileWanted,
     /// The server took another number of rows than it was sent.
+    #[error("{taken} of {sent} rows taken, with {warnings} warnings")]
     RowsLost { sent: u64, taken: u64, warnings: u16 },
 }
 
 impl Problem {
     pub(super) fn closed() -> Self {
         Self::Broken(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        if let Some(error) = self.server_error() {
+            return advice_for_code(error.code);
+        }
+        match self {
+            Self::Unreachable(error) => Some(advice_for(error)),
+            Self::Login(LoginError::UnknownPlugin(_)) => Some(
+                "an account with mysql_native_password or caching_sha2_password, or check the \
+                 user's name: MySQL hides by this which users exist",
+            ),
+            Self::Login(LoginError::Key) => {
+                Some("TLS, the server's Unix socket, or renew its RSA key pair")
+            }
+            Self::Login(LoginError::Malformed(_)) => {
+                Some("the port of the classic protocol (3306, not X's 33060)")
+            }
+            Self::Tls(problem) => Some(problem.advice()),
+            Self::NoCompression => {
+                Some("zlib among the server's protocol_compression_algorithms, or no compression")
+            }
+            Self::Broken(_) => Some("the server's error log"),
+            Self::NoFileWanted | Self::RowsLost { .. } => {
+                Some("multi-row INSERT instead of LOAD DATA")
+            }
+            _ => None,
+        }
     }
 
     fn server_error(&self) -> Option<&ServerError> {
@@ -75,54 +116,11 @@ impl From<io::Error> for Problem {
     }
 }
 
-impl From<TlsProblem> for Problem {
-    fn from(problem: TlsProblem) -> Self {
-        Self::Tls(problem)
-    }
-}
-
-impl From<LoginError> for Problem {
-    fn from(error: LoginError) -> Self {
-        Self::Login(error)
-    }
-}
-
-impl From<ScanError> for Problem {
-    fn from(error: ScanError) -> Self {
-        Self::Scan(error)
-    }
-}
-
-impl From<Malformed> for Problem {
-    fn from(error: Malformed) -> Self {
-        Self::Malformed(error)
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreachable(error) => write!(f, "no connection: {error}"),
-            Self::Broken(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                f.write_str("that the server closed the connection")
-            }
-            Self::Broken(error) if is_timeout(error) => {
-                f.write_str("no answer within the time limit")
-            }
-            Self::Broken(error) => write!(f, "a broken connection: {error}"),
-            Self::Tls(problem) => problem.fmt(f),
-            Self::NoCompression => f.write_str("a server that offers no compression"),
-            Self::Login(error) => error.fmt(f),
-            Self::Server(error) => error.fmt(f),
-            Self::Scan(error) => write!(f, "a reply out of step: {error}"),
-            Self::Malformed(error) => error.fmt(f),
-            Self::LocalInfile => ScanError::LocalInfile.fmt(f),
-            Self::Endless => f.write_str("rows without an end"),
-            Self::NoFileWanted => f.write_str("a server that did not ask for the rows"),
-            Self::RowsLost { sent, taken, warnings } => {
-                write!(f, "{taken} of {sent} rows taken, with {warnings} warnings")
-            }
-        }
+fn broken(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "that the server closed the connection".to_owned(),
+        _ if is_timeout(error) => "no answer within the time limit".to_owned(),
+        _ => format!("a broken connection: {error}"),
     }
 }
 
@@ -170,34 +168,10 @@ impl SessionError {
             ..Failure::new(stage, self.to_string())
         }
     }
+}
 
-    fn advice(&self) -> Option<&'static str> {
-        if let Some(error) = self.problem.server_error() {
-            return advice_for_code(error.code);
-        }
-        match &*self.problem {
-            Problem::Unreachable(error) => Some(advice_for(error)),
-            Problem::Login(LoginError::UnknownPlugin(_)) => Some(
-                "an account with mysql_native_password or caching_sha2_password, or check the \
-                 user's name: MySQL hides by this which users exist",
-            ),
-            Problem::Login(LoginError::Key) => {
-                Some("TLS, the server's Unix socket, or renew its RSA key pair")
-            }
-            Problem::Login(LoginError::Malformed(_)) => {
-                Some("the port of the classic protocol (3306, not X's 33060)")
-            }
-            Problem::Tls(problem) => Some(problem.advice()),
-            Problem::NoCompression => {
-                Some("zlib among the server's protocol_compression_algorithms, or no compression")
-            }
-            Problem::Broken(_) => Some("the server's error log"),
-            Problem::NoFileWanted | Problem::RowsLost { .. } => {
-                Some("multi-row INSERT instead of LOAD DATA")
-            }
-            _ => None,
-        }
-    }
+fn hint(problem: &Problem) -> String {
+    problem.advice().map_or_else(String::new, |advice| format!("; try {advice}"))
 }
 
 fn advice_for_code(code: u16) -> Option<&'static str> {
@@ -243,15 +217,6 @@ fn advice_for(error: &io::Error) -> &'static str {
 fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: wanted {}, found {}", self.endpoint, self.wanted, self.problem)?;
-        self.advice().map_or(Ok(()), |advice| write!(f, "; try {advice}"))
-    }
-}
-
-impl std::error::Error for SessionError {}
 
 #[cfg(test)]
 mod tests {

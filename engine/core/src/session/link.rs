@@ -172,14 +172,17 @@ impl fmt::Display for Link {
 }
 
 /// Bytes that break TLS, the compressed protocol, or the protocol inside.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LinkError {
     /// The records of TLS.
+    #[error("wanted a record of TLS, found {0}")]
     Records(Box<rustls::Error>),
     /// The frames of the compressed protocol.
-    Frames(FrameError),
+    #[error(transparent)]
+    Frames(#[from] FrameError),
     /// The reply.
-    Reply(ScanError),
+    #[error(transparent)]
+    Reply(#[from] ScanError),
 }
 
 impl From<rustls::Error> for LinkError {
@@ -187,30 +190,6 @@ impl From<rustls::Error> for LinkError {
         Self::Records(Box::new(error))
     }
 }
-
-impl From<FrameError> for LinkError {
-    fn from(error: FrameError) -> Self {
-        Self::Frames(error)
-    }
-}
-
-impl From<ScanError> for LinkError {
-    fn from(error: ScanError) -> Self {
-        Self::Reply(error)
-    }
-}
-
-impl fmt::Display for LinkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Records(error) => write!(f, "wanted a record of TLS, found {error}"),
-            Self::Frames(error) => error.fmt(f),
-            Self::Reply(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for LinkError {}
 
 /// Appends `bytes` as records to `out`, behind whatever TLS itself has to say.
 fn seal(records: &mut Records, bytes: &[u8], out: &mut Vec<u8>) {

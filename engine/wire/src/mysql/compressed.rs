@@ -50,9 +50,10 @@ pub struct Frames {
 }
 
 /// A frame that cannot be read; the session is out of step and must be closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// A frame has another number than the one that comes next.
+    #[error("wanted compressed frame number {expected}, found number {found}")]
     Sequence {
         /// The number that comes next.
         expected: u8,
@@ -60,8 +61,10 @@ pub enum FrameError {
         found: u8,
     },
     /// The content is no zlib stream, or does not end with the frame.
+    #[error("wanted a frame compressed by zlib, found something else")]
     Content,
     /// The content has another length than the frame announced.
+    #[error("wanted {announced} bytes in a compressed frame, found {found} bytes")]
     Length {
         /// Bytes announced.
         announced: usize,
@@ -69,22 +72,6 @@ pub enum FrameError {
         found: usize,
     },
 }
-
-impl fmt::Display for FrameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Sequence { expected, found } => {
-                write!(f, "wanted compressed frame number {expected}, found number {found}")
-            }
-            Self::Content => f.write_str("wanted a frame compressed by zlib, found something else"),
-            Self::Length { announced, found } => {
-                write!(f, "wanted {announced} bytes in a compressed frame, found {found} bytes")
-            }
-        }
-    }
-}
-
-impl std::error::Error for FrameError {}
 
 #[derive(Clone, Copy)]
 struct FrameHeader {

@@ -13,7 +13,6 @@ use super::packet::{HEADER_LENGTH, Header, PAYLOAD_LENGTH_MAX};
 pub use super::response::ServerError;
 use super::response::{EOF, ERR, Ok as OkPacket, PrepareOk, STATUS_MORE_RESULTS};
 use super::{lenenc, response, result_set};
-use std::fmt;
 
 /// Bytes kept of a cut packet: more than any number or OK needs before its text.
 const HEAD_LENGTH: usize = 32;
@@ -468,9 +467,10 @@ impl ReplyState {
 }
 
 /// A reply that does not follow the protocol, or asks for what is never given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScanError {
     /// A packet has another sequence number than the one that comes next.
+    #[error("wanted packet number {expected} of the reply, found number {found}")]
     Sequence {
         /// The number that comes next.
         expected: u8,
@@ -478,6 +478,7 @@ pub enum ScanError {
         found: u8,
     },
     /// A packet is too long for its place in the reply.
+    #[error("wanted {place}, found a packet of {found} bytes")]
     Length {
         /// What should be there.
         place: &'static str,
@@ -485,6 +486,7 @@ pub enum ScanError {
         found: usize,
     },
     /// A packet's content does not fit its place in the reply.
+    #[error("wanted {place}, found {}", first_byte(*found))]
     Content {
         /// What should be there.
         place: &'static str,
@@ -492,37 +494,19 @@ pub enum ScanError {
         found: Option<u8>,
     },
     /// Bytes came after the end of the reply, or before a request.
+    #[error("wanted nothing after the end of the reply, found {count} bytes")]
     Trailing {
         /// How many in this buffer.
         count: usize,
     },
     /// The server asks for a file of this computer.
+    #[error("the server asks for a local file, which is never sent")]
     LocalInfile,
 }
 
-impl fmt::Display for ScanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Sequence { expected, found } => {
-                write!(f, "wanted packet number {expected} of the reply, found number {found}")
-            }
-            Self::Length { place, found } => {
-                write!(f, "wanted {place}, found a packet of {found} bytes")
-            }
-            Self::Content { place, found: Some(byte) } => {
-                write!(f, "wanted {place}, found a packet beginning with 0x{byte:02x}")
-            }
-            Self::Content { place, found: None } => {
-                write!(f, "wanted {place}, found an empty packet")
-            }
-            Self::Trailing { count } => {
-                write!(f, "wanted nothing after the end of the reply, found {count} bytes")
-            }
-            Self::LocalInfile => {
-                f.write_str("the server asks for a local file, which is never sent")
-            }
-        }
-    }
+fn first_byte(found: Option<u8>) -> String {
+    found.map_or_else(
+        || "an empty packet".to_owned(),
+        |byte| format!("a packet beginning with 0x{byte:02x}"),
+    )
 }
-
-impl std::error::Error for ScanError {}

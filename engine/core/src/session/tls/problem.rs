@@ -1,31 +1,28 @@
 //! What goes wrong with TLS, before any connection and while one is opened.
 
-use std::{fmt, io};
+use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
 /// A file or a name in the `tls` part of a spec that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct TlsError(pub(super) String);
 
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TlsError {}
-
 /// A session that could not be encrypted as it was asked for.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TlsProblem {
     /// The server does not offer TLS.
+    #[error("a server that offers no TLS")]
     NotOffered,
     /// No certificate can be for such a host.
+    #[error("a host {0:?} that no certificate can name")]
     Name(String),
     /// The connection ended within the handshake.
+    #[error("{}", cut(.0))]
     Cut(io::Error),
     /// The two ends did not agree, or the certificate is not what was asked for.
+    #[error("{}", disagreement(.0))]
     Handshake(Box<Error>),
 }
 
@@ -127,31 +124,25 @@ impl TlsProblem {
     }
 }
 
-impl fmt::Display for TlsProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = match self {
-            Self::NotOffered => return f.write_str("a server that offers no TLS"),
-            Self::Name(host) => return write!(f, "a host {host:?} that no certificate can name"),
-            Self::Cut(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return f.write_str("that the server closed the connection in the TLS handshake");
-            }
-            Self::Cut(error)
-                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
-            {
-                return f.write_str("no answer to the TLS handshake within the time limit");
-            }
-            Self::Cut(error) => return write!(f, "a TLS handshake that was cut: {error}"),
-            Self::Handshake(error) => error,
-        };
-        match Kind::of(error) {
-            Kind::OldServer => f.write_str("a server that speaks only TLS 1.1 or older"),
-            Kind::NoCommonCipher => {
-                f.write_str("a server with no TLS version or cipher suite in common")
-            }
-            Kind::ClientRefused => {
-                write!(f, "a server that does not accept the client's certificate ({error})")
-            }
-            _ => write!(f, "a failure of TLS ({error})"),
+fn cut(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            "that the server closed the connection in the TLS handshake".to_owned()
         }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            "no answer to the TLS handshake within the time limit".to_owned()
+        }
+        _ => format!("a TLS handshake that was cut: {error}"),
+    }
+}
+
+fn disagreement(error: &Error) -> String {
+    match Kind::of(error) {
+        Kind::OldServer => "a server that speaks only TLS 1.1 or older".to_owned(),
+        Kind::NoCommonCipher => "a server with no TLS version or cipher suite in common".to_owned(),
+        Kind::ClientRefused => {
+            format!("a server that does not accept the client's certificate ({error})")
+        }
+        _ => format!("a failure of TLS ({error})"),
     }
 }

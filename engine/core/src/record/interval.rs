@@ -5,14 +5,19 @@
 use crate::record::histogram::Histogram;
 use crate::time::schedule::Slice;
 use crate::workload::event::StatementKind;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// Counts and latencies of one slice.
-#[derive(Clone, Debug)]
+/// Counts and latencies of one slice; as JSON an interval of the record.
+#[derive(Clone, Debug, Serialize)]
 pub struct Interval {
     /// Place among the run's slices, from 0.
+    #[serde(skip)]
     pub index: u64,
     /// When it was; `end_ns` is the real end once the interval is closed.
+    #[serde(flatten)]
     pub slice: Slice,
     /// Events completed.
     pub events: u64,
@@ -23,8 +28,9 @@ pub struct Interval {
     /// Statements that did neither: BEGIN, COMMIT, an update of nothing.
     pub others: u64,
     /// Failed statements by error code.
+    #[serde(serialize_with = "by_text")]
     pub errors: BTreeMap<u16, u64>,
-    /// Events begun again after an ignorable error.
+    /// Events retried after an ignored error.
     pub restarts: u64,
     /// Lost connections opened again, and connections renewed by plan.
     pub reconnects: u64,
@@ -44,18 +50,65 @@ pub struct Interval {
     /// Sum of the events' latencies, ns, exact.
     pub latency_ns_sum: u64,
     /// Smallest latency, ns, exact; `u64::MAX` without events.
+    #[serde(serialize_with = "zero_for_none")]
     pub latency_ns_min: u64,
     /// Largest latency, ns, exact.
     pub latency_ns_max: u64,
-    /// Latency of events from their intended start.
+    /// Distributions of latencies.
+    pub histograms: Histograms,
+}
+
+/// The latencies of a slice; as JSON those that are not empty by their names, in base64.
+#[derive(Clone, Debug, Default)]
+pub struct Histograms {
+    /// Of events from their intended start.
     pub event: Histogram,
-    /// Latency of events from the moment their first statement was sent.
+    /// Of events from the moment their first statement was sent.
     pub event_service: Histogram,
-    /// Latency of statements by kind; only those that occurred.
+    /// Of statements by kind; only those that occurred.
     pub statements: [Option<Box<Histogram>>; StatementKind::ALL.len()],
     /// With a schedule: from an event's intended start to its sending where a connection was free at
     /// that moment. It is the generator's own error.
     pub timer_lag: Option<Box<Histogram>>,
+}
+
+impl Histograms {
+    fn add(&mut self, other: &Self) {
+        self.event.add(&other.event);
+        self.event_service.add(&other.event_service);
+        let own = self.statements.iter_mut().chain([&mut self.timer_lag]);
+        for (own, others) in own.zip(other.statements.iter().chain([&other.timer_lag])) {
+            if let Some(others) = others {
+                own.get_or_insert_default().add(others);
+            }
+        }
+    }
+}
+
+impl Serialize for Histograms {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let events = [("event", &self.event), ("event_service", &self.event_service)];
+        let kinds = StatementKind::ALL.iter().zip(&self.statements);
+        let kinds = kinds.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
+        let lag = self.timer_lag.as_deref().map(|counts| ("timer_lag", counts));
+        let all = events.into_iter().chain(kinds).chain(lag);
+        let encoded = all
+            .filter(|(_, counts)| counts.count() > 0)
+            .map(|(name, counts)| (name, STANDARD.encode(counts.encode())));
+        encoded.collect::<BTreeMap<_, _>>().serialize(serializer)
+    }
+}
+
+/// Codes as text, in the order of their texts.
+fn by_text<S: Serializer>(errors: &BTreeMap<u16, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let texts = errors.iter().map(|(code, count)| (code.to_string(), count));
+    texts.collect::<BTreeMap<_, _>>().serialize(serializer)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn zero_for_none<S: Serializer>(smallest_ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    let is_none = *smallest_ns == u64::MAX;
+    serializer.serialize_u64(if is_none { 0 } else { *smallest_ns })
 }
 
 impl Interval {
@@ -81,10 +134,7 @@ impl Interval {
             latency_ns_sum: 0,
             latency_ns_min: u64::MAX,
             latency_ns_max: 0,
-            event: Histogram::new(),
-            event_service: Histogram::new(),
-            statements: [const { None }; StatementKind::ALL.len()],
-            timer_lag: None,
+            histograms: Histograms::default(),
         }
     }
 
@@ -109,14 +159,7 @@ impl Interval {
         self.latency_ns_sum += other.latency_ns_sum;
         self.latency_ns_min = self.latency_ns_min.min(other.latency_ns_min);
         self.latency_ns_max = self.latency_ns_max.max(other.latency_ns_max);
-        self.event.add(&other.event);
-        self.event_service.add(&other.event_service);
-        let own = self.statements.iter_mut().chain([&mut self.timer_lag]);
-        for (own, others) in own.zip(other.statements.iter().chain([&other.timer_lag])) {
-            if let Some(others) = others {
-                own.get_or_insert_default().add(others);
-            }
-        }
+        self.histograms.add(&other.histograms);
     }
 
     /// Statements answered without error.

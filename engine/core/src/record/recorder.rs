@@ -119,7 +119,7 @@ impl Recorder {
     #[inline]
     pub fn lag(&mut self, due_ns: u64, sent_ns: u64) {
         let lag_ns = sent_ns.saturating_sub(due_ns);
-        self.current.timer_lag.get_or_insert_default().record(lag_ns);
+        self.current.histograms.timer_lag.get_or_insert_default().record(lag_ns);
     }
 
     /// The server answered something at `now_ns`.
@@ -145,7 +145,7 @@ impl Recorder {
             interval.others += 1;
         }
         interval.bytes_received += reply.bytes;
-        interval.statements[kind as usize]
+        interval.histograms.statements[kind as usize]
             .get_or_insert_default()
             .record(done_ns.saturating_sub(asked_ns));
     }
@@ -160,8 +160,8 @@ impl Recorder {
         interval.latency_ns_sum += latency_ns;
         interval.latency_ns_min = interval.latency_ns_min.min(latency_ns);
         interval.latency_ns_max = interval.latency_ns_max.max(latency_ns);
-        interval.event.record(latency_ns);
-        interval.event_service.record(done_ns.saturating_sub(sent_ns));
+        interval.histograms.event.record(latency_ns);
+        interval.histograms.event_service.record(done_ns.saturating_sub(sent_ns));
     }
 
     /// A statement was refused.
@@ -296,8 +296,8 @@ mod tests {
         let _ = recorder.finish(SECOND);
         let (_, interval) = receiver.recv().unwrap();
         assert_eq!(interval.latency_ns_sum, 600_000);
-        assert_eq!(interval.event.max() / 1000, 600);
-        assert_eq!(interval.event_service.max() / 1000, 100);
+        assert_eq!(interval.histograms.event.max() / 1000, 600);
+        assert_eq!(interval.histograms.event_service.max() / 1000, 100);
     }
 
     #[test]
@@ -348,7 +348,7 @@ mod tests {
             prop_assert!(sum.silence_ns_max >= closed[2].silence_ns_max);
             sum.silence_ns_max = closed[2].silence_ns_max;
             prop_assert_eq!(format!("{sum:?}"), format!("{:?}", closed[2]));
-            prop_assert_eq!(sum.event.encode(), closed[2].event.encode());
+            prop_assert_eq!(sum.histograms.event.encode(), closed[2].histograms.event.encode());
         }
     }
 }

@@ -5,11 +5,13 @@ use crate::random::Distribution;
 use crate::record::histogram::Histogram;
 use crate::record::interval::Interval;
 use crate::record::recorder::WindowCpu;
+use crate::time::clock::seconds;
 use crate::time::schedule::Phase;
-use crate::workload::event::StatementKind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 
 /// The whole record of one run.
@@ -37,8 +39,9 @@ pub struct RunRecord {
     pub unfinished: u64,
     /// Events that fell due by schedule and were never begun.
     pub unserved: u64,
-    /// All intervals, in order of time.
-    pub intervals: Vec<IntervalRecord>,
+    /// All [`Interval`]s, in order of time. Each is encoded when it is complete, since one with all its
+    /// histograms takes a megabyte.
+    pub intervals: Vec<Box<RawValue>>,
     /// What the measured window cost the generator.
     pub measured: MeasuredCpu,
     /// How alike the connections were.
@@ -47,73 +50,6 @@ pub struct RunRecord {
     pub stopped_by: &'static str,
     /// Why it ended early, if it did.
     pub failure: Option<Failure>,
-}
-
-/// One interval.
-#[derive(Clone, Debug, Serialize)]
-pub struct IntervalRecord {
-    phase: Phase,
-    start_s: f64,
-    end_s: f64,
-    events: u64,
-    reads: u64,
-    writes: u64,
-    others: u64,
-    errors: BTreeMap<String, u64>,
-    restarts: u64,
-    reconnects: u64,
-    arrivals: u64,
-    backlog: u64,
-    in_flight: u64,
-    silence_ns_max: u64,
-    bytes_received: u64,
-    bytes_sent: u64,
-    latency_ns_sum: u64,
-    latency_ns_min: u64,
-    latency_ns_max: u64,
-    histograms: BTreeMap<&'static str, String>,
-}
-
-impl From<&Interval> for IntervalRecord {
-    fn from(interval: &Interval) -> Self {
-        let errors = interval.errors.iter().map(|(code, count)| (code.to_string(), *count));
-        Self {
-            phase: interval.slice.phase,
-            start_s: seconds(interval.slice.start_ns),
-            end_s: seconds(interval.slice.end_ns),
-            events: interval.events,
-            reads: interval.reads,
-            writes: interval.writes,
-            others: interval.others,
-            errors: errors.collect(),
-            restarts: interval.restarts,
-            reconnects: interval.reconnects,
-            arrivals: interval.arrivals,
-            backlog: interval.backlog,
-            in_flight: interval.in_flight,
-            silence_ns_max: interval.silence_ns_max,
-            bytes_received: interval.bytes_received,
-            bytes_sent: interval.bytes_sent,
-            latency_ns_sum: interval.latency_ns_sum,
-            latency_ns_min: if interval.events == 0 { 0 } else { interval.latency_ns_min },
-            latency_ns_max: interval.latency_ns_max,
-            histograms: encoded(interval),
-        }
-    }
-}
-
-fn encoded(interval: &Interval) -> BTreeMap<&'static str, String> {
-    let whole = [("event", &interval.event), ("event_service", &interval.event_service)];
-    let kinds = StatementKind::ALL.iter().zip(&interval.statements);
-    let kinds = kinds.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
-    let lag = interval.timer_lag.as_deref().map(|counts| ("timer_lag", counts));
-    whole
-        .into_iter()
-        .chain(kinds)
-        .chain(lag)
-        .filter(|(_, counts)| counts.count() > 0)
-        .map(|(name, counts)| (name, STANDARD.encode(counts.encode())))
-        .collect()
 }
 
 /// CPU of the generator in the measured window.
@@ -198,7 +134,7 @@ pub struct LiveInterval {
     latency_ms: BTreeMap<String, f64>,
     /// The interval as the record will have it, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub record: Option<IntervalRecord>,
+    pub record: Option<Box<RawValue>>,
 }
 
 impl LiveInterval {
@@ -209,7 +145,7 @@ impl LiveInterval {
         let latency_ms = percentiles.iter().map(|percentile| {
             // The end of a size class may lie above the greatest value in it.
             let latency_ns =
-                interval.event.quantile(percentile / 100.0).min(interval.latency_ns_max);
+                interval.histograms.event.quantile(percentile / 100.0).min(interval.latency_ns_max);
             (percentile.to_string(), latency_ns as f64 / 1e6)
         });
         Self {
@@ -230,39 +166,42 @@ impl LiveInterval {
             record: None,
         }
     }
-
-    /// The same with the interval in the form of the record.
-    #[must_use]
-    pub fn with_record(self, interval: &Interval) -> Self {
-        Self { record: Some(IntervalRecord::from(interval)), ..self }
-    }
 }
 
-/// Reads a histogram of a record back.
+/// An interval as the record has it.
+///
+/// # Panics
+/// Never: writing to memory does not fail.
 #[must_use]
-pub fn decoded(record: &IntervalRecord, name: &str) -> Option<Histogram> {
-    let bytes = STANDARD.decode(record.histograms.get(name)?).ok()?;
-    Histogram::decode(&bytes).ok()
+pub fn encoded(interval: &Interval) -> Box<RawValue> {
+    to_raw_value(interval).expect("an interval is plain numbers and text")
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a run is far below 2^52 ns")]
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
+/// Reads a histogram of an encoded interval back; None if it is not there.
+#[must_use]
+pub fn decoded(interval: &RawValue, name: &str) -> Option<Histogram> {
+    let interval: Value = serde_json::from_str(interval.get()).ok()?;
+    let bytes = STANDARD.decode(interval["histograms"][name].as_str()?).ok()?;
+    Histogram::decode(&bytes).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::time::schedule::Timetable;
+    use crate::workload::event::StatementKind;
+
+    const EMPTY_INTERVAL: &str = r#"{"phase":"measured","start_s":1.25,"end_s":2.5,"events":0,"reads":0,"writes":0,"others":0,"errors":{},"restarts":0,"reconnects":0,"arrivals":0,"backlog":0,"in_flight":0,"silence_ns_max":0,"bytes_received":0,"bytes_sent":0,"latency_ns_sum":0,"latency_ns_min":0,"latency_ns_max":0,"histograms":{}}"#;
+    const FULL_INTERVAL: &str = r#"{"phase":"measured","start_s":1.25,"end_s":2.5,"events":1,"reads":2,"writes":3,"others":4,"errors":{"10000":4,"1213":2,"2013":1,"7":1},"restarts":5,"reconnects":6,"arrivals":7,"backlog":8,"in_flight":9,"silence_ns_max":10,"bytes_received":11,"bytes_sent":12,"latency_ns_sum":13,"latency_ns_min":14,"latency_ns_max":15,"histograms":{"event":"HISTFAAAACN4nJNpmSzMwMDAxAABzFCaEch0M9ixgMH+A0RAmgkAV00Eag==","event_service":"HISTFAAAACN4nJNpmSzMwMDAxAABzFCaEch0M9ixgMH+A0RAkgkAV0kEaA==","point_selects":"HISTFAAAACN4nJNpmSzMwMDAxAABzFCaEch0M9ixgMH+A0SAkwkAVykEWA==","timer_lag":"HISTFAAAACN4nJNpmSzMwMDAxAABzFCaEch0M9ixgMH+A0SAlQkAVyEEVA=="}}"#;
 
     #[test]
     fn an_interval_keeps_its_counts_and_histograms() {
         let mut interval = Interval::new(0, Timetable::new(0, 2_000_000_000, 0).slice_from(0));
-        (1..=100).for_each(|ms: u64| interval.event.record(ms * 1_000_000));
+        (1..=100).for_each(|ms: u64| interval.histograms.event.record(ms * 1_000_000));
         interval.events = 100;
         interval.latency_ns_max = 100_000_000;
         interval.errors.insert(1213, 2);
-        let record = IntervalRecord::from(&interval);
+        let record = encoded(&interval);
         let json = serde_json::to_value(&record).unwrap();
         assert_eq!(json["phase"], "measured");
         assert_eq!(json["errors"]["1213"], 2);
@@ -272,6 +211,30 @@ mod tests {
         let told = LiveInterval::of(&interval, 4, &[50.0, 99.9]);
         assert!((told.latency_ms["50"] - 50.0).abs() < 0.1);
         assert_eq!(told.latency_ms["99.9"], 100.0);
+    }
+
+    /// What Python and stored runs read, byte for byte.
+    #[test]
+    fn the_json_of_an_interval_stays_as_it_is() {
+        let mut interval =
+            Interval::new(3, Timetable::new(0, 2_500_000_000, 0).slice_from(1_250_000_000));
+        let empty = serde_json::to_string(&encoded(&interval)).unwrap();
+        (interval.events, interval.reads, interval.writes, interval.others) = (1, 2, 3, 4);
+        (interval.restarts, interval.reconnects) = (5, 6);
+        (interval.arrivals, interval.backlog, interval.in_flight) = (7, 8, 9);
+        (interval.silence_ns_max, interval.bytes_received, interval.bytes_sent) = (10, 11, 12);
+        (interval.latency_ns_sum, interval.latency_ns_min, interval.latency_ns_max) = (13, 14, 15);
+        interval.errors.extend([(1213, 2), (2013, 1), (10000, 4), (7, 1)]);
+        interval.histograms.event.record(14);
+        interval.histograms.event_service.record(13);
+        interval.histograms.statements[StatementKind::PointSelects as usize]
+            .get_or_insert_default()
+            .record(5);
+        interval.histograms.statements[StatementKind::Begin as usize].get_or_insert_default();
+        interval.histograms.timer_lag.get_or_insert_default().record(3);
+        let full = serde_json::to_string(&encoded(&interval)).unwrap();
+        assert_eq!(empty, EMPTY_INTERVAL);
+        assert_eq!(full, FULL_INTERVAL);
     }
 
     #[test]

@@ -11,9 +11,7 @@ use crate::reactor::{Choice, DryRun, Epoll, Reactor, Uring, settle};
 use crate::record::interval::Interval;
 use crate::record::interval::Merger;
 use crate::record::recorder::{Recorder, WindowCpu};
-use crate::record::run_record::{
-    Fairness, IntervalRecord, LiveInterval, MeasuredCpu, RunRecord, Share,
-};
+use crate::record::run_record::{Fairness, LiveInterval, MeasuredCpu, RunRecord, Share, encoded};
 use crate::spec::RunSpec;
 use crate::time::clock::{Clock, ns};
 use crate::time::due_times::Part;
@@ -25,6 +23,7 @@ use crate::worker::{
     Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, Worker, WorkerEnd,
 };
 use crate::workload::Workload;
+use serde_json::value::RawValue;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -86,7 +85,9 @@ fn load<R: Reactor>(
         start.ready.wait();
         if spec.tell_begin {
             let nothing = Slice { end_ns: 0, ..spec.timetable().slice_from(0) };
-            tell(spec, &Interval::new(0, nothing), on_interval);
+            let nothing = Interval::new(0, nothing);
+            let record = spec.tell_records.then(|| encoded(&nothing));
+            tell(spec, &nothing, record, on_interval);
         }
         start.go.wait();
         let intervals = collect(spec, &arriving, threads, on_interval);
@@ -101,7 +102,7 @@ fn load<R: Reactor>(
 /// The record of a run from what its workers measured.
 fn record_of<R: Reactor>(
     spec: &RunSpec,
-    intervals: Vec<IntervalRecord>,
+    intervals: Vec<Box<RawValue>>,
     ends: Vec<WorkerEnd>,
     control: &Control,
 ) -> RunRecord {
@@ -273,13 +274,14 @@ fn collect(
     arriving: &Receiver<(usize, Interval)>,
     workers: usize,
     on_interval: &mut dyn FnMut(&LiveInterval),
-) -> Vec<IntervalRecord> {
+) -> Vec<Box<RawValue>> {
     let mut merger = Merger::new(workers);
     let mut records = Vec::new();
     let mut keep = |interval: Interval| {
         if interval.slice.end_ns > interval.slice.start_ns || !interval.is_empty() {
-            tell(spec, &interval, on_interval);
-            records.push(IntervalRecord::from(&interval));
+            let record = encoded(&interval);
+            tell(spec, &interval, spec.tell_records.then(|| record.clone()), on_interval);
+            records.push(record);
         }
     };
     for (worker, interval) in arriving {
@@ -289,7 +291,13 @@ fn collect(
     records
 }
 
-fn tell(spec: &RunSpec, interval: &Interval, on_interval: &mut dyn FnMut(&LiveInterval)) {
-    let told = LiveInterval::of(interval, spec.connections as usize, &spec.percentiles);
-    on_interval(&if spec.tell_records { told.with_record(interval) } else { told });
+fn tell(
+    spec: &RunSpec,
+    interval: &Interval,
+    record: Option<Box<RawValue>>,
+    on_interval: &mut dyn FnMut(&LiveInterval),
+) {
+    let mut live = LiveInterval::of(interval, spec.connections as usize, &spec.percentiles);
+    live.record = record;
+    on_interval(&live);
 }

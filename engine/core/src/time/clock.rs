@@ -32,6 +32,12 @@ pub(crate) fn ns(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
+/// Nanoseconds as seconds.
+#[expect(clippy::cast_precision_loss, reason = "a run is far below 2^52 ns")]
+pub(crate) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
 /// CPU time, user and system, used so far by the calling thread.
 #[must_use]
 pub fn thread_cpu() -> Duration {

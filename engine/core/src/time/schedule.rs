@@ -2,7 +2,8 @@
 //!
 //! Pure: no clock is read here; every function is told the time.
 
-use serde::Serialize;
+use super::clock::seconds;
+use serde::{Serialize, Serializer};
 
 /// What a slice of the run is part of. Only `Measured` enters rates and percentiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -17,14 +18,21 @@ pub enum Phase {
 }
 
 /// A stretch of time that is recorded together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slice {
     /// What it is part of.
     pub phase: Phase,
-    /// Its beginning, ns since the load began.
+    /// Its beginning, ns since the load began; as JSON in seconds.
+    #[serde(rename = "start_s", serialize_with = "as_seconds")]
     pub start_ns: u64,
     /// Its end; `u64::MAX` for the drain.
+    #[serde(rename = "end_s", serialize_with = "as_seconds")]
     pub end_ns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn as_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(seconds(*ns))
 }
 
 /// How the time of a run is laid out.

@@ -11,8 +11,7 @@
 
 use crate::error::Failure;
 use crate::session::{Session, SessionError};
-use crate::system::{checked, limit};
-use std::io;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 
 const VARIABLES: &str = "SHOW VARIABLES WHERE Variable_name IN \
@@ -184,14 +183,14 @@ const TABLES_MOST: u64 = 8;
 /// What is needed, what the system allows, and what to set.
 pub fn raise_open_files_limit(more: u64) -> Result<(), String> {
     let needed = open_now() + more + SPARE;
-    let limit = limit(libc::RLIMIT_NOFILE)
-        .map_err(|error| format!("the limit of open files is unknown: {error}"))?;
-    if limit.rlim_cur >= needed {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|most| most >= needed) {
         return Ok(());
     }
     // Beyond the hard limit only a privileged process may go, so trying is all that can be done.
-    let wanted = libc::rlimit { rlim_cur: needed, rlim_max: limit.rlim_max.max(needed) };
-    set(wanted).map_err(|_| in_the_way(more, needed, limit.rlim_max))
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    let wanted = Rlimit { current: Some(needed), maximum: limit.maximum.map(|_| hard.max(needed)) };
+    setrlimit(Resource::Nofile, wanted).map_err(|_| in_the_way(more, needed, hard))
 }
 
 /// Makes room for so many connections, in as few tables of open files as can be; gives their number.
@@ -201,10 +200,12 @@ pub fn raise_open_files_limit(more: u64) -> Result<(), String> {
 /// What is needed, what the system allows, and what to set.
 pub fn file_tables_for(connections: u64) -> Result<u32, String> {
     let Err(in_the_way) = raise_open_files_limit(connections) else { return Ok(1) };
-    let limit = limit(libc::RLIMIT_NOFILE).map_err(|_| in_the_way.clone())?;
-    let room = limit.rlim_max.saturating_sub(open_now() + SPARE);
+    let limit = getrlimit(Resource::Nofile);
+    let room = limit.maximum.unwrap_or(u64::MAX).saturating_sub(open_now() + SPARE);
     let tables = connections.checked_div(room).map_or(u64::MAX, |whole| whole + 1);
-    if tables > TABLES_MOST || set(libc::rlimit { rlim_cur: limit.rlim_max, ..limit }).is_err() {
+    if tables > TABLES_MOST
+        || setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).is_err()
+    {
         return Err(in_the_way);
     }
     Ok(u32::try_from(tables).expect("few tables"))
@@ -221,11 +222,6 @@ fn in_the_way(connections: u64, needed: u64, hard: u64) -> String {
 
 fn open_now() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(SPARE, |entries| entries.count() as u64)
-}
-
-fn set(limit: libc::rlimit) -> io::Result<()> {
-    // SAFETY: the kernel reads one `rlimit` that lives through the call.
-    checked(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(|_| ())
 }
 
 #[cfg(test)]
@@ -299,26 +295,29 @@ mod tests {
         );
     }
 
+    /// Soft and hard limit of open files.
+    fn limits() -> (u64, u64) {
+        let limit = getrlimit(Resource::Nofile);
+        (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
+    }
+
     #[test]
     fn the_soft_limit_is_raised_to_what_is_needed() {
-        let before = limit(libc::RLIMIT_NOFILE).unwrap();
-        let more = before.rlim_max.min(before.rlim_cur + 1000) - open_now() - 2 * SPARE;
+        let (soft, hard) = limits();
+        let more = hard.min(soft + 1000) - open_now() - 2 * SPARE;
         raise_open_files_limit(more).unwrap();
-        assert!(limit(libc::RLIMIT_NOFILE).unwrap().rlim_cur >= more + open_now());
+        assert!(limits().0 >= more + open_now());
         raise_open_files_limit(1).unwrap();
-        assert!(
-            limit(libc::RLIMIT_NOFILE).unwrap().rlim_cur >= more,
-            "a limit once raised was lowered"
-        );
+        assert!(limits().0 >= more, "a limit once raised was lowered");
     }
 
     #[test]
     fn what_one_table_cannot_hold_is_spread_over_several() {
         assert_eq!(file_tables_for(10), Ok(1));
-        let hard = limit(libc::RLIMIT_NOFILE).unwrap().rlim_max;
+        let hard = limits().1;
         // A process that may raise its hard limit needs no second table.
         let two = file_tables_for(hard + hard / 2).unwrap();
-        assert!(two == 2 || limit(libc::RLIMIT_NOFILE).unwrap().rlim_max > hard, "{two}");
+        assert!(two == 2 || limits().1 > hard, "{two}");
         let told = file_tables_for(1 << 40).unwrap_err();
         assert!(told.contains("ulimit -n "), "{told}");
     }
@@ -326,7 +325,7 @@ mod tests {
     #[test]
     fn what_no_system_allows_is_explained() {
         let told = raise_open_files_limit(1 << 40).unwrap_err();
-        let hard = limit(libc::RLIMIT_NOFILE).unwrap().rlim_max;
+        let hard = limits().1;
         assert!(told.starts_with(&format!("{} connections need ", 1_u64 << 40)), "{told}");
         assert!(told.contains(&format!("may have {hard};")), "{told}");
         assert!(told.contains("ulimit -n ") && told.contains("LimitNOFILE="), "{told}");

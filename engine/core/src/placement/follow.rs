@@ -18,22 +18,23 @@
 
 use super::server_core::Server;
 use super::starvation::StarvationGuard;
-use super::{THIS_THREAD, allow, allowed_cores, stay_on};
-use crate::system::{checked, limit};
+use super::{contains, pin_to, set_policy};
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
 use std::os::fd::BorrowedFd;
 
 /// How often the core of the server's thread is checked.
 const CHECK_NS: u64 = 20_000_000;
 /// A nice value of 0, as `RLIMIT_NICE` counts.
-const NICE_OF_A_NORMAL_THREAD: libc::rlim_t = 20;
+const NICE_OF_A_NORMAL_THREAD: u64 = 20;
 const CAP_SYS_NICE: u32 = 23;
 
 /// A thread that follows the server's thread.
 pub struct ServerFollower {
     server: Server,
     /// Where the thread was allowed to run.
-    home: libc::cpu_set_t,
+    home: CpuSet,
     core: Option<usize>,
     next_check_ns: u64,
     starvation: StarvationGuard,
@@ -48,11 +49,11 @@ impl ServerFollower {
             return None;
         }
         let server = Server::behind(socket, is_alone)?;
-        let home = allowed_cores().ok()?;
+        let home = sched_getaffinity(None).ok()?;
         let starvation = StarvationGuard::of_this_thread(home).ok()?;
-        let (idle, nothing) = (libc::SCHED_IDLE, libc::sched_param { sched_priority: 0 });
-        // SAFETY: `nothing` lives through the call.
-        checked(unsafe { libc::sched_setscheduler(THIS_THREAD, idle, &raw const nothing) }).ok()?;
+        if !set_policy(None, libc::SCHED_IDLE) {
+            return None;
+        }
         let mut follower = Self { server, home, core: None, next_check_ns: 0, starvation };
         follower.follow();
         Some(follower)
@@ -68,7 +69,7 @@ impl ServerFollower {
         self.next_check_ns = now_ns + CHECK_NS;
         if self.starvation.has_acted() {
             // Once more: this thread may have followed the server while the guard acted.
-            allow(THIS_THREAD, &self.home);
+            let _ = sched_setaffinity(None, &self.home);
             return false;
         }
         self.follow();
@@ -77,12 +78,10 @@ impl ServerFollower {
 
     fn follow(&mut self) {
         let core = self.server.core();
-        // SAFETY: reads the set only; CPU_ISSET checks the number against its length.
-        let is_allowed = |&core: &usize| unsafe { libc::CPU_ISSET(core, &self.home) };
         if core != self.core
-            && let Some(core) = core.filter(is_allowed)
+            && let Some(core) = core.filter(|&core| contains(&self.home, core))
         {
-            stay_on(core);
+            pin_to(core);
             self.core = Some(core);
         }
     }
@@ -94,11 +93,12 @@ fn can_become_normal_again() -> bool {
     let effective = told.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
     bits & (1 << CAP_SYS_NICE) != 0
-        || limit(libc::RLIMIT_NICE).is_ok_and(|nice| nice.rlim_cur >= NICE_OF_A_NORMAL_THREAD)
+        || getrlimit(Resource::Nice).current.is_none_or(|nice| nice >= NICE_OF_A_NORMAL_THREAD)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::policy;
     use super::*;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
@@ -106,18 +106,13 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
-    fn policy() -> i32 {
-        // SAFETY: asks about the calling thread only.
-        unsafe { libc::sched_getscheduler(0) }
-    }
-
     /// A server's thread on core `core` that answers each byte, and the client's end.
     fn echo(core: usize) -> TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         std::thread::spawn(move || {
-            stay_on(core);
+            pin_to(core);
             let mut byte = [0];
             while server.read_exact(&mut byte).is_ok() && server.write_all(&byte).is_ok() {}
         });
@@ -125,9 +120,8 @@ mod tests {
     }
 
     fn cores() -> Vec<usize> {
-        let home = allowed_cores().unwrap();
-        // SAFETY: reads the set only.
-        (0..1024).filter(|&core| unsafe { libc::CPU_ISSET(core, &home) }).collect()
+        let home = sched_getaffinity(None).unwrap();
+        (0..CpuSet::MAX_CPU).filter(|&core| home.is_set(core)).collect()
     }
 
     #[test]

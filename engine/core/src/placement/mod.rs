@@ -24,14 +24,11 @@ mod starvation;
 
 pub use follow::ServerFollower;
 
-use crate::system::checked;
-use std::io;
+use rustix::thread::{CpuSet, Pid, sched_getcpu, sched_setaffinity, set_current_timer_slack};
+use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-
-/// How the kernel's scheduling calls name whoever calls them.
-const THIS_THREAD: libc::pid_t = 0;
 
 /// How an engine thread is placed, as long as the value lives.
 pub enum Placement {
@@ -80,21 +77,22 @@ impl Placement {
 /// Makes the calling thread a batch thread, which does not preempt others when it wakes up. This needs
 /// no privilege; where the system refuses, the thread stays as it is.
 pub fn become_batch_thread() {
-    make_batch_thread(THIS_THREAD);
+    set_policy(None, libc::SCHED_BATCH);
 }
 
-/// Makes `thread` a batch thread, where the system allows it.
-fn make_batch_thread(thread: libc::pid_t) {
+/// Sets the scheduling policy of `thread`, None for the calling one; false where the system refuses.
+fn set_policy(thread: Option<Pid>, policy: libc::c_int) -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
+    let thread = Pid::as_raw(thread);
     // SAFETY: `parameters` lives through the call.
-    unsafe { libc::sched_setscheduler(thread, libc::SCHED_BATCH, &raw const parameters) };
+    unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) == 0 }
 }
 
 /// Makes the timers of the calling thread exact (timer slack 1 ns); the default is 50 µs late, which saves
 /// energy.
 pub fn make_timers_exact() {
-    // SAFETY: takes a number and touches no memory.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    // Where the system refuses, timers stay as they are.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// A core to which exactly one engine thread of this machine is pinned.
@@ -109,49 +107,42 @@ impl PinnedCore {
     /// thread stays unpinned, if another engine thread is pinned there or the system refuses.
     #[must_use]
     pub fn take() -> Option<Self> {
-        // SAFETY: takes nothing and touches no memory.
-        let core = usize::try_from(unsafe { libc::sched_getcpu() }).ok()?;
+        let core = sched_getcpu();
         let name = SocketAddr::from_abstract_name(format!("dbdyno-engine-core-{core}")).ok()?;
         let lease = UnixListener::bind_addr(&name).ok()?;
-        stay_on(core).then_some(Self { _lease: lease })
+        pin_to(core).then_some(Self { _lease: lease })
     }
 }
 
-fn stay_on(core: usize) -> bool {
-    // SAFETY: a set of cores is an array of bits, all of them 0 at first; CPU_SET checks the number
-    // against its length.
-    let cores = unsafe {
-        let mut cores: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut cores);
-        cores
-    };
-    allow(THIS_THREAD, &cores)
-}
-
-/// Lets `thread` run on these cores only; false where the system refuses.
-fn allow(thread: libc::pid_t, cores: &libc::cpu_set_t) -> bool {
-    // SAFETY: the kernel reads one set, which lives through the call.
-    unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), cores) == 0 }
-}
-
-fn allowed_cores() -> io::Result<libc::cpu_set_t> {
-    // SAFETY: a set of cores is an array of bits; the kernel fills at most the size that is given.
-    unsafe {
-        let mut cores: libc::cpu_set_t = std::mem::zeroed();
-        let size = size_of::<libc::cpu_set_t>();
-        checked(libc::sched_getaffinity(0, size, &raw mut cores))?;
-        Ok(cores)
+/// Pins the calling thread to `core`; false where the system refuses, or counts more cores than an
+/// affinity mask has here.
+fn pin_to(core: usize) -> bool {
+    if core >= CpuSet::MAX_CPU {
+        return false;
     }
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    sched_setaffinity(None, &cores).is_ok()
+}
+
+/// Whether `core` is among `cores`; one beyond the length of a mask is not.
+fn contains(cores: &CpuSet, core: usize) -> bool {
+    core < CpuSet::MAX_CPU && cores.is_set(core)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::thread::sched_getaffinity;
+
+    /// The scheduling policy of the calling thread.
+    pub(super) fn policy() -> libc::c_int {
+        // SAFETY: asks about the calling thread only.
+        unsafe { libc::sched_getscheduler(0) }
+    }
 
     #[test]
     fn only_the_calling_thread_becomes_a_batch_thread() {
-        // SAFETY: asks about the calling thread only.
-        let policy = || unsafe { libc::sched_getscheduler(0) };
         let before = policy();
         let worker = std::thread::spawn(move || {
             become_batch_thread();
@@ -161,9 +152,16 @@ mod tests {
         assert_eq!(policy(), before);
     }
 
-    fn cores() -> i32 {
-        // SAFETY: counting reads the set only.
-        unsafe { libc::CPU_COUNT(&allowed_cores().unwrap()) }
+    fn cores() -> u32 {
+        sched_getaffinity(None).unwrap().count()
+    }
+
+    #[test]
+    fn a_core_beyond_the_length_of_a_mask_is_refused() {
+        let before = cores();
+        assert!(!pin_to(CpuSet::MAX_CPU) && !pin_to(usize::MAX));
+        assert!(!contains(&sched_getaffinity(None).unwrap(), CpuSet::MAX_CPU));
+        assert_eq!(cores(), before);
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! which on one machine is the core that sent them. A Unix socket only knows the process at the
 //! other end; with one connection in use, the thread of that process that uses most CPU is the one.
 
+use rustix::net::sockopt::socket_incoming_cpu;
 use std::fs;
-use std::mem::size_of;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 /// How the core of the server's thread is found.
@@ -30,14 +30,14 @@ impl Server {
             return is_one_machine(near, far).then(|| Self::Tcp(stream.into()));
         }
         let stream = UnixStream::from(OwnedFd::from(stream));
-        let pid = peer_pid(stream.as_raw_fd()).filter(|&pid| is_alone && pid > 0)?;
+        let pid = peer_pid(stream.as_fd()).filter(|&pid| is_alone && pid > 0)?;
         Some(Self::Process { pid, before: None })
     }
 
     /// The core of the server's thread; None as long as it is not known.
     pub(super) fn core(&mut self) -> Option<usize> {
         match self {
-            Self::Tcp(socket) => incoming_core(socket.as_raw_fd()),
+            Self::Tcp(socket) => incoming_core(socket.as_fd()),
             Self::Thread { pid, id } => core_of(*pid, *id),
             Self::Process { pid, before } => {
                 let (pid, now) = (*pid, worked_ns(*pid));
@@ -62,26 +62,22 @@ fn is_one_machine(near: SocketAddr, far: SocketAddr) -> bool {
     far.ip().is_loopback() || near.ip() == far.ip()
 }
 
-fn incoming_core(socket: RawFd) -> Option<usize> {
-    let core: i32 = option(socket, libc::SO_INCOMING_CPU)?;
-    usize::try_from(core).ok()
+fn incoming_core(socket: BorrowedFd<'_>) -> Option<usize> {
+    usize::try_from(socket_incoming_cpu(socket).ok()?).ok()
 }
 
-fn peer_pid(socket: RawFd) -> Option<i32> {
-    option::<libc::ucred>(socket, libc::SO_PEERCRED).map(|peer| peer.pid)
-}
-
-/// An option of a socket, of a type for which any bytes are a value.
-fn option<T: Copy>(socket: RawFd, name: i32) -> Option<T> {
-    // SAFETY: the callers' types are plain numbers, so zeroes are a value of them; the kernel writes
-    // at most `length` bytes, which is the value's size.
-    unsafe {
-        let mut value: T = std::mem::zeroed();
-        let mut length = libc::socklen_t::try_from(size_of::<T>()).ok()?;
-        let place = (&raw mut value).cast();
-        let got = libc::getsockopt(socket, libc::SOL_SOCKET, name, place, &raw mut length);
-        (got == 0).then_some(value)
-    }
+/// The process at the other end of a Unix socket; 0 if it is in another PID namespace, for which rustix
+/// has no value.
+fn peer_pid(socket: BorrowedFd<'_>) -> Option<i32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).ok()?;
+    let (number, option) = (socket.as_raw_fd(), libc::SO_PEERCRED);
+    // SAFETY: the kernel writes at most `length` bytes into `peer`, which has that size.
+    let status = unsafe {
+        let place = (&raw mut peer).cast();
+        libc::getsockopt(number, libc::SOL_SOCKET, option, place, &raw mut length)
+    };
+    (status == 0).then_some(peer.pid)
 }
 
 /// CPU time of each thread of a process, ns, as far as the system tells.
@@ -104,7 +100,6 @@ fn core_of(pid: i32, thread: u32) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsFd;
 
     #[test]
     fn the_busiest_thread_of_the_process_behind_a_unix_socket_is_found() {
@@ -113,8 +108,7 @@ mod tests {
         assert!(Server::behind(near.as_fd(), false).is_none());
         assert_eq!(server.core(), None, "the first look only counts");
         let busy = std::thread::spawn(|| {
-            // SAFETY: takes nothing and touches no memory.
-            let own = unsafe { libc::syscall(libc::SYS_gettid) };
+            let own = rustix::thread::gettid().as_raw_nonzero().get();
             let began = std::time::Instant::now();
             while began.elapsed().as_millis() < 300 {}
             u32::try_from(own).unwrap()

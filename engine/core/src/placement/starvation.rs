@@ -5,7 +5,8 @@
 //! 99 s. So a normal thread watches it, and makes it a batch thread when in several checks in a row
 //! it was ready to run and did not run.
 
-use super::{allow, make_batch_thread};
+use super::set_policy;
+use rustix::thread::{CpuSet, Pid, gettid, sched_setaffinity};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -31,15 +32,15 @@ impl StarvationGuard {
     ///
     /// # Errors
     /// The system's, when it has no thread to spare or does not say which threads run.
-    pub(super) fn of_this_thread(home: libc::cpu_set_t) -> io::Result<Self> {
+    pub(super) fn of_this_thread(home: CpuSet) -> io::Result<Self> {
         let thread = WatchedThread::this_thread()?;
         let has_acted = Arc::new(AtomicBool::new(false));
         let (watched, left) = channel();
         let acted = Arc::clone(&has_acted);
         std::thread::Builder::new().name("starvation".into()).spawn(move || {
             if thread.starves(&left) {
-                make_batch_thread(thread.id);
-                allow(thread.id, &home);
+                set_policy(Some(thread.id), libc::SCHED_BATCH);
+                let _ = sched_setaffinity(Some(thread.id), &home);
                 acted.store(true, Ordering::Release);
             }
         })?;
@@ -55,7 +56,7 @@ impl StarvationGuard {
 
 /// The thread that is watched.
 struct WatchedThread {
-    id: i32,
+    id: Pid,
     /// Its state, behind its name.
     stat: File,
     /// How long it has run, in nanoseconds.
@@ -64,9 +65,9 @@ struct WatchedThread {
 
 impl WatchedThread {
     fn this_thread() -> io::Result<Self> {
-        // SAFETY: takes nothing and touches no memory.
-        let id = unsafe { libc::gettid() };
-        let file = |name: &str| File::open(format!("/proc/self/task/{id}/{name}"));
+        let id = gettid();
+        let file =
+            |name: &str| File::open(format!("/proc/self/task/{}/{name}", id.as_raw_nonzero()));
         let thread = Self { id, stat: file("stat")?, schedstat: file("schedstat")? };
         thread.state()?;
         Ok(thread)
@@ -106,14 +107,15 @@ fn read_start<'a>(file: &File, buffer: &'a mut [u8]) -> io::Result<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::allowed_cores;
     use super::*;
+    use rustix::thread::sched_getaffinity;
     use std::time::Instant;
 
     #[test]
     fn who_sleeps_or_runs_is_let_alone() {
         std::thread::spawn(|| {
-            let starvation = StarvationGuard::of_this_thread(allowed_cores().unwrap()).unwrap();
+            let starvation =
+                StarvationGuard::of_this_thread(sched_getaffinity(None).unwrap()).unwrap();
             std::thread::sleep(CHECK * (2 * WAITING_MOST));
             assert!(!starvation.has_acted(), "a thread that sleeps wants nothing");
         })

@@ -93,6 +93,3 @@ impl Drop for BufferRing {
         unsafe { dealloc(self.entries.as_ptr().cast(), self.layout) }
     }
 }
-
-// SAFETY: the raw pointer is owned by this value alone; the kernel does not care about threads.
-unsafe impl Send for BufferRing {}

@@ -17,6 +17,7 @@ use super::buffers::BufferRing;
 use super::ring::{BUFFER_GROUP, explained, open_ring};
 use super::{Arrival, ArrivalKind, Reactor};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use rustix::net::{Shutdown, shutdown};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -257,8 +258,8 @@ impl Drop for Uring {
 }
 
 fn shut_down(socket: &OwnedFd) {
-    // SAFETY: shutting down a socket that we own has no memory effects.
-    unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
+    // One that is dead already needs no shutdown.
+    let _ = shutdown(socket, Shutdown::Both);
 }
 
 /// An interruption is no error of a wait, nor is that its time is over.

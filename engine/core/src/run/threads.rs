@@ -84,7 +84,9 @@ impl ConnectionSource {
             Self::Open(connections) => return Ok(connections),
             Self::OwnFileTable(range) => range,
         };
-        unshare_file_table().map_err(|error| {
+        // SAFETY: this engine thread opens its sockets itself, here and by threads that it starts, and
+        // hands none to another thread.
+        unsafe { unshare_file_table() }.map_err(|error| {
             Failure::new("limits", format!("no table of open files for a thread: {error}"))
         })?;
         let opened = open_range(spec, range, stop)?;

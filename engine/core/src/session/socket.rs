@@ -2,12 +2,15 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
 use super::Endpoint;
-use crate::system::checked;
 
 /// The stream of a session.
 #[derive(Debug)]
@@ -64,16 +67,12 @@ impl Socket {
 
     /// Whether something can be read, be it the end of the stream.
     pub(crate) fn is_readable(&self) -> io::Result<bool> {
-        let fd = match self {
-            Self::Tcp(stream) => stream.as_raw_fd(),
-            Self::Unix(stream) => stream.as_raw_fd(),
+        let socket = match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
         };
-        let mut watched = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid structure is handed over, and the count says one.
-        match unsafe { libc::poll(&raw mut watched, 1, 0) } {
-            -1 => Err(io::Error::last_os_error()),
-            ready => Ok(ready > 0),
-        }
+        let mut watched = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+        Ok(poll(&mut watched, Some(&Timespec::default()))? > 0)
     }
 
     /// A second handle of the same stream.
@@ -113,31 +112,13 @@ fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream
 /// The standard library would wait for ever where the server's queue of callers is full; with a time
 /// limit for writing, which is set before, the kernel gives up with `EAGAIN`.
 fn connect_unix(path: &str, timeout: Duration) -> io::Result<UnixStream> {
-    // SAFETY: no memory is handed over; the descriptor is checked, and ours from then on.
-    let stream = unsafe {
-        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-        UnixStream::from(OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_UNIX, kind, 0))?))
-    };
+    let (unix, close) = (AddressFamily::UNIX, SocketFlags::CLOEXEC);
+    let stream = UnixStream::from(socket_with(unix, SocketType::STREAM, close, None)?);
     stream.set_write_timeout(Some(timeout))?;
-    // SAFETY: an address is numbers and characters only, for which zeros are valid.
-    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
-    address.sun_family = libc::sa_family_t::try_from(libc::AF_UNIX).expect("a small constant");
-    if path.len() >= address.sun_path.len() || path.contains('\0') {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    for (place, byte) in address.sun_path.iter_mut().zip(path.bytes()) {
-        *place = libc::c_char::from_ne_bytes([byte]);
-    }
-    let length = libc::socklen_t::try_from(size_of_val(&address)).expect("some hundred bytes");
-    loop {
-        // SAFETY: the kernel reads `length` bytes of `address`, which lives through the call.
-        let status =
-            unsafe { libc::connect(stream.as_raw_fd(), (&raw const address).cast(), length) };
-        match checked(status) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            connected => return connected.map(|_| stream),
-        }
-    }
+    // Too long, or with a NUL in it.
+    let address = SocketAddrUnix::new(path).map_err(|_| io::ErrorKind::InvalidInput)?;
+    retry_on_intr(|| connect(&stream, &address))?;
+    Ok(stream)
 }
 
 impl Read for Socket {

@@ -2,6 +2,7 @@
 //!
 //! All workers share one origin, so their times can be compared directly.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
 /// Monotonic nanoseconds since an origin.
@@ -41,20 +42,17 @@ pub(crate) fn seconds(ns: u64) -> f64 {
 /// CPU time, user and system, used so far by the calling thread.
 #[must_use]
 pub fn thread_cpu() -> Duration {
-    cpu(libc::CLOCK_THREAD_CPUTIME_ID)
+    cpu(ClockId::ThreadCPUTime)
 }
 
 /// CPU time, user and system, used so far by the whole process.
 #[must_use]
 pub fn process_cpu() -> Duration {
-    cpu(libc::CLOCK_PROCESS_CPUTIME_ID)
+    cpu(ClockId::ProcessCPUTime)
 }
 
-fn cpu(clock: libc::clockid_t) -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the call to fill, and lives through it.
-    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    assert_eq!(status, 0, "Linux has had the CPU clocks since 2.6.12");
+fn cpu(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 

@@ -1,5 +1,5 @@
 //! `Histogram` for Python.
-use dbdyno_core::histogram::Histogram as Counts;
+use dbdyno_core::record::histogram::Histogram as Counts;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

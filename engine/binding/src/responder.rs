@@ -1,5 +1,5 @@
-//! A server that is none, for Python: it answers every statement at once, so that a run against it
-//! shows what the generator itself can do.
+//! The null responder for Python: it answers every statement at once, so a run against it shows
+//! what the generator itself can do.
 use crate::load::Stop;
 use dbdyno_core::reference::NullResponder;
 use pyo3::exceptions::PyOSError;

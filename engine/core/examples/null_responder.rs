@@ -1,11 +1,12 @@
-//! A MySQL server that is none: holds very many sessions and answers at once (`reference/null.rs`).
+//! The null responder as a program: a MySQL server that holds very many sessions, answers at once
+//! and has no data (`reference/null.rs`).
 //!
-//! `null_responder [--ports N] [--socket PATH] [--sessions N]` prints where it listens as one line of
-//! JSON and serves until its standard input is closed, so it never outlives whoever started it.
+//! `null_responder [--ports N] [--socket PATH] [--sessions N]` prints where it listens as one line
+//! of JSON and serves until its standard input is closed, so it never outlives whoever started it.
 
-use dbdyno_core::open_files;
+use dbdyno_core::opening::limits::file_tables_for;
 use dbdyno_core::reference::NullResponder;
-use dbdyno_core::system::own_file_table;
+use dbdyno_core::system::unshare_file_table;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
@@ -21,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => return Err(format!("{word}? known are --ports, --socket, --sessions").into()),
         }
     }
-    let tables = open_files::tables_for(sessions)?;
+    let tables = file_tables_for(sessions)?;
     let responder = NullResponder::bind(ports, socket.as_deref())?;
     let ports: Vec<u16> = responder.addresses().iter().map(std::net::SocketAddr::port).collect();
     let told = serde_json::json!({"host": "127.0.0.1", "ports": ports, "socket": socket});
@@ -33,7 +34,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 1..tables {
         let sibling = responder.sibling()?;
         std::thread::spawn(move || {
-            if let Err(error) = own_file_table().and_then(|()| serve(sibling)) {
+            // SAFETY: the sibling was opened before, and what this thread opens stays in it.
+            let own_table = unsafe { unshare_file_table() };
+            if let Err(error) = own_table.and_then(|()| serve(sibling)) {
                 let _ = writeln!(std::io::stderr(), "a thread of the responder ended: {error}");
             }
         });

@@ -1,4 +1,4 @@
-//! The yardstick as a program: each session takes a known time for each statement (`reference.rs`).
+//! The reference server as a program: each statement takes a known time (`reference/mod.rs`).
 //!
 //! `reference_server --service-ms N` prints where it listens and who may log in as one line of JSON
 //! and serves until its standard input is closed, so it never outlives whoever started it.

@@ -1,11 +1,10 @@
-//! Why a run could not begin or had to end.
+//! Why a run could not begin or ended early: [`Failure`], and MySQL's codes for lost connections.
 
-use crate::dial::DialError;
 use serde::Serialize;
-use std::fmt;
 
 /// A run or a load that failed, in the server's or the system's words.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize, PartialEq, Eq, thiserror::Error)]
+#[error("{stage}: {}{message}", coded(*code))]
 pub struct Failure {
     /// What was being done: `spec`, `limits`, `connect`, `prepare`, `run`, `load`.
     pub stage: &'static str,
@@ -48,18 +47,6 @@ impl Failure {
         }
     }
 
-    /// A server that could not be reached, or refused `statement`.
-    #[must_use]
-    pub fn refused(stage: &'static str, statement: &str, error: &DialError) -> Self {
-        Self {
-            code: error.server_code(),
-            sqlstate: error.sqlstate().unwrap_or_default().to_owned(),
-            server_message: error.server_message().unwrap_or_default().to_owned(),
-            statement: statement.to_owned(),
-            ..Self::new(stage, error.to_string())
-        }
-    }
-
     /// The connection went away while `statement` waited for its reply.
     #[must_use]
     pub fn connection_lost(statement: &str, why: &str) -> Self {
@@ -71,13 +58,6 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.code {
-            Some(code) => write!(f, "{}: error {code}: {}", self.stage, self.message),
-            None => write!(f, "{}: {}", self.stage, self.message),
-        }
-    }
+fn coded(code: Option<u16>) -> String {
+    code.map_or_else(String::new, |code| format!("error {code}: "))
 }
-
-impl std::error::Error for Failure {}

@@ -1,34 +1,21 @@
-//! One run of load against one server: a [`spec`] goes in, a [`run_record`] of what was seen comes out.
-pub mod clock;
-pub mod connection;
-pub mod courtesy;
+//! The load generator: one run of load against a server, from a [`spec`] to a [`record`].
+//!
+//! [`run`] opens connections ([`opening`], [`session`]), deals them out to engine threads, and lets
+//! a [`worker`] loop on each thread send the events of a [`workload`] through a [`reactor`].
+//! [`time`] says when, [`placement`] on which core. [`dataset`] creates and fills the tables;
+//! [`reference`] holds servers of known behaviour for tests and calibration.
 pub mod dataset;
-pub mod dial;
-pub mod dialler;
-pub mod due_times;
-pub mod endpoints;
 pub mod error;
-pub mod event;
-pub mod histogram;
-pub mod ignored;
-pub mod interval;
-pub mod limits;
-pub mod link;
-pub mod merge;
-pub mod open_files;
 pub mod opening;
-pub mod orders;
+pub mod placement;
 pub mod random;
 pub mod reactor;
 pub mod record;
 pub mod reference;
 pub mod run;
-pub mod run_record;
-pub mod schedule;
+pub mod session;
 pub mod spec;
-pub mod standstill;
 pub mod system;
-pub mod teams;
-pub mod tls;
+pub mod time;
 pub mod worker;
 pub mod workload;

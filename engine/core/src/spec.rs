@@ -1,15 +1,14 @@
-//! What a run is asked to do; refuses nonsense, all mistakes at once.
+//! What a run is asked to do, as JSON; all mistakes of a spec are reported at once.
 
-use crate::dial::{Login, Transport};
-use crate::due_times::{RATE_PER_S_MAX, Spacing};
-pub use crate::endpoints::{EndpointSpec, Endpoints};
-use crate::error::Failure;
-pub use crate::ignored::IgnoredErrors;
+use crate::error::{Failure, is_loss};
 use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
-use crate::schedule::Timetable;
-use crate::standstill::StandstillSpec;
-use crate::tls::TlsSpec;
+use crate::session::tls::TlsSpec;
+use crate::session::{Endpoint, Login, Transport};
+use crate::time::clock::ns;
+use crate::time::due_times::{RATE_PER_S_MAX, Spacing};
+use crate::time::pauses::PauseSpec;
+use crate::time::schedule::Timetable;
 use crate::workload::{self, Workload, WorkloadSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -65,7 +64,7 @@ pub struct RunSpec {
     /// Length of a recorded interval, s.
     #[serde(default = "one_second")]
     pub interval_s: f64,
-    /// How long events in flight may take to come home after the end, s; 0 for no limit.
+    /// How long events in flight may take to complete after the end, s; 0 for no limit.
     #[serde(default = "drain_limit")]
     pub drain_s: f64,
     /// Seed of all draws.
@@ -104,7 +103,7 @@ pub struct RunSpec {
     pub think_time_ms: [f64; 2],
     /// A slowdown put in on purpose.
     #[serde(default)]
-    pub standstill: Option<StandstillSpec>,
+    pub standstill: Option<PauseSpec>,
     /// Events of a connection after which it logs out and connects again; 0 for never.
     #[serde(default)]
     pub reconnect_every: u32,
@@ -205,7 +204,7 @@ impl RunSpec {
             check(word == "all", "ignore_errors must be a list of codes or the word \"all\"");
         }
         mistakes.extend(self.tls.mistakes());
-        mistakes.extend(self.standstill.iter().flat_map(StandstillSpec::mistakes));
+        mistakes.extend(self.standstill.iter().flat_map(PauseSpec::mistakes));
         mistakes
     }
 
@@ -292,8 +291,164 @@ impl RunSpec {
     }
 }
 
-/// Seconds as whole nanoseconds.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be ≥ 0")]
-pub(crate) fn ns(seconds: f64) -> u64 {
-    (seconds * 1e9).round() as u64
+/// Where one server listens.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "endpoint must be a host and a port, or a socket"
+)]
+pub enum EndpointSpec {
+    /// A TCP address.
+    Tcp {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A Unix socket.
+    Unix {
+        /// Path of the socket.
+        socket: String,
+    },
+}
+
+/// One place or several.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged, expecting = "endpoint must be a host and a port, or a socket, or a list of such")]
+pub enum Endpoints {
+    /// All connections go here.
+    One(EndpointSpec),
+    /// They are dealt out to these in turn.
+    Several(Vec<EndpointSpec>),
+}
+
+impl EndpointSpec {
+    /// The address to dial.
+    #[must_use]
+    pub fn endpoint(&self) -> Endpoint {
+        match self {
+            Self::Tcp { host, port } => Endpoint::Tcp { host: host.clone(), port: *port },
+            Self::Unix { socket } => Endpoint::Unix { path: socket.clone() },
+        }
+    }
+}
+
+impl Endpoints {
+    /// Where connection `number` goes, counted from 0.
+    ///
+    /// # Panics
+    /// When there is no place at all, which a spec's check refuses.
+    #[must_use]
+    pub fn of(&self, number: u32) -> Endpoint {
+        let places = self.places();
+        places[number as usize % places.len()].endpoint()
+    }
+
+    /// Whether no place is named.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places().is_empty()
+    }
+
+    /// How many places there are.
+    ///
+    /// # Panics
+    /// When there are more than fit into 32 bits.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.places().len()).expect("places are counted in 32 bits")
+    }
+
+    /// Whether a failure says too little without the place it happened at.
+    #[must_use]
+    pub fn are_several(&self) -> bool {
+        self.places().len() > 1
+    }
+
+    fn places(&self) -> &[EndpointSpec] {
+        match self {
+            Self::One(place) => std::slice::from_ref(place),
+            Self::Several(places) => places,
+        }
+    }
+}
+
+/// Which failed statements begin the event again instead of ending the run.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged, expecting = "ignore_errors must be a list of codes or the word \"all\"")]
+pub enum IgnoredErrors {
+    /// These error codes.
+    Codes(Vec<u16>),
+    /// The word `all`.
+    Word(String),
+}
+
+impl IgnoredErrors {
+    /// Whether an event is begun again after this error.
+    #[must_use]
+    pub fn contains(&self, code: u16) -> bool {
+        match self {
+            Self::Codes(codes) => codes.contains(&code),
+            Self::Word(_) => true,
+        }
+    }
+
+    /// Whether a lost connection is opened again: one of the codes that say so is ignored.
+    #[must_use]
+    pub fn survives_loss(&self) -> bool {
+        match self {
+            Self::Codes(codes) => codes.iter().copied().any(is_loss),
+            Self::Word(_) => true,
+        }
+    }
+}
+
+impl Default for IgnoredErrors {
+    /// As sysbench: deadlock, a changed row, a lock that was waited for too long.
+    fn default() -> Self {
+        Self::Codes(vec![1213, 1020, 1205])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Endpoints, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn connections_are_dealt_out_in_turn() {
+        let list =
+            parsed(r#"[{"host": "a", "port": 1}, {"socket": "/b"}, {"host": "c", "port": 3}]"#);
+        let list = list.expect("a list");
+        let dealt: Vec<String> = (0..4).map(|number| list.of(number).to_string()).collect();
+        assert_eq!(dealt, ["a:1", "/b", "c:3", "a:1"]);
+        assert!(list.are_several());
+    }
+
+    #[test]
+    fn one_place_takes_all() {
+        let one = parsed(r#"{"host": "a", "port": 1}"#).expect("a place");
+        assert_eq!((one.of(0), one.of(5)), (one.of(7), one.of(1)));
+        assert!(!one.are_several());
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [r#"{"host": "a"}"#, r#"{"socket": "/x", "port": 1}"#, r#"[{"host": 3}]"#] {
+            let error = parsed(text).expect_err("no place");
+            assert!(error.contains("endpoint must be a host and a port"), "{error}");
+        }
+        assert!(parsed("[]").expect("an empty list").is_empty());
+    }
+
+    #[test]
+    fn a_loss_is_survived_when_a_code_that_says_so_is_ignored() {
+        assert!(!IgnoredErrors::default().survives_loss());
+        assert!(IgnoredErrors::Codes(vec![1213, 2013]).survives_loss());
+        assert!(IgnoredErrors::Word("all".into()).survives_loss());
+    }
 }

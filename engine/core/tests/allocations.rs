@@ -1,16 +1,17 @@
 //! The hot path allocates nothing: ten times the events take no more allocations.
 
-use dbdyno_core::clock::Clock;
-use dbdyno_core::connection::Connection;
-use dbdyno_core::due_times::{Part, Spacing};
 use dbdyno_core::opening::open_all;
+use dbdyno_core::placement::Placement;
 use dbdyno_core::random::Seeding;
 use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
-use dbdyno_core::record::Recorder;
+use dbdyno_core::record::recorder::Recorder;
 use dbdyno_core::reference::{Reference, Script};
-use dbdyno_core::schedule::Timetable;
 use dbdyno_core::spec::RunSpec;
-use dbdyno_core::worker::{Control, Orders, PATIENCE, Pacing, Worker};
+use dbdyno_core::time::clock::Clock;
+use dbdyno_core::time::due_times::{Part, Spacing};
+use dbdyno_core::time::schedule::Timetable;
+use dbdyno_core::worker::connection::Connection;
+use dbdyno_core::worker::{Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, Worker};
 use dbdyno_core::workload::Client;
 use serde_json::json;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -90,12 +91,16 @@ fn allocations<R: Reactor>(
         give_up_ns: u64::MAX,
         control: &control,
     };
-    let reactor = R::open(sockets, PATIENCE).unwrap();
+    let reactor = R::open(sockets, MAX_WAIT).unwrap();
     let recorder = Recorder::new(Timetable::new(0, 0, 0), 0, finished);
-    let worker = Worker::new(reactor, connections, recorder, orders).paced(schedule());
+    let (pacing, reconnect) = (schedule(), Reconnect::default());
+    let (pause, placement) = (Pause::never(), Placement::Free);
+    let parts =
+        Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
+    let worker = Worker::new(parts);
     let before = ALLOCATIONS.get();
-    let legacy = worker.drive();
-    assert_eq!(legacy.failure, None);
+    let end = worker.drive();
+    assert_eq!(end.failure, None);
     ALLOCATIONS.get() - before
 }
 

@@ -1,9 +1,11 @@
 //! Loads through real sessions into the reference server, which keeps every statement.
 
-use dbdyno_core::dataset::{CleanupSpec, PrepareSpec, Progress, Report, Stage, cleanup, prepare};
-use dbdyno_core::dial::{CONNECT_TIMEOUT, Session};
+use dbdyno_core::dataset::{
+    CleanupSpec, LoadProgress, PrepareSpec, Report, Stage, cleanup, prepare,
+};
 use dbdyno_core::error::Failure;
 use dbdyno_core::reference::{Fail, Files, Reference, Script};
+use dbdyno_core::session::{CONNECT_TIMEOUT, Session};
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 
@@ -21,7 +23,7 @@ fn address(server: &Reference) -> Value {
     })
 }
 
-fn load(server: &Reference, threads: u32) -> (Result<Report, Failure>, Vec<Progress>) {
+fn load(server: &Reference, threads: u32) -> (Result<Report, Failure>, Vec<LoadProgress>) {
     load_by(server, threads, "auto")
 }
 
@@ -29,7 +31,7 @@ fn load_by(
     server: &Reference,
     threads: u32,
     way: &str,
-) -> (Result<Report, Failure>, Vec<Progress>) {
+) -> (Result<Report, Failure>, Vec<LoadProgress>) {
     let mut spec = address(server);
     spec["table_size"] = json!(ROWS);
     spec["seed"] = json!(11);

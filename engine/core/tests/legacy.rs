@@ -5,8 +5,8 @@
 //! --oltp-tables-count=3 --oltp-table-size=100000 --oltp-point-selects=2 --oltp-delete-inserts=2
 //! --oltp-range-size=50`). What stands after a dot in a file's name was set too.
 
-use dbdyno_core::event::{Event, Reply};
 use dbdyno_core::random::{Distribution, Random, Seeding};
+use dbdyno_core::workload::event::{Event, Reply};
 use dbdyno_core::workload::{Client, Workload, WorkloadSpec, build, legacy_names, names};
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
 use serde_json::{Value, json};

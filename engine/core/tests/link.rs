@@ -1,9 +1,9 @@
 //! Links in memory: two ends, any cut between them, and what TLS says that is not for us.
 
-use dbdyno_core::connection::Connection;
-use dbdyno_core::link::{Link, LinkError};
 use dbdyno_core::random::{Distribution, Random};
-use dbdyno_core::tls::TlsSpec;
+use dbdyno_core::session::link::{Link, LinkError};
+use dbdyno_core::session::tls::TlsSpec;
+use dbdyno_core::worker::connection::Connection;
 use dbdyno_core::workload::{Client, Workload, WorkloadSpec, build};
 use dbdyno_wire::mysql::compressed::FrameError;
 use dbdyno_wire::mysql::scanner::{Outcome, ScanError};
@@ -47,7 +47,7 @@ fn encrypted(versions: &'static [&'static SupportedProtocolVersion]) -> (Link, R
         Records::Server(records)
     });
     let mut link = Link::default();
-    link.encrypt(tls.shake_hands("localhost", &mut here).expect("a handshake"));
+    link.encrypt(tls.handshake("localhost", &mut here).expect("a handshake"));
     let server = server.join().expect("no panic");
     let mut tickets = Vec::new();
     here.read_to_end(&mut tickets).expect("what was sent behind the handshake");

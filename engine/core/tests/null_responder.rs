@@ -1,8 +1,8 @@
 //! The null responder is a server as far as the engine can see.
 
-use dbdyno_core::dial::{Endpoint, Login, Session};
 use dbdyno_core::reference::{NullResponder, RANGE_ROWS, ROW_LENGTH};
 use dbdyno_core::run::run;
+use dbdyno_core::session::{Endpoint, Login, Session};
 use dbdyno_core::spec::RunSpec;
 use serde_json::json;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! Opening: in order, within the limits, and at once over when it is to stop.
+//! Opening connections: in order, within the limits, and over at once when the run is stopped.
 
 use dbdyno_core::error::Failure;
 use dbdyno_core::opening::{Opened, open_all};

@@ -1,13 +1,15 @@
-//! Both reactors owe the worker the same: shown on socket pairs with an echo at the other end.
+//! Both reactors behave alike: shown on socket pairs with an echo at the other end.
 
-use dbdyno_core::reactor::{Choice, Epoll, Reactor, Uring, What, io_uring_is_allowed, settle};
+use dbdyno_core::reactor::{
+    ArrivalKind, Choice, Epoll, Reactor, Uring, io_uring_is_allowed, settle,
+};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_millis(60);
+const MAX_WAIT: Duration = Duration::from_millis(60);
 
 /// Sockets of ours, each with an echo at its other end.
 fn echoes(count: usize) -> (Vec<OwnedFd>, Vec<JoinHandle<()>>) {
@@ -30,7 +32,7 @@ fn echoes(count: usize) -> (Vec<OwnedFd>, Vec<JoinHandle<()>>) {
 /// Sends a request of `bytes` bytes on every slot and waits for the same back, `rounds` times.
 fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
     let (sockets, echoes) = echoes(count);
-    let mut reactor = R::open(sockets, PATIENCE).unwrap();
+    let mut reactor = R::open(sockets, MAX_WAIT).unwrap();
     let request = |slot: usize, round: usize| vec![((slot * 31 + round) % 251) as u8; bytes];
     for round in 0..rounds {
         let mut received = vec![Vec::new(); count];
@@ -42,7 +44,7 @@ fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
             assert!(began.elapsed() < Duration::from_secs(20), "{} lost replies", R::NAME);
             reactor.wait(None).unwrap();
             while let Some(arrival) = reactor.next_arrival() {
-                assert_eq!(arrival.what, What::Bytes);
+                assert_eq!(arrival.what, ArrivalKind::Bytes);
                 received[arrival.slot as usize].extend_from_slice(reactor.bytes(&arrival));
                 reactor.give_back(arrival);
             }
@@ -57,7 +59,7 @@ fn ping_pong<R: Reactor>(count: usize, rounds: usize, bytes: usize) {
 
 fn a_closed_socket_is_told<R: Reactor>() {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    let mut reactor = R::open(vec![ours.into()], PATIENCE).unwrap();
+    let mut reactor = R::open(vec![ours.into()], MAX_WAIT).unwrap();
     reactor.flush().unwrap();
     drop(theirs);
     let mut seen = None;
@@ -69,7 +71,7 @@ fn a_closed_socket_is_told<R: Reactor>() {
             reactor.give_back(arrival);
         }
     }
-    assert_eq!(seen, Some(What::Closed), "{}", R::NAME);
+    assert_eq!(seen, Some(ArrivalKind::Closed), "{}", R::NAME);
     let began = Instant::now();
     reactor.wait(None).unwrap();
     assert!(reactor.next_arrival().is_none(), "{} tells it twice", R::NAME);
@@ -78,7 +80,7 @@ fn a_closed_socket_is_told<R: Reactor>() {
 
 fn a_wait_ends_in_time<R: Reactor>() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
-    let mut reactor = R::open(vec![ours.into()], PATIENCE).unwrap();
+    let mut reactor = R::open(vec![ours.into()], MAX_WAIT).unwrap();
     let began = Instant::now();
     reactor.wait(None).unwrap();
     assert!(reactor.next_arrival().is_none());
@@ -88,14 +90,14 @@ fn a_wait_ends_in_time<R: Reactor>() {
 
 fn a_wait_can_be_short<R: Reactor>() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
-    let mut reactor = R::open(vec![ours.into()], PATIENCE).unwrap();
+    let mut reactor = R::open(vec![ours.into()], MAX_WAIT).unwrap();
     let shortest = (0..20).map(|_| {
         let began = Instant::now();
         reactor.wait(Some(Duration::from_millis(3))).unwrap();
         assert!(reactor.next_arrival().is_none());
         began.elapsed()
     });
-    // The tick of the patience may end one of them early.
+    // The tick of the max_wait may end one of them early.
     let shortest: Vec<_> = shortest.filter(|it| *it >= Duration::from_millis(3)).collect();
     assert!(shortest.len() >= 15, "{} of 20 in {}", shortest.len(), R::NAME);
     assert!(shortest.iter().min().unwrap() < &Duration::from_millis(20), "{}", R::NAME);
@@ -104,7 +106,7 @@ fn a_wait_can_be_short<R: Reactor>() {
 /// Bytes are on their way on the old socket, which then closes; only the new one may be heard.
 fn a_replaced_socket_is_never_heard_again<R: Reactor>(request: usize) {
     let (old, mut old_peer) = UnixStream::pair().unwrap();
-    let mut reactor = R::open(vec![old.into()], PATIENCE).unwrap();
+    let mut reactor = R::open(vec![old.into()], MAX_WAIT).unwrap();
     reactor.wait(Some(Duration::ZERO)).unwrap();
     assert!(reactor.next_arrival().is_none());
     for round in 0..5_u8 {
@@ -120,7 +122,7 @@ fn a_replaced_socket_is_never_heard_again<R: Reactor>(request: usize) {
             assert!(began.elapsed() < Duration::from_secs(20), "{} is deaf", R::NAME);
             reactor.wait(Some(Duration::from_millis(5))).unwrap();
             while let Some(arrival) = reactor.next_arrival() {
-                assert_eq!(arrival.what, What::Bytes, "{}", R::NAME);
+                assert_eq!(arrival.what, ArrivalKind::Bytes, "{}", R::NAME);
                 heard.extend_from_slice(reactor.bytes(&arrival));
                 reactor.give_back(arrival);
             }

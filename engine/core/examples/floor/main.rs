@@ -1,20 +1,21 @@
-//! The floor: what point selects cost a client that does nothing but send ready-made packets and
-//! count the packets of their replies.
+//! The floor: the CPU that point selects cost a client which only sends ready-made packets and
+//! counts the packets of their replies.
 //!
-//! It draws nothing, records nothing, and follows no protocol while it runs, so an engine that does
-//! all this can be held against it. Each `--way` to the sockets is a function in a file of its own.
+//! It draws nothing, records nothing and follows no protocol while it runs, so it is what an engine
+//! that does all this is compared with. Each `--way` to the sockets is a function in a file of its
+//! own.
 //!
-//! `MYSQL_PWD=… floor --way io_uring --socket PATH --user U --database D --connections N` prints its
-//! count, its CPU and its seconds as JSON; `--help` lists the ways.
+//! `MYSQL_PWD=… floor --way io_uring --socket PATH --user U --database D --connections N` prints
+//! its count, its CPU and its seconds as JSON; `--help` lists the ways.
 
 mod blocking;
 mod epoll;
 mod load;
 mod uring;
 
-use dbdyno_core::clock::process_cpu;
-use dbdyno_core::dial::{Endpoint, Login, Session};
-use dbdyno_core::open_files;
+use dbdyno_core::opening::limits::raise_open_files_limit;
+use dbdyno_core::session::{Endpoint, Login, Session};
+use dbdyno_core::time::clock::process_cpu;
 use load::{Load, Tally};
 use std::error::Error;
 use std::io::Write;
@@ -78,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .iter()
         .find(|(name, _)| *name == options.way)
         .ok_or(format!("--way={}? known are {known}", options.way))?;
-    open_files::make_room(options.connections as u64)?;
+    raise_open_files_limit(options.connections as u64)?;
     let (sockets, load) = open(&options)?;
     let tally = Tally::default();
     let (count, cpu, seconds) = std::thread::scope(|scope| {

@@ -1,7 +1,7 @@
 //! Rows as the lines of `LOAD DATA LOCAL INFILE`, which spares the server the parsing of SQL.
 
 use super::rows::{Chunk, Form, Rows};
-use crate::dial::FILE_NAME;
+use crate::session::FILE_NAME;
 
 /// Bytes after which a part of the rows is sent off.
 const PART_BYTES: usize = 64 * 1024;

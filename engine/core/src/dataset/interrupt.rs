@@ -1,5 +1,7 @@
-//! Ends long statements of work that was stopped: an index of a large table takes minutes, and a
-//! client that just leaves would let the server go on with it.
+//! Kills long statements of a load that was stopped (`KILL QUERY`).
+//!
+//! An index of a large table takes minutes, and the server would go on with it after its client has
+//! left.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

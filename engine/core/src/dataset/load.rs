@@ -1,7 +1,7 @@
 //! Creates, fills and indexes tables with several sessions at once.
 //!
-//! Three stages; in each the sessions take the next table or chunk as they come to it, and wait for
-//! each other before the next stage.
+//! There are three stages. In each, every session takes the next table or chunk until none is left,
+//! and all sessions wait for each other before the next stage.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -9,18 +9,18 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Barrier, Mutex, OnceLock};
 use std::time::Instant;
 
-use super::deal::{Deal, Own};
+use super::chunk_queue::{ChunkQueue, CurrentTable};
 use super::infile::{statement, write_part};
 use super::insert::inserts;
 use super::interrupt::Sessions;
 use super::rows::Chunk;
 use super::target::{Connect, Target};
-use super::{PrepareSpec, Progress, Stage, Way, schema};
+use super::{LoadMethod, LoadProgress, PrepareSpec, Stage, schema};
 use crate::error::Failure;
 use crate::random::Law;
 
 /// What a session has just done.
-struct News {
+struct Finished {
     stage: Stage,
     table: u32,
     rows: u64,
@@ -30,7 +30,7 @@ struct News {
 struct Session {
     target: Box<dyn Target>,
     by_file: bool,
-    own: Own,
+    own: CurrentTable,
 }
 
 /// One load, shared by its sessions.
@@ -42,7 +42,7 @@ struct Load<'a> {
     /// No further task is begun: something failed, or the load was stopped.
     over: AtomicBool,
     tables_taken: [AtomicU32; Stage::ALL.len()],
-    chunks: Deal,
+    chunks: ChunkQueue,
     begin: Instant,
     /// When each stage ended, counted from the begin, s.
     ended_s: [OnceLock<f64>; Stage::ALL.len()],
@@ -52,7 +52,7 @@ struct Load<'a> {
 pub(super) fn load(
     spec: &PrepareSpec,
     connect: &Connect<'_>,
-    on_progress: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(LoadProgress),
     stop: &AtomicBool,
 ) -> Result<(u64, [f64; Stage::ALL.len()]), Failure> {
     let load = Load {
@@ -62,7 +62,7 @@ pub(super) fn load(
         failure: Mutex::new(None),
         over: AtomicBool::new(false),
         tables_taken: Default::default(),
-        chunks: Deal::new(spec.tables, Chunk::count(spec.table_size)),
+        chunks: ChunkQueue::new(spec.tables, Chunk::count(spec.table_size)),
         begin: Instant::now(),
         ended_s: Default::default(),
     };
@@ -76,9 +76,9 @@ pub(super) fn load(
             let (load, barrier) = (&load, &barrier);
             scope.spawn(move || load.work(connect, barrier, &news));
         }
-        load.sessions.hear(&arriving, connect, |News { stage, table, rows }| {
+        load.sessions.hear(&arriving, connect, |Finished { stage, table, rows }| {
             rows_done += rows;
-            on_progress(Progress { table, rows_done, rows_total, stage });
+            on_progress(LoadProgress { table, rows_done, rows_total, stage });
         });
     });
     let ended_s = load.ended_s.each_ref().map(|end| end.get().copied().unwrap_or_default());
@@ -94,7 +94,7 @@ impl Load<'_> {
     }
 
     /// One session from its login to its end.
-    fn work(&self, connect: &Connect<'_>, barrier: &Barrier, news: &Sender<News>) {
+    fn work(&self, connect: &Connect<'_>, barrier: &Barrier, news: &Sender<Finished>) {
         let mut session = self.open(connect).map_err(|failure| self.fail(failure)).ok();
         for stage in Stage::ALL {
             if let Some(session) = &mut session {
@@ -110,15 +110,15 @@ impl Load<'_> {
         let mut target = self.sessions.connect(connect)?;
         let by_file = self.spec.table_size > 0
             && match self.spec.load {
-                Way::Insert => false,
-                Way::Infile => true,
+                LoadMethod::Insert => false,
+                LoadMethod::Infile => true,
                 // A server that does not know the variable does not know the statement.
-                Way::Auto => target.takes_files().unwrap_or(false),
+                LoadMethod::Auto => target.takes_files().unwrap_or(false),
             };
         Ok(Session { target, by_file, own: None })
     }
 
-    fn work_on(&self, stage: Stage, session: &mut Session, news: &Sender<News>) {
+    fn work_on(&self, stage: Stage, session: &mut Session, news: &Sender<Finished>) {
         while let Some((table, chunk)) = self.next_task(stage, &mut session.own) {
             if self.sessions.is_stopped() {
                 self.fail(Failure::new(stage.name(), "stopped"));
@@ -133,7 +133,7 @@ impl Load<'_> {
     }
 
     /// The next table, counted from 0, and where there are chunks the next one of it.
-    fn next_task(&self, stage: Stage, own: &mut Own) -> Option<(u32, u32)> {
+    fn next_task(&self, stage: Stage, own: &mut CurrentTable) -> Option<(u32, u32)> {
         if stage == Stage::Insert {
             return self.chunks.next(own);
         }
@@ -148,11 +148,11 @@ impl Load<'_> {
         table: u32,
         chunk: u32,
         session: &mut Session,
-        news: &Sender<News>,
+        news: &Sender<Finished>,
     ) -> Result<(), Failure> {
         let table = self.spec.first_table + table;
         // The receiver outlives every session.
-        let tell = |rows| news.send(News { stage, table, rows }).expect("somebody listens");
+        let tell = |rows| news.send(Finished { stage, table, rows }).expect("somebody listens");
         let target = &mut *session.target;
         match stage {
             Stage::Create => target.execute(&schema::create_table(self.spec, table))?,
@@ -177,7 +177,7 @@ impl Load<'_> {
         if session.by_file {
             let loaded = self.stream(chunk, &mut *session.target, tell);
             let Err(failure) = &loaded else { return loaded };
-            if self.spec.load == Way::Infile || !is_file_refused(failure) {
+            if self.spec.load == LoadMethod::Infile || !is_file_refused(failure) {
                 return loaded;
             }
             session.by_file = false;

@@ -1,10 +1,9 @@
-//! sysbench's tables: created, filled in parallel, indexed, dropped.
+//! sysbench's tables: created, filled in parallel, indexed, prewarmed, dropped.
 //!
-//! One seed makes one dataset, on every machine and with any number of sessions; so two systems can
-//! be given the same rows, and a dataset can be made again years later.
+//! One seed makes one dataset, on every machine and with any number of sessions. So two systems get
+//! the same rows, and a dataset can be made again years later.
 
-mod deal;
-mod digits;
+mod chunk_queue;
 mod infile;
 mod insert;
 mod interrupt;
@@ -15,9 +14,8 @@ mod schema;
 mod spec;
 mod target;
 
-pub use prewarm::{Prewarming, prewarm};
-pub use schema::Layout;
-pub use spec::{CleanupSpec, PrepareSpec, Way};
+pub use prewarm::{PrewarmProgress, prewarm};
+pub use spec::{CleanupSpec, Layout, LoadMethod, PrepareSpec};
 
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
@@ -55,7 +53,7 @@ impl Stage {
 
 /// How far a load has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Progress {
+pub struct LoadProgress {
     /// Number of the table a statement just ended on.
     pub table: u32,
     /// Rows of all tables so far.
@@ -100,7 +98,7 @@ pub struct StageSeconds {
 /// The first failure, at stage `spec`, `connect`, `create`, `insert` or `index`; nothing is removed.
 pub fn prepare(
     spec: &PrepareSpec,
-    on_progress: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(LoadProgress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
     prepare_through(&|number| spec.connect(number), spec, on_progress, stop)
@@ -109,7 +107,7 @@ pub fn prepare(
 fn prepare_through(
     connect: &Connect<'_>,
     spec: &PrepareSpec,
-    on_progress: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(LoadProgress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
     let begin = Instant::now();

@@ -1,7 +1,8 @@
 //! Reads tables and their index into the server's memory, as sysbench's `prewarm` does.
 //!
-//! The statements are sysbench's: statistics, a full read in the order of the key, and one that must
-//! look at every `k` as text. The last two gather rows in temporary tables, hence the two variables.
+//! The statements are sysbench's: statistics, a full read in the order of the key, and one that
+//! must look at every `k` as text. The last two collect rows in temporary tables, hence the two
+//! variables.
 
 use serde::Serialize;
 use std::sync::Mutex;
@@ -20,7 +21,7 @@ const BEFORE: [&str; 2] =
 
 /// A table that is about to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Prewarming {
+pub struct PrewarmProgress {
     /// Its number.
     pub table: u32,
     /// `prewarm`
@@ -36,7 +37,7 @@ pub struct Prewarming {
 /// The first failure, at stage `spec`, `connect` or `prewarm`.
 pub fn prewarm(
     spec: &PrepareSpec,
-    on_progress: &mut dyn FnMut(Prewarming),
+    on_progress: &mut dyn FnMut(PrewarmProgress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
     prewarm_through(&|number| spec.connect(number), spec, on_progress, stop)
@@ -45,7 +46,7 @@ pub fn prewarm(
 pub(super) fn prewarm_through(
     connect: &Connect<'_>,
     spec: &PrepareSpec,
-    on_progress: &mut dyn FnMut(Prewarming),
+    on_progress: &mut dyn FnMut(PrewarmProgress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
     let begin = Instant::now();
@@ -67,7 +68,7 @@ pub(super) fn prewarm_through(
                 }
             });
         }
-        let tell = |table| on_progress(Prewarming { table, stage: STAGE });
+        let tell = |table| on_progress(PrewarmProgress { table, stage: STAGE });
         sessions.hear(&arriving, connect, tell);
     });
     let failure = failure.into_inner().expect("no session panics with the lock");

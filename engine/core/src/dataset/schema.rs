@@ -1,31 +1,6 @@
-//! sysbench's schemas for MySQL, as its scripts of each age write them.
+//! The `CREATE TABLE` and `CREATE INDEX` of sysbench for MySQL, as its versions write them.
 
-use serde::Deserialize;
-
-use super::PrepareSpec;
-
-/// Names and columns of the tables.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Layout {
-    /// Those of the `oltp_*` and `select_random_*` scripts.
-    #[default]
-    Oltp,
-    /// Those of `bulk_insert`: two numbers, no engine named, and a table that exists is left as it is.
-    BulkInsert,
-    /// Those of the scripts of sysbench 0.5: numbers without sign, and a promise of `max_rows`.
-    Legacy,
-    /// The only table of sysbench 0.4: `sbtest`, where all rows but for their ids are the same.
-    LegacyOne,
-}
-
-impl Layout {
-    /// The name of table number `table`.
-    #[must_use]
-    pub fn table_name(self, table: u32) -> String {
-        if self == Self::LegacyOne { "sbtest".to_owned() } else { format!("sbtest{table}") }
-    }
-}
+use super::spec::{Layout, PrepareSpec};
 
 /// `CREATE TABLE` of table number `table`.
 pub(super) fn create_table(spec: &PrepareSpec, table: u32) -> String {

@@ -1,15 +1,37 @@
-//! What a load is asked to do; refuses nonsense, all mistakes at once.
+//! What a load of tables is asked to do, as JSON; all mistakes of a spec are reported at once.
 
 use serde::Deserialize;
 use std::fmt;
 
-use super::Layout;
 use super::target::{Target, connect};
-use crate::dial::{Login, Transport};
-use crate::endpoints::Endpoints;
 use crate::error::Failure;
 use crate::random::Distribution;
-use crate::tls::TlsSpec;
+use crate::session::tls::TlsSpec;
+use crate::session::{Login, Transport};
+use crate::spec::Endpoints;
+
+/// Names and columns of the tables.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Those of the `oltp_*` and `select_random_*` scripts.
+    #[default]
+    Oltp,
+    /// Those of `bulk_insert`: two numbers, no engine named, and a table that exists is left as it is.
+    BulkInsert,
+    /// Those of the scripts of sysbench 0.5: numbers without sign, and a promise of `max_rows`.
+    Legacy,
+    /// The only table of sysbench 0.4: `sbtest`, where all rows but for their ids are the same.
+    LegacyOne,
+}
+
+impl Layout {
+    /// The name of table number `table`.
+    #[must_use]
+    pub fn table_name(self, table: u32) -> String {
+        if self == Self::LegacyOne { "sbtest".to_owned() } else { format!("sbtest{table}") }
+    }
+}
 
 /// Ids are signed 32-bit integers.
 const ROWS_MAX: u32 = i32::MAX as u32;
@@ -19,7 +41,7 @@ const THREADS_MAX: u32 = 1024;
 /// How rows reach the server.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum LoadMethod {
     /// By LOAD DATA LOCAL INFILE where the server allows it, else by INSERT.
     #[default]
     Auto,
@@ -68,7 +90,7 @@ pub struct PrepareSpec {
     pub threads: u32,
     /// How the rows are loaded; they do not depend on it.
     #[serde(default)]
-    pub load: Way,
+    pub load: LoadMethod,
     /// Whether the server can number further rows.
     #[serde(default = "yes")]
     pub auto_inc: bool,

@@ -1,7 +1,7 @@
-//! Where statements go: a session with a server, or a test's notebook.
+//! Where statements of a load go: a session with a server, or a fake in tests.
 
-use crate::dial::{CONNECT_TIMEOUT, Endpoint, Login, Session, Transport};
 use crate::error::Failure;
+use crate::session::{CONNECT_TIMEOUT, Endpoint, Login, Session, Transport};
 
 /// Runs one statement after the other.
 pub(super) trait Target {
@@ -33,7 +33,7 @@ pub(super) type Connect<'a> = dyn Fn(u32) -> Result<Box<dyn Target>, Failure> + 
 
 impl Target for Session {
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
-        Self::execute(self, sql).map(drop).map_err(|error| Failure::refused("load", sql, &error))
+        Self::execute(self, sql).map(drop).map_err(|error| error.into_failure("load", sql))
     }
 
     fn connection_id(&self) -> u32 {
@@ -42,7 +42,7 @@ impl Target for Session {
 
     fn takes_files(&mut self) -> Result<bool, Failure> {
         let answer = self.query(TAKES_FILES);
-        let rows = answer.map_err(|error| Failure::refused("load", TAKES_FILES, &error))?;
+        let rows = answer.map_err(|error| error.into_failure("load", TAKES_FILES))?;
         let value = rows.first().and_then(|row| row.first()?.as_deref());
         Ok(matches!(value, Some("1" | "ON")))
     }
@@ -53,7 +53,7 @@ impl Target for Session {
         next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
     ) -> Result<(), Failure> {
         let loaded = Self::load(self, sql, next);
-        loaded.map(drop).map_err(|error| Failure::refused("load", sql, &error))
+        loaded.map(drop).map_err(|error| error.into_failure("load", sql))
     }
 }
 
@@ -67,6 +67,6 @@ pub(super) fn connect(
 ) -> Result<Box<dyn Target>, Failure> {
     match Session::connect_loader(endpoint, login, transport, CONNECT_TIMEOUT) {
         Ok(session) => Ok(Box::new(session)),
-        Err(error) => Err(Failure::refused("connect", "", &error)),
+        Err(error) => Err(error.into_failure("connect", "")),
     }
 }

@@ -1,4 +1,4 @@
-//! Which distribution ids and `k` are drawn from, as it stands in a plan.
+//! The distribution of ids and `k`, as a spec names it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A distribution over one range, its constants computed once.
+//! A distribution over one range, with its constants computed once.
 
 use super::zipf::Zipf;
 use super::{Distribution, Random, truncate};

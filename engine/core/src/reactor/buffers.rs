@@ -1,8 +1,8 @@
 //! Receive buffers that the kernel picks from by itself (a "provided buffer ring").
 //!
-//! One pool serves all sockets of a worker: a connection that waits holds no receive memory at
-//! all, which is what makes ten thousand connections cheap. The pool is kept small on purpose, so
-//! that the buffers stay in the CPU's cache as the kernel takes them in turn.
+//! One pool serves all sockets of a worker: an idle connection holds no receive memory at all,
+//! which makes ten thousand connections cheap. The pool is small on purpose, so that the buffers
+//! stay in the CPU's cache.
 
 use io_uring::types::BufRingEntry;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -93,6 +93,3 @@ impl Drop for BufferRing {
         unsafe { dealloc(self.entries.as_ptr().cast(), self.layout) }
     }
 }
-
-// SAFETY: the raw pointer is owned by this value alone; the kernel does not care about threads.
-unsafe impl Send for BufferRing {}

@@ -1,9 +1,10 @@
-//! The reactor that has no server: every request is answered at once, with OK.
+//! The reactor of a dry run, without server: every request is answered at once, with OK.
 //!
-//! It shows what the generator alone costs, as sysbench's `--mysql-dry-run` does. Requests are answered
-//! by the wait that follows them, so that the worker's loop sees the same rounds as with a network.
+//! It shows what the generator alone costs, as sysbench's `--mysql-dry-run` does. Requests are
+//! answered by the wait that follows them, so the worker's loop goes through the same rounds as
+//! with a network.
 
-use super::{Arrival, Reactor, What};
+use super::{Arrival, ArrivalKind, Reactor};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::thread::sleep;
@@ -14,7 +15,7 @@ const OK: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
 
 /// The reactor of a dry run.
 pub struct DryRun {
-    patience: Duration,
+    max_wait: Duration,
     asked: Vec<u32>,
     answered: Vec<u32>,
 }
@@ -22,8 +23,8 @@ pub struct DryRun {
 impl Reactor for DryRun {
     const NAME: &'static str = "dry_run";
 
-    fn open(_sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self> {
-        Ok(Self { patience, asked: Vec::new(), answered: Vec::new() })
+    fn open(_sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self> {
+        Ok(Self { max_wait, asked: Vec::new(), answered: Vec::new() })
     }
 
     fn send(&mut self, slot: u32, _bytes: &[u8]) -> io::Result<()> {
@@ -33,7 +34,7 @@ impl Reactor for DryRun {
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         if self.asked.is_empty() {
-            sleep(at_most.unwrap_or(self.patience).min(self.patience));
+            sleep(at_most.unwrap_or(self.max_wait).min(self.max_wait));
         }
         std::mem::swap(&mut self.asked, &mut self.answered);
         Ok(())
@@ -49,7 +50,7 @@ impl Reactor for DryRun {
 
     fn next_arrival(&mut self) -> Option<Arrival> {
         let slot = self.answered.pop()?;
-        Some(Arrival { slot, what: What::Bytes, buffer: 0, length: 0 })
+        Some(Arrival { slot, what: ArrivalKind::Bytes, buffer: 0, length: 0 })
     }
 
     fn bytes(&self, _arrival: &Arrival) -> &[u8] {

@@ -1,13 +1,20 @@
-//! The reactor on `epoll`: there on every Linux.
+//! The reactor on `epoll`, which every Linux has.
 //!
-//! Level-triggered on purpose: one `recv` for each reply, and never a second one that only learns
-//! that nothing is left. Requests are sent at once; what a full socket buffer does not take is
-//! kept and sent when the kernel says there is room.
+//! Level-triggered on purpose: one `recv` for each reply, and no second one that only finds nothing
+//! left. Requests are sent at once; what does not fit into a socket's buffer is kept and sent when
+//! the kernel reports room.
 
-use super::{Arrival, Reactor, What};
-use crate::system::{checked, receive_now, send_now};
+use super::{Arrival, ArrivalKind, Reactor};
+use crate::system::{receive_now, send_now};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 const RECEIVE_BYTES: usize = 256 * 1024;
@@ -21,7 +28,7 @@ pub struct Epoll {
     timer: OwnedFd,
     sockets: Vec<OwnedFd>,
     unsent: Vec<Vec<u8>>,
-    ready: Vec<libc::epoll_event>,
+    ready: Vec<Event>,
     next: usize,
     failed: Vec<(u32, i32)>,
     received: Vec<u8>,
@@ -30,16 +37,12 @@ pub struct Epoll {
 impl Reactor for Epoll {
     const NAME: &'static str = "epoll";
 
-    fn open(sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self> {
-        // SAFETY: no memory is handed over; the number returned is checked and owned by us.
-        let queue = unsafe {
-            let number = libc::epoll_create1(libc::EPOLL_CLOEXEC);
-            OwnedFd::from_raw_fd(checked(number)?)
-        };
+    fn open(sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self> {
+        let queue = epoll::create(CreateFlags::CLOEXEC)?;
         let unsent = vec![Vec::new(); sockets.len()];
         let reactor = Self {
             queue,
-            timer: ticking(patience)?,
+            timer: ticking(max_wait)?,
             sockets,
             unsent,
             ready: Vec::with_capacity(EVENTS_AT_ONCE),
@@ -48,9 +51,9 @@ impl Reactor for Epoll {
             received: vec![0; RECEIVE_BYTES],
         };
         for slot in 0..reactor.sockets.len() {
-            reactor.watch(slot, libc::EPOLL_CTL_ADD, libc::EPOLLIN)?;
+            reactor.watch(slot)?;
         }
-        control(&reactor.queue, &reactor.timer, TICK, libc::EPOLL_CTL_ADD, libc::EPOLLIN)?;
+        epoll::add(&reactor.queue, &reactor.timer, EventData::new_u64(TICK), EventFlags::IN)?;
         Ok(reactor)
     }
 
@@ -59,11 +62,11 @@ impl Reactor for Epoll {
         if !self.unsent[index].is_empty() {
             return Err(io::Error::other("a reply came before its request had left"));
         }
-        match send_now(self.sockets[index].as_raw_fd(), bytes) {
+        match send_now(&self.sockets[index], bytes) {
             Ok(sent) if sent == bytes.len() => Ok(()),
             Ok(sent) => {
                 self.unsent[index].extend_from_slice(&bytes[sent..]);
-                self.watch(index, libc::EPOLL_CTL_MOD, libc::EPOLLIN | libc::EPOLLOUT)
+                self.change(index, EventFlags::IN | EventFlags::OUT)
             }
             Err(number) => {
                 self.failed.push((slot, number));
@@ -75,35 +78,29 @@ impl Reactor for Epoll {
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         self.next = 0;
         self.ready.clear();
-        let mut milliseconds = if self.failed.is_empty() { -1 } else { 0 };
+        let mut waits = self.failed.is_empty();
         if let Some(at_most) = at_most {
-            if milliseconds != 0 {
+            if waits {
                 self.wait_until_readable(at_most);
             }
-            milliseconds = 0;
+            waits = false;
         }
-        let room = i32::try_from(EVENTS_AT_ONCE).expect("a small constant");
-        // SAFETY: `ready` has room for EVENTS_AT_ONCE events, and exactly as many as the kernel
-        // says it wrote are taken as initialised.
-        unsafe {
-            let queue = self.queue.as_raw_fd();
-            match checked(libc::epoll_wait(queue, self.ready.as_mut_ptr(), room, milliseconds)) {
-                Ok(count) => self.ready.set_len(count.unsigned_abs() as usize),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        let at_once = Timespec::default();
+        let limit = if waits { None } else { Some(&at_once) };
+        match epoll::wait(&self.queue, spare_capacity(&mut self.ready), limit) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        Ok(())
     }
 
     fn replace(&mut self, slot: u32, socket: OwnedFd) -> io::Result<()> {
         let index = slot as usize;
         // Forgotten by the queue already if the old socket was found dead.
-        let _ = self.watch(index, libc::EPOLL_CTL_DEL, 0);
+        let _ = epoll::delete(&self.queue, &self.sockets[index]);
         self.unsent[index].clear();
         self.failed.retain(|&(failed, _)| failed != slot);
         self.sockets[index] = socket;
-        self.watch(index, libc::EPOLL_CTL_ADD, libc::EPOLLIN)
+        self.watch(index)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -112,19 +109,21 @@ impl Reactor for Epoll {
 
     fn next_arrival(&mut self) -> Option<Arrival> {
         if let Some((slot, number)) = self.failed.pop() {
-            return Some(Arrival { slot, what: What::Failed(number), buffer: 0, length: 0 });
+            return Some(Arrival { slot, what: ArrivalKind::Failed(number), buffer: 0, length: 0 });
         }
         while let Some(event) = self.ready.get(self.next).copied() {
             self.next += 1;
-            if event.u64 == TICK {
+            let name = event.data.u64();
+            if name == TICK {
                 self.take_tick();
                 continue;
             }
-            let slot = u32::try_from(event.u64).expect("slots are 32 bits");
-            if event.events & flag(libc::EPOLLOUT) != 0 {
+            let slot = u32::try_from(name).expect("slots are 32 bits");
+            let flags = event.flags;
+            if flags.contains(EventFlags::OUT) {
                 self.send_rest(slot);
             }
-            if event.events & !flag(libc::EPOLLOUT) != 0
+            if flags != EventFlags::OUT
                 && let Some(arrival) = self.receive(slot)
             {
                 return Some(arrival);
@@ -138,53 +137,57 @@ impl Reactor for Epoll {
     }
 
     fn give_back(&mut self, arrival: Arrival) {
-        if arrival.what != What::Bytes {
+        if arrival.what != ArrivalKind::Bytes {
             // A dead socket stays readable for ever: stop watching it.
-            let _ = self.watch(arrival.slot as usize, libc::EPOLL_CTL_DEL, 0);
+            let _ = epoll::delete(&self.queue, &self.sockets[arrival.slot as usize]);
         }
     }
 }
 
 impl Epoll {
-    fn watch(&self, slot: usize, operation: i32, interest: i32) -> io::Result<()> {
-        control(&self.queue, &self.sockets[slot], slot as u64, operation, interest)
+    fn watch(&self, slot: usize) -> io::Result<()> {
+        let name = EventData::new_u64(slot as u64);
+        Ok(epoll::add(&self.queue, &self.sockets[slot], name, EventFlags::IN)?)
+    }
+
+    fn change(&self, slot: usize, interest: EventFlags) -> io::Result<()> {
+        let name = EventData::new_u64(slot as u64);
+        Ok(epoll::modify(&self.queue, &self.sockets[slot], name, interest)?)
     }
 
     /// A queue can be waited for like any file: that is as precise as the clock and works on kernels
     /// without `epoll_pwait2`, which are those that have no `io_uring` either.
     fn wait_until_readable(&self, at_most: Duration) {
-        let mut queue =
-            libc::pollfd { fd: self.queue.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let time = timespec(at_most);
-        // SAFETY: both live through the call, and the list has the one entry that is said. However it
-        // ends, what is readable is asked for next.
-        unsafe { libc::ppoll(&raw mut queue, 1, &raw const time, std::ptr::null()) };
+        let mut queue = [PollFd::new(&self.queue, PollFlags::IN)];
+        // However it ends, what is readable is asked for next.
+        let _ = poll(&mut queue, Some(&timespec(at_most)));
     }
 
     fn take_tick(&self) {
-        let mut expirations = [0_u8; 8];
-        // SAFETY: the kernel writes at most 8 bytes into an array of 8.
-        unsafe { libc::read(self.timer.as_raw_fd(), expirations.as_mut_ptr().cast(), 8) };
+        // How often the timer has expired does not matter.
+        let _ = read(&self.timer, &mut [0; 8]);
     }
 
     fn receive(&mut self, slot: u32) -> Option<Arrival> {
-        let socket = self.sockets[slot as usize].as_raw_fd();
+        let socket = &self.sockets[slot as usize];
         let arrival = |what, length| Some(Arrival { slot, what, buffer: 0, length });
         match receive_now(socket, &mut self.received) {
-            Ok(0) => arrival(What::Closed, 0),
-            Ok(count) => arrival(What::Bytes, u32::try_from(count).expect("at most 256 KiB")),
+            Ok(0) => arrival(ArrivalKind::Closed, 0),
+            Ok(count) => {
+                arrival(ArrivalKind::Bytes, u32::try_from(count).expect("at most 256 KiB"))
+            }
             Err(libc::EAGAIN | libc::EINTR) => None,
-            Err(number) => arrival(What::Failed(number), 0),
+            Err(number) => arrival(ArrivalKind::Failed(number), 0),
         }
     }
 
     fn send_rest(&mut self, slot: u32) {
         let index = slot as usize;
-        match send_now(self.sockets[index].as_raw_fd(), &self.unsent[index]) {
+        match send_now(&self.sockets[index], &self.unsent[index]) {
             Ok(sent) => {
                 self.unsent[index].drain(..sent);
                 if self.unsent[index].is_empty() {
-                    let _ = self.watch(index, libc::EPOLL_CTL_MOD, libc::EPOLLIN);
+                    let _ = self.change(index, EventFlags::IN);
                 }
             }
             Err(number) => self.failed.push((slot, number)),
@@ -192,41 +195,17 @@ impl Epoll {
     }
 }
 
-fn control(
-    queue: &OwnedFd,
-    file: &OwnedFd,
-    name: u64,
-    operation: i32,
-    interest: i32,
-) -> io::Result<()> {
-    let mut event = libc::epoll_event { events: flag(interest), u64: name };
-    let (queue, file) = (queue.as_raw_fd(), file.as_raw_fd());
-    // SAFETY: `event` lives through the call; the kernel copies it.
-    checked(unsafe { libc::epoll_ctl(queue, operation, file, &raw mut event) }).map(|_| ())
-}
-
 /// A timer that becomes readable every `period`.
 fn ticking(period: Duration) -> io::Result<OwnedFd> {
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
     let time = timespec(period);
-    let setting = libc::itimerspec { it_interval: time, it_value: time };
-    // SAFETY: no memory is handed over by the first call, and the number it returns is checked and
-    // owned by us; `setting` lives through the second.
-    unsafe {
-        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-        let number = checked(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?;
-        let timer = OwnedFd::from_raw_fd(number);
-        checked(libc::timerfd_settime(number, 0, &raw const setting, std::ptr::null_mut()))?;
-        Ok(timer)
-    }
+    let setting = Itimerspec { it_interval: time, it_value: time };
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &setting)?;
+    Ok(timer)
 }
 
-fn timespec(time: Duration) -> libc::timespec {
-    libc::timespec {
-        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: time.subsec_nanos().into(),
-    }
-}
-
-const fn flag(bits: i32) -> u32 {
-    bits.cast_unsigned()
+fn timespec(time: Duration) -> Timespec {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    Timespec { tv_sec: seconds, tv_nsec: time.subsec_nanos().into() }
 }

@@ -1,10 +1,10 @@
-//! How bytes reach the sockets: the one place where the system interface is chosen.
+//! Moves bytes to and from the sockets of one worker thread: `io_uring`, `epoll`, or none (dry
+//! run).
 //!
-//! A reactor owns the sockets of one worker thread and owes it what [`Reactor`] lists: queue a
-//! request, wait, hand over what arrived. Two interfaces are worth having: `io_uring` does a whole
-//! round (send many, wait, receive many) in one system call; `epoll` is there on every Linux and
-//! where containers forbid `io_uring`. A client's CPU goes almost entirely into system calls, so the
-//! first is taken wherever the kernel lets us.
+//! A worker queues requests, waits, and takes what arrived ([`Reactor`]). `io_uring` does a whole
+//! round (send many, wait, receive many) in one system call; `epoll` is there on every Linux, also
+//! in containers that forbid `io_uring`. Nearly all CPU of a client goes into system calls, so
+//! `io_uring` is chosen wherever the kernel allows it.
 
 mod buffers;
 mod dry_run;
@@ -36,7 +36,7 @@ pub enum Choice {
 
 /// What happened on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ArrivalKind {
     /// Bytes came in; read them with [`Reactor::bytes`], then give them back.
     Bytes,
     /// The other side closed.
@@ -45,13 +45,13 @@ pub enum What {
     Failed(i32),
 }
 
-/// Something that happened on the socket in slot `slot`.
+/// Something that happened on a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// The socket, by its place in the list given to `open`.
     pub slot: u32,
     /// What happened.
-    pub what: What,
+    pub what: ArrivalKind,
     pub(super) buffer: u16,
     pub(super) length: u32,
 }
@@ -62,14 +62,14 @@ pub trait Reactor: Sized {
     const NAME: &'static str;
 
     /// Takes over connected stream sockets; slot i is the i-th of them. A wait takes about
-    /// `patience` at most.
+    /// `max_wait` at most.
     ///
-    /// The patience belongs to the reactor, not to a wait: one timer that ticks on costs nothing,
-    /// where a timeout for each wait is set and taken back with every reply.
+    /// This limit belongs to the reactor, not to a wait: one timer that ticks on costs nothing, while a
+    /// timeout for each wait is set and removed with every reply.
     ///
     /// # Errors
     /// When the kernel refuses the interface or its resources.
-    fn open(sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self>;
+    fn open(sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self>;
 
     /// Queues a whole request. The bytes are copied, so the caller keeps its buffer. They leave
     /// at the latest with the next `wait` or `flush`.
@@ -78,8 +78,8 @@ pub trait Reactor: Sized {
     /// When the last request of this slot has not left yet (a reply came before its request).
     fn send(&mut self, slot: u32, bytes: &[u8]) -> io::Result<()>;
 
-    /// Sends what is queued, then waits until something arrives or the patience is over, and for
-    /// `at_most` that long, if it is given: precisely, since a schedule hangs on it.
+    /// Sends what is queued, then waits until something arrives, for `max_wait` at the longest, and
+    /// if `at_most` is given for precisely that long, since a schedule depends on it.
     ///
     /// # Errors
     /// When the interface itself fails; trouble with one socket is an [`Arrival`].

@@ -1,4 +1,4 @@
-//! Opens rings: what the kernel must offer, how large they are, and what to say when it refuses.
+//! Opens an `io_uring`: its size and flags, and advice when the kernel refuses.
 
 use super::buffers::BufferRing;
 use io_uring::IoUring;

@@ -15,8 +15,9 @@
 
 use super::buffers::BufferRing;
 use super::ring::{BUFFER_GROUP, explained, open_ring};
-use super::{Arrival, Reactor, What};
+use super::{Arrival, ArrivalKind, Reactor};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use rustix::net::{Shutdown, shutdown};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -49,14 +50,14 @@ pub struct Uring {
     generations: Vec<u32>,
     /// Large requests of replaced sockets that the kernel may still read.
     retired: Vec<(u64, Vec<u8>)>,
-    patience: Box<types::Timespec>,
+    max_wait: Box<types::Timespec>,
     ticking: bool,
 }
 
 impl Reactor for Uring {
     const NAME: &'static str = "io_uring";
 
-    fn open(sockets: Vec<OwnedFd>, patience: Duration) -> io::Result<Self> {
+    fn open(sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self> {
         let count = sockets.len();
         let (ring, buffers) = open_ring(count).map_err(|error| explained(&error))?;
         if count > 0 {
@@ -66,7 +67,7 @@ impl Reactor for Uring {
         let small = vec![0; count * SMALL_BYTES];
         let large = (0..count).map(|_| LargeRequest::default()).collect();
         let unarmed = (0..u32::try_from(count).map_err(io::Error::other)?).collect();
-        let patience = Box::new(types::Timespec::from(patience));
+        let max_wait = Box::new(types::Timespec::from(max_wait));
         Ok(Self {
             ring,
             sockets,
@@ -76,7 +77,7 @@ impl Reactor for Uring {
             unarmed,
             generations: vec![0; count],
             retired: Vec::new(),
-            patience,
+            max_wait,
             ticking: false,
         })
     }
@@ -103,8 +104,8 @@ impl Reactor for Uring {
         }
         if !self.ticking {
             self.ticking = true;
-            let patience: *const types::Timespec = &raw const *self.patience;
-            self.push(&opcode::Timeout::new(patience).build().user_data(TICK))?;
+            let max_wait: *const types::Timespec = &raw const *self.max_wait;
+            self.push(&opcode::Timeout::new(max_wait).build().user_data(TICK))?;
         }
         let Some(at_most) = at_most else { return passing(self.ring.submit_and_wait(1)) };
         let time = types::Timespec::from(at_most);
@@ -148,7 +149,7 @@ impl Reactor for Uring {
     }
 
     fn give_back(&mut self, arrival: Arrival) {
-        if arrival.what == What::Bytes {
+        if arrival.what == ArrivalKind::Bytes {
             self.buffers.give_back(arrival.buffer);
         }
     }
@@ -186,11 +187,13 @@ impl Uring {
         }
         let arrival = |what, buffer, length| Some(Arrival { slot, what, buffer, length });
         match (result, cqueue::buffer_select(flags)) {
-            (length @ 1.., Some(buffer)) => arrival(What::Bytes, buffer, length.unsigned_abs()),
-            (0, _) => arrival(What::Closed, 0, 0),
+            (length @ 1.., Some(buffer)) => {
+                arrival(ArrivalKind::Bytes, buffer, length.unsigned_abs())
+            }
+            (0, _) => arrival(ArrivalKind::Closed, 0, 0),
             // The pool was empty for a moment; the receive is armed again by the next wait.
             (error, _) if error == -libc::ENOBUFS => None,
-            (error, _) => arrival(What::Failed(error.abs()), 0, 0),
+            (error, _) => arrival(ArrivalKind::Failed(error.abs()), 0, 0),
         }
     }
 
@@ -230,7 +233,12 @@ impl Uring {
         let whole = large && usize::try_from(result).is_ok_and(|n| n == request.bytes.len());
         request.on_its_way &= !large;
         let number = if result < 0 { result.abs() } else { libc::EPIPE };
-        (!whole).then_some(Arrival { slot, what: What::Failed(number), buffer: 0, length: 0 })
+        (!whole).then_some(Arrival {
+            slot,
+            what: ArrivalKind::Failed(number),
+            buffer: 0,
+            length: 0,
+        })
     }
 }
 
@@ -250,8 +258,8 @@ impl Drop for Uring {
 }
 
 fn shut_down(socket: &OwnedFd) {
-    // SAFETY: shutting down a socket that we own has no memory effects.
-    unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
+    // One that is dead already needs no shutdown.
+    let _ = shutdown(socket, Shutdown::Both);
 }
 
 /// An interruption is no error of a wait, nor is that its time is over.

@@ -1,4 +1,4 @@
-//! The bytes of the yardstick server's answers.
+//! The bytes of the reference server's answers.
 
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
 use dbdyno_wire::mysql::response::{self, PrepareOk, STATUS_AUTOCOMMIT};

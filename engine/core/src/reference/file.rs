@@ -1,4 +1,4 @@
-//! How the yardstick server takes a file from its client: it asks, counts lines, and forgets them.
+//! How the reference server takes a file from its client: it asks, counts lines, and keeps nothing.
 
 use std::io::{self, Read, Write};
 
@@ -7,7 +7,7 @@ use dbdyno_wire::mysql::response::ServerError;
 
 use super::answer::Answers;
 use super::script::Files;
-use crate::dial::frame;
+use crate::session::frame;
 
 /// Asks for the file that `sql` names and encodes the answer.
 pub(super) fn take(

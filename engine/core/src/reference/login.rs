@@ -1,4 +1,4 @@
-//! How the yardstick server lets a client in: one user, one password, `mysql_native_password`.
+//! How the reference server logs a client in: one user, one password, `mysql_native_password`.
 
 use std::io::{self, Read, Write};
 
@@ -8,7 +8,7 @@ use dbdyno_wire::mysql::handshake::{AuthSwitch, Handshake, HandshakeResponse, NO
 use dbdyno_wire::mysql::response::{self, STATUS_AUTOCOMMIT, ServerError};
 
 use super::script::Script;
-use crate::dial::frame;
+use crate::session::frame;
 
 const UTF8MB4_GENERAL_CI: u8 = 45;
 const PLUGIN: Plugin = Plugin::NativePassword;

@@ -1,4 +1,4 @@
-//! What the null responder says: every answer is made once, and a statement's first words choose it.
+//! Answers of the null responder: each is made once, and chosen by the first words of a statement.
 
 use super::answer::{Answers, Shape};
 use dbdyno_wire::mysql::command::Command;

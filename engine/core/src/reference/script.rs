@@ -1,4 +1,4 @@
-//! What the yardstick server shall do: every behaviour that a test wants to find again in a record.
+//! What the reference server shall do: every behaviour that a test wants to find again in a record.
 
 use std::time::Duration;
 

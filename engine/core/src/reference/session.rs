@@ -1,4 +1,4 @@
-//! One session of the yardstick server: a thread that reads a command, waits as planned, and answers.
+//! One session of the reference server: a thread reads a command, waits as scripted, and answers.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
@@ -14,8 +14,8 @@ use dbdyno_wire::mysql::response::ServerError;
 use super::answer::Answers;
 use super::script::Malformed;
 use super::{Shared, Statement, file, locked, login};
-use crate::dial::frame;
-use crate::dial::socket::Socket;
+use crate::session::frame;
+use crate::session::socket::Socket;
 
 /// Bytes after which endless rows are sent off.
 const ENDLESS_PART: usize = 64 * 1024;

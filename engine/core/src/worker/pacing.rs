@@ -1,21 +1,22 @@
-//! Who begins when.
+//! When events begin: closed loop, rate (open loop), or think time.
 //!
-//! In a closed loop a connection's next event is due the moment the one before it has ended, and
-//! nothing here is asked. With a rate, events fall due by themselves, and wait for a free connection;
-//! with think time, each connection has its own next start. The backlog of a rate is a number beside
-//! two copies of its process: one has come to what falls due next, the other to what is begun next.
+//! In a closed loop a connection's next event is due when the one before it has ended, and nothing
+//! here is asked. With a rate, events fall due by themselves and wait in a backlog for a free
+//! connection; with think time, each connection has its own next start. The backlog is a number and
+//! two copies of the arrival process: one at what falls due next, the other at what is begun next.
 //!
-//! **A backlog that the warm-up leaves is dropped**, and who is in flight then no longer counts the time
-//! it stood in line. Both are what a cold server left behind; carried into the window they would be
-//! reported as latency of the warm one, for as long as it takes to catch up. The last interval of the
-//! warm-up tells how much was dropped, and a server that cannot keep up has a new backlog at once.
+//! **The backlog that the warm-up leaves is dropped**, and events in flight at that moment no
+//! longer count the time they waited in it. Both are what a cold server left behind; carried into
+//! the window they would be reported as latency of the warm one until it catches up. The last
+//! interval of the warm-up says how much was dropped, and a server that cannot keep up builds up a
+//! new backlog at once.
 
 use super::Worker;
-use crate::due_times::{DueTimes, Part, Spacing};
 use crate::error::Failure;
 use crate::random::Random;
 use crate::reactor::Reactor;
-use crate::schedule::Timetable;
+use crate::time::due_times::{DueTimes, Part, Spacing};
+use crate::time::schedule::Timetable;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
@@ -194,9 +195,9 @@ impl Pacing {
 impl<R: Reactor> Worker<'_, R> {
     /// Begins the load: in a closed loop on all connections at once.
     pub(super) fn begin(&mut self) -> Result<(), Failure> {
-        self.staying = self.connections.len();
+        self.active = self.connections.len();
         if !self.pacing.is_closed() {
-            self.pacing.begin(self.staying);
+            self.pacing.begin(self.active);
             self.next_ns = self.pacing.next_ns();
             return self.begin_due();
         }
@@ -210,11 +211,11 @@ impl<R: Reactor> Worker<'_, R> {
     /// How long nothing needs to be done if no reply comes; None for as long as the reactor likes.
     #[inline]
     pub(super) fn time_to_wait(&self) -> Option<Duration> {
-        if self.pacing.is_closed() && !self.standing.is_shut(self.now_ns) {
+        if self.pacing.is_closed() && !self.pause.is_on(self.now_ns) {
             return None;
         }
         let now_ns = self.orders.clock.now_ns();
-        let wakes_ns = self.standing.wakes_ns(now_ns);
+        let wakes_ns = self.pause.wakes_ns(now_ns);
         let next_ns = self.next_ns.min(self.orders.deadline_ns).min(wakes_ns);
         (now_ns < self.orders.deadline_ns && next_ns < u64::MAX)
             .then(|| Duration::from_nanos(next_ns.saturating_sub(now_ns)))
@@ -258,7 +259,7 @@ impl<R: Reactor> Worker<'_, R> {
     /// Begins what is due on the connections that are free; those leave when nothing is begun any more.
     pub(super) fn begin_due(&mut self) -> Result<(), Failure> {
         while !(self.pacing.is_over || self.is_over() || self.orders.control.is_spent()) {
-            if self.standing.is_shut(self.now_ns) {
+            if self.pause.is_on(self.now_ns) {
                 return Ok(());
             }
             let Some(start) = self.pacing.take() else { return Ok(()) };
@@ -268,15 +269,11 @@ impl<R: Reactor> Worker<'_, R> {
             }
             self.recorder.taken_from_backlog();
             let has_request = self.draw_event(start.slot, start.due_ns);
-            if start.was_free && !self.standing.delayed(start.due_ns) {
+            if start.was_free && !self.pause.delayed(start.due_ns) {
                 self.recorder.lag(start.due_ns, self.connections[start.slot].sent_ns);
             }
-            let connection = &self.connections[start.slot];
-            if has_request && connection.is_gone() {
-                let name = connection.statement().kind.name();
-                self.lost(start.slot, Failure::connection_lost(name, "it was closed at rest"))?;
-            } else if has_request {
-                self.send(start.slot)?;
+            if has_request {
+                self.send_first(start.slot)?;
             } else {
                 self.complete(start.slot);
                 self.connections[start.slot].rest();

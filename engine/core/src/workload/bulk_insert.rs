@@ -1,15 +1,15 @@
-//! `bulk_insert`: an event adds one row to an INSERT, which leaves when no further row fits.
+//! `bulk_insert`: each event adds one row to an INSERT, which is sent when no further row fits.
 //!
 //! So most events send nothing and take no time, and one of some 39,000 waits for the server. Each
-//! connection fills a table of its own with the rows (1,1), (2,2) and so on. The INSERT that grows
-//! stands in the [`Event`], behind the packet that is sent; what has not left when the connection's
-//! events are over is sent at the end and belongs to no event.
+//! connection fills a table of its own with the rows (1,1), (2,2) and so on. The INSERT under
+//! construction is kept in the [`Event`], behind the packet that is sent; what is left after the
+//! last event is sent at the end and belongs to no event.
 
 use std::io::Write as _;
 
 use super::statement::COM_QUERY;
 use super::{Client, StatementText, Workload};
-use crate::event::{Event, Reply, StatementKind};
+use crate::workload::event::{Event, Reply, StatementKind};
 use dbdyno_wire::mysql::packet::{HEADER_LENGTH, begin_packet, end_packet};
 
 /// The name of the workload.

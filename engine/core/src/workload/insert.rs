@@ -1,12 +1,12 @@
-//! `oltp_insert`: one row at the end of a table, or at a place of its own.
+//! `oltp_insert`: one row at the end of a table, or with a drawn id.
 //!
 //! sysbench never prepares this statement, whatever `--db-ps-mode` says, and neither do we.
 
 use super::options::Options;
 use super::statement::Statement;
 use super::{Client, StatementText, Workload};
-use crate::event::{Event, StatementKind};
 use crate::random::{C_FORMAT, Distribution, GlibcRandom, Law, PAD_FORMAT, Random, UniqueSequence};
+use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
 /// The name of the workload.

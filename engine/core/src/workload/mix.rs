@@ -7,12 +7,12 @@ use super::options::Options;
 use super::recipe::Recipe;
 use super::statement::{Statement, has_table};
 use super::{Client, StatementText, Workload};
-use crate::event::StatementKind::{
+use crate::random::{C_FORMAT, Distribution, Law, PAD_FORMAT, Random};
+use crate::workload::event::StatementKind::{
     Begin, Commit, Deletes, DistinctRanges, IndexUpdates, Inserts, NonIndexUpdates, OrderRanges,
     PointSelects, RandomPoints, RandomRanges, SimpleRanges, SumRanges,
 };
-use crate::event::{Event, StatementKind};
-use crate::random::{C_FORMAT, Distribution, Law, PAD_FORMAT, Random};
+use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
 /// Statements of one kind on one table, some times over.

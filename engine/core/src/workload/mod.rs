@@ -1,15 +1,13 @@
 //! What an event consists of: sysbench's OLTP workloads, draw for draw and byte for byte.
 //!
-//! A workload is shared by all connections and has no state of its own that a run could see; what
-//! differs from connection to connection is handed in as a [`Client`]. So one
-//! workload can be asked from any thread, and a seed replays the same events.
+//! A workload is shared by all connections and keeps no state that a run could see; what differs
+//! from connection to connection is passed in as a [`Client`]. So any thread can use it, and a seed
+//! replays the same events.
 
 mod bulk_insert;
+pub mod event;
 mod insert;
 mod legacy;
-mod legacy_options;
-mod legacy_recipe;
-mod legacy_sql;
 mod mix;
 mod options;
 mod recipe;
@@ -25,8 +23,8 @@ use select_random::SelectRandom;
 use serde_json::{Map, Value};
 use spelling::nearest;
 
-use crate::event::{Event, StatementKind};
 use crate::random::{Distribution, Random};
+use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
 /// A statement that each connection prepares before its first event.

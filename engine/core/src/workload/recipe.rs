@@ -1,7 +1,7 @@
 //! The workloads as sysbench's scripts describe them: what is prepared, what an event does.
 
 use super::options::Options;
-use crate::event::StatementKind::{
+use crate::workload::event::StatementKind::{
     self, Begin, Commit, Deletes, DistinctRanges, IndexUpdates, Inserts, NonIndexUpdates,
     OrderRanges, PointSelects, SimpleRanges, SumRanges,
 };

@@ -6,8 +6,8 @@
 use super::options::Options;
 use super::statement::Statement;
 use super::{Client, StatementText, Workload, WorkloadSpec};
-use crate::event::{Event, StatementKind};
 use crate::random::Law;
+use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
 /// Many values.

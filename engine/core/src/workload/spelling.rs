@@ -1,4 +1,4 @@
-//! The known name a mistyped one was probably meant to be.
+//! Suggests the known name that a misspelled one was probably meant to be.
 
 /// The name of `known` that is fewest single-letter edits away from `given`, if it is near at all.
 pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::StatementText;
-use crate::event::{Event, Reply, StatementKind};
+use crate::workload::event::{Event, Reply, StatementKind};
 use dbdyno_wire::mysql::command::{Parameter, statement_execute};
 use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
 

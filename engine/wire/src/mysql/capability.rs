@@ -49,6 +49,6 @@ pub const CLIENT: u32 = LONG_PASSWORD
     | PLUGIN_AUTH
     | DEPRECATE_EOF;
 
-/// What the yardstick server offers.
+/// What the reference server offers.
 pub const SERVER: u32 =
     CLIENT | LOCAL_FILES | CONNECT_WITH_DB | CONNECT_ATTRS | PLUGIN_AUTH_LENENC_DATA;

@@ -1,14 +1,13 @@
-//! The compressed protocol: packets travel inside frames that zlib may have made smaller.
+//! The compressed protocol: packets travel inside frames, which zlib may have made smaller.
 //!
-//! A frame is a 3-byte length, a number, the 3-byte length of its content before compression (0 when
-//! it is not compressed), and the content: any piece of the stream of packets, one, several or a part
-//! of one. Frames are numbered like packets, from 0 with each request, and the numbers go on in the
-//! reply.
+//! A frame is a 3-byte length, a number, the 3-byte length of its content before compression (0
+//! when it is not compressed), and the content: any piece of the stream of packets. Frames are
+//! numbered like packets, from 0 with each request, and the numbers go on in the reply.
 //!
-//! zlib's state is large and each frame is a stream of its own, so one [`Codec`] serves any number of
-//! sessions in turn; what a session keeps between two reads is a [`Frames`]. Both lengths of a frame
-//! come from the other end and may lie: memory grows with what has arrived and with what zlib has
-//! really given, never with what a header claims.
+//! zlib's state is large and each frame is a stream of its own, so one [`Codec`] serves any number
+//! of sessions in turn; what a session keeps between two reads is a [`Frames`]. Both lengths of a
+//! frame come from the other end and may be wrong: memory grows with what has arrived and what zlib
+//! has really produced, never with what a header claims.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::fmt;
@@ -51,9 +50,10 @@ pub struct Frames {
 }
 
 /// A frame that cannot be read; the session is out of step and must be closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// A frame has another number than the one that comes next.
+    #[error("wanted compressed frame number {expected}, found number {found}")]
     Sequence {
         /// The number that comes next.
         expected: u8,
@@ -61,8 +61,10 @@ pub enum FrameError {
         found: u8,
     },
     /// The content is no zlib stream, or does not end with the frame.
+    #[error("wanted a frame compressed by zlib, found something else")]
     Content,
     /// The content has another length than the frame announced.
+    #[error("wanted {announced} bytes in a compressed frame, found {found} bytes")]
     Length {
         /// Bytes announced.
         announced: usize,
@@ -70,22 +72,6 @@ pub enum FrameError {
         found: usize,
     },
 }
-
-impl fmt::Display for FrameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Sequence { expected, found } => {
-                write!(f, "wanted compressed frame number {expected}, found number {found}")
-            }
-            Self::Content => f.write_str("wanted a frame compressed by zlib, found something else"),
-            Self::Length { announced, found } => {
-                write!(f, "wanted {announced} bytes in a compressed frame, found {found} bytes")
-            }
-        }
-    }
-}
-
-impl std::error::Error for FrameError {}
 
 #[derive(Clone, Copy)]
 struct FrameHeader {

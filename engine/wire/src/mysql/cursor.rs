@@ -1,4 +1,4 @@
-//! Reads a payload from front to back; every step that finds too little says which part was missing.
+//! Reads a payload from front to back; an error says which part was missing.
 
 use super::{Malformed, lenenc};
 

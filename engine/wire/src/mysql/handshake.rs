@@ -1,5 +1,5 @@
-//! The messages that open a session: the server's greeting, the client's answer, and the server's
-//! wish to go on with another plugin or more data; read and written.
+//! The messages that open a session, read and written: the server's greeting, the client's answer,
+//! and the server's request for another plugin or more data.
 
 use super::packet::{begin_packet, end_packet};
 use super::{Malformed, capability, cursor::Cursor, lenenc};

@@ -1,9 +1,7 @@
-//! The client's way into a session, as a machine that is handed payloads and says what to send.
+//! The client's login, as a state machine that takes payloads and says what to send.
 //!
 //! It knows every turn a server may take (another plugin, a cold password cache, a key), so whoever
 //! holds the socket only reads and writes packets.
-
-use std::fmt;
 
 use super::auth::{self, Plugin};
 use super::handshake::{
@@ -11,6 +9,7 @@ use super::handshake::{
 };
 use super::response::{EOF, ERR, OK, ServerError};
 use super::{Malformed, capability};
+use std::fmt;
 
 const UTF8MB4_GENERAL_CI: u8 = 45;
 
@@ -50,44 +49,27 @@ impl fmt::Debug for Step {
 }
 
 /// Why no session was opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The server refuses.
+    #[error("the server refuses the session with {0}")]
     Refused(ServerError),
     /// The server speaks something else.
-    Malformed(Malformed),
+    #[error("the server does not speak MySQL: {0}")]
+    Malformed(#[from] Malformed),
     /// The server lacks what every server since 4.1 has.
+    #[error("the server is older than MySQL 4.1")]
     TooOld,
     /// The account needs a plugin that is not known here.
+    #[error("the account needs the authentication plugin {0:?}")]
     UnknownPlugin(String),
     /// The server's public key cannot encrypt the password.
+    #[error("the server's public key cannot encrypt the password")]
     Key,
     /// The server keeps asking, and neither accepts nor refuses.
+    #[error("a login that does not come to an end")]
     Endless,
 }
-
-impl From<Malformed> for LoginError {
-    fn from(error: Malformed) -> Self {
-        Self::Malformed(error)
-    }
-}
-
-impl fmt::Display for LoginError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(error) => write!(f, "the server refuses the session with {error}"),
-            Self::Malformed(malformed) => write!(f, "the server does not speak MySQL: {malformed}"),
-            Self::TooOld => f.write_str("the server is older than MySQL 4.1"),
-            Self::UnknownPlugin(name) => {
-                write!(f, "the account needs the authentication plugin {name:?}")
-            }
-            Self::Endless => f.write_str("a login that does not come to an end"),
-            Self::Key => f.write_str("the server's public key cannot encrypt the password"),
-        }
-    }
-}
-
-impl std::error::Error for LoginError {}
 
 /// The client's half of the opening of one session.
 pub struct Login<'a> {

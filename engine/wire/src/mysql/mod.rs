@@ -20,22 +20,13 @@ pub mod result_set;
 pub mod scanner;
 
 mod cursor;
-mod progress;
-mod scan_error;
 
 /// A payload that does not follow the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed {message}: its {part} could not be read")]
 pub struct Malformed {
     /// The message that was expected.
     pub message: &'static str,
     /// The part of it that could not be read.
     pub part: &'static str,
 }
-
-impl std::fmt::Display for Malformed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "malformed {}: its {} could not be read", self.message, self.part)
-    }
-}
-
-impl std::error::Error for Malformed {}

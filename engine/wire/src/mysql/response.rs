@@ -103,7 +103,8 @@ pub fn write_eof(out: &mut Vec<u8>, sequence: &mut u8, status: u16) {
 }
 
 /// What a server says when it refuses.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("error {code} ({}): {message}", self.sqlstate())]
 pub struct ServerError {
     /// The number of the error, such as 1213 for a deadlock.
     pub code: u16,
@@ -146,12 +147,6 @@ impl ServerError {
     #[must_use]
     pub fn sqlstate(&self) -> String {
         String::from_utf8_lossy(&self.sqlstate).into_owned()
-    }
-}
-
-impl std::fmt::Display for ServerError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "error {} ({}): {}", self.code, self.sqlstate(), self.message)
     }
 }
 

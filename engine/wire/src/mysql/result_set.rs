@@ -1,6 +1,6 @@
 //! Result sets: the number of columns, their definitions, and rows as text or binary.
 //!
-//! Only strings are written: the yardstick server needs no more. Readers know text rows, for the
+//! Only strings are written: the reference server needs no more. Readers know text rows, for the
 //! control plane; the hot path never looks into a row.
 
 use super::packet::{begin_packet, end_packet};

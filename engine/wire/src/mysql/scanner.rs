@@ -1,16 +1,18 @@
-//! Follows the reply of a command to its end, counting rows and skipping their content: the hot path.
+//! Follows the reply of a command to its end, counting rows and skipping their content: the hot
+//! path.
 //!
-//! The scanner is fed whatever arrived, cut at any place. A row that lies wholly in the buffer costs a
-//! look at its header and first byte; no byte is copied except the first few of a packet that is cut.
-//! Nothing is allocated but the message of a server's error. Lengths, sequence numbers and the order of
-//! packets are checked, since a generator that loses its place would measure nonsense.
+//! The scanner is fed whatever arrived, cut at any place. A row that is completely in the buffer
+//! costs a look at its header and first byte; only the first bytes of a cut packet are copied.
+//! Nothing is allocated except the message of a server's error. Lengths, sequence numbers and the
+//! order of packets are checked, since a generator that is out of step would measure nonsense.
+//!
+//! [`Scanner`] cuts bytes into packets; [`ReplyState`] knows which packet comes next and what it
+//! means, from the first bytes of a payload and its length.
 
 use super::packet::{HEADER_LENGTH, Header, PAYLOAD_LENGTH_MAX};
-use super::progress::{ERROR_LENGTH_MAX, Progress, Stage};
-use super::response::{self, ERR};
-
 pub use super::response::ServerError;
-pub use super::scan_error::ScanError;
+use super::response::{EOF, ERR, Ok as OkPacket, PrepareOk, STATUS_MORE_RESULTS};
+use super::{lenenc, response, result_set};
 
 /// Bytes kept of a cut packet: more than any number or OK needs before its text.
 const HEAD_LENGTH: usize = 32;
@@ -122,7 +124,7 @@ impl Cut {
 /// Follows one reply after another of a single connection.
 #[derive(Debug)]
 pub struct Scanner {
-    progress: Progress,
+    reply: ReplyState,
     sequence: u8,
     any_number: bool,
     cut: Cut,
@@ -132,8 +134,8 @@ impl Scanner {
     /// A scanner for a session in which `CLIENT_DEPRECATE_EOF` was agreed, or not.
     #[must_use]
     pub fn new(deprecate_eof: bool) -> Self {
-        let (progress, cut) = (Progress::new(deprecate_eof), Cut::default());
-        Self { progress, sequence: 0, any_number: false, cut }
+        let (reply, cut) = (ReplyState::new(deprecate_eof), Cut::default());
+        Self { reply, sequence: 0, any_number: false, cut }
     }
 
     /// Whether packets may have any number. In the compressed protocol the frames' numbers keep the
@@ -151,7 +153,7 @@ impl Scanner {
 
     /// Awaits the reply of a command that was sent in `sequence` packets.
     pub fn begin_at(&mut self, shape: ReplyShape, sequence: u8) {
-        self.progress.begin(shape);
+        self.reply.begin(shape);
         self.sequence = sequence;
         self.cut.forget();
     }
@@ -159,7 +161,7 @@ impl Scanner {
     /// The number the server gave to the statement prepared last.
     #[must_use]
     pub const fn statement_id(&self) -> u32 {
-        self.progress.statement_id
+        self.reply.statement_id
     }
 
     /// Takes the bytes that arrived; gives the outcome with the last byte of the reply.
@@ -168,21 +170,21 @@ impl Scanner {
     /// [`ScanError`] when they do not follow the protocol, or go beyond the end of the reply. The
     /// session can then not go on.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
-        self.progress.summary.bytes += bytes.len() as u64;
+        self.reply.summary.bytes += bytes.len() as u64;
         let result = self.follow(bytes);
         if !matches!(result, Ok(None)) {
-            self.progress.stage = Stage::Idle;
+            self.reply.stage = Stage::Idle;
         }
         result
     }
 
     fn follow(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
         let mut rest = bytes;
-        if self.progress.stage == Stage::Idle && !rest.is_empty() {
+        if self.reply.stage == Stage::Idle && !rest.is_empty() {
             return Err(ScanError::Trailing { count: rest.len() });
         }
         while !rest.is_empty() {
-            if self.progress.stage == Stage::Rows && !self.cut.is_open() {
+            if self.reply.stage == Stage::Rows && !self.cut.is_open() {
                 rest = &rest[self.skip_rows(rest)..];
             }
             let Some(outcome) = self.take_packet(&mut rest)? else { continue };
@@ -196,7 +198,7 @@ impl Scanner {
 
     /// Counts the plain rows at the front of `bytes` that are there completely; returns their length.
     fn skip_rows(&mut self, bytes: &[u8]) -> usize {
-        let first_limit = if self.progress.binary { 1 } else { response::EOF };
+        let first_limit = if self.reply.binary { 1 } else { response::EOF };
         let mut rest = bytes;
         let mut rows = 0;
         while let Some(&[low, middle, high, sequence, first]) = rest.first_chunk() {
@@ -210,7 +212,7 @@ impl Scanner {
             rows += 1;
             self.sequence = sequence.wrapping_add(1);
         }
-        self.progress.summary.rows += rows;
+        self.reply.summary.rows += rows;
         bytes.len() - rest.len()
     }
 
@@ -220,7 +222,7 @@ impl Scanner {
         {
             *rest = later;
             self.check(header)?;
-            return self.progress.take(payload, payload.len());
+            return self.reply.take(payload, payload.len());
         }
         if self.cut.header_filled < HEADER_LENGTH {
             let Some(header) = self.cut.take_header(rest) else { return Ok(None) };
@@ -233,7 +235,7 @@ impl Scanner {
         let error = std::mem::take(&mut self.cut.error);
         let head = self.cut.head;
         let head = if error.is_empty() { &head[..self.cut.head_filled] } else { &error[..] };
-        self.progress.take(head, self.cut.total)
+        self.reply.take(head, self.cut.total)
     }
 
     fn check(&mut self, header: Header) -> Result<(), ScanError> {
@@ -241,7 +243,7 @@ impl Scanner {
             return Err(ScanError::Sequence { expected: self.sequence, found: header.sequence });
         }
         self.sequence = header.sequence.wrapping_add(1);
-        self.progress.check_length(header.length)
+        self.reply.check_length(header.length)
     }
 }
 
@@ -254,4 +256,257 @@ fn whole_packet(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     }
     let (payload, later) = rest.split_at(header.length);
     Some((header, payload, later))
+}
+
+/// Bytes of an error that are kept: MySQL's own messages are below 512.
+const ERROR_LENGTH_MAX: usize = 4096;
+/// The longest packet that is no row; far above what servers send there.
+const NOT_ROW_LENGTH_MAX: usize = 1 << 20;
+/// Columns of a result; MySQL's own limit is 4096.
+const COLUMNS_MAX: u64 = 0xffff;
+/// Every column definition begins with the catalogue "def", preceded by its length.
+const DEFINITION_FIRST: u8 = 3;
+
+/// What the next packet of the reply is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// No reply is awaited.
+    Idle,
+    /// OK, ERR, or the number of columns.
+    First,
+    /// The OK of a prepare.
+    PrepareFirst,
+    /// One of so many definitions of columns or placeholders.
+    Definitions(u64, After),
+    /// The EOF behind definitions, where it is not deprecated.
+    DefinitionsEnd(After),
+    /// A row, or the end of the rows.
+    Rows,
+}
+
+/// What follows a list of definitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Rows,
+    /// The columns of a prepared statement, behind its placeholders.
+    Columns(u64),
+}
+
+/// The course of one reply.
+#[derive(Debug)]
+struct ReplyState {
+    stage: Stage,
+    binary: bool,
+    summary: Summary,
+    statement_id: u32,
+    deprecate_eof: bool,
+}
+
+impl ReplyState {
+    fn new(deprecate_eof: bool) -> Self {
+        Self {
+            stage: Stage::Idle,
+            binary: false,
+            summary: Summary::default(),
+            statement_id: 0,
+            deprecate_eof,
+        }
+    }
+
+    fn begin(&mut self, shape: ReplyShape) {
+        self.binary = shape == ReplyShape::Binary;
+        self.summary = Summary::default();
+        self.stage = match shape {
+            ReplyShape::Prepare => Stage::PrepareFirst,
+            ReplyShape::Text | ReplyShape::Binary => Stage::First,
+        };
+    }
+
+    /// Refuses a packet that is too long for its place, before its bytes are waited for.
+    fn check_length(&self, found: usize) -> Result<(), ScanError> {
+        if self.stage == Stage::Rows || found <= NOT_ROW_LENGTH_MAX {
+            return Ok(());
+        }
+        Err(ScanError::Length { place: self.place(), found })
+    }
+
+    /// Takes a payload of `total` bytes, of which the first (of an error: all that is kept) are given.
+    fn take(&mut self, head: &[u8], total: usize) -> Result<Option<Outcome>, ScanError> {
+        let Some(&first) = head.first() else {
+            return Err(ScanError::Content { place: self.place(), found: None });
+        };
+        if first == ERR {
+            let kept = &head[..head.len().min(ERROR_LENGTH_MAX)];
+            let error = ServerError::parse(kept).map_err(|_| self.unfit(first))?;
+            return Ok(Some(Outcome::Failed(error)));
+        }
+        match self.stage {
+            Stage::Idle => Err(self.unfit(first)),
+            Stage::First => self.take_first(first, head),
+            Stage::PrepareFirst => self.take_prepare_first(first, head),
+            Stage::Definitions(left, after) => self.take_definition(first, left, after),
+            Stage::DefinitionsEnd(after) => {
+                let status = response::parse_eof(head).map_err(|_| self.unfit(first))?;
+                self.summary.status = status;
+                Ok(self.go_on(after))
+            }
+            Stage::Rows => self.take_row(first, head, total),
+        }
+    }
+
+    fn take_first(&mut self, first: u8, head: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        match first {
+            response::OK => self.take_ok(first, head),
+            lenenc::NULL => Err(ScanError::LocalInfile),
+            _ => {
+                let columns =
+                    result_set::parse_column_count(head).map_err(|_| self.unfit(first))?;
+                if columns == 0 || columns > COLUMNS_MAX {
+                    return Err(self.unfit(first));
+                }
+                self.summary.columns = columns;
+                self.stage = Stage::Definitions(columns, After::Rows);
+                Ok(None)
+            }
+        }
+    }
+
+    /// OK: the end of a result, and of the reply unless it says that another follows.
+    fn take_ok(&mut self, first: u8, head: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        let ok = OkPacket::parse(head).map_err(|_| self.unfit(first))?;
+        self.summary.affected_rows = self.summary.affected_rows.saturating_add(ok.affected_rows);
+        if self.stage == Stage::First {
+            self.summary.columns = 0;
+        }
+        Ok(self.end_result(ok.status))
+    }
+
+    fn end_result(&mut self, status: u16) -> Option<Outcome> {
+        self.summary.status = status;
+        if status & STATUS_MORE_RESULTS == 0 {
+            return Some(Outcome::Done(self.summary));
+        }
+        self.stage = Stage::First;
+        None
+    }
+
+    fn take_prepare_first(&mut self, first: u8, head: &[u8]) -> Result<Option<Outcome>, ScanError> {
+        let ok = PrepareOk::parse(head).map_err(|_| self.unfit(first))?;
+        self.statement_id = ok.statement_id;
+        self.summary.columns = u64::from(ok.columns);
+        if ok.parameters == 0 {
+            return Ok(self.go_on(After::Columns(u64::from(ok.columns))));
+        }
+        let after = After::Columns(u64::from(ok.columns));
+        self.stage = Stage::Definitions(u64::from(ok.parameters), after);
+        Ok(None)
+    }
+
+    fn take_definition(
+        &mut self,
+        first: u8,
+        left: u64,
+        after: After,
+    ) -> Result<Option<Outcome>, ScanError> {
+        if first != DEFINITION_FIRST {
+            return Err(self.unfit(first));
+        }
+        if left > 1 {
+            self.stage = Stage::Definitions(left - 1, after);
+        } else if self.deprecate_eof {
+            return Ok(self.go_on(after));
+        } else {
+            self.stage = Stage::DefinitionsEnd(after);
+        }
+        Ok(None)
+    }
+
+    fn go_on(&mut self, after: After) -> Option<Outcome> {
+        match after {
+            After::Columns(0) => return Some(Outcome::Done(self.summary)),
+            After::Columns(columns) => self.stage = Stage::Definitions(columns, After::Columns(0)),
+            After::Rows => self.stage = Stage::Rows,
+        }
+        None
+    }
+
+    fn take_row(
+        &mut self,
+        first: u8,
+        head: &[u8],
+        total: usize,
+    ) -> Result<Option<Outcome>, ScanError> {
+        if response::ends_rows(first, total, self.deprecate_eof) {
+            if self.deprecate_eof {
+                return self.take_ok(first, head);
+            }
+            let status = response::parse_eof(head).map_err(|_| self.unfit(first))?;
+            return Ok(self.end_result(status));
+        }
+        if self.binary && first != 0 || first == EOF && total < PAYLOAD_LENGTH_MAX {
+            return Err(self.unfit(first));
+        }
+        self.summary.rows += 1;
+        Ok(None)
+    }
+
+    fn unfit(&self, first: u8) -> ScanError {
+        ScanError::Content { place: self.place(), found: Some(first) }
+    }
+
+    fn place(&self) -> &'static str {
+        match self.stage {
+            Stage::Idle => "nothing",
+            Stage::First => "OK, an error or a number of columns",
+            Stage::PrepareFirst => "the OK of a prepared statement",
+            Stage::Definitions(..) => "a column definition",
+            Stage::DefinitionsEnd(_) => "the end of the column definitions",
+            Stage::Rows => "a row or the end of the rows",
+        }
+    }
+}
+
+/// A reply that does not follow the protocol, or asks for what is never given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScanError {
+    /// A packet has another sequence number than the one that comes next.
+    #[error("wanted packet number {expected} of the reply, found number {found}")]
+    Sequence {
+        /// The number that comes next.
+        expected: u8,
+        /// The number in the packet.
+        found: u8,
+    },
+    /// A packet is too long for its place in the reply.
+    #[error("wanted {place}, found a packet of {found} bytes")]
+    Length {
+        /// What should be there.
+        place: &'static str,
+        /// The length in its header.
+        found: usize,
+    },
+    /// A packet's content does not fit its place in the reply.
+    #[error("wanted {place}, found {}", first_byte(*found))]
+    Content {
+        /// What should be there.
+        place: &'static str,
+        /// Its first byte; `None` for an empty payload.
+        found: Option<u8>,
+    },
+    /// Bytes came after the end of the reply, or before a request.
+    #[error("wanted nothing after the end of the reply, found {count} bytes")]
+    Trailing {
+        /// How many in this buffer.
+        count: usize,
+    },
+    /// The server asks for a file of this computer.
+    #[error("the server asks for a local file, which is never sent")]
+    LocalInfile,
+}
+
+fn first_byte(found: Option<u8>) -> String {
+    found.map_or_else(
+        || "an empty packet".to_owned(),
+        |byte| format!("a packet beginning with 0x{byte:02x}"),
+    )
 }

@@ -39,7 +39,7 @@ fn rows_are_the_same_by_file_and_by_insert() {
         (json!({"threads": 2}), true, Notebook::new(refused), 0),
     ] {
         let (mut told, never) = (Vec::new(), AtomicBool::new(false));
-        let mut tell = |progress: Progress| told.push(progress.rows_done);
+        let mut tell = |progress: LoadProgress| told.push(progress.rows_done);
         let mut spec = spec(changes);
         spec.table_size = 30_000;
         prepare_through(&|_| rule.connect_files(says), &spec, &mut tell, &never).unwrap();
@@ -89,6 +89,6 @@ fn stages_follow_each_other_and_progress_counts_up() {
     assert!(told.is_sorted_by_key(|it| it.rows_done));
     let last = told.last().expect("progress was told");
     assert_eq!((last.rows_done, last.rows_total, last.stage), (120_000, 120_000, Stage::Index));
-    let text = serde_json::to_string(&Progress { table: 2, ..*last }).unwrap();
+    let text = serde_json::to_string(&LoadProgress { table: 2, ..*last }).unwrap();
     assert_eq!(text, r#"{"table":2,"rows_done":120000,"rows_total":120000,"stage":"index"}"#);
 }

@@ -2,8 +2,8 @@
 
 use super::prewarm::prewarm_through;
 use super::{
-    CleanupSpec, Layout, PrepareSpec, Prewarming, Progress, Report, Stage, cleanup_through,
-    prepare_through,
+    CleanupSpec, Layout, LoadProgress, PrepareSpec, PrewarmProgress, Report, Stage,
+    cleanup_through, prepare_through,
 };
 use crate::dataset::target::Target;
 use crate::error::Failure;
@@ -115,7 +115,7 @@ fn spec(changes: Value) -> PrepareSpec {
     serde_json::from_value(whole).expect("a sound specification")
 }
 
-fn loaded(spec: &PrepareSpec) -> (Vec<String>, Vec<Progress>, Report) {
+fn loaded(spec: &PrepareSpec) -> (Vec<String>, Vec<LoadProgress>, Report) {
     let notebook = Notebook::new(|_, _| Ok(()));
     let mut told = Vec::new();
     let mut tell = |progress| told.push(progress);

@@ -86,7 +86,7 @@ fn the_tables_of_the_older_bulk_insert_count_from_zero() {
 fn prewarm_reads_each_table_once() {
     let notebook = Notebook::new(|_, _| Ok(()));
     let (mut told, never) = (Vec::new(), AtomicBool::new(false));
-    let mut tell = |it: Prewarming| told.push(serde_json::to_string(&it).unwrap());
+    let mut tell = |it: PrewarmProgress| told.push(serde_json::to_string(&it).unwrap());
     let one = spec(json!({"table_size": 50}));
     prewarm_through(&|_| notebook.connect(), &one, &mut tell, &never).unwrap();
     assert_eq!(told, [r#"{"table":1,"stage":"prewarm"}"#, r#"{"table":2,"stage":"prewarm"}"#]);

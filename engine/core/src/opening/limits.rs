@@ -1,0 +1,333 @@
+//! Limits that a run would hit: of the server, and of open files in this process.
+//!
+//! **The server.** Each connection prepares its own statements, nine for each table in sysbench's
+//! mix, so a few hundred connections reach MySQL's default of 16,382 prepared statements (error
+//! 1461). Limits are read before the run begins; what a server or a proxy does not report counts as
+//! no limit.
+//!
+//! **Open files.** Every connection is an open file. The soft limit is raised as far as the hard
+//! limit allows. The limit holds for each file table, and a thread may have a table of its own, so
+//! more connections than one table holds are spread over several threads.
+
+use crate::error::Failure;
+use crate::session::{Session, SessionError};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::time::Duration;
+
+const VARIABLES: &str = "SHOW VARIABLES WHERE Variable_name IN \
+    ('max_connections', 'max_user_connections', 'max_prepared_stmt_count')";
+const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
+    ('Threads_connected', 'Prepared_stmt_count')";
+const OWN_SESSIONS: &str = "SELECT COUNT(*) FROM information_schema.processlist \
+    WHERE user = SUBSTRING_INDEX(USER(), '@', 1)";
+/// Who has one of these may take one connection more than `max_connections`.
+const EXTRA: [&str; 4] = ["ALL PRIVILEGES ON *.*", "SUPER", "CONNECTION_ADMIN", "CONNECTION ADMIN"];
+
+/// What the server is to bear, beside what it bears already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Connections, the one that asks included.
+    pub connections: u64,
+    /// Statements that each of them prepares.
+    pub statements: u64,
+}
+
+/// What the server told of its limits; what it did not tell is None.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerLimits {
+    max_connections: Option<u64>,
+    /// Sessions of all users, the one that asks included.
+    connected: Option<u64>,
+    has_extra_connection: bool,
+    max_user_connections: Option<u64>,
+    /// Sessions of this user, the one that asks included.
+    connected_user: Option<u64>,
+    max_prepared: Option<u64>,
+    prepared: Option<u64>,
+}
+
+/// A limit that is too low: the server's error of this number would end the run.
+struct Problem {
+    code: u16,
+    told: String,
+}
+
+impl ServerLimits {
+    /// Asks the server by a session that has prepared nothing yet; each answer may take `timeout`.
+    ///
+    /// # Errors
+    /// When the session broke over it. That the server refuses to answer is no error.
+    pub fn ask(session: &mut Session, timeout: Duration) -> Result<Self, SessionError> {
+        session.limit_waits(Some(timeout))?;
+        let known = Self::told_by(session)?;
+        session.limit_waits(None)?;
+        Ok(known)
+    }
+
+    fn told_by(session: &mut Session) -> Result<Self, SessionError> {
+        let mut known = Self::default();
+        for sql in [VARIABLES, STATUS] {
+            for row in rows(session, sql)? {
+                if let [Some(name), Some(value)] = &row[..] {
+                    known.take(name, value);
+                }
+            }
+        }
+        if known.max_user_connections.is_some() {
+            let count = rows(session, OWN_SESSIONS)?;
+            known.connected_user =
+                count.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
+        }
+        let grants = rows(session, "SHOW GRANTS")?;
+        known.has_extra_connection = grants.iter().flatten().flatten().any(|grant| {
+            // A role may hold the privilege, and does not show it here.
+            EXTRA.iter().any(|privilege| grant.contains(privilege)) || !grant.contains(" ON ")
+        });
+        Ok(known)
+    }
+
+    fn take(&mut self, name: &str, value: &str) {
+        let number = value.parse().ok();
+        match name.to_ascii_lowercase().as_str() {
+            // Nought is no limit: to TiDB here, to MySQL below.
+            "max_connections" => self.max_connections = number.filter(|&most| most > 0),
+            "max_user_connections" => self.max_user_connections = number.filter(|&most| most > 0),
+            "max_prepared_stmt_count" => self.max_prepared = number,
+            "threads_connected" => self.connected = number,
+            "prepared_stmt_count" => self.prepared = number,
+            _ => {}
+        }
+    }
+
+    /// Whether the server bears `demand` beside what it bears already.
+    ///
+    /// # Errors
+    /// At stage `limits`, with every limit that is too low, the numbers, and what to set.
+    pub fn allow(&self, demand: &Demand) -> Result<(), Failure> {
+        let problems: Vec<Problem> =
+            [self.connections(demand), self.user_connections(demand), self.statements(demand)]
+                .into_iter()
+                .flatten()
+                .collect();
+        let Some(first) = problems.first() else { return Ok(()) };
+        let told: Vec<&str> = problems.iter().map(|problem| problem.told.as_str()).collect();
+        Err(Failure { code: Some(first.code), ..Failure::new("limits", told.join("\n")) })
+    }
+
+    fn connections(&self, demand: &Demand) -> Option<Problem> {
+        let (most, wanted) = (self.max_connections?, demand.connections);
+        let others = self.connected.unwrap_or(1).saturating_sub(1);
+        let extra = u64::from(self.has_extra_connection);
+        (wanted + others > most + extra).then(|| Problem {
+            code: 1040,
+            told: format!(
+                "{wanted} connections are wanted beside {others} already open, and the server takes \
+                 {most} (max_connections; error 1040): run SET GLOBAL max_connections={}, or use at most \
+                 {} connections",
+                wanted + others,
+                (most + extra).saturating_sub(others),
+            ),
+        })
+    }
+
+    fn user_connections(&self, demand: &Demand) -> Option<Problem> {
+        let (most, wanted) = (self.max_user_connections?, demand.connections);
+        let others = self.connected_user.unwrap_or(1).saturating_sub(1);
+        (wanted + others > most).then(|| Problem {
+            code: 1226,
+            told: format!(
+                "{wanted} connections are wanted beside {others} of this user already open, and the \
+                 server takes {most} of one user (max_user_connections; error 1203 or 1226): raise the \
+                 account's limit (ALTER USER … WITH MAX_USER_CONNECTIONS) or SET GLOBAL \
+                 max_user_connections to {} or 0, or use at most {} connections",
+                wanted + others,
+                most.saturating_sub(others),
+            ),
+        })
+    }
+
+    fn statements(&self, demand: &Demand) -> Option<Problem> {
+        let (most, each) = (self.max_prepared?, demand.statements);
+        let others = self.prepared.unwrap_or(0);
+        let wanted = each * demand.connections;
+        (wanted > 0 && wanted + others > most).then(|| Problem {
+            code: 1461,
+            told: format!(
+                "{} connections × {each} prepared statements = {wanted} are wanted beside {others} \
+                 already there, and the server takes {most} (max_prepared_stmt_count; error 1461): \
+                 run SET GLOBAL max_prepared_stmt_count={}, use fewer connections or tables, or send \
+                 statements as text (--db-ps-mode=disable, or prepared_statements: false in a plan)",
+                demand.connections,
+                wanted + others,
+            ),
+        })
+    }
+}
+
+/// The rows of an answer; none when the server refuses it.
+fn rows(session: &mut Session, sql: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
+    match session.query(sql) {
+        Err(error) if error.server_code().is_some() => Ok(Vec::new()),
+        answer => answer,
+    }
+}
+
+/// Files that the process opens beside connections: rings, timers, name look-ups.
+const SPARE: u64 = 64;
+/// More engine threads than that would compete for few cores.
+const TABLES_MOST: u64 = 8;
+
+/// Lets the process open `more` files beyond those it has open now.
+///
+/// # Errors
+/// What is needed, what the system allows, and what to set.
+pub fn raise_open_files_limit(more: u64) -> Result<(), String> {
+    let needed = open_now() + more + SPARE;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|most| most >= needed) {
+        return Ok(());
+    }
+    // Beyond the hard limit only a privileged process may go, so trying is all that can be done.
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    let wanted = Rlimit { current: Some(needed), maximum: limit.maximum.map(|_| hard.max(needed)) };
+    setrlimit(Resource::Nofile, wanted).map_err(|_| in_the_way(more, needed, hard))
+}
+
+/// Makes room for so many connections, in as few tables of open files as can be; gives their number.
+/// If there are several, each needs a thread that calls [`crate::system::unshare_file_table`].
+///
+/// # Errors
+/// What is needed, what the system allows, and what to set.
+pub fn file_tables_for(connections: u64) -> Result<u32, String> {
+    let Err(in_the_way) = raise_open_files_limit(connections) else { return Ok(1) };
+    let limit = getrlimit(Resource::Nofile);
+    let room = limit.maximum.unwrap_or(u64::MAX).saturating_sub(open_now() + SPARE);
+    let tables = connections.checked_div(room).map_or(u64::MAX, |whole| whole + 1);
+    if tables > TABLES_MOST
+        || setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).is_err()
+    {
+        return Err(in_the_way);
+    }
+    Ok(u32::try_from(tables).expect("few tables"))
+}
+
+fn in_the_way(connections: u64, needed: u64, hard: u64) -> String {
+    format!(
+        "{connections} connections need {needed} open files, and this process may have {hard}; \
+         try fewer connections, or raise the limit and start again: `ulimit -n {needed}` as root, \
+         `nofile` in /etc/security/limits.conf, LimitNOFILE= of a systemd unit, --ulimit nofile= of \
+         a container"
+    )
+}
+
+fn open_now() -> u64 {
+    std::fs::read_dir("/proc/self/fd").map_or(SPARE, |entries| entries.count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEMAND: Demand = Demand { connections: 100, statements: 37 };
+
+    fn known() -> ServerLimits {
+        let mut known = ServerLimits::default();
+        for (name, value) in [
+            ("max_connections", "151"),
+            ("max_user_connections", "0"),
+            ("max_prepared_stmt_count", "16382"),
+            ("Threads_connected", "3"),
+            ("Prepared_stmt_count", "12"),
+        ] {
+            known.take(name, value);
+        }
+        known
+    }
+
+    #[test]
+    fn what_fits_is_allowed_up_to_the_last_one() {
+        known().allow(&DEMAND).unwrap();
+        let last = Demand { connections: 149, ..DEMAND };
+        known().allow(&last).unwrap();
+        let beyond = Demand { connections: 150, ..DEMAND };
+        assert!(known().allow(&beyond).is_err());
+        let known = ServerLimits { has_extra_connection: true, ..known() };
+        known.allow(&beyond).unwrap();
+        ServerLimits { max_prepared: Some(3712), ..known }.allow(&DEMAND).unwrap();
+        assert!(ServerLimits { max_prepared: Some(3711), ..known }.allow(&DEMAND).is_err());
+        // Statements that travel as text need no room, even where none may be prepared.
+        let text = Demand { statements: 0, ..DEMAND };
+        ServerLimits { max_prepared: Some(0), ..known }.allow(&text).unwrap();
+    }
+
+    #[test]
+    fn a_server_that_tells_nothing_allows_everything() {
+        ServerLimits::default().allow(&Demand { connections: 1 << 30, statements: 1000 }).unwrap();
+        let mut odd = ServerLimits::default();
+        odd.take("max_connections", "many");
+        odd.take("colour", "7");
+        assert_eq!(odd, ServerLimits::default());
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once_with_their_numbers() {
+        let known = ServerLimits {
+            max_connections: Some(50),
+            max_user_connections: Some(40),
+            connected_user: Some(2),
+            max_prepared: Some(1000),
+            ..known()
+        };
+        let failure = known.allow(&DEMAND).unwrap_err();
+        assert_eq!((failure.stage, failure.code), ("limits", Some(1040)));
+        assert_eq!(
+            failure.message,
+            "100 connections are wanted beside 2 already open, and the server takes 50 \
+             (max_connections; error 1040): run SET GLOBAL max_connections=102, or use at most 48 connections\n\
+             100 connections are wanted beside 1 of this user already open, and the server takes 40 \
+             of one user (max_user_connections; error 1203 or 1226): raise the account's limit (ALTER USER \
+             … WITH MAX_USER_CONNECTIONS) or SET GLOBAL max_user_connections to 101 or 0, or use at \
+             most 39 connections\n\
+             100 connections × 37 prepared statements = 3700 are wanted beside 12 already there, and \
+             the server takes 1000 (max_prepared_stmt_count; error 1461): run SET GLOBAL \
+             max_prepared_stmt_count=3712, use fewer connections or tables, or send statements as \
+             text (--db-ps-mode=disable, or prepared_statements: false in a plan)"
+        );
+    }
+
+    /// Soft and hard limit of open files.
+    fn limits() -> (u64, u64) {
+        let limit = getrlimit(Resource::Nofile);
+        (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
+    }
+
+    #[test]
+    fn the_soft_limit_is_raised_to_what_is_needed() {
+        let (soft, hard) = limits();
+        let more = hard.min(soft + 1000) - open_now() - 2 * SPARE;
+        raise_open_files_limit(more).unwrap();
+        assert!(limits().0 >= more + open_now());
+        raise_open_files_limit(1).unwrap();
+        assert!(limits().0 >= more, "a limit once raised was lowered");
+    }
+
+    #[test]
+    fn what_one_table_cannot_hold_is_spread_over_several() {
+        assert_eq!(file_tables_for(10), Ok(1));
+        let hard = limits().1;
+        // A process that may raise its hard limit needs no second table.
+        let two = file_tables_for(hard + hard / 2).unwrap();
+        assert!(two == 2 || limits().1 > hard, "{two}");
+        let told = file_tables_for(1 << 40).unwrap_err();
+        assert!(told.contains("ulimit -n "), "{told}");
+    }
+
+    #[test]
+    fn what_no_system_allows_is_explained() {
+        let told = raise_open_files_limit(1 << 40).unwrap_err();
+        let hard = limits().1;
+        assert!(told.starts_with(&format!("{} connections need ", 1_u64 << 40)), "{told}");
+        assert!(told.contains(&format!("may have {hard};")), "{told}");
+        assert!(told.contains("ulimit -n ") && told.contains("LimitNOFILE="), "{told}");
+    }
+}

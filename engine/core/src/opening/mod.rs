@@ -1,0 +1,261 @@
+//! Opens the connections of a run and prepares its statements on each, before the clock starts.
+//!
+//! Several detached threads log in with blocking sessions. The first session of each server goes
+//! ahead alone and checks the server's limits. A stop does not wait for a thread that hangs in a
+//! name look-up or on a silent server: that thread ends with its timeout.
+
+pub mod limits;
+
+use crate::error::Failure;
+use crate::session::link::Link;
+use crate::session::{Session, Transport};
+use crate::spec::RunSpec;
+use crate::workload::Workload;
+use limits::{Demand, ServerLimits, raise_open_files_limit};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// Logging in takes several round trips, so many sessions log in at once.
+const THREADS_LEAST: usize = 16;
+/// More than that would only queue up at the server.
+const THREADS_MOST: usize = 128;
+const CONNECTIONS_OF_A_THREAD: usize = 64;
+/// How often a stop is checked for.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A connection that is logged in and has its statements prepared.
+pub struct Opened {
+    /// The socket.
+    pub socket: OwnedFd,
+    /// Compression and TLS, if any.
+    pub link: Link,
+    /// The server's numbers of the workload's statements, in their order.
+    pub statement_ids: Vec<u32>,
+    /// Whether result sets end with OK instead of EOF.
+    pub deprecate_eof: bool,
+    /// What the server says it is.
+    pub server_version: String,
+}
+
+/// How opening one connection ended, with its place in the range.
+type Attempt = (u32, Result<Opened, Failure>);
+
+/// Some connections of a run: `first`, counted from 0, and every `step`th after it.
+#[derive(Clone, Copy)]
+pub struct ConnectionRange {
+    /// The lowest number.
+    pub first: u32,
+    /// Distance from one to the next.
+    pub step: u32,
+}
+
+impl ConnectionRange {
+    /// All connections of a run.
+    pub const ALL: Self = Self { first: 0, step: 1 };
+
+    /// How many of the run's `connections` are in the range.
+    #[must_use]
+    pub fn count(self, connections: u32) -> u32 {
+        connections.saturating_sub(self.first).div_ceil(self.step)
+    }
+
+    fn number(self, place: u32) -> u32 {
+        self.first + place * self.step
+    }
+}
+
+/// Opens all connections of `spec`, in order.
+///
+/// # Errors
+/// The failure of the connection with the lowest number, or `limits` when the system or the server
+/// does not allow so many; the others are closed.
+pub fn open_all(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
+    raise_open_files_limit(u64::from(spec.connections))
+        .map_err(|told| Failure::new("limits", told))?;
+    open_range(spec, ConnectionRange::ALL, stop)
+}
+
+/// Opens a range of the connections of `spec`, in order, in the calling thread's file table, which must
+/// have room for them.
+///
+/// # Errors
+/// As [`open_all`].
+pub fn open_range(
+    spec: &RunSpec,
+    range: ConnectionRange,
+    stop: &AtomicBool,
+) -> Result<Vec<Opened>, Failure> {
+    let (next, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
+    let count = range.count(spec.connections);
+    let shared =
+        Arc::new(OpenerThreads { opener: Opener::new(spec)?, range, count, next, is_over });
+    let (finished, arriving) = channel();
+    shared.start(1, &finished)?;
+    let (_, first) = next_attempt(&arriving, stop)?;
+    let mut opened = vec![first?];
+    let count = count as usize;
+    let threads = (count / CONNECTIONS_OF_A_THREAD).clamp(THREADS_LEAST, THREADS_MOST).min(count);
+    shared.start(threads - 1, &finished)?;
+    drop(finished);
+    let result = collect(&mut opened, count, &arriving, stop);
+    shared.is_over.store(true, Ordering::Relaxed);
+    result.map(|()| opened)
+}
+
+/// Puts the connections that arrive into their order, behind the first.
+fn collect(
+    opened: &mut Vec<Opened>,
+    count: usize,
+    arriving: &Receiver<Attempt>,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let mut others: Vec<Option<Opened>> = (1..count).map(|_| None).collect();
+    let mut failed: Option<(u32, Failure)> = None;
+    for _ in 1..count {
+        match next_attempt(arriving, stop) {
+            Ok((place, Ok(one))) => others[place as usize - 1] = Some(one),
+            Ok((place, Err(failure))) => {
+                if failed.as_ref().is_none_or(|(lowest, _)| place < *lowest) {
+                    failed = Some((place, failure));
+                }
+            }
+            // After a failure the threads end, each when what it has begun is over.
+            Err(failure) => return Err(failed.map_or(failure, |(_, first)| first)),
+        }
+    }
+    opened.extend(others.into_iter().flatten());
+    failed.map_or(Ok(()), |(_, failure)| Err(failure))
+}
+
+/// Waits for a thread to open a connection, or to fail.
+fn next_attempt(arriving: &Receiver<Attempt>, stop: &AtomicBool) -> Result<Attempt, Failure> {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::new("connect", "stopped before all connections were open"));
+        }
+        match arriving.recv_timeout(POLL) {
+            Ok(attempt) => return Ok(attempt),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::new("connect", "not all connections could be opened"));
+            }
+        }
+    }
+}
+
+/// What the threads that open connections share.
+struct OpenerThreads {
+    opener: Opener,
+    range: ConnectionRange,
+    count: u32,
+    next: AtomicU32,
+    is_over: AtomicBool,
+}
+
+impl OpenerThreads {
+    /// Starts so many more threads.
+    fn start(self: &Arc<Self>, threads: usize, finished: &Sender<Attempt>) -> Result<(), Failure> {
+        for _ in 0..threads {
+            let (shared, finished) = (Arc::clone(self), finished.clone());
+            std::thread::Builder::new()
+                .name("opening".into())
+                .spawn(move || shared.open(&finished))
+                .map_err(|error| Failure::new("connect", format!("no thread: {error}")))?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, finished: &Sender<Attempt>) {
+        while !self.is_over.load(Ordering::Relaxed) {
+            let place = self.next.fetch_add(1, Ordering::Relaxed);
+            if place >= self.count {
+                return;
+            }
+            let number = self.range.number(place);
+            let outcome = if number < self.opener.spec.endpoint.count() {
+                self.opener.open_first(number)
+            } else {
+                self.opener.open(number)
+            };
+            let failed = outcome.is_err();
+            if failed {
+                self.is_over.store(true, Ordering::Relaxed);
+            }
+            if finished.send((place, outcome)).is_err() || failed {
+                return;
+            }
+        }
+    }
+}
+
+/// Opens the connections of a run, one by one, from whichever thread; certificates are read once.
+pub(crate) struct Opener {
+    pub(crate) spec: RunSpec,
+    workload: Box<dyn Workload>,
+    transport: Transport,
+}
+
+impl Opener {
+    /// # Errors
+    /// All that is wrong with `spec`, or a certificate or key that cannot be used.
+    pub(crate) fn new(spec: &RunSpec) -> Result<Self, Failure> {
+        let workload =
+            spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
+        Ok(Self { spec: spec.clone(), workload, transport: spec.transport()? })
+    }
+
+    /// Opens the run's connection `number`, counted from 0.
+    ///
+    /// # Errors
+    /// At stage `connect` or `prepare`.
+    pub(crate) fn open(&self, number: u32) -> Result<Opened, Failure> {
+        self.prepare(self.connect(number)?)
+    }
+
+    /// Opens the first connection to a server, and checks that its limits allow all the others.
+    fn open_first(&self, number: u32) -> Result<Opened, Failure> {
+        let mut session = self.connect(number)?;
+        if self.spec.check_limits {
+            match ServerLimits::ask(&mut session, self.spec.connect_timeout()) {
+                Ok(known) => known.allow(&self.demand(number))?,
+                // A proxy may end a session that asks what it does not know.
+                Err(_) => session = self.connect(number)?,
+            }
+        }
+        self.prepare(session)
+    }
+
+    /// What the run needs of the server to which connection `number` is the first.
+    fn demand(&self, number: u32) -> Demand {
+        let others = self.spec.connections - number - 1;
+        Demand {
+            connections: u64::from(1 + others / self.spec.endpoint.count()),
+            statements: self.workload.statements().len() as u64,
+        }
+    }
+
+    fn connect(&self, number: u32) -> Result<Session, Failure> {
+        let spec = &self.spec;
+        let (endpoint, timeout) = (spec.endpoint.of(number), spec.connect_timeout());
+        Session::connect_over(&endpoint, &spec.login(), &self.transport, timeout)
+            .map_err(|error| error.into_failure("connect", ""))
+    }
+
+    fn prepare(&self, mut session: Session) -> Result<Opened, Failure> {
+        let statements = self.workload.statements();
+        let mut statement_ids = Vec::with_capacity(statements.len());
+        for statement in statements {
+            let id = session
+                .prepare(&statement.sql)
+                .map_err(|error| error.into_failure("prepare", &statement.sql))?;
+            statement_ids.push(id);
+        }
+        let (deprecate_eof, version) =
+            (session.deprecate_eof(), session.server_version().to_owned());
+        let (socket, link) = session.into_stream();
+        Ok(Opened { socket, link, statement_ids, deprecate_eof, server_version: version })
+    }
+}

@@ -1,0 +1,199 @@
+//! Counts of latencies by size class.
+//!
+//! A thin type around the `hdrhistogram` crate which fixes what every part of dbdyno must agree on:
+//! nanoseconds, three significant digits, one hour at most (sysbench stops at 100 s), and the V2
+//! encoding of the HDR family, which other tools read. Merging adds counts; percentiles are only
+//! ever read after merging, because averaging them is wrong (docs/how-it-works/stability.md).
+
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use std::fmt;
+
+/// Largest latency told apart; longer ones count here.
+pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// Counts of latencies in nanoseconds.
+#[derive(Clone)]
+pub struct Histogram {
+    counts: hdrhistogram::Histogram<u64>,
+}
+
+/// Bytes that are not an HDR V2 histogram of ours.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an HDR V2 histogram of nanoseconds: {0}")]
+pub struct DecodeError(String);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Histogram({} values, at most {} ns)", self.count(), self.max())
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    ///
+    /// # Panics
+    /// Never: the bounds are constants the crate accepts.
+    #[must_use]
+    pub fn new() -> Self {
+        let counts =
+            hdrhistogram::Histogram::new_with_bounds(1, LATENCY_NS_MAX, SIGNIFICANT_DIGITS)
+                .expect("the bounds are valid");
+        Self { counts }
+    }
+
+    /// Adds one latency.
+    #[inline]
+    pub fn record(&mut self, latency_ns: u64) {
+        self.counts.saturating_record(latency_ns);
+    }
+
+    /// Adds the other's counts to this one's.
+    ///
+    /// # Panics
+    /// Never: all our histograms have the same bounds.
+    pub fn add(&mut self, other: &Self) {
+        self.counts.add(&other.counts).expect("all histograms have the same bounds");
+    }
+
+    /// How many latencies were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// The smallest latency, within the histogram's precision; 0 when empty.
+    #[must_use]
+    pub fn min(&self) -> u64 {
+        if self.count() == 0 { 0 } else { self.counts.min() }
+    }
+
+    /// The largest latency, within the histogram's precision; 0 when empty.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.counts.max()
+    }
+
+    /// The latency at or below which `fraction` of the counts lie; 0 when empty.
+    #[must_use]
+    pub fn quantile(&self, fraction: f64) -> u64 {
+        self.counts.value_at_quantile(fraction)
+    }
+
+    /// Every size class with counts in it, smallest first: the middle of its values, and its count.
+    #[must_use]
+    pub fn recorded(&self) -> Vec<(u64, u64)> {
+        let steps = self.counts.iter_recorded();
+        steps
+            .map(|step| {
+                (self.counts.median_equivalent(step.value_iterated_to()), step.count_at_value())
+            })
+            .collect()
+    }
+
+    /// The histogram in HDR's deflated V2 encoding.
+    ///
+    /// # Panics
+    /// Never: writing to memory does not fail.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(&self.counts, &mut bytes)
+            .expect("writing to memory does not fail");
+        bytes
+    }
+
+    /// Reads a V2 histogram, deflated or plain.
+    ///
+    /// # Errors
+    /// When the bytes are no such histogram.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let foreign: hdrhistogram::Histogram<u64> = Deserializer::new()
+            .deserialize(&mut &bytes[..])
+            .map_err(|error| DecodeError(error.to_string()))?;
+        let mut own = Self::new();
+        for step in foreign.iter_recorded() {
+            own.counts.saturating_record_n(step.value_iterated_to(), step.count_at_value());
+        }
+        Ok(own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_quantile_is_within_a_thousandth() {
+        let mut histogram = Histogram::new();
+        (1..=100_000).for_each(|us: u64| histogram.record(us * 1000));
+        let p99 = histogram.quantile(0.99);
+        assert!(p99.abs_diff(99_000_000) <= 99_000, "{p99}");
+    }
+
+    #[test]
+    fn what_is_longer_than_an_hour_counts_as_an_hour() {
+        let mut histogram = Histogram::new();
+        histogram.record(u64::MAX);
+        assert_eq!(histogram.count(), 1);
+        assert!(histogram.max() >= LATENCY_NS_MAX);
+    }
+
+    #[test]
+    fn size_classes_are_told_by_their_middle() {
+        let mut histogram = Histogram::new();
+        for value in [7, 1_000_000, 1_000_001, 2_000_000_000] {
+            histogram.record(value);
+        }
+        let recorded = histogram.recorded();
+        assert_eq!(recorded.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [1, 2, 1]);
+        assert_eq!(recorded[0].0, 7);
+        assert!(recorded[1].0.abs_diff(1_000_000) <= 512, "{recorded:?}");
+        assert!(recorded[2].0.abs_diff(2_000_000_000) <= 1 << 20, "{recorded:?}");
+    }
+
+    #[test]
+    fn foreign_bytes_are_an_error() {
+        assert!(Histogram::decode(b"not a histogram").is_err());
+        assert!(Histogram::decode(&[]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_sum_of_parts_is_the_whole(
+            values in prop::collection::vec(0_u64..10_000_000_000, 0..200), split in 0_usize..200
+        ) {
+            let (mut left, mut right, mut whole) =
+                (Histogram::new(), Histogram::new(), Histogram::new());
+            for (index, value) in values.iter().enumerate() {
+                whole.record(*value);
+                if index < split { left.record(*value) } else { right.record(*value) }
+            }
+            left.add(&right);
+            prop_assert_eq!(left.encode(), whole.encode());
+        }
+
+        #[test]
+        fn encoding_and_decoding_give_the_same(
+            values in prop::collection::vec(0_u64..10_000_000_000, 0..100)
+        ) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|value| histogram.record(*value));
+            let again = Histogram::decode(&histogram.encode()).unwrap();
+            prop_assert_eq!(again.encode(), histogram.encode());
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Histogram::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Counts and latencies of one slice of a run, and adding up those of several threads.
+//!
+//! Threads are combined by adding ([`Interval::add`]), never by averaging.
+
+use crate::record::histogram::Histogram;
+use crate::time::schedule::Slice;
+use crate::workload::event::StatementKind;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// Counts and latencies of one slice; as JSON an interval of the record.
+#[derive(Clone, Debug, Serialize)]
+pub struct Interval {
+    /// Place among the run's slices, from 0.
+    #[serde(skip)]
+    pub index: u64,
+    /// When it was; `end_ns` is the real end once the interval is closed.
+    #[serde(flatten)]
+    pub slice: Slice,
+    /// Events completed.
+    pub events: u64,
+    /// Statements that returned a result set.
+    pub reads: u64,
+    /// Statements that changed a row.
+    pub writes: u64,
+    /// Statements that did neither: BEGIN, COMMIT, an update of nothing.
+    pub others: u64,
+    /// Failed statements by error code.
+    #[serde(serialize_with = "by_text")]
+    pub errors: BTreeMap<u16, u64>,
+    /// Events retried after an ignored error.
+    pub restarts: u64,
+    /// Lost connections opened again, and connections renewed by plan.
+    pub reconnects: u64,
+    /// Events that fell due; 0 in a closed loop, where nothing is due by itself.
+    pub arrivals: u64,
+    /// Events due and not yet begun at its end.
+    pub backlog: u64,
+    /// Events begun and not yet complete at its end.
+    pub in_flight: u64,
+    /// Longest stretch that ended in it in which events were in flight and no statement of this
+    /// engine thread was answered, ns.
+    pub silence_ns_max: u64,
+    /// Bytes of replies.
+    pub bytes_received: u64,
+    /// Bytes of requests.
+    pub bytes_sent: u64,
+    /// Sum of the events' latencies, ns, exact.
+    pub latency_ns_sum: u64,
+    /// Smallest latency, ns, exact; `u64::MAX` without events.
+    #[serde(serialize_with = "zero_for_none")]
+    pub latency_ns_min: u64,
+    /// Largest latency, ns, exact.
+    pub latency_ns_max: u64,
+    /// Distributions of latencies.
+    pub histograms: Histograms,
+}
+
+/// The latencies of a slice; as JSON those that are not empty by their names, in base64.
+#[derive(Clone, Debug, Default)]
+pub struct Histograms {
+    /// Of events from their intended start.
+    pub event: Histogram,
+    /// Of events from the moment their first statement was sent.
+    pub event_service: Histogram,
+    /// Of statements by kind; only those that occurred.
+    pub statements: [Option<Box<Histogram>>; StatementKind::ALL.len()],
+    /// With a schedule: from an event's intended start to its sending where a connection was free at
+    /// that moment. It is the generator's own error.
+    pub timer_lag: Option<Box<Histogram>>,
+}
+
+impl Histograms {
+    fn add(&mut self, other: &Self) {
+        self.event.add(&other.event);
+        self.event_service.add(&other.event_service);
+        let own = self.statements.iter_mut().chain([&mut self.timer_lag]);
+        for (own, others) in own.zip(other.statements.iter().chain([&other.timer_lag])) {
+            if let Some(others) = others {
+                own.get_or_insert_default().add(others);
+            }
+        }
+    }
+}
+
+impl Serialize for Histograms {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let events = [("event", &self.event), ("event_service", &self.event_service)];
+        let kinds = StatementKind::ALL.iter().zip(&self.statements);
+        let kinds = kinds.filter_map(|(kind, counts)| Some((kind.name(), counts.as_deref()?)));
+        let lag = self.timer_lag.as_deref().map(|counts| ("timer_lag", counts));
+        let all = events.into_iter().chain(kinds).chain(lag);
+        let encoded = all
+            .filter(|(_, counts)| counts.count() > 0)
+            .map(|(name, counts)| (name, STANDARD.encode(counts.encode())));
+        encoded.collect::<BTreeMap<_, _>>().serialize(serializer)
+    }
+}
+
+/// Codes as text, in the order of their texts.
+fn by_text<S: Serializer>(errors: &BTreeMap<u16, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let texts = errors.iter().map(|(code, count)| (code.to_string(), count));
+    texts.collect::<BTreeMap<_, _>>().serialize(serializer)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn zero_for_none<S: Serializer>(smallest_ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    let is_none = *smallest_ns == u64::MAX;
+    serializer.serialize_u64(if is_none { 0 } else { *smallest_ns })
+}
+
+impl Interval {
+    /// An empty interval for `slice`.
+    #[must_use]
+    pub fn new(index: u64, slice: Slice) -> Self {
+        Self {
+            index,
+            slice,
+            events: 0,
+            reads: 0,
+            writes: 0,
+            others: 0,
+            errors: BTreeMap::new(),
+            restarts: 0,
+            reconnects: 0,
+            arrivals: 0,
+            backlog: 0,
+            in_flight: 0,
+            silence_ns_max: 0,
+            bytes_received: 0,
+            bytes_sent: 0,
+            latency_ns_sum: 0,
+            latency_ns_min: u64::MAX,
+            latency_ns_max: 0,
+            histograms: Histograms::default(),
+        }
+    }
+
+    /// Adds what another worker saw in the same slice.
+    pub fn add(&mut self, other: &Self) {
+        self.slice.end_ns = self.slice.end_ns.max(other.slice.end_ns);
+        self.events += other.events;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+        for (code, count) in &other.errors {
+            *self.errors.entry(*code).or_default() += count;
+        }
+        self.restarts += other.restarts;
+        self.reconnects += other.reconnects;
+        self.arrivals += other.arrivals;
+        self.backlog += other.backlog;
+        self.in_flight += other.in_flight;
+        self.silence_ns_max = self.silence_ns_max.max(other.silence_ns_max);
+        self.bytes_received += other.bytes_received;
+        self.bytes_sent += other.bytes_sent;
+        self.latency_ns_sum += other.latency_ns_sum;
+        self.latency_ns_min = self.latency_ns_min.min(other.latency_ns_min);
+        self.latency_ns_max = self.latency_ns_max.max(other.latency_ns_max);
+        self.histograms.add(&other.histograms);
+    }
+
+    /// Statements answered without error.
+    #[must_use]
+    pub const fn queries(&self) -> u64 {
+        self.reads + self.writes + self.others
+    }
+
+    /// Whether nothing at all happened.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queries() == 0 && self.events == 0 && self.arrivals == 0 && self.errors.is_empty()
+    }
+}
+
+/// Adds up the intervals of several workers, slice by slice.
+pub struct Merger {
+    delivered: Vec<u64>,
+    waiting: BTreeMap<u64, Interval>,
+}
+
+impl Merger {
+    /// A merger for `workers` workers, each of which delivers its intervals in order.
+    #[must_use]
+    pub fn new(workers: usize) -> Self {
+        Self { delivered: vec![0; workers], waiting: BTreeMap::new() }
+    }
+
+    /// Adds a worker's interval; gives back the slices that are complete now, in order.
+    pub fn add(&mut self, worker: usize, interval: Interval) -> Vec<Interval> {
+        self.delivered[worker] = interval.index + 1;
+        match self.waiting.get_mut(&interval.index) {
+            Some(whole) => whole.add(&interval),
+            None => drop(self.waiting.insert(interval.index, interval)),
+        }
+        let complete = self.delivered.iter().copied().min().unwrap_or(0);
+        let rest = self.waiting.split_off(&complete);
+        std::mem::replace(&mut self.waiting, rest).into_values().collect()
+    }
+
+    /// What is left when no worker delivers any more, in order.
+    #[must_use]
+    pub fn rest(self) -> Vec<Interval> {
+        self.waiting.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::schedule::Timetable;
+
+    fn interval(index: u64, events: u64) -> Interval {
+        let slice = Timetable::new(0, 0, 1_000).slice_from(index * 1_000);
+        Interval { events, ..Interval::new(index, slice) }
+    }
+
+    #[test]
+    fn a_slice_waits_for_its_last_worker() {
+        let mut merger = Merger::new(2);
+        assert!(merger.add(0, interval(0, 1)).is_empty());
+        assert!(merger.add(0, interval(1, 2)).is_empty());
+        let complete = merger.add(1, interval(0, 10));
+        assert_eq!(complete.iter().map(|i| (i.index, i.events)).collect::<Vec<_>>(), [(0, 11)]);
+        assert_eq!(merger.rest().iter().map(|i| (i.index, i.events)).collect::<Vec<_>>(), [(1, 2)]);
+    }
+}

@@ -1,0 +1,354 @@
+//! What one worker measures, slice after slice.
+//!
+//! A worker records into its own [`Interval`], without locks; when the slice is over it sends the
+//! interval off and begins a new one.
+
+use crate::record::interval::Interval;
+use crate::time::clock;
+use crate::time::schedule::{Phase, Timetable};
+use crate::workload::event::StatementKind;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// CPU seconds at the two ends of the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WindowCpu {
+    /// Of the recording thread.
+    pub thread: Duration,
+    /// Of the whole process.
+    pub process: Duration,
+    /// Length of the window as far as it came, ns.
+    pub window_ns: u64,
+}
+
+/// What a recorder knows when its last interval is closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remainder {
+    /// What the measured window cost.
+    pub cpu: WindowCpu,
+    /// Events begun and never completed.
+    pub unfinished: u64,
+    /// Events due and never begun.
+    pub unserved: u64,
+}
+
+/// One worker's recorder.
+pub struct Recorder {
+    timetable: Timetable,
+    current: Interval,
+    finished: Sender<(usize, Interval)>,
+    worker: usize,
+    window_began: Option<(Duration, Duration, u64)>,
+    window: WindowCpu,
+    backlog: u64,
+    in_flight: u64,
+    /// Since when events are in flight and nothing is heard.
+    heard_ns: u64,
+}
+
+impl Recorder {
+    /// Begins with the run's first slice. Closed intervals go to `finished`, with the worker's number.
+    #[must_use]
+    pub fn new(timetable: Timetable, worker: usize, finished: Sender<(usize, Interval)>) -> Self {
+        let current = Interval::new(0, timetable.slice_from(0));
+        let mut recorder = Self {
+            timetable,
+            current,
+            finished,
+            worker,
+            window_began: None,
+            window: WindowCpu::default(),
+            backlog: 0,
+            in_flight: 0,
+            heard_ns: 0,
+        };
+        recorder.note_window(None, 0);
+        recorder
+    }
+
+    /// Closes every slice that is over at `now_ns`.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64) {
+        while now_ns >= self.current.slice.end_ns {
+            self.rotate(self.current.slice.end_ns);
+        }
+    }
+
+    /// What the current slice is part of.
+    #[must_use]
+    pub const fn phase(&self) -> Phase {
+        self.current.slice.phase
+    }
+
+    /// An event is due at `due_ns`. Whoever tells must do so before anything later is recorded.
+    #[inline]
+    pub fn fell_due(&mut self, due_ns: u64) {
+        self.advance(due_ns);
+        self.current.arrivals += 1;
+        self.backlog += 1;
+    }
+
+    /// Forgets the events that are due and not begun.
+    pub fn drop_backlog(&mut self) {
+        self.backlog = 0;
+    }
+
+    /// Whether no event is in flight.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    /// An event begins at `sent_ns`.
+    #[inline]
+    pub fn begun(&mut self, sent_ns: u64) {
+        if self.in_flight == 0 {
+            self.heard_ns = sent_ns;
+        }
+        self.in_flight += 1;
+    }
+
+    /// One of the events that are due is about to begin.
+    #[inline]
+    pub fn taken_from_backlog(&mut self) {
+        self.backlog -= 1;
+    }
+
+    /// An event that was due at `due_ns` is sent at `sent_ns`, and a connection was free for it all the
+    /// while: it is late by our own fault only.
+    #[inline]
+    pub fn lag(&mut self, due_ns: u64, sent_ns: u64) {
+        let lag_ns = sent_ns.saturating_sub(due_ns);
+        self.current.histograms.timer_lag.get_or_insert_default().record(lag_ns);
+    }
+
+    /// The server answered something at `now_ns`.
+    #[inline]
+    fn heard(&mut self, now_ns: u64) {
+        let silence_ns = now_ns.saturating_sub(self.heard_ns);
+        self.current.silence_ns_max = self.current.silence_ns_max.max(silence_ns);
+        self.heard_ns = now_ns;
+    }
+
+    /// A statement was answered at `done_ns`, after waiting since `asked_ns`.
+    #[inline]
+    pub fn statement(&mut self, kind: StatementKind, asked_ns: u64, done_ns: u64, reply: Answer) {
+        self.advance(done_ns);
+        self.heard(done_ns);
+        let interval = &mut self.current;
+        // sysbench's accounting: a result set is a read, a changed row a write, the rest is other.
+        if reply.columns > 0 {
+            interval.reads += 1;
+        } else if reply.affected_rows > 0 {
+            interval.writes += 1;
+        } else {
+            interval.others += 1;
+        }
+        interval.bytes_received += reply.bytes;
+        interval.histograms.statements[kind as usize]
+            .get_or_insert_default()
+            .record(done_ns.saturating_sub(asked_ns));
+    }
+
+    /// An event that was due at `due_ns` and begun at `sent_ns` is complete.
+    #[inline]
+    pub fn event(&mut self, due_ns: u64, sent_ns: u64, done_ns: u64) {
+        let latency_ns = done_ns.saturating_sub(due_ns);
+        self.in_flight -= 1;
+        let interval = &mut self.current;
+        interval.events += 1;
+        interval.latency_ns_sum += latency_ns;
+        interval.latency_ns_min = interval.latency_ns_min.min(latency_ns);
+        interval.latency_ns_max = interval.latency_ns_max.max(latency_ns);
+        interval.histograms.event.record(latency_ns);
+        interval.histograms.event_service.record(done_ns.saturating_sub(sent_ns));
+    }
+
+    /// A statement was refused.
+    pub fn refused(&mut self, code: u16, now_ns: u64) {
+        self.error(code, now_ns);
+        self.heard(now_ns);
+    }
+
+    /// Something failed without an answer: a connection could not be opened, or went away.
+    pub fn error(&mut self, code: u16, now_ns: u64) {
+        self.advance(now_ns);
+        *self.current.errors.entry(code).or_default() += 1;
+    }
+
+    /// An event is begun again.
+    pub fn restart(&mut self) {
+        self.current.restarts += 1;
+    }
+
+    /// A connection was opened again, and works.
+    pub fn reconnect(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        self.heard(now_ns);
+        self.current.reconnects += 1;
+    }
+
+    /// Bytes were handed to the system.
+    #[inline]
+    pub fn sent(&mut self, bytes: usize) {
+        self.current.bytes_sent += bytes as u64;
+    }
+
+    /// Closes the last slice at `now_ns`; a silence that lasts until then ends with it.
+    #[must_use]
+    pub fn finish(mut self, now_ns: u64) -> Remainder {
+        self.advance(now_ns);
+        if self.in_flight > 0 {
+            self.heard(now_ns);
+        }
+        self.rotate(now_ns);
+        Remainder { cpu: self.window, unfinished: self.in_flight, unserved: self.backlog }
+    }
+
+    fn rotate(&mut self, end_ns: u64) {
+        let phase_before = self.current.slice.phase;
+        let next = Interval::new(self.current.index + 1, self.timetable.slice_from(end_ns));
+        let mut closed = std::mem::replace(&mut self.current, next);
+        closed.backlog = self.backlog;
+        closed.in_flight = self.in_flight;
+        closed.slice.end_ns = end_ns.max(closed.slice.start_ns);
+        self.note_window(Some(phase_before), end_ns);
+        // The coordinator outlives its workers; if it is gone, so is the wish to know.
+        let _ = self.finished.send((self.worker, closed));
+    }
+
+    /// Reads the CPU clocks when the measured window begins, and at the end of each of its slices.
+    fn note_window(&mut self, before: Option<Phase>, now_ns: u64) {
+        let now = (clock::thread_cpu(), clock::process_cpu(), now_ns);
+        if before == Some(Phase::Measured)
+            && let Some(began) = self.window_began
+        {
+            self.window = WindowCpu {
+                thread: now.0.saturating_sub(began.0),
+                process: now.1.saturating_sub(began.1),
+                window_ns: now.2 - began.2,
+            };
+        } else if self.current.slice.phase == Phase::Measured {
+            self.window_began = Some(now);
+        }
+    }
+}
+
+/// What a reply said, as far as recording needs it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answer {
+    /// Columns of its result set; 0 if it had none.
+    pub columns: u64,
+    /// Rows it changed.
+    pub affected_rows: u64,
+    /// Its length, headers included.
+    pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::mpsc::channel;
+
+    const SECOND: u64 = 1_000_000_000;
+    const READ: Answer = Answer { columns: 1, affected_rows: 0, bytes: 60 };
+    const WRITE: Answer = Answer { columns: 0, affected_rows: 1, bytes: 11 };
+    const OTHER: Answer = Answer { columns: 0, affected_rows: 0, bytes: 11 };
+
+    #[test]
+    fn each_second_gets_what_ended_in_it() {
+        let (sender, receiver) = channel();
+        let mut recorder = Recorder::new(Timetable::new(SECOND, 2 * SECOND, SECOND), 3, sender);
+        for (done_ns, answer) in
+            [(SECOND / 2, OTHER), (SECOND, READ), (2 * SECOND + 1, WRITE), (3 * SECOND + 5, READ)]
+        {
+            recorder.statement(StatementKind::Deletes, done_ns - 1000, done_ns, answer);
+            recorder.begun(done_ns - 1000);
+            recorder.event(done_ns - 2000, done_ns - 1000, done_ns);
+        }
+        recorder.error(1213, 3 * SECOND + 6);
+        let rest = recorder.finish(3 * SECOND + 7);
+        assert_eq!(rest.cpu.window_ns, 2 * SECOND);
+        let seen: Vec<_> = receiver
+            .iter()
+            .map(|(worker, i)| {
+                (worker, i.slice.phase, i.slice.end_ns, i.events, (i.reads, i.writes, i.others))
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (3, Phase::Warmup, SECOND, 1, (0, 0, 1)),
+                (3, Phase::Measured, 2 * SECOND, 1, (1, 0, 0)),
+                (3, Phase::Measured, 3 * SECOND, 1, (0, 1, 0)),
+                (3, Phase::Drain, 3 * SECOND + 7, 1, (1, 0, 0)),
+            ]
+        );
+    }
+
+    #[test]
+    fn latency_counts_from_the_intended_start() {
+        let (sender, receiver) = channel();
+        let mut recorder = Recorder::new(Timetable::new(0, 0, 0), 0, sender);
+        recorder.begun(501_000);
+        recorder.event(1_000, 501_000, 601_000);
+        let _ = recorder.finish(SECOND);
+        let (_, interval) = receiver.recv().unwrap();
+        assert_eq!(interval.latency_ns_sum, 600_000);
+        assert_eq!(interval.histograms.event.max() / 1000, 600);
+        assert_eq!(interval.histograms.event_service.max() / 1000, 100);
+    }
+
+    #[test]
+    fn a_silent_stretch_leaves_empty_intervals() {
+        let (sender, receiver) = channel();
+        let mut recorder = Recorder::new(Timetable::new(0, 5 * SECOND, SECOND), 0, sender);
+        recorder.advance(4 * SECOND + 1);
+        let _ = recorder.finish(4 * SECOND + 2);
+        let all: Vec<_> = receiver.iter().collect();
+        assert_eq!(all.len(), 5);
+        assert!(all.iter().all(|(_, interval)| interval.is_empty()));
+    }
+
+    proptest! {
+        #[test]
+        fn the_sum_of_workers_is_the_whole(
+            latencies in prop::collection::vec((0_u64..SECOND, any::<bool>(), 0_u16..3), 0..60)
+        ) {
+            let slice = Timetable::new(0, 0, 0).slice_from(0);
+            let mut parts: Vec<_> = (0..3)
+                .map(|_| {
+                    let (sender, receiver) = channel();
+                    (Recorder::new(Timetable::new(0, 0, 0), 0, sender), receiver)
+                })
+                .collect();
+            for (latency, left, code) in &latencies {
+                for part in [usize::from(*left), 2] {
+                    let recorder = &mut parts[part].0;
+                    recorder.statement(StatementKind::Inserts, 0, *latency, WRITE);
+                    recorder.begun(0);
+                    recorder.event(0, latency / 2, *latency);
+                    recorder.error(*code, *latency);
+                    recorder.sent(7);
+                }
+            }
+            let closed: Vec<_> = parts
+                .into_iter()
+                .map(|(recorder, receiver)| {
+                    let _ = recorder.finish(2 * SECOND);
+                    receiver.recv().unwrap().1
+                })
+                .collect();
+            let mut sum = Interval::new(0, slice);
+            sum.slice.end_ns = 0;
+            sum.add(&closed[0]);
+            sum.add(&closed[1]);
+            // Each worker has its own silence: the longest is kept, and is not a sum.
+            prop_assert!(sum.silence_ns_max >= closed[2].silence_ns_max);
+            sum.silence_ns_max = closed[2].silence_ns_max;
+            prop_assert_eq!(format!("{sum:?}"), format!("{:?}", closed[2]));
+            prop_assert_eq!(sum.histograms.event.encode(), closed[2].histograms.event.encode());
+        }
+    }
+}

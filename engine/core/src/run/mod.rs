@@ -1,0 +1,303 @@
+//! Runs a load: a [`RunSpec`] goes in, a [`RunRecord`] comes out.
+//!
+//! Opens the connections, starts one worker for each engine thread at the same moment, and adds up
+//! the intervals that they send until the last one ends.
+
+mod threads;
+
+use crate::error::Failure;
+use crate::placement::Placement;
+use crate::reactor::{Choice, DryRun, Epoll, Reactor, Uring, settle};
+use crate::record::interval::Interval;
+use crate::record::interval::Merger;
+use crate::record::recorder::{Recorder, WindowCpu};
+use crate::record::run_record::{Fairness, LiveInterval, MeasuredCpu, RunRecord, Share, encoded};
+use crate::spec::RunSpec;
+use crate::time::clock::{Clock, ns};
+use crate::time::due_times::Part;
+use crate::time::pauses::{PauseBarrier, Pauses};
+use crate::time::schedule::{Slice, Timetable};
+use crate::worker::ReconnectThreads;
+use crate::worker::connection::Connection;
+use crate::worker::{
+    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, Worker, WorkerEnd,
+};
+use crate::workload::Workload;
+use serde_json::value::RawValue;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Barrier, OnceLock};
+use threads::{ConnectionSource, ServerInfo, ThreadConnections};
+
+/// Drives the load that `spec` asks for, and tells each finished interval.
+///
+/// A run that fails half-way still gives a record, with the failure in it.
+///
+/// # Errors
+/// When the load could not begin: nonsense in the spec, no connection, a statement refused.
+pub fn run(
+    spec: &RunSpec,
+    stop: &AtomicBool,
+    on_interval: &mut dyn FnMut(&LiveInterval),
+) -> Result<RunRecord, Failure> {
+    let workload = spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
+    if spec.dry_run {
+        let sources =
+            threads::dry_run(spec, &*workload).into_iter().map(ConnectionSource::Open).collect();
+        return load::<DryRun>(spec, &*workload, sources, stop, on_interval);
+    }
+    let sources = threads::sources(spec, stop)?;
+    let sizes: Vec<usize> = sources.iter().map(|connections| connections.size(spec)).collect();
+    match settle(spec.reactor, &sizes) {
+        Choice::IoUring => load::<Uring>(spec, &*workload, sources, stop, on_interval),
+        _ => load::<Epoll>(spec, &*workload, sources, stop, on_interval),
+    }
+}
+
+fn load<R: Reactor>(
+    spec: &RunSpec,
+    workload: &dyn Workload,
+    sources: Vec<ConnectionSource>,
+    stop: &AtomicBool,
+    on_interval: &mut dyn FnMut(&LiveInterval),
+) -> Result<RunRecord, Failure> {
+    let threads = sources.len();
+    let control = Control {
+        stop,
+        failed: AtomicBool::new(false),
+        budget: (spec.events > 0).then(|| AtomicU64::new(spec.events)),
+    };
+    let (finished, arriving) = channel();
+    let start = Start::new(threads);
+    let barrier = PauseBarrier::new(threads);
+    let (intervals, ends) = std::thread::scope(|scope| {
+        let workers: Vec<_> = sources
+            .into_iter()
+            .enumerate()
+            .map(|(number, connections)| {
+                let recorder = (number, finished.clone());
+                let together = (&start, &barrier, &control);
+                scope.spawn(move || work::<R>(spec, workload, connections, recorder, together))
+            })
+            .collect();
+        drop(finished);
+        start.ready.wait();
+        if spec.tell_begin {
+            let nothing = Slice { end_ns: 0, ..spec.timetable().slice_from(0) };
+            let nothing = Interval::new(0, nothing);
+            let record = spec.tell_records.then(|| encoded(&nothing));
+            tell(spec, &nothing, record, on_interval);
+        }
+        start.go.wait();
+        let intervals = collect(spec, &arriving, threads, on_interval);
+        let ends = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
+        (intervals, ends.collect::<Result<Vec<_>, Failure>>())
+    });
+    let record = record_of::<R>(spec, intervals, ends?, &control);
+    let server = start.server.into_inner().unwrap_or_default();
+    Ok(RunRecord { server_version: server.server_version, transport: server.transport, ..record })
+}
+
+/// The record of a run from what its workers measured.
+fn record_of<R: Reactor>(
+    spec: &RunSpec,
+    intervals: Vec<Box<RawValue>>,
+    ends: Vec<WorkerEnd>,
+    control: &Control,
+) -> RunRecord {
+    let shares: Vec<Share> = ends.iter().flat_map(|one| one.shares.iter().copied()).collect();
+    let windows: Vec<WindowCpu> = ends.iter().map(|one| one.rest.cpu).collect();
+    let unfinished = ends.iter().map(|one| one.rest.unfinished).sum();
+    let unserved = ends.iter().map(|one| one.rest.unserved).sum();
+    let failure = ends.iter().find_map(|one| one.failure.clone());
+    RunRecord {
+        engine_version: env!("CARGO_PKG_VERSION"),
+        reactor: R::NAME,
+        threads: ends.len(),
+        connections: spec.connections as usize,
+        server_version: String::new(),
+        transport: String::new(),
+        distribution: spec.distribution,
+        prepared: spec.prepared,
+        rate_per_s: spec.rate_per_s,
+        unfinished,
+        unserved,
+        intervals,
+        measured: MeasuredCpu::of(&windows),
+        fairness: Fairness::of(&shares),
+        stopped_by: stopped_by(failure.as_ref(), control),
+        failure,
+    }
+}
+
+fn stopped_by(failure: Option<&Failure>, control: &Control) -> &'static str {
+    match failure {
+        Some(_) => "error",
+        None if control.stop.load(Ordering::Relaxed) => "stop",
+        None if control.is_spent() => "events",
+        None => "time",
+    }
+}
+
+/// Lets all workers begin at one moment and with one clock, after the caller was told that all
+/// connections are open.
+struct Start {
+    ready: Barrier,
+    go: Barrier,
+    clock: OnceLock<Clock>,
+    /// What the first session found out about its server.
+    server: OnceLock<ServerInfo>,
+}
+
+impl Start {
+    fn new(threads: usize) -> Self {
+        let barrier = || Barrier::new(threads + 1);
+        Self { ready: barrier(), go: barrier(), clock: OnceLock::new(), server: OnceLock::new() }
+    }
+
+    fn wait(&self) -> Clock {
+        self.ready.wait();
+        self.go.wait();
+        *self.clock.get_or_init(Clock::start)
+    }
+}
+
+fn work<R: Reactor>(
+    spec: &RunSpec,
+    workload: &dyn Workload,
+    source: ConnectionSource,
+    (number, finished): (usize, std::sync::mpsc::Sender<(usize, Interval)>),
+    (start, barrier, control): (&Start, &PauseBarrier, &Control),
+) -> Result<WorkerEnd, Failure> {
+    let give_up = |failure| {
+        control.failed.store(true, Ordering::Relaxed);
+        failure
+    };
+    let connections = source.connections(spec, control.stop);
+    let ThreadConnections { mut sockets, connections, server } = match connections {
+        Ok(connections) => connections,
+        Err(failure) => {
+            let failure = give_up(failure);
+            start.wait();
+            return Err(failure);
+        }
+    };
+    if let Some(server) = server {
+        let _ = start.server.set(server);
+    }
+    let placement = match &sockets[..] {
+        _ if spec.is_scheduled() => Placement::with_exact_timers(),
+        [only] if !spec.reopens() => {
+            Placement::following_server(only.as_fd(), spec.connections == 1)
+        }
+        _ => Placement::pinned(),
+    };
+    let reconnect = reconnect(spec, connections.len(), &mut sockets);
+    // A ring belongs to the thread that opens it.
+    let reactor = R::open(sockets, MAX_WAIT);
+    let clock = start.wait();
+    let (reconnect, reactor) = reconnect.and_then(|it| Ok((it, reactor?))).map_err(|error| {
+        give_up(Failure::new("connect", format!("{} cannot be opened: {error}", R::NAME)))
+    })?;
+    let timetable = spec.timetable();
+    let patience_ns = if spec.drain_s > 0.0 { ns(spec.drain_s) } else { u64::MAX };
+    let orders = Orders {
+        workload,
+        ignored: &spec.ignore_errors,
+        clock,
+        deadline_ns: timetable.deadline_ns(),
+        give_up_ns: timetable.deadline_ns().saturating_add(patience_ns),
+        control,
+    };
+    let recorder = Recorder::new(timetable, number, finished);
+    let pacing = pacing(spec, timetable, &connections, number);
+    let pause = pause(spec, timetable, barrier, connections.len());
+    let parts =
+        Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
+    Ok(Worker::new(parts).drive())
+}
+
+/// When this thread pauses, if the spec asks for a planted slowdown.
+fn pause<'a>(
+    spec: &RunSpec,
+    timetable: Timetable,
+    barrier: &'a PauseBarrier,
+    connections: usize,
+) -> Pause<'a> {
+    spec.standstill.map_or_else(Pause::never, |asked| {
+        Pause::new(Pauses::new(&asked, timetable), barrier, connections)
+    })
+}
+
+/// When the connections of thread `number` begin their events.
+fn pacing(
+    spec: &RunSpec,
+    timetable: Timetable,
+    connections: &[Connection],
+    number: usize,
+) -> Pacing {
+    if spec.rate_per_s > 0.0 {
+        let part = Part {
+            rate_per_s: spec.rate_per_s,
+            connections: spec.connections as usize,
+            own_connections: connections.len(),
+            thread: number,
+        };
+        Pacing::rate(spec.arrival, part, spec.seed, timetable)
+    } else if spec.think_time_ms[1] > 0.0 {
+        let numbers = connections.iter().map(Connection::number);
+        Pacing::thinking(spec.think_time_ms, numbers, spec.seed, timetable)
+    } else {
+        Pacing::closed()
+    }
+}
+
+/// Threads that reconnect, if the run may need them. The socket that wakes the worker is appended to
+/// `sockets`.
+fn reconnect(
+    spec: &RunSpec,
+    connections: usize,
+    sockets: &mut Vec<OwnedFd>,
+) -> std::io::Result<Reconnect> {
+    if spec.dry_run || !spec.reopens() {
+        return Ok(Reconnect::default());
+    }
+    let (threads, waker) = ReconnectThreads::start(spec, connections)?;
+    sockets.push(waker);
+    Ok(Reconnect::new(threads, spec.ignore_errors.survives_loss(), spec.reconnect_every))
+}
+
+/// Puts the workers' intervals together as they come, tells and encodes them.
+fn collect(
+    spec: &RunSpec,
+    arriving: &Receiver<(usize, Interval)>,
+    workers: usize,
+    on_interval: &mut dyn FnMut(&LiveInterval),
+) -> Vec<Box<RawValue>> {
+    let mut merger = Merger::new(workers);
+    let mut records = Vec::new();
+    let mut keep = |interval: Interval| {
+        if interval.slice.end_ns > interval.slice.start_ns || !interval.is_empty() {
+            let record = encoded(&interval);
+            tell(spec, &interval, spec.tell_records.then(|| record.clone()), on_interval);
+            records.push(record);
+        }
+    };
+    for (worker, interval) in arriving {
+        merger.add(worker, interval).into_iter().for_each(&mut keep);
+    }
+    merger.rest().into_iter().for_each(&mut keep);
+    records
+}
+
+fn tell(
+    spec: &RunSpec,
+    interval: &Interval,
+    record: Option<Box<RawValue>>,
+    on_interval: &mut dyn FnMut(&LiveInterval),
+) {
+    let mut live = LiveInterval::of(interval, spec.connections as usize, &spec.percentiles);
+    live.record = record;
+    on_interval(&live);
+}

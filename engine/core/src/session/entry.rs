@@ -1,0 +1,123 @@
+//! Enters a session: the server's greeting, TLS if wanted, the login inside it, then compression.
+
+use std::io::{self, Write};
+
+use dbdyno_wire::mysql::capability::{self, COMPRESS, DEPRECATE_EOF, SSL};
+use dbdyno_wire::mysql::handshake::Handshake;
+use dbdyno_wire::mysql::login::{self, Credentials, Login as Exchange, LoginError, Step};
+use dbdyno_wire::mysql::packet::{begin_packet, end_packet};
+
+use super::error::Problem;
+use super::stream::Stream;
+use super::{Endpoint, Login, Transport, frame};
+use crate::session::tls::{Tls, TlsMode, TlsProblem};
+
+/// Answers of a server to one login: another plugin, a cold cache, a key and OK are four.
+const LOGIN_TURNS_MAX: usize = 16;
+
+/// What was agreed on the way in.
+pub(super) struct Entered {
+    pub(super) server_version: String,
+    pub(super) connection_id: u32,
+    pub(super) deprecate_eof: bool,
+}
+
+/// Logs in over `stream`, which is encrypted and compressed afterwards as `transport` asks. What is
+/// `wanted` beside that, as bits of [`capability`], is had where the server offers it.
+pub(super) fn enter(
+    stream: &mut Stream,
+    endpoint: &Endpoint,
+    login: &Login,
+    transport: &Transport,
+    wanted: u32,
+) -> Result<Entered, Problem> {
+    let (mut sequence, mut payload) = (0, Vec::new());
+    frame::read_payload(stream, &mut sequence, &mut payload)?;
+    let greeting = login::greeting(&payload)?;
+    let compression = if transport.compression { COMPRESS } else { 0 };
+    if greeting.capabilities & compression != compression {
+        return Err(Problem::NoCompression);
+    }
+    let mut wanted = wanted | compression;
+    let mut credentials = Credentials {
+        user: &login.user,
+        password: &login.password,
+        database: &login.database,
+        private: stream.is_private(),
+    };
+    if let Some(tls) = tls_for(stream, &greeting, transport)? {
+        wanted |= SSL;
+        stream.write_all(&login::tls_request(credentials, &greeting, wanted, &mut sequence))?;
+        stream.link.encrypt(tls.handshake(host(endpoint), &mut stream.socket)?);
+        credentials.private = true;
+    }
+    let (exchange, agreed, packet) = Exchange::begin(credentials, &greeting, wanted, &mut sequence);
+    stream.write_all(&packet)?;
+    converse(stream, exchange, sequence)?;
+    if agreed & capability::COMPRESS != 0 {
+        stream.link.compress();
+    }
+    Ok(Entered {
+        server_version: version_of(&greeting.server_version).to_owned(),
+        connection_id: greeting.connection_id,
+        deprecate_eof: agreed & DEPRECATE_EOF != 0,
+    })
+}
+
+/// The TLS to speak with this server. `preferred` leaves a way alone that is private already.
+fn tls_for<'a>(
+    stream: &Stream,
+    greeting: &Handshake,
+    transport: &'a Transport,
+) -> Result<Option<&'a Tls>, Problem> {
+    let Some(tls) = &transport.tls else { return Ok(None) };
+    let is_preferred = tls.mode == TlsMode::Preferred;
+    match greeting.capabilities & SSL != 0 {
+        true if is_preferred && stream.is_private() => Ok(None),
+        true => Ok(Some(tls)),
+        false if is_preferred => Ok(None),
+        false => Err(TlsProblem::NotOffered.into()),
+    }
+}
+
+fn host(endpoint: &Endpoint) -> &str {
+    match endpoint {
+        Endpoint::Tcp { host, .. } => host,
+        Endpoint::Unix { .. } => "localhost",
+    }
+}
+
+/// Takes the server's answers until it lets us in.
+fn converse(
+    stream: &mut Stream,
+    mut exchange: Exchange<'_>,
+    mut sequence: u8,
+) -> Result<(), Problem> {
+    let mut payload = Vec::new();
+    for _ in 0..LOGIN_TURNS_MAX {
+        frame::read_payload(stream, &mut sequence, &mut payload)?;
+        match exchange.take(&payload)? {
+            Step::Done => return Ok(()),
+            Step::Wait => {}
+            Step::Send(payload) => sequence = send_payload(stream, &payload, sequence)?,
+        }
+    }
+    Err(Problem::Login(LoginError::Endless))
+}
+
+fn send_payload(stream: &mut Stream, payload: &[u8], sequence: u8) -> io::Result<u8> {
+    let mut packet = Vec::new();
+    let start = begin_packet(&mut packet, sequence);
+    packet.extend_from_slice(payload);
+    let next = end_packet(&mut packet, start);
+    stream.write_all(&packet)?;
+    Ok(next)
+}
+
+/// MariaDB before 11 says `5.5.5-10.6.1-MariaDB`, to pass the checks of old replicas.
+fn version_of(spelled: &str) -> &str {
+    match spelled.strip_prefix("5.5.5-") {
+        Some(own) if own.starts_with(|first: char| first.is_ascii_digit()) => own,
+        _ => spelled,
+    }
+}

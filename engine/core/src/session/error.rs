@@ -1,0 +1,234 @@
+//! Why a session could not be opened or used: what was wanted, what was found, and what to try.
+
+use std::io;
+
+use dbdyno_wire::mysql::Malformed;
+use dbdyno_wire::mysql::login::LoginError;
+use dbdyno_wire::mysql::response::ServerError;
+use dbdyno_wire::mysql::scanner::ScanError;
+
+use super::{Endpoint, Login};
+use crate::error::Failure;
+use crate::session::link::LinkError;
+use crate::session::tls::TlsProblem;
+
+/// Characters of a statement that an error repeats.
+const STATEMENT_LENGTH_MAX: usize = 120;
+
+/// A session that could not be opened or used.
+#[derive(Debug, thiserror::Error)]
+#[error("{endpoint}: wanted {wanted}, found {problem}{}", hint(problem))]
+pub struct SessionError {
+    endpoint: String,
+    wanted: String,
+    problem: Box<Problem>,
+}
+
+/// What was found instead of what was wanted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Problem {
+    /// No connection came about.
+    #[error("no connection: {0}")]
+    Unreachable(io::Error),
+    /// The connection broke.
+    #[error("{}", broken(.0))]
+    Broken(io::Error),
+    /// The session could not be encrypted.
+    #[error(transparent)]
+    Tls(#[from] TlsProblem),
+    /// The server does not offer the compressed protocol.
+    #[error("a server that offers no compression")]
+    NoCompression,
+    /// The login failed.
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    /// The server refused a statement.
+    #[error(transparent)]
+    Server(ServerError),
+    /// A reply could not be followed.
+    #[error("a reply out of step: {0}")]
+    Scan(#[from] ScanError),
+    /// A message could not be read.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// The server asks for a file.
+    #[error("{}", ScanError::LocalInfile)]
+    LocalInfile,
+    /// An answer is longer than any that is meant.
+    #[error("rows without an end")]
+    Endless,
+    /// The server did not ask for the rows it was to load.
+    #[error("a server that did not ask for the rows")]
+    NoFileWanted,
+    /// The server took another number of rows than it was sent.
+    #[error("{taken} of {sent} rows taken, with {warnings} warnings")]
+    RowsLost { sent: u64, taken: u64, warnings: u16 },
+}
+
+impl Problem {
+    pub(super) fn closed() -> Self {
+        Self::Broken(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        if let Some(error) = self.server_error() {
+            return advice_for_code(error.code);
+        }
+        match self {
+            Self::Unreachable(error) => Some(advice_for(error)),
+            Self::Login(LoginError::UnknownPlugin(_)) => Some(
+                "an account with mysql_native_password or caching_sha2_password, or check the \
+                 user's name: MySQL hides by this which users exist",
+            ),
+            Self::Login(LoginError::Key) => {
+                Some("TLS, the server's Unix socket, or renew its RSA key pair")
+            }
+            Self::Login(LoginError::Malformed(_)) => {
+                Some("the port of the classic protocol (3306, not X's 33060)")
+            }
+            Self::Tls(problem) => Some(problem.advice()),
+            Self::NoCompression => {
+                Some("zlib among the server's protocol_compression_algorithms, or no compression")
+            }
+            Self::Broken(_) => Some("the server's error log"),
+            Self::NoFileWanted | Self::RowsLost { .. } => {
+                Some("multi-row INSERT instead of LOAD DATA")
+            }
+            _ => None,
+        }
+    }
+
+    fn server_error(&self) -> Option<&ServerError> {
+        match self {
+            Self::Server(error) | Self::Login(LoginError::Refused(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// In TLS 1.3 a server refuses the client's certificate behind the handshake, in a record.
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<LinkError>()) {
+            Some(LinkError::Records(error)) => Self::Tls(TlsProblem::Handshake(error.clone())),
+            _ => Self::Broken(error),
+        }
+    }
+}
+
+fn broken(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "that the server closed the connection".to_owned(),
+        _ if is_timeout(error) => "no answer within the time limit".to_owned(),
+        _ => format!("a broken connection: {error}"),
+    }
+}
+
+impl SessionError {
+    pub(super) fn session(endpoint: &Endpoint, login: &Login, problem: Problem) -> Self {
+        let wanted = format!("a session as user {:?}", login.user);
+        Self { endpoint: endpoint.to_string(), wanted, problem: Box::new(problem) }
+    }
+
+    pub(super) fn statement(endpoint: &Endpoint, statement: &str, problem: Problem) -> Self {
+        let mut text: String = statement.chars().take(STATEMENT_LENGTH_MAX).collect();
+        if text.len() < statement.len() {
+            text.push('…');
+        }
+        let wanted = format!("the answer to {text:?}");
+        Self { endpoint: endpoint.to_string(), wanted, problem: Box::new(problem) }
+    }
+
+    /// The number of the server's error, when the server sent one.
+    #[must_use]
+    pub fn server_code(&self) -> Option<u16> {
+        self.problem.server_error().map(|error| error.code)
+    }
+
+    /// The SQLSTATE of the server's error, when the server sent one.
+    #[must_use]
+    pub fn sqlstate(&self) -> Option<String> {
+        self.problem.server_error().map(ServerError::sqlstate)
+    }
+
+    /// The server's own words, when it sent an error.
+    #[must_use]
+    pub fn server_message(&self) -> Option<&str> {
+        self.problem.server_error().map(|error| error.message.as_str())
+    }
+
+    /// The failure of `stage`: the server could not be reached, or refused `statement`.
+    #[must_use]
+    pub fn into_failure(self, stage: &'static str, statement: &str) -> Failure {
+        Failure {
+            code: self.server_code(),
+            sqlstate: self.sqlstate().unwrap_or_default(),
+            server_message: self.server_message().unwrap_or_default().to_owned(),
+            statement: statement.to_owned(),
+            ..Failure::new(stage, self.to_string())
+        }
+    }
+}
+
+fn hint(problem: &Problem) -> String {
+    problem.advice().map_or_else(String::new, |advice| format!("; try {advice}"))
+}
+
+fn advice_for_code(code: u16) -> Option<&'static str> {
+    Some(match code {
+        1045 | 1698 => {
+            "another user or password, granting this host access, or TLS if the account requires it"
+        }
+        1044 => "granting the user this database",
+        1049 => "creating the database first",
+        1040 | 1203 | 1226 => "fewer connections, or raise max_connections",
+        1130 => "an account for this host, or bind the server to 127.0.0.1",
+        1461 => "fewer connections or statements, or raise max_prepared_stmt_count",
+        1153 => "a smaller statement, or raise max_allowed_packet",
+        3159 => "TLS (mode required), or the server's Unix socket",
+        1148 | 3948 | 4166 => {
+            "SET GLOBAL local_infile=ON at the server, or multi-row INSERT instead of LOAD DATA"
+        }
+        1251 => "an account with mysql_native_password or caching_sha2_password",
+        _ => return None,
+    })
+}
+
+fn advice_for(error: &io::Error) -> &'static str {
+    match error.kind() {
+        _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+            "fewer connections, or raise this system's limit of open files (ulimit -n)"
+        }
+        // The kernel's word where a queue is full that the server does not empty.
+        io::ErrorKind::WouldBlock => "a longer back_log of the server (and net.core.somaxconn)",
+        io::ErrorKind::AddrNotAvailable => {
+            "the Unix socket, or several addresses or ports of the server: between two addresses there \
+             are no more free ports (net.ipv4.ip_local_port_range)"
+        }
+        io::ErrorKind::InvalidInput => "a shorter path for the socket, or TCP",
+        io::ErrorKind::ConnectionRefused => "starting the server, or another port or socket",
+        io::ErrorKind::NotFound => "starting the server, or the path in its socket setting",
+        io::ErrorKind::PermissionDenied => "the rights of the socket's file and folder",
+        io::ErrorKind::TimedOut => "the host's address and its firewall",
+        _ => "the host's name and whether the server runs",
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_open_files_are_not_blamed_on_the_host() {
+        let error = io::Error::from_raw_os_error(libc::EMFILE);
+        assert!(advice_for(&error).contains("ulimit -n"));
+        let no_port = io::Error::from_raw_os_error(libc::EADDRNOTAVAIL);
+        assert!(advice_for(&no_port).contains("ip_local_port_range"));
+        let refused = io::ErrorKind::ConnectionRefused.into();
+        assert!(advice_for(&refused).contains("starting the server"));
+    }
+}

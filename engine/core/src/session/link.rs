@@ -1,0 +1,225 @@
+//! Compression and TLS between the packets of a session and its socket; or neither.
+//!
+//! A link touches no socket. Its owner hands it each request, sends the bytes it returns, and feeds
+//! it whatever arrives; so one link serves the blocking login and then the reactor, and keeps
+//! half-read records in between. A plain link returns the bytes it was given, without a copy.
+//!
+//! TLS records may hold no byte for us (a session ticket, a key update). What TLS wants to answer
+//! leaves with the next request.
+
+use crate::session::tls;
+use dbdyno_wire::mysql::compressed::{Codec, FrameError, Frames};
+use dbdyno_wire::mysql::scanner::ScanError;
+use rustls::Connection as Records;
+use std::cell::RefCell;
+use std::fmt;
+use std::io::{BufRead, Write};
+
+/// The way of one session's bytes.
+#[derive(Debug, Default)]
+pub enum Link {
+    /// Packets go to the socket as they are.
+    #[default]
+    Plain,
+    /// They are changed on the way.
+    Wrapped(Box<Wrapped>),
+}
+
+/// Compression, TLS, or compression inside TLS.
+#[derive(Debug, Default)]
+pub struct Wrapped {
+    records: Option<Records>,
+    frames: Option<Frames>,
+    out: Vec<u8>,
+}
+
+/// Where decoded bytes go, piece by piece.
+pub type Sink<'a> = dyn FnMut(&[u8]) -> Result<(), LinkError> + 'a;
+
+/// A thread's compression, shared by its links.
+#[derive(Default)]
+struct Shared {
+    codec: Codec,
+    framed: Vec<u8>,
+}
+
+thread_local! {
+    static SHARED: RefCell<Shared> = RefCell::default();
+}
+
+impl Link {
+    /// From now on everything travels in TLS; the handshake is done.
+    pub fn encrypt(&mut self, mut records: Records) {
+        records.set_buffer_limit(None); // a request is sealed whole, however long
+        self.wrapped().records = Some(records);
+    }
+
+    /// From now on everything travels in compressed frames.
+    pub fn compress(&mut self) {
+        self.wrapped().frames = Some(Frames::default());
+    }
+
+    fn wrapped(&mut self) -> &mut Wrapped {
+        if matches!(self, Self::Plain) {
+            *self = Self::Wrapped(Box::default());
+        }
+        match self {
+            Self::Wrapped(wrapped) => wrapped,
+            Self::Plain => unreachable!("just wrapped"),
+        }
+    }
+
+    /// Whether nobody on the way can read what travels.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self, Self::Wrapped(wrapped) if wrapped.records.is_some())
+    }
+
+    /// Whether frames are numbered, and packets inside may have any number.
+    #[must_use]
+    pub fn is_compressed(&self) -> bool {
+        matches!(self, Self::Wrapped(wrapped) if wrapped.frames.is_some())
+    }
+
+    /// The bytes to send for the packets of a new request.
+    #[inline]
+    pub fn request<'a>(&'a mut self, packets: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Plain => packets,
+            Self::Wrapped(wrapped) => wrapped.request(packets),
+        }
+    }
+
+    /// The bytes to send for packets that belong to the request before them.
+    pub fn more<'a>(&'a mut self, packets: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Plain => packets,
+            Self::Wrapped(wrapped) => wrapped.encode(packets),
+        }
+    }
+
+    /// Takes bytes that arrived and hands on the packets' bytes in them, in pieces cut anywhere. They
+    /// may hold none, such as a part of a record.
+    ///
+    /// # Errors
+    /// [`LinkError`] when the bytes break TLS or the compressed protocol, or the sink's own.
+    pub fn decode(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), LinkError> {
+        match self {
+            Self::Plain => sink(bytes),
+            Self::Wrapped(wrapped) => wrapped.decode(bytes, sink),
+        }
+    }
+}
+
+impl Wrapped {
+    fn request(&mut self, packets: &[u8]) -> &[u8] {
+        if let Some(frames) = &mut self.frames {
+            frames.begin();
+        }
+        self.encode(packets)
+    }
+
+    fn encode(&mut self, packets: &[u8]) -> &[u8] {
+        let Self { records, frames, out } = self;
+        out.clear();
+        match (frames, records) {
+            (None, None) => out.extend_from_slice(packets),
+            (None, Some(records)) => seal(records, packets, out),
+            (Some(frames), None) => SHARED.with_borrow_mut(|shared| {
+                frames.write(packets, &mut shared.codec, out);
+            }),
+            (Some(frames), Some(records)) => SHARED.with_borrow_mut(|Shared { codec, framed }| {
+                framed.clear();
+                frames.write(packets, codec, framed);
+                seal(records, framed, out);
+            }),
+        }
+        out
+    }
+
+    fn decode(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), LinkError> {
+        let Self { records, frames, .. } = self;
+        let mut unpack = |bytes: &[u8]| match frames {
+            None => sink(bytes),
+            Some(frames) => unpack(frames, bytes, sink),
+        };
+        match records {
+            None => unpack(bytes),
+            Some(records) => open(records, bytes, &mut unpack),
+        }
+    }
+}
+
+fn unpack(frames: &mut Frames, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), LinkError> {
+    SHARED.with_borrow_mut(|shared| {
+        while let Some(content) = frames.next(&mut bytes, &mut shared.codec)? {
+            sink(content)?;
+        }
+        Ok(())
+    })
+}
+
+/// What a report says of the way: `plain`, `compressed`, or the version and the cipher suite of TLS.
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Wrapped(wrapped) = self else { return f.write_str("plain") };
+        match (&wrapped.records, &wrapped.frames) {
+            (Some(records), None) => f.write_str(&tls::described(records)),
+            (Some(records), Some(_)) => write!(f, "{}, compressed", tls::described(records)),
+            (None, _) => f.write_str("compressed"),
+        }
+    }
+}
+
+/// Bytes that break TLS, the compressed protocol, or the protocol inside.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LinkError {
+    /// The records of TLS.
+    #[error("wanted a record of TLS, found {0}")]
+    Records(Box<rustls::Error>),
+    /// The frames of the compressed protocol.
+    #[error(transparent)]
+    Frames(#[from] FrameError),
+    /// The reply.
+    #[error(transparent)]
+    Reply(#[from] ScanError),
+}
+
+impl From<rustls::Error> for LinkError {
+    fn from(error: rustls::Error) -> Self {
+        Self::Records(Box::new(error))
+    }
+}
+
+/// Appends `bytes` as records to `out`, behind whatever TLS itself has to say.
+fn seal(records: &mut Records, bytes: &[u8], out: &mut Vec<u8>) {
+    records.writer().write_all(bytes).expect("the buffer has no limit");
+    while records.wants_write() {
+        records.write_tls(out).expect("memory takes every byte");
+    }
+}
+
+/// Hands on what the records in `bytes` hold; a record that is cut is kept for the next call.
+fn open(records: &mut Records, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), LinkError> {
+    while !bytes.is_empty() {
+        let taken = records.read_tls(&mut bytes).map_err(|error| {
+            rustls::Error::General(error.to_string()) // a record longer than TLS allows
+        })?;
+        let state = records.process_new_packets()?;
+        let mut left = state.plaintext_bytes_to_read();
+        let mut reader = records.reader();
+        while left > 0 {
+            let length = {
+                let piece = reader.fill_buf().expect("so many bytes are there");
+                sink(piece)?;
+                piece.len()
+            };
+            reader.consume(length);
+            left -= length;
+        }
+        if taken == 0 {
+            return Ok(()); // closed by the other end: whatever follows is nobody's
+        }
+    }
+    Ok(())
+}

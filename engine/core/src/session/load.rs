@@ -1,0 +1,128 @@
+//! `LOAD DATA LOCAL INFILE` from memory: rows are streamed as they are made, no file is ever opened.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use dbdyno_wire::mysql::local_infile::{FileRequest, write_end};
+use dbdyno_wire::mysql::packet::{begin_packet, end_packet, packets_in};
+use dbdyno_wire::mysql::response::{self, ServerError};
+use dbdyno_wire::mysql::{command, local_infile};
+
+use super::error::Problem;
+use super::socket::Socket;
+use super::{Session, SessionError, frame};
+
+/// What statements call the file; a server that asks for any other gets nothing.
+pub const FILE_NAME: &str = "rows made by dbdyno";
+/// How long a server may not read before it is looked whether it has said something instead.
+const WRITE_PAUSE: Duration = Duration::from_millis(200);
+
+impl Session {
+    /// Runs `sql`, a `LOAD DATA LOCAL INFILE` of [`FILE_NAME`], with what `next` appends: a part of
+    /// the rows each time it is called, and nothing at the end.
+    ///
+    /// `next` also gives the number of rows in the part.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the server refuses, at once or in the middle, when it takes another number
+    /// of rows, or asks for another file; and when the session broke. A session that failed in the
+    /// middle is of no further use.
+    pub fn load(
+        &mut self,
+        sql: &str,
+        next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
+    ) -> Result<u64, SessionError> {
+        self.request.clear();
+        command::query(&mut self.request, sql);
+        self.stream_file(next).map_err(|problem| self.failed(sql, problem))
+    }
+
+    fn stream_file(&mut self, next: &mut dyn FnMut(&mut Vec<u8>) -> u64) -> Result<u64, Problem> {
+        self.stream.request(&self.request)?;
+        let mut sequence = packets_in(self.request.len());
+        self.next_payload(&mut sequence)?;
+        if self.payload.first() != Some(&local_infile::REQUEST) {
+            return Err(Problem::NoFileWanted);
+        }
+        if !FileRequest::parse(&self.payload)?.is_for(FILE_NAME) {
+            return Err(Problem::LocalInfile);
+        }
+        self.stream.socket.limit_writes(Some(WRITE_PAUSE))?;
+        let sent = self.send_parts(&mut sequence, next)?;
+        self.stream.socket.limit_writes(None)?;
+        self.next_payload(&mut sequence)?;
+        let ok = response::Ok::parse(&self.payload)?;
+        if ok.affected_rows != sent {
+            let (taken, warnings) = (ok.affected_rows, ok.warnings);
+            return Err(Problem::RowsLost { sent, taken, warnings });
+        }
+        Ok(sent)
+    }
+
+    /// Sends all parts and the end; gives the number of rows in them.
+    fn send_parts(
+        &mut self,
+        sequence: &mut u8,
+        next: &mut dyn FnMut(&mut Vec<u8>) -> u64,
+    ) -> Result<u64, Problem> {
+        let mut sent = 0;
+        loop {
+            self.request.clear();
+            let start = begin_packet(&mut self.request, *sequence);
+            let rows = next(&mut self.request);
+            if rows == 0 {
+                self.request.clear();
+                write_end(&mut self.request, sequence);
+                return self.send_while_heard().map(|()| sent);
+            }
+            *sequence = end_packet(&mut self.request, start);
+            self.send_while_heard()?;
+            sent += rows;
+        }
+    }
+
+    /// Sends on, unless the server says something in the middle: why it takes no more.
+    fn send_while_heard(&mut self) -> Result<(), Problem> {
+        let bytes = self.stream.link.more(&self.request);
+        match write_while_unheard(&mut self.stream.socket, bytes) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.interruption()),
+            Err(error) => match self.stream.socket.is_readable().map(|_| self.interruption()) {
+                Ok(why @ Problem::Server(_)) => Err(why),
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    /// What a server said instead of reading on.
+    fn interruption(&mut self) -> Problem {
+        if let Err(error) = frame::read_payload_of_any_number(&mut self.stream, &mut self.payload) {
+            return error.into();
+        }
+        match ServerError::parse(&self.payload) {
+            Ok(error) => Problem::Server(error),
+            Err(malformed) => malformed.into(),
+        }
+    }
+}
+
+/// Writes all of `bytes`; false when there is something to read before that.
+fn write_while_unheard(socket: &mut Socket, bytes: &[u8]) -> io::Result<bool> {
+    let mut written = 0;
+    while written < bytes.len() {
+        if socket.is_readable()? {
+            return Ok(false);
+        }
+        match socket.write(&bytes[written..]) {
+            Ok(more) => written += more,
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+fn is_pause(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}

@@ -1,0 +1,284 @@
+//! A plain blocking client: opens the sessions that a run loads, prepares statements, fills tables.
+//!
+//! None of this needs the reactor, and blocking calls are easier to read. Sessions that are to be
+//! loaded are handed over by [`Session::into_stream`]: bytes that were read ahead are in the link
+//! that goes along.
+
+mod endpoint;
+mod entry;
+mod error;
+pub(crate) mod frame;
+pub mod link;
+mod load;
+pub(crate) mod socket;
+pub(crate) mod stream;
+pub mod tls;
+mod transport;
+
+use std::fmt;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use dbdyno_wire::mysql::packet::packets_in;
+use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
+use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
+use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
+
+pub use self::endpoint::{Endpoint, Login};
+use self::error::Problem;
+pub use self::error::SessionError;
+pub use self::load::FILE_NAME;
+use self::socket::Socket;
+use self::stream::Stream;
+pub use self::transport::Transport;
+use crate::session::link::Link;
+
+/// How long a server may take to accept a session, when nothing else is asked for.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const READ_LENGTH: usize = 16 * 1024;
+/// Bytes of rows that an answer may have which is kept; what is asked here has some hundred.
+const ROWS_LENGTH_MAX: usize = 1 << 20;
+
+/// An open session.
+pub struct Session {
+    stream: Stream,
+    endpoint: Endpoint,
+    server_version: String,
+    connection_id: u32,
+    deprecate_eof: bool,
+    scanner: Scanner,
+    request: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+/// Without the buffers: a login leaves its last answer in one, and that may be the password.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("endpoint", &self.endpoint)
+            .field("server_version", &self.server_version)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Connects and logs in, without TLS or compression; `timeout` limits the connecting and each
+    /// answer of the login.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the server cannot be reached, refuses, or wants what is not known here.
+    pub fn connect(
+        endpoint: &Endpoint,
+        login: &Login,
+        timeout: Duration,
+    ) -> Result<Self, SessionError> {
+        Self::connect_over(endpoint, login, &Transport::default(), timeout)
+    }
+
+    /// Connects and logs in as `transport` asks; `timeout` limits as in [`Self::connect`].
+    ///
+    /// # Errors
+    /// As [`Self::connect`], and when TLS or compression cannot be had as asked.
+    pub fn connect_over(
+        endpoint: &Endpoint,
+        login: &Login,
+        transport: &Transport,
+        timeout: Duration,
+    ) -> Result<Self, SessionError> {
+        Self::open(endpoint, login, transport, timeout, 0)
+    }
+
+    /// [`Self::connect_over`] for a session that may also [`Self::load`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn connect_loader(
+        endpoint: &Endpoint,
+        login: &Login,
+        transport: &Transport,
+        timeout: Duration,
+    ) -> Result<Self, SessionError> {
+        Self::open(endpoint, login, transport, timeout, capability::LOCAL_FILES)
+    }
+
+    fn open(
+        endpoint: &Endpoint,
+        login: &Login,
+        transport: &Transport,
+        timeout: Duration,
+        wanted: u32,
+    ) -> Result<Self, SessionError> {
+        let failed = |problem: Problem| SessionError::session(endpoint, login, problem);
+        let socket =
+            Socket::connect(endpoint, timeout).map_err(|e| failed(Problem::Unreachable(e)))?;
+        let mut stream = Stream::new(socket);
+        let entered =
+            entry::enter(&mut stream, endpoint, login, transport, wanted).map_err(failed)?;
+        stream.socket.wait_forever().map_err(|e| failed(Problem::Broken(e)))?;
+        let is_compressed = stream.link.is_compressed();
+        Ok(Self {
+            stream,
+            endpoint: endpoint.clone(),
+            server_version: entered.server_version,
+            connection_id: entered.connection_id,
+            deprecate_eof: entered.deprecate_eof,
+            scanner: Scanner::new(entered.deprecate_eof).of_any_number(is_compressed),
+            request: Vec::new(),
+            payload: Vec::new(),
+        })
+    }
+
+    /// The server's version, as the server spells it.
+    #[must_use]
+    pub fn server_version(&self) -> &str {
+        &self.server_version
+    }
+
+    /// The server's number for this session, by which another one can `KILL` it.
+    #[must_use]
+    pub const fn connection_id(&self) -> u32 {
+        self.connection_id
+    }
+
+    /// Whether `CLIENT_DEPRECATE_EOF` was agreed: the scanner of this session must know.
+    #[must_use]
+    pub const fn deprecate_eof(&self) -> bool {
+        self.deprecate_eof
+    }
+
+    /// Limits the time of each later wait for the server; `None` lifts the limit.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the system refuses, as for a limit of 0.
+    pub fn limit_waits(&self, timeout: Option<Duration>) -> Result<(), SessionError> {
+        let limited = self.stream.socket.limit_waits(timeout);
+        limited.map_err(|error| self.failed("", Problem::Broken(error)))
+    }
+
+    /// Runs a statement and gives all its rows as text; `None` is NULL.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the server refuses, or the session broke.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
+        self.request.clear();
+        command::query(&mut self.request, sql);
+        self.read_rows().map_err(|problem| self.failed(sql, problem))
+    }
+
+    /// Runs a statement and gives the number of rows it changed.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the server refuses, or the session broke.
+    pub fn execute(&mut self, sql: &str) -> Result<u64, SessionError> {
+        self.request.clear();
+        command::query(&mut self.request, sql);
+        let summary = self.exchange(ReplyShape::Text);
+        summary.map(|done| done.affected_rows).map_err(|problem| self.failed(sql, problem))
+    }
+
+    /// Prepares a statement and gives the number to execute it by.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the server refuses, or the session broke.
+    pub fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
+        self.request.clear();
+        command::statement_prepare(&mut self.request, sql);
+        self.exchange(ReplyShape::Prepare).map_err(|problem| self.failed(sql, problem))?;
+        Ok(self.scanner.statement_id())
+    }
+
+    /// Hands the session over: a blocking descriptor, and the link that its bytes go through.
+    #[must_use]
+    pub fn into_stream(self) -> (OwnedFd, Link) {
+        (self.stream.socket.into(), self.stream.link)
+    }
+
+    /// Takes leave. What goes wrong now no longer matters: the session ends in any case.
+    pub fn quit(mut self) {
+        self.request.clear();
+        command::quit(&mut self.request);
+        drop(self.stream.request(&self.request));
+    }
+
+    fn failed(&self, statement: &str, problem: Problem) -> SessionError {
+        SessionError::statement(&self.endpoint, statement, problem)
+    }
+
+    /// Sends the request and follows its reply to the end.
+    fn exchange(&mut self, shape: ReplyShape) -> Result<Summary, Problem> {
+        self.stream.request(&self.request)?;
+        self.scanner.begin_at(shape, packets_in(self.request.len()));
+        let mut buffer = [0; READ_LENGTH];
+        loop {
+            let length = self.stream.read(&mut buffer)?;
+            if length == 0 {
+                return Err(Problem::closed());
+            }
+            match self.scanner.feed(&buffer[..length])? {
+                Some(Outcome::Done(summary)) => return Ok(summary),
+                Some(Outcome::Failed(error)) => return Err(Problem::Server(error)),
+                None => {}
+            }
+        }
+    }
+
+    /// Sends the request and keeps the rows of its reply, of all its results.
+    fn read_rows(&mut self) -> Result<Vec<Vec<Option<String>>>, Problem> {
+        self.stream.request(&self.request)?;
+        let (mut rows, mut sequence) = (Vec::new(), packets_in(self.request.len()));
+        loop {
+            self.next_payload(&mut sequence)?;
+            let status = match self.payload.first() {
+                Some(&response::OK) => response::Ok::parse(&self.payload)?.status,
+                Some(&lenenc::NULL) => return Err(Problem::LocalInfile),
+                _ => self.read_result(&mut sequence, &mut rows)?,
+            };
+            if status & STATUS_MORE_RESULTS == 0 {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Reads a result set whose first payload is there; gives the status at its end.
+    fn read_result(
+        &mut self,
+        sequence: &mut u8,
+        rows: &mut Vec<Vec<Option<String>>>,
+    ) -> Result<u16, Problem> {
+        let columns = result_set::parse_column_count(&self.payload)?;
+        let definitions = columns.saturating_add(u64::from(!self.deprecate_eof));
+        for _ in 0..definitions {
+            self.next_payload(sequence)?;
+        }
+        let mut kept = 0_usize;
+        while kept <= ROWS_LENGTH_MAX {
+            self.next_payload(sequence)?;
+            kept = kept.saturating_add(self.payload.len());
+            let first = self.payload.first().copied().unwrap_or_default();
+            if response::ends_rows(first, self.payload.len(), self.deprecate_eof) {
+                return Ok(if self.deprecate_eof {
+                    response::Ok::parse(&self.payload)?.status
+                } else {
+                    response::parse_eof(&self.payload)?
+                });
+            }
+            let row = result_set::parse_text_row(&self.payload, columns as usize)?;
+            let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+            rows.push(row.into_iter().map(|value| value.map(text)).collect());
+        }
+        Err(Problem::Endless)
+    }
+
+    fn next_payload(&mut self, sequence: &mut u8) -> Result<(), Problem> {
+        if self.stream.link.is_compressed() {
+            frame::read_payload_of_any_number(&mut self.stream, &mut self.payload)?;
+        } else {
+            frame::read_payload(&mut self.stream, sequence, &mut self.payload)?;
+        }
+        if self.payload.first() == Some(&response::ERR) {
+            return Err(Problem::Server(ServerError::parse(&self.payload)?));
+        }
+        Ok(())
+    }
+}

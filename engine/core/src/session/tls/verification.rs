@@ -1,0 +1,113 @@
+//! What is verified of a server's certificate: nothing, the authority that signed it, or its name
+//! as well.
+//!
+//! Without verification TLS only protects from eavesdroppers, not from a man in the middle. A
+//! certificate that is itself listed in `tls.ca` is trusted as it is, which is how self-signed
+//! certificates are used.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+/// Takes any certificate.
+#[derive(Debug)]
+pub(super) struct AcceptAny {
+    pub(super) algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _end: &CertificateDer<'_>,
+        _between: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _stapled: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// Takes certificates that lead to an anchor, and if wanted only those for the server's name.
+#[derive(Debug)]
+pub(super) struct VerifyChain {
+    pub(super) anchors: RootCertStore,
+    /// The certificates of `tls.ca` as they are.
+    pub(super) listed: Vec<CertificateDer<'static>>,
+    pub(super) name_matters: bool,
+    pub(super) algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for VerifyChain {
+    fn verify_server_cert(
+        &self,
+        end: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        _stapled: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let parsed = ParsedCertificate::try_from(end)?;
+        if !self.listed.contains(end) {
+            let algorithms = self.algorithms.all;
+            verify_server_cert_signed_by_trust_anchor(
+                &parsed,
+                &self.anchors,
+                between,
+                now,
+                algorithms,
+            )?;
+        }
+        if self.name_matters {
+            verify_server_name(&parsed, name)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}

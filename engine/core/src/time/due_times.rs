@@ -1,0 +1,178 @@
+//! Intended start times of an open loop (arrivals): a seeded process that no answer of the server
+//! changes.
+//!
+//! It has its own random stream, so the events of a run are the same in a closed loop and at any
+//! rate. Pure and small: a backlog of millions is two copies of it and a number, one copy at what
+//! falls due next, the other at what is begun next.
+
+use crate::random::Random;
+use serde::Deserialize;
+
+/// More events a second than any generator sends.
+pub const RATE_PER_S_MAX: f64 = 1e9;
+/// Streams of a run's seed from here on belong to schedules; connections have those below.
+const STREAM: u64 = 1 << 40;
+
+/// How the gaps between intended starts are spread.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Spacing {
+    /// Exponential gaps: independent users, who come in bursts.
+    #[default]
+    Poisson,
+    /// Equal gaps.
+    Uniform,
+}
+
+/// One engine thread's part of a run's rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Events a second of the whole run.
+    pub rate_per_s: f64,
+    /// Connections of the whole run.
+    pub connections: usize,
+    /// Connections of this thread; it gets their share of the rate.
+    pub own_connections: usize,
+    /// Its number among the threads, from 0.
+    pub thread: usize,
+}
+
+/// The intended starts of one engine thread, one after another, ns since the load began.
+#[derive(Clone, Debug)]
+pub struct DueTimes {
+    spacing: Spacing,
+    gap_ns: f64,
+    first_ns: f64,
+    passed: f64,
+    at_ns: f64,
+    random: Random,
+}
+
+impl DueTimes {
+    /// The process of one thread of a run with `seed`.
+    ///
+    /// Equal gaps of several threads are set off against each other, so that the gaps of the whole are
+    /// equal too where the threads have equally many connections.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "connections are counted in 32 bits")]
+    pub fn new(spacing: Spacing, part: Part, seed: u64) -> Self {
+        let whole_gap_ns = 1e9 / part.rate_per_s;
+        let mut times = Self {
+            spacing,
+            gap_ns: whole_gap_ns * part.connections as f64 / part.own_connections as f64,
+            first_ns: whole_gap_ns * (part.thread + 1) as f64,
+            passed: 0.0,
+            at_ns: 0.0,
+            random: Random::for_stream(seed, STREAM + part.thread as u64),
+        };
+        times.at_ns = match spacing {
+            Spacing::Poisson => times.exponential_gap_ns(),
+            Spacing::Uniform => times.first_ns,
+        };
+        times
+    }
+
+    /// When the event at hand is due.
+    #[inline]
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "never negative")]
+    pub fn due_ns(&self) -> u64 {
+        self.at_ns as u64
+    }
+
+    /// Goes on to the next event.
+    #[inline]
+    pub fn advance(&mut self) {
+        match self.spacing {
+            Spacing::Poisson => self.at_ns += self.exponential_gap_ns(),
+            Spacing::Uniform => {
+                // Counted, not added up: equal gaps stay equal for days.
+                self.passed += 1.0;
+                self.at_ns = self.first_ns + self.passed * self.gap_ns;
+            }
+        }
+    }
+
+    /// By inversion; 1 - U is never 0.
+    #[inline]
+    fn exponential_gap_ns(&mut self) -> f64 {
+        -self.gap_ns * (1.0 - self.random.uniform_double()).ln()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn part(rate_per_s: f64) -> Part {
+        Part { rate_per_s, connections: 8, own_connections: 8, thread: 0 }
+    }
+
+    fn first(mut times: DueTimes, count: usize) -> Vec<u64> {
+        let mut next = || {
+            let due_ns = times.due_ns();
+            times.advance();
+            due_ns
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn equal_gaps_are_equal() {
+        let due = first(DueTimes::new(Spacing::Uniform, part(1000.0), 1), 100_000);
+        assert!(due.iter().zip(1..).all(|(&due_ns, number)| due_ns == number * 1_000_000));
+    }
+
+    #[test]
+    fn equal_gaps_of_equal_threads_make_equal_gaps() {
+        let thread = |thread| Part { own_connections: 4, thread, ..part(1000.0) };
+        let mut due = first(DueTimes::new(Spacing::Uniform, thread(0), 1), 1000);
+        due.extend(first(DueTimes::new(Spacing::Uniform, thread(1), 1), 1000));
+        due.sort_unstable();
+        assert!(due.iter().zip(1..).all(|(&due_ns, number)| due_ns == number * 1_000_000));
+    }
+
+    #[test]
+    fn a_copy_repeats_the_process_and_threads_do_not() {
+        let times = DueTimes::new(Spacing::Poisson, part(500.0), 9);
+        assert_eq!(first(times.clone(), 100), first(times.clone(), 100));
+        let other = DueTimes::new(Spacing::Poisson, Part { thread: 1, ..part(500.0) }, 9);
+        assert_ne!(first(times, 100), first(other, 100));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Mean within five standard errors; the distance from the exponential law within the
+        /// Kolmogorov-Smirnov bound of one in a million (2 exp(-2 n d²)).
+        #[test]
+        fn gaps_of_a_poisson_process_are_exponential(seed in any::<u64>(), rate in 1.0..1e5_f64) {
+            let count = 4000;
+            let due = first(DueTimes::new(Spacing::Poisson, part(rate), seed), count);
+            let mut gaps: Vec<f64> = std::iter::once(due[0])
+                .chain(due.windows(2).map(|pair| pair[1] - pair[0]))
+                .map(|gap_ns| gap_ns as f64 / 1e9 * rate)
+                .collect();
+            let n = count as f64;
+            let mean = gaps.iter().sum::<f64>() / n;
+            prop_assert!((mean - 1.0).abs() < 5.0 / n.sqrt(), "mean {mean}");
+            gaps.sort_unstable_by(f64::total_cmp);
+            let distance = gaps.iter().zip(0..).map(|(gap, below)| {
+                let law = 1.0 - (-gap).exp();
+                (law - f64::from(below) / n).abs().max((f64::from(below + 1) / n - law).abs())
+            });
+            let distance = distance.fold(0.0, f64::max);
+            prop_assert!(distance < (2e6_f64.ln() / 2.0 / n).sqrt(), "distance {distance}");
+        }
+
+        #[test]
+        fn threads_share_the_rate_by_their_connections(own in 1_usize..8) {
+            let thread = Part { own_connections: own, ..part(80_000.0) };
+            let due = first(DueTimes::new(Spacing::Poisson, thread, 3), 10_000);
+            let rate = 10_000.0 / (due[9_999] as f64 / 1e9);
+            let wanted = 10_000.0 * own as f64;
+            prop_assert!((rate / wanted - 1.0).abs() < 0.05, "{rate} instead of {wanted}");
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! The loop: one engine thread, many connections, each with one event in flight.
+//!
+//! Wait until a reply arrives, scan it, record it, send the next statement, or end the event and begin
+//! the next. Nothing here allocates, logs or locks once the buffers have grown, and the clock is read
+//! once a reply. `pacing` decides when events begin (closed loop, rate, think time), `reconnect` handles
+//! refused statements and lost connections, `pause` the pauses of a planted slowdown.
+
+pub mod connection;
+mod pacing;
+mod pause;
+mod reconnect;
+
+use crate::error::Failure;
+use crate::placement::Placement;
+use crate::reactor::{Arrival, ArrivalKind, Reactor};
+use crate::record::recorder::{Answer, Recorder, Remainder};
+use crate::record::run_record::Share;
+use crate::spec::IgnoredErrors;
+use crate::time::clock::Clock;
+use crate::time::schedule::Phase;
+use crate::workload::Workload;
+use connection::Connection;
+use dbdyno_wire::mysql::command;
+use dbdyno_wire::mysql::scanner::{Outcome, Summary};
+pub use pacing::Pacing;
+pub use pause::Pause;
+pub use reconnect::{Reconnect, ReconnectThreads};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How soon a worker notices a stop or the end of a slice when no reply comes.
+pub const MAX_WAIT: Duration = Duration::from_millis(50);
+/// How long events in flight may take to complete after a stop.
+const STOP_GRACE_NS: u64 = 500_000_000;
+
+/// All that a worker is made of.
+pub struct Parts<'a, R: Reactor> {
+    /// Holds the sockets of `connections` in their order; behind them, if the worker reconnects, the
+    /// socket that wakes it.
+    pub reactor: R,
+    /// The connections, logged in.
+    pub connections: Vec<Connection>,
+    /// Where measurements go.
+    pub recorder: Recorder,
+    /// What to run, and until when.
+    pub orders: Orders<'a>,
+    /// When events begin.
+    pub pacing: Pacing,
+    /// How sessions are opened again.
+    pub reconnect: Reconnect,
+    /// When the load pauses.
+    pub pause: Pause<'a>,
+    /// On which core the thread runs.
+    pub placement: Placement,
+}
+
+/// One thread of the engine.
+pub struct Worker<'a, R: Reactor> {
+    reactor: R,
+    connections: Vec<Connection>,
+    recorder: Recorder,
+    orders: Orders<'a>,
+    pacing: Pacing,
+    reconnect: Reconnect,
+    pause: Pause<'a>,
+    placement: Placement,
+    /// Connections that may still begin an event or are in one.
+    active: usize,
+    now_ns: u64,
+    /// When the schedule wants something next; `u64::MAX` in a closed loop.
+    next_ns: u64,
+    give_up_ns: u64,
+}
+
+impl<'a, R: Reactor> Worker<'a, R> {
+    /// A worker of these parts, before its first event.
+    #[must_use]
+    pub fn new(parts: Parts<'a, R>) -> Self {
+        let Parts { reactor, connections, recorder, orders, .. } = parts;
+        let Parts { pacing, reconnect, pause, placement, .. } = parts;
+        let give_up_ns = orders.give_up_ns;
+        Self {
+            reactor,
+            connections,
+            recorder,
+            orders,
+            pacing,
+            reconnect,
+            pause,
+            placement,
+            active: 0,
+            now_ns: 0,
+            next_ns: u64::MAX,
+            give_up_ns,
+        }
+    }
+
+    /// Loads the server until the run is over.
+    pub fn drive(mut self) -> WorkerEnd {
+        let failure = self.load().err();
+        if failure.is_some() {
+            self.orders.control.failed.store(true, Ordering::Relaxed);
+        }
+        self.log_out();
+        let rest = self.recorder.finish(self.orders.clock.now_ns());
+        let shares = self.connections.iter().map(|connection| connection.share).collect();
+        WorkerEnd { failure, rest, shares }
+    }
+
+    fn load(&mut self) -> Result<(), Failure> {
+        self.begin()?;
+        while self.active > 0 && self.now_ns < self.give_up_ns {
+            let at_most = self.time_to_wait();
+            self.reactor.wait(at_most).map_err(|error| broken(&error))?;
+            let before_ns = self.now_ns;
+            while let Some(arrival) = self.reactor.next_arrival() {
+                let slot = arrival.slot as usize;
+                let outcome = self.scan(slot, &arrival);
+                self.reactor.give_back(arrival);
+                match outcome {
+                    Ok(None) => {}
+                    Ok(Some(Outcome::Done(summary))) => self.answered(slot, &summary)?,
+                    Ok(Some(Outcome::Failed(error))) => self.refused(slot, &error)?,
+                    Err(failure) => self.lost(slot, failure)?,
+                }
+            }
+            if self.now_ns == before_ns || !self.pacing.is_closed() {
+                self.read_the_clock();
+                self.recorder.advance(self.now_ns);
+            }
+            self.placement.look(self.now_ns);
+            if self.reconnect.is_pending() {
+                self.finish_reconnects()?;
+            }
+            if self.pause.is_on(self.now_ns) {
+                self.pass_pause()?;
+            }
+            if !self.pacing.is_closed() {
+                self.begin_due()?;
+            }
+            if self.orders.control.is_over() {
+                self.give_up_ns = self.give_up_ns.min(self.now_ns + STOP_GRACE_NS);
+            }
+        }
+        Ok(())
+    }
+
+    /// The outcome of the connection's statement, once its reply is complete. What arrives
+    /// while nothing is asked, such as a server's last words to an idle session, concerns no event; nor
+    /// does a byte of the waker.
+    fn scan(&mut self, slot: usize, arrival: &Arrival) -> Result<Option<Outcome>, Failure> {
+        let Some(connection) = self.connections.get_mut(slot) else { return Ok(None) };
+        if !connection.is_in_flight() {
+            if arrival.what != ArrivalKind::Bytes {
+                connection.lose();
+            }
+            return Ok(None);
+        }
+        let lost =
+            |why: &str| Err(Failure::connection_lost(connection.statement().kind.name(), why));
+        match arrival.what {
+            ArrivalKind::Bytes => connection.feed(self.reactor.bytes(arrival)).map_err(|error| {
+                Failure::new("run", format!("the server's reply breaks the protocol: {error}"))
+            }),
+            ArrivalKind::Closed => lost("the server closed it"),
+            ArrivalKind::Failed(number) => lost(&io::Error::from_raw_os_error(number).to_string()),
+        }
+    }
+
+    /// Reads the clock, and notes what has fallen due before anything else is recorded.
+    #[inline]
+    fn read_the_clock(&mut self) {
+        self.now_ns = self.orders.clock.now_ns();
+        if self.now_ns >= self.next_ns {
+            self.fall_due();
+        }
+    }
+
+    /// A statement was answered: the next one, or the end of the event.
+    #[inline]
+    fn answered(&mut self, slot: usize, summary: &Summary) -> Result<(), Failure> {
+        self.read_the_clock();
+        let connection = &mut self.connections[slot];
+        let answer = Answer {
+            columns: summary.columns,
+            affected_rows: summary.affected_rows,
+            bytes: summary.bytes,
+        };
+        let kind = connection.statement().kind;
+        self.recorder.statement(kind, connection.asked_ns, self.now_ns, answer);
+        if connection.advance() {
+            connection.asked_ns = self.now_ns;
+            return self.send(slot);
+        }
+        if connection.is_leaving() {
+            self.rest(slot);
+            return Ok(());
+        }
+        if self.reconnect.is_planned() && self.reconnect_by_plan(slot)? {
+            return Ok(());
+        }
+        self.complete(slot);
+        self.go_on(slot)
+    }
+
+    #[inline]
+    fn complete(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
+        self.recorder.event(connection.due_ns, connection.sent_ns, self.now_ns);
+        if self.recorder.phase() != Phase::Warmup {
+            connection.completed(self.now_ns.saturating_sub(connection.due_ns));
+        }
+    }
+
+    /// The connection has ended an event.
+    #[inline]
+    fn go_on(&mut self, slot: usize) -> Result<(), Failure> {
+        if self.pacing.is_closed() { self.begin_next(slot) } else { self.release(slot) }
+    }
+
+    /// In a closed loop an event is due when the one before it has ended: begins the next event of the
+    /// connection that has something to send, unless the run is over or pauses.
+    #[inline]
+    fn begin_next(&mut self, slot: usize) -> Result<(), Failure> {
+        let mut has_sent_nothing = false;
+        loop {
+            if self.pause.is_on(self.now_ns) && !self.is_over() {
+                // Its event is over and the next one not drawn: a connection that is closed now is lost
+                // in no event.
+                self.connections[slot].rest();
+                self.pause.hold(slot);
+                return Ok(());
+            }
+            if self.is_over() || !self.orders.control.claim(self.recorder.phase()) {
+                return self.leave(slot);
+            }
+            if self.draw_event(slot, self.now_ns) {
+                self.send_first(slot)?;
+                // Many silent events took a while: this request does not wait for more of them.
+                return if has_sent_nothing { self.flush() } else { Ok(()) };
+            }
+            has_sent_nothing = true;
+            self.complete(slot);
+        }
+    }
+
+    /// Whether no event is begun any more.
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.now_ns >= self.orders.deadline_ns || self.orders.control.is_over()
+    }
+
+    /// Draws an event that begins now; false when it has nothing to send and so ends at once.
+    #[inline]
+    fn draw_event(&mut self, slot: usize, due_ns: u64) -> bool {
+        let has_request = self.draw(slot, due_ns);
+        self.recorder.begun(self.connections[slot].sent_ns);
+        has_request
+    }
+
+    #[inline]
+    fn draw(&mut self, slot: usize, due_ns: u64) -> bool {
+        let connection = &mut self.connections[slot];
+        let has_request = connection.draw(self.orders.workload, due_ns);
+        connection.sent_ns = self.orders.clock.now_ns();
+        connection.asked_ns = connection.sent_ns;
+        if !has_request {
+            self.read_the_clock();
+            self.recorder.advance(self.now_ns);
+        }
+        has_request
+    }
+
+    /// Sends the first statement of an event, unless the connection was closed while it rested.
+    #[inline]
+    fn send_first(&mut self, slot: usize) -> Result<(), Failure> {
+        let connection = &self.connections[slot];
+        if connection.is_gone() {
+            let name = connection.statement().kind.name();
+            return self.lost(slot, Failure::connection_lost(name, "it was closed at rest"));
+        }
+        self.send(slot)
+    }
+
+    #[inline]
+    fn send(&mut self, slot: usize) -> Result<(), Failure> {
+        let packet = self.connections[slot].request();
+        self.recorder.sent(packet.len());
+        self.reactor.send(slot_number(slot), packet).map_err(|error| broken(&error))
+    }
+
+    #[cold]
+    fn flush(&mut self) -> Result<(), Failure> {
+        self.reactor.flush().map_err(|error| broken(&error))
+    }
+}
+
+fn slot_number(slot: usize) -> u32 {
+    u32::try_from(slot).expect("connections are counted in 32 bits")
+}
+
+fn broken(error: &io::Error) -> Failure {
+    Failure::new("run", format!("the system's network interface failed: {error}"))
+}
+
+/// What all workers of a run share.
+pub struct Control<'a> {
+    /// The user stopped the run.
+    pub stop: &'a AtomicBool,
+    /// A worker failed: all end.
+    pub failed: AtomicBool,
+    /// Events still to be begun after the warm-up; None for no limit. Those that the end of the
+    /// warm-up finds in flight are not among them.
+    pub budget: Option<AtomicU64>,
+}
+
+impl Control<'_> {
+    /// Whether no event is to be begun any more, whatever the clock says.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Whether all events that may be begun have been.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.budget.as_ref().is_some_and(|budget| budget.load(Ordering::Relaxed) == 0)
+    }
+
+    /// Takes one event out of the budget; false when it is spent.
+    #[must_use]
+    pub fn claim(&self, phase: Phase) -> bool {
+        let Some(budget) = self.budget.as_ref().filter(|_| phase != Phase::Warmup) else {
+            return true;
+        };
+        budget
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+            .is_ok()
+    }
+}
+
+/// What a worker is told about the run.
+#[derive(Clone, Copy)]
+pub struct Orders<'a> {
+    /// What is run.
+    pub workload: &'a dyn Workload,
+    /// Errors after which an event is retried.
+    pub ignored: &'a IgnoredErrors,
+    /// The run's clock.
+    pub clock: Clock,
+    /// No event is begun from here on, ns.
+    pub deadline_ns: u64,
+    /// What is still in flight is given up from here on, ns.
+    pub give_up_ns: u64,
+    /// What all workers share.
+    pub control: &'a Control<'a>,
+}
+
+/// What a worker measured beside its intervals.
+pub struct WorkerEnd {
+    /// Why it ended early; None if it did not.
+    pub failure: Option<Failure>,
+    /// Counts at the end, and CPU time.
+    pub rest: Remainder,
+    /// What each connection did.
+    pub shares: Vec<Share>,
+}
+
+impl<R: Reactor> Worker<'_, R> {
+    /// No event is begun any more on the connection: sends what its workload still has to send, unless the
+    /// run was stopped.
+    pub(super) fn leave(&mut self, slot: usize) -> Result<(), Failure> {
+        let connection = &mut self.connections[slot];
+        let is_mute = self.orders.control.is_over() || connection.is_gone();
+        if is_mute || connection.is_leaving() || !connection.leave(self.orders.workload) {
+            self.rest(slot);
+            return Ok(());
+        }
+        connection.asked_ns = self.orders.clock.now_ns();
+        self.send(slot)
+    }
+
+    pub(super) fn rest(&mut self, slot: usize) {
+        self.connections[slot].rest();
+        self.active -= 1;
+    }
+
+    /// Logs out on idle connections, so that the server does not count an aborted client. A connection with a
+    /// request in flight is only closed.
+    pub(super) fn log_out(&mut self) {
+        let mut packet = Vec::new();
+        command::quit(&mut packet);
+        for (slot, connection) in self.connections.iter_mut().enumerate() {
+            if !connection.is_in_flight() && !connection.is_gone() {
+                let _ = self.reactor.send(slot_number(slot), connection.logout(&packet));
+            }
+        }
+        let _ = self.reactor.flush();
+    }
+}

@@ -1,0 +1,289 @@
+//! Refused statements, lost connections, and sessions that are renewed by plan: retry and reconnect.
+//!
+//! A lost connection ends the run, unless its error code is among the ignored ones. Then a thread beside
+//! the loop, which must not wait for a login, opens another session; the new socket takes the slot of
+//! the old one, and the event is retried with new draws, while its latency goes on. At the end of the run
+//! nobody waits for a server that has not come back: such an event counts as unfinished.
+
+use super::{Worker, broken, slot_number};
+use crate::error::{CANNOT_CONNECT, Failure, is_loss};
+use crate::opening::{Opened, Opener};
+use crate::reactor::Reactor;
+use crate::spec::RunSpec;
+use dbdyno_wire::mysql::command;
+use dbdyno_wire::mysql::scanner::ServerError;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Delay between two attempts to reconnect; sysbench has 1 ms, which keeps a starting server busy.
+const RETRY_DELAY: Duration = Duration::from_millis(20);
+const THREADS_MAX: usize = 16;
+
+/// Whether and when a worker reconnects; by default never.
+#[derive(Default)]
+pub struct Reconnect {
+    threads: Option<ReconnectThreads>,
+    survives_loss: bool,
+    /// Events after which a session is replaced; 0 for never.
+    every: u32,
+    /// Slots that wait for a new session.
+    pending: Vec<usize>,
+}
+
+impl Reconnect {
+    /// Reconnects after every so many events of a session (0 for never), and if `survives_loss` when a
+    /// session is lost.
+    #[must_use]
+    pub const fn new(threads: ReconnectThreads, survives_loss: bool, every: u32) -> Self {
+        Self { threads: Some(threads), survives_loss, every, pending: Vec::new() }
+    }
+
+    /// Whether sessions are renewed by plan.
+    #[inline]
+    pub(super) const fn is_planned(&self) -> bool {
+        self.every > 0
+    }
+
+    #[inline]
+    pub(super) const fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+}
+
+impl<R: Reactor> Worker<'_, R> {
+    /// The server refused a statement. After an ignored error the event is retried, as sysbench does,
+    /// with new draws and without a ROLLBACK, and its latency goes on. Any other error ends the run.
+    /// Unlike in sysbench, the time limit holds even if the error never goes away.
+    #[cold]
+    pub(super) fn refused(&mut self, slot: usize, error: &ServerError) -> Result<(), Failure> {
+        self.read_the_clock();
+        let connection = &self.connections[slot];
+        let is_ignored = self.orders.ignored.contains(error.code);
+        let failure = || {
+            connection.placed(Failure {
+                code: Some(error.code),
+                sqlstate: String::from_utf8_lossy(&error.sqlstate).into_owned(),
+                statement: connection.statement().kind.name().to_owned(),
+                ..Failure::new("run", &*error.message)
+            })
+        };
+        if is_ignored && is_loss(error.code) {
+            let failure = failure();
+            return self.lost(slot, failure);
+        }
+        self.recorder.refused(error.code, self.now_ns);
+        if !is_ignored {
+            return Err(failure());
+        }
+        if self.is_over() || connection.is_leaving() {
+            return self.leave(slot);
+        }
+        self.retry(slot)
+    }
+
+    /// Retries the event of the connection, with new draws; its latency goes on.
+    #[cold]
+    fn retry(&mut self, slot: usize) -> Result<(), Failure> {
+        self.recorder.restart();
+        let due_ns = self.connections[slot].due_ns;
+        if self.draw(slot, due_ns) {
+            return self.send(slot);
+        }
+        self.complete(slot);
+        self.go_on(slot)
+    }
+
+    /// The connection was lost in the middle of an event.
+    #[cold]
+    pub(super) fn lost(&mut self, slot: usize, failure: Failure) -> Result<(), Failure> {
+        let Some(code) = failure.code.filter(|&code| is_loss(code) && self.reconnect.survives_loss)
+        else {
+            return Err(self.connections[slot].placed(failure));
+        };
+        self.read_the_clock();
+        if self.is_over() || self.connections[slot].is_leaving() {
+            self.recorder.error(code, self.now_ns);
+            self.connections[slot].lose();
+            self.rest(slot);
+            return Ok(());
+        }
+        self.reconnect_slot(slot);
+        Ok(())
+    }
+
+    /// The connection's event has ended; true when its session is renewed before the event counts as
+    /// complete.
+    #[cold]
+    pub(super) fn reconnect_by_plan(&mut self, slot: usize) -> Result<bool, Failure> {
+        let events = self.connections[slot].count_event();
+        if !events.is_multiple_of(self.reconnect.every) || self.is_over() {
+            return Ok(false);
+        }
+        let mut packet = Vec::new();
+        command::quit(&mut packet);
+        let logout = self.connections[slot].logout(&packet);
+        self.reactor.send(slot_number(slot), logout).map_err(|error| broken(&error))?;
+        self.flush()?;
+        self.reconnect_slot(slot);
+        Ok(true)
+    }
+
+    fn reconnect_slot(&mut self, slot: usize) {
+        self.connections[slot].lose();
+        if let Some(threads) = &self.reconnect.threads {
+            threads.request(slot, self.connections[slot].number());
+            self.reconnect.pending.push(slot);
+        }
+    }
+
+    /// Takes over the sessions that have been opened since. At the end of the run none is waited for.
+    #[cold]
+    pub(super) fn finish_reconnects(&mut self) -> Result<(), Failure> {
+        self.read_the_clock();
+        while let Some(Attempt { slot, outcome }) =
+            self.reconnect.threads.as_ref().and_then(ReconnectThreads::next)
+        {
+            match outcome {
+                Ok(opened) => self.reconnected(slot, opened)?,
+                Err(failure) if self.reconnect.survives_loss => {
+                    self.recorder.error(failure.code.unwrap_or(CANNOT_CONNECT), self.now_ns);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        if self.is_over() {
+            for slot in std::mem::take(&mut self.reconnect.pending) {
+                if self.connections[slot].has_ended() {
+                    self.complete(slot);
+                }
+                self.rest(slot);
+            }
+        }
+        Ok(())
+    }
+
+    fn reconnected(&mut self, slot: usize, opened: Opened) -> Result<(), Failure> {
+        self.reconnect.pending.retain(|&waiting| waiting != slot);
+        let socket = self.connections[slot].reopened(opened);
+        self.reactor.replace(slot_number(slot), socket).map_err(|error| broken(&error))?;
+        self.recorder.reconnect(self.now_ns);
+        if self.connections[slot].has_ended() {
+            self.complete(slot);
+            return self.go_on(slot);
+        }
+        self.retry(slot)
+    }
+}
+
+/// A request to open another session.
+struct Request {
+    slot: usize,
+    number: u32,
+}
+
+/// How an attempt to open a session ended.
+struct Attempt {
+    slot: usize,
+    /// The session, or why there is none.
+    outcome: Result<Opened, Failure>,
+}
+
+/// The threads that reconnect for one worker, as the worker sees them.
+///
+/// The worker asks through a channel and finds the sessions in another. A byte on a socket that its
+/// reactor watches wakes it up. The threads are detached: one that waits for a server that does not
+/// answer ends with its time limit, and does not hold up the end of the run.
+pub struct ReconnectThreads {
+    requests: Sender<Request>,
+    attempts: Receiver<Attempt>,
+    is_over: Arc<AtomicBool>,
+}
+
+/// What the threads that reconnect share.
+struct Shared {
+    opener: Opener,
+    /// Whether to retry until the server accepts the session.
+    retries: bool,
+    requests: Mutex<Receiver<Request>>,
+    waker: UnixStream,
+    is_over: Arc<AtomicBool>,
+}
+
+impl ReconnectThreads {
+    /// Starts threads for a worker with so many `connections`; gives the socket that wakes the worker,
+    /// to be watched by its reactor.
+    ///
+    /// # Errors
+    /// Those of the system, when it gives no socket or thread.
+    pub fn start(spec: &RunSpec, connections: usize) -> io::Result<(Self, OwnedFd)> {
+        let (requests, requested) = channel();
+        let (done, attempts) = channel();
+        let (waker, woken) = UnixStream::pair()?;
+        waker.set_nonblocking(true)?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let shared = Arc::new(Shared {
+            opener: Opener::new(spec).map_err(|failure| io::Error::other(failure.message))?,
+            retries: spec.ignore_errors.survives_loss(),
+            requests: Mutex::new(requested),
+            waker,
+            is_over: Arc::clone(&is_over),
+        });
+        for _ in 0..connections.min(THREADS_MAX) {
+            let (shared, done) = (Arc::clone(&shared), done.clone());
+            thread::Builder::new().name("reconnect".into()).spawn(move || shared.serve(&done))?;
+        }
+        Ok((Self { requests, attempts, is_over }, woken.into()))
+    }
+
+    /// Asks for another session for the run's connection `number`, which has this slot.
+    fn request(&self, slot: usize, number: u32) {
+        // The threads live as long as this end of the channel.
+        let _ = self.requests.send(Request { slot, number });
+    }
+
+    /// An attempt that has ended since the last call.
+    fn next(&self) -> Option<Attempt> {
+        self.attempts.try_recv().ok()
+    }
+}
+
+impl Drop for ReconnectThreads {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn serve(&self, done: &Sender<Attempt>) {
+        while let Some(Request { slot, number }) = self.next_request() {
+            loop {
+                let outcome = self.opener.open(number);
+                let is_last = outcome.is_ok() || !self.retries;
+                if done.send(Attempt { slot, outcome }).is_err() {
+                    return;
+                }
+                // A socket that is full wakes the worker already.
+                let _ = (&self.waker).write(&[1]);
+                if is_last || self.is_over() {
+                    break;
+                }
+                thread::sleep(RETRY_DELAY);
+            }
+        }
+    }
+
+    fn next_request(&self) -> Option<Request> {
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.recv().ok().filter(|_| !self.is_over())
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,138 @@
+//! One event (a sysbench "transaction") as request packets that are ready to send.
+//!
+//! A workload fills an [`Event`] completely before its first packet is sent: all random numbers are
+//! drawn, all parameters encoded. The worker then only sends a packet, waits for its reply and
+//! sends the next. So drawing and encoding take no time between two statements, nothing is
+//! allocated once the buffers have grown, and the worker knows no SQL.
+
+/// What a statement does, in sysbench's vocabulary; one latency histogram is kept for each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum StatementKind {
+    /// `BEGIN`
+    Begin,
+    /// `COMMIT`
+    Commit,
+    /// `SELECT c FROM sbtestN WHERE id=?`
+    PointSelects,
+    /// `SELECT c … BETWEEN ? AND ?`
+    SimpleRanges,
+    /// `SELECT SUM(k) … BETWEEN ? AND ?`
+    SumRanges,
+    /// `SELECT c … ORDER BY c`
+    OrderRanges,
+    /// `SELECT DISTINCT c … ORDER BY c`
+    DistinctRanges,
+    /// `UPDATE … SET k=k+1`
+    IndexUpdates,
+    /// `UPDATE … SET c=?`
+    NonIndexUpdates,
+    /// `DELETE FROM … WHERE id=?`
+    Deletes,
+    /// `INSERT INTO …`
+    Inserts,
+    /// `SELECT id, k, c, pad … WHERE k IN (?, …)`
+    RandomPoints,
+    /// `SELECT count(k) … WHERE k BETWEEN ? AND ? OR …`
+    RandomRanges,
+}
+
+impl StatementKind {
+    /// Every kind, in the order of its discriminant.
+    pub const ALL: [Self; 13] = [
+        Self::Begin,
+        Self::Commit,
+        Self::PointSelects,
+        Self::SimpleRanges,
+        Self::SumRanges,
+        Self::OrderRanges,
+        Self::DistinctRanges,
+        Self::IndexUpdates,
+        Self::NonIndexUpdates,
+        Self::Deletes,
+        Self::Inserts,
+        Self::RandomPoints,
+        Self::RandomRanges,
+    ];
+
+    /// The name used in records and reports: sysbench's option of the same meaning.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Begin => "begin",
+            Self::Commit => "commit",
+            Self::PointSelects => "point_selects",
+            Self::SimpleRanges => "simple_ranges",
+            Self::SumRanges => "sum_ranges",
+            Self::OrderRanges => "order_ranges",
+            Self::DistinctRanges => "distinct_ranges",
+            Self::IndexUpdates => "index_updates",
+            Self::NonIndexUpdates => "non_index_updates",
+            Self::Deletes => "deletes",
+            Self::Inserts => "inserts",
+            Self::RandomPoints => "random_points",
+            Self::RandomRanges => "random_ranges",
+        }
+    }
+}
+
+/// Which shape of reply a packet asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The reply of `COM_QUERY`: rows are text.
+    Text,
+    /// The reply of `COM_STMT_EXECUTE`: rows are binary.
+    Binary,
+}
+
+/// One statement of an event: its request packet ends at `end` in [`Event::bytes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// End of this packet in the event's bytes; it begins where the step before it ends.
+    pub end: u32,
+    /// What the statement does.
+    pub kind: StatementKind,
+    /// The shape of its reply.
+    pub reply: Reply,
+}
+
+/// The packets of one event, in order; reused from event to event.
+#[derive(Debug, Default)]
+pub struct Event {
+    /// All packets, one behind the other, headers included. What stands behind the last step is a
+    /// packet that a later event goes on with.
+    pub bytes: Vec<u8>,
+    /// Where each packet ends and what it is.
+    pub steps: Vec<Step>,
+}
+
+impl Event {
+    /// Forgets the packets, keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.steps.clear();
+    }
+
+    /// Closes the packet just appended to `bytes`.
+    ///
+    /// # Panics
+    /// When an event holds more than 4 GiB of packets, which no workload makes.
+    pub fn close_step(&mut self, kind: StatementKind, reply: Reply) {
+        let end = u32::try_from(self.bytes.len()).expect("an event is far below 4 GiB");
+        self.steps.push(Step { end, kind, reply });
+    }
+
+    /// Forgets the packets that are closed; one that is still open stays, at the beginning.
+    pub fn drop_closed(&mut self) {
+        let closed = self.steps.last().map_or(0, |step| step.end as usize);
+        self.bytes.drain(..closed);
+        self.steps.clear();
+    }
+
+    /// The packet of step `index`.
+    #[must_use]
+    pub fn packet(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.steps[index - 1].end as usize };
+        &self.bytes[start..self.steps[index].end as usize]
+    }
+}

@@ -1,8 +1,21 @@
-"""For every test: chance is drawn the same way each time, and a slow machine is no failure."""
+"""For every test: chance is drawn the same way each time, and a slow machine is no failure.
+
+Tests send Ctrl-C to themselves and to what they start. Tests that run in the background (`make test
+&`, nohup) would ignore it and hand that on, so it counts here again; SIGHUP stays ignored, since a
+logout shall not end tests under nohup.
+"""
 
 from __future__ import annotations
+
+import signal
 
 from hypothesis import settings
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -64,8 +64,9 @@ def _lab(argv: Sequence[str]) -> int:
         # A verdict with a question mark for its minus is better than none.
         sys.stdout.reconfigure(errors="replace")
 
-    for signum in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, _as_interrupt)
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup: the logout is not for us
+        signal.signal(signal.SIGHUP, _as_interrupt)
     try:
         app(args=list(argv), prog_name="dbdyno")
     except SystemExit as end:

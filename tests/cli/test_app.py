@@ -270,3 +270,20 @@ def test_a_terminal_without_unicode_gets_the_verdict_all_the_same() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"TPS ?23.1 %", b"")
+
+
+@pytest.mark.parametrize(("given", "outlives"), [("SIG_IGN", True), ("SIG_DFL", False)])
+def test_a_logout_ends_the_lab_unless_it_runs_under_nohup(given: str, outlives: bool) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from dbdyno import __main__, cli_flow\n"
+        f"signal.signal(signal.SIGHUP, signal.{given})\n"
+        "def tell(*_):\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        "    print('outlived it')\n"
+        "cli_flow.tell = tell\n"
+        "sys.exit(__main__.main(['report', 'latest']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    expected = (0, "outlived it\n", "") if outlives else (1, "", "dbdyno: interrupted\n")
+    assert (done.returncode, done.stdout, done.stderr) == expected

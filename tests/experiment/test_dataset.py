@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
+import sys
 from collections import namedtuple
 
 import pytest
@@ -13,10 +15,11 @@ from tests.experiment.test_runner import small, start, store  # noqa: F401
 from dbdyno.errors import LoadError, ServerError
 from dbdyno.experiment import dataset
 from dbdyno.experiment.dataset import FILE, folder_of, keep, kept, take, taken_or_empty
+from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
 from support import making
-from support.fakes import Progress, World
+from support.fakes import FakeServer, Progress, World
 
 
 def test_folders_are_short_and_safe_for_sockets(tmp_path):
@@ -71,6 +74,49 @@ def test_a_server_that_dies_while_loading_is_a_server_error(store, monkeypatch):
     with pytest.raises(ServerError, match="died while the dataset was loaded") as caught:
         start(store, small(), World())
     assert "Lost connection; its last words: [ERROR] got signal 9" in caught.value.found
+
+
+SILENT = (sys.executable, "-c", "import time; time.sleep(600)")
+
+
+def test_a_server_that_does_nothing_while_it_is_loaded_is_told(monkeypatch):
+    monkeypatch.setattr(dataset, "NO_PROGRESS_S", 0.5)
+    monkeypatch.setattr(dataset, "LOOK_S", 0.1)
+    server = FakeServer("a")
+    try:
+        with (
+            EngineProcess("prepare", {}, command=SILENT) as engine,
+            pytest.raises(LoadError, match="came to a halt") as caught,
+        ):
+            list(dataset._heard(engine, server, "prepare"))
+        assert caught.value.found == "neither, at the stage prepare"
+    finally:
+        server.kill()
+
+
+def test_a_server_that_works_without_a_word_is_waited_for(monkeypatch):
+    monkeypatch.setattr(dataset, "NO_PROGRESS_S", 0.3)
+    monkeypatch.setattr(dataset, "LOOK_S", 0.1)
+    used = itertools.count(0, dataset.BUSY_S)
+    monkeypatch.setattr(dataset, "_busy", lambda server: float(next(used)))
+    tells = "import time; time.sleep(2); print('{\"report\": {}}', flush=True); time.sleep(9)"
+    server = FakeServer("a")
+    try:
+        with EngineProcess("prepare", {}, command=(sys.executable, "-c", tells)) as engine:
+            assert [one.kind for one in dataset._heard(engine, server, "prepare")] == ["report"]
+    finally:
+        server.kill()
+
+
+def test_an_endpoint_must_tell_of_rows_and_answer_while_it_makes_an_index():
+    class Endpoint:
+        pid = 0
+
+        def alive(self):
+            return True
+
+    works = [dataset._is_at_work(Endpoint(), 0.0, stage) for stage in ("insert", "index")]
+    assert works == [False, True]
 
 
 # The digest is of every table's rows and sum, asked for in pieces; it is kept and read back.

@@ -103,6 +103,29 @@ def test_ctrl_c_stops_within_a_second_and_keeps_what_was_measured(workspace: Pat
     assert processes_of(workspace) == []
 
 
+@pytest.mark.parametrize("moment", ["loading", "measuring"])
+def test_ctrl_c_wins_while_a_server_has_stopped_answering(workspace: Path, moment: str) -> None:
+    rows = "2000000" if moment == "loading" else "1000"
+    with started(workspace, *PAIR[:-1], "60", "--table-size", rows) as lab:
+        if moment == "loading":
+            assert lab.stderr is not None
+            assert any("loading table" in line for line in lab.stderr)
+            time.sleep(1)
+        else:
+            until(lambda: [p for p in engines() if time.time() - p.create_time() > 4], "a load")
+        for server in servers_of(workspace):
+            server.suspend()
+        began = time.monotonic()
+        os.kill(lab.pid, signal.SIGINT)
+        until(lambda: servers_of(workspace) == [], "the servers' end", 10)
+        crowd = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        assert time.monotonic() - began < 2 * crowd
+        _, errors = lab.communicate(timeout=60)
+    assert lab.returncode == 1
+    assert "Traceback" not in errors
+    assert processes_of(workspace) == []
+
+
 def test_a_server_that_dies_in_a_window_costs_that_trial_only(workspace: Path) -> None:
     with started(workspace, *PAIR) as lab:
         until(in_a_window(workspace, 1), "the second trial's load")

@@ -91,7 +91,7 @@ def memory_of(pid):
         if segment.creator == pid:
             handle = _control_handle(segment.number, pid)
             control = f"PostgreSQL.{handle}"
-            listed = _listed(SHARED_FILES / control)
+            listed = _listed(control, segment.owner)
             found += [str(segment.number), control, *listed]
     return found
 

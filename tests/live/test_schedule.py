@@ -22,7 +22,7 @@ from dbdyno.judge.checks import course
 from dbdyno.judge.checks.course import rates_of, whole_seconds
 from dbdyno.measurement.measurement import merge_histograms
 from dbdyno.servers.base import Server
-from dbdyno.servers.process import launcher, server_user
+from dbdyno.servers.process import launcher, passed, server_user
 from support import making
 from support.real_server import login, started
 
@@ -128,6 +128,7 @@ def killed_and_started(server: Server) -> subprocess.Popen[bytes]:
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        pass_fds=passed(),
     )
 
 

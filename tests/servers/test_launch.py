@@ -5,13 +5,22 @@ import sys
 
 import pytest
 
-from dbdyno.servers import launch
+from dbdyno.servers import launch, leash
 
 
-def run(*arguments, parent=None):
-    start = [sys.executable, "-I", "-S", launch.__file__, str(parent or os.getpid())]
+def start(parent=None):
+    words = [parent or os.getpid(), leash.held().fileno()]
+    return [sys.executable, "-I", "-S", launch.__file__, *map(str, words)]
+
+
+def run(*arguments, parent=None, before=()):
     return subprocess.run(
-        [*start, *arguments], capture_output=True, text=True, check=False, timeout=30
+        [*before, *start(parent), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        pass_fds=[leash.held().fileno()],
     )
 
 
@@ -38,6 +47,18 @@ def test_as_root_the_user_and_all_groups_are_given_up():
         return
     done = run("65534", "65534", "/usr/bin/id", "-G")
     assert done.stdout.split() == ["65534"]
+
+
+def test_what_the_lab_ignores_or_blocks_its_server_does_not():
+    deaf = (
+        "import os, signal, sys\n"
+        "for one in (1, 2, 3, 15): signal.signal(one, signal.SIG_IGN)\n"
+        "signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    asked = ["/bin/grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"]
+    told = run("-1", "-1", *asked, before=(sys.executable, "-c", deaf))
+    assert told.stdout.split() == ["SigBlk:", "0" * 16, "SigIgn:", "0" * 16]
 
 
 def test_open_files_are_raised_to_what_is_allowed():

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+import dbdyno
 from dbdyno.sysbench.ending import Outcome, result, status, stoppable
 
 
@@ -196,6 +201,48 @@ def test_a_signal_sets_the_flag_and_the_work_ends_by_itself(number):
     assert stoppable(work, Flag()) == ("ended in good order", None, number)
     assert handlers == [signal.SIG_DFL], "a second signal must kill"
     assert signal.getsignal(number) == before
+
+
+def test_work_that_does_not_end_is_left_alone():
+    over = threading.Event()
+
+    def work(stop):
+        os.kill(os.getpid(), signal.SIGTERM)
+        over.wait(20)
+        return "late"
+
+    began = time.monotonic()
+    try:
+        assert stoppable(work, Flag()) == (None, None, signal.SIGTERM)
+        assert time.monotonic() - began < 2
+    finally:
+        over.set()
+
+
+@pytest.mark.parametrize("command", ["prepare", "run", "cleanup", "prewarm"])
+def test_a_silent_server_does_not_keep_sysbench_from_ending(command):
+    program = [sys.executable, "-P", "-m", "dbdyno", "sysbench", "oltp_read_only"]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        where = ["--mysql-host=127.0.0.1", f"--mysql-port={port}", "--tables=1"]
+        paths = {"PYTHONPATH": str(Path(dbdyno.__file__).parents[1])}
+        with subprocess.Popen(
+            [*program, *where, command],
+            env={**os.environ, **paths},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as child:
+            line, _ = silent.accept()
+            with line:
+                began = time.monotonic()
+                child.send_signal(signal.SIGTERM)
+                said = child.communicate(timeout=30)[0]
+                took = time.monotonic() - began
+    assert child.returncode == 128 + signal.SIGTERM, said
+    assert "interrupted" in said
+    assert "Traceback" not in said
+    assert took < 4  # two seconds, and as much for a busy machine
 
 
 def test_outside_the_main_thread_no_handler_is_touched():

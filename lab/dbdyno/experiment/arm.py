@@ -57,6 +57,9 @@ def run_arm(lab: Lab, instance: Instance, trials: Iterable[Trial]) -> None:
                 raise KeyboardInterrupt
             if lab.plan.procedure.restart == "cell":
                 arm.stop()
+    except KeyboardInterrupt:
+        arm.kill()
+        raise
     finally:
         arm.stop()
 
@@ -144,6 +147,12 @@ class _Arm:
             self.lab.as_loaded.discard(server.label)
             self.lab.progress.stage(f"{server.label}: {error.message}")
         self.lab.forecast.added(time.monotonic() - began)
+
+    def kill(self) -> None:
+        """Ends the server at once, if there is one: whoever interrupts a run does not wait."""
+        server, self.server = self.server, None
+        if server is not None:
+            server.kill()
 
     def _give_up(self) -> None:
         """Ends a server whose data nobody can vouch for."""

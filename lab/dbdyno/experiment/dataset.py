@@ -6,16 +6,17 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from dbdyno import _engine
 from dbdyno.errors import DbdynoError, LoadError, ServerError
 from dbdyno.experiment.context import Lab
-from dbdyno.experiment.engine.process import FINAL, EngineProcess
+from dbdyno.experiment.engine.process import FINAL, EngineProcess, Message
 from dbdyno.experiment.engine.spec import cleanup_spec, dataset_hash, prepare_spec, table_names
+from dbdyno.experiment.watch.proc import read_process
 from dbdyno.plan.controls import control_cell, control_system
 from dbdyno.plan.plan import Plan, SystemPlan
 from dbdyno.servers import reference
@@ -25,6 +26,14 @@ from dbdyno.servers.local.files import occupied_bytes
 WRITTEN_OUT_S: Final = 3600.0
 """A server that took rows may need long to write a large buffer pool out; killed, it had loaded
 them in vain."""
+
+NO_PROGRESS_S: Final = 60.0
+"""Without a row, or work of the server, for so long, loading has come to a halt."""
+BUSY_S: Final = 1.0
+"""Processor time that shows work in `NO_PROGRESS_S`; an idle server uses a third of that."""
+LOOK_S: Final = 1.0
+TOLD: Final = frozenset({"create", "insert"})
+"""Stages of which the engine tells every step."""
 
 ROWS_CHANGED: Final = 1
 """How often it has changed which rows a seed makes, so that snapshots from before are not taken for
@@ -66,8 +75,7 @@ def ensure_dataset(lab: Lab, instance: Instance) -> None:
     except BaseException as error:
         if isinstance(error, DbdynoError) and not server.alive():
             raise _died(label, server, error) from error
-        with suppress(ServerError):
-            server.stop()
+        server.kill()  # half a dataset is of no use to anybody
         raise
     lab.progress.stage(f"{label}: copying the dataset aside")
     server.stop(WRITTEN_OUT_S)
@@ -77,20 +85,54 @@ def ensure_dataset(lab: Lab, instance: Instance) -> None:
 def _load(lab: Lab, server: Server) -> None:
     plan, command = lab.plan, lab.makers.command
     # A lab that was killed while loading may have left half a table.
-    with EngineProcess(
-        "cleanup", cleanup_spec(plan, server), system=server.label, command=command
-    ) as engine:
-        engine.answer()
-    with EngineProcess(
-        "prepare", prepare_spec(plan, server), system=server.label, command=command
-    ) as engine:
-        told = ""
-        while (message := engine.message()) is None or message.kind not in FINAL:
-            check_during(lab.folders)
-            text = _stage(server.label, message.value if message else {})
-            if text != told:
-                lab.progress.stage(text)
-                told = text
+    for do, spec in (
+        ("cleanup", cleanup_spec(plan, server)),
+        ("prepare", prepare_spec(plan, server)),
+    ):
+        with EngineProcess(do, spec, system=server.label, command=command) as engine:
+            told = ""
+            for message in _heard(engine, server, do):
+                check_during(lab.folders)
+                text = _stage(server.label, message.value) if message.kind not in FINAL else told
+                if text != told:
+                    lab.progress.stage(text)
+                    told = text
+
+
+def _heard(engine: EngineProcess, server: Server, do: str) -> Iterator[Message]:
+    """What the engine tells, its last word included; LoadError once nothing moves any more."""
+    last: Message | None = None
+    since, busy = time.monotonic(), _busy(server)
+    while last is None or last.kind not in FINAL:
+        message = engine.message(LOOK_S)
+        if message is not None and message != last:
+            last, since, busy = message, time.monotonic(), _busy(server)
+            yield message
+        elif time.monotonic() - since > NO_PROGRESS_S:
+            stage = last.value.get("stage", do) if last is not None else do
+            if not _is_at_work(server, busy, stage):
+                raise LoadError(
+                    f"{server.label}: loading the dataset came to a halt",
+                    wanted=f"rows, or work of the server on them, within {NO_PROGRESS_S:.0f} s",
+                    found=f"neither, at the stage {stage}",
+                    hint="is the server stopped, its disk hung, or a table locked?",
+                )
+            since, busy = time.monotonic(), _busy(server)
+
+
+def _busy(server: Server) -> float:
+    """Processor seconds that the server has used; 0 where it cannot be seen."""
+    return read_process(server.pid).cpu_s if server.pid else 0.0
+
+
+def _is_at_work(server: Server, before_s: float, stage: str) -> bool:
+    """Whether a server that tells nothing works, as it does for minutes on a large index.
+
+    Rows are told as they arrive. A server of somebody else's counts as working while it answers.
+    """
+    if server.pid:
+        return _busy(server) - before_s >= BUSY_S
+    return stage not in TOLD and server.alive()
 
 
 def _stage(label: str, progress: Mapping[str, Any]) -> str:

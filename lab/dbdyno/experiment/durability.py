@@ -237,6 +237,9 @@ def _load_and_kill(server: Server, load: _Load, seconds: float) -> _Seen:
         after = (sum(load.answered), log_syncs(server.status()), flushes())
         load_s = time.monotonic() - began_s
         _kill(server)
+    except BaseException:
+        server.kill()  # so that nobody waits for its answers
+        raise
     finally:
         load.end()
     return _Seen(

@@ -7,6 +7,7 @@ with its failure, because the seconds until then were seen.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ PATIENCE_S: Final = 120.0
 """How long the engine may take for logins and its end, beyond warm-up, window and drain."""
 DEATH_S: Final = 1.0
 """A server whose connections broke may need that long to be dead for everyone."""
+LAST_READING_S: Final = 0.5
 LAST_WORDS_MAX: Final = 2000
 
 OnInterval = Callable[[Mapping[str, Any]], None]
@@ -108,7 +110,7 @@ def _drive(
     except KeyboardInterrupt:
         seen.failure = INTERRUPTED
         _stop(engine, seen)
-        bracket.close()
+        _close_soon(bracket)
         return seen
     except LoadError as error:
         if not seen.told and _lives(server):
@@ -117,6 +119,13 @@ def _drive(
     if not server.alive() or (seen.failure and not _lives(server)):
         seen.failure = _death(server, seen.failure)
     return seen
+
+
+def _close_soon(bracket: Bracket) -> None:
+    """The last reading, unless the server is slow to answer: whoever interrupts does not wait."""
+    reading = threading.Thread(target=bracket.close, daemon=True)
+    reading.start()
+    reading.join(LAST_READING_S)
 
 
 def _listen(

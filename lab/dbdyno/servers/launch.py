@@ -1,11 +1,16 @@
 """Becomes a server: gives up root, ties the process's life to the lab's, then runs the program.
 
-Run by path as a plain script (``python -I -S launch.py PARENT UID GID PROGRAM ARG…``) and imports
-nothing of dbdyno, so it costs some 20 ms and works whatever the lab's environment is.
+Run by path as a plain script (``python -I -S launch.py PARENT LEASH UID GID PROGRAM ARG…``) and
+imports nothing of dbdyno, so it costs some 20 ms and works whatever the lab's environment is.
 
-The order matters: the kernel forgets the death signal when a process changes its user, so it is
-asked for afterwards; and the lab may have died before it was asked for, so the parent is compared
-last of all. The program is run in this very process: the pid the lab knows is the server's.
+The lab's watcher (`leash`) is handed this process first: it ends the program, whatever that is. The
+kernel's death signal comes sooner, but is forgotten when a program with file capabilities is run,
+and when a process changes its user, so it is asked for afterwards; and the lab may have died before
+it was asked for, so the parent is compared last of all. The program is run in this very process:
+the pid the lab knows is the server's.
+
+A lab under nohup or in the background ignores signals by which servers are stopped; its servers
+begin with every signal as the kernel has it, none ignored and none blocked.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import ctypes
 import os
 import resource
 import signal
+import socket
 import sys
 
 PR_SET_PDEATHSIG = 1
@@ -25,8 +31,9 @@ LAB_IS_GONE = 111
 
 def main(arguments: list[str]) -> None:
     """Never returns: becomes the program, or exits with 111 if the lab has already died."""
-    parent, uid, gid = (int(text) for text in arguments[:3])
-    program = arguments[3:]
+    parent, leash, uid, gid = (int(text) for text in arguments[:4])
+    program = arguments[4:]
+    _put_on(leash)
     _raise_file_limit()
     if uid != KEEP:
         os.setgroups([])
@@ -37,7 +44,22 @@ def main(arguments: list[str]) -> None:
     if os.getppid() != parent:
         sys.exit(LAB_IS_GONE)
     os.umask(0o027)
+    _signals_as_usual()
     os.execv(program[0], program)  # noqa: S606 - no shell is the point
+
+
+def _put_on(leash: int) -> None:
+    """Hand this process to the watcher, and wait until it has it."""
+    line = socket.socket(fileno=leash)
+    line.set_inheritable(False)
+    heard, answer = os.pipe()
+    try:
+        socket.send_fds(line, [b"%d" % os.getpid()], [os.pidfd_open(os.getpid()), answer])
+    except ConnectionError:
+        sys.exit(LAB_IS_GONE)
+    os.close(answer)
+    if not os.read(heard, 1):
+        sys.exit(LAB_IS_GONE)
 
 
 def _raise_file_limit() -> None:
@@ -45,6 +67,12 @@ def _raise_file_limit() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _signals_as_usual() -> None:
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def _prctl(option: int, value: int) -> None:

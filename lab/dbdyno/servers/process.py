@@ -22,7 +22,7 @@ from typing import Final
 import psutil
 
 from dbdyno.errors import ServerError
-from dbdyno.servers import launch
+from dbdyno.servers import launch, leash
 
 LOOPBACK: Final = "127.0.0.1"
 LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
@@ -113,16 +113,25 @@ def spawn(
                 stdout=printed,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is the lab's to handle, not the server's
+                pass_fds=passed(),
             )
     except OSError as error:
         raise ServerError(f"{command[0]} cannot be started: {error.strerror}") from error
 
 
 def launcher(user: ServerUser | None) -> list[str]:
-    """What to put before a command so that it dies with the lab, as `user` if there is one."""
-    uid, gid = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
+    """What to put before a command so that it dies with the lab, as `user` if there is one.
+
+    It must inherit the descriptors that are `passed`.
+    """
+    ids = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
     alone = [sys.executable, "-I", "-S"]
-    return [*alone, launch.__file__, str(os.getpid()), str(uid), str(gid)]
+    return [*alone, launch.__file__, *map(str, (os.getpid(), leash.held().fileno(), *ids))]
+
+
+def passed() -> tuple[int, ...]:
+    """The descriptors that what `launcher` starts must inherit."""
+    return (leash.held().fileno(),)
 
 
 def _environment(folder: Path, libraries: Path | None) -> dict[str, str]:

@@ -17,6 +17,7 @@ from dbdyno import _engine
 from dbdyno.sysbench.console import Output, ProgressBar
 from dbdyno.sysbench.ending import (
     COMMAND,
+    END_S_MAX,
     THREAD_INIT,
     Outcome,
     Run,
@@ -46,6 +47,8 @@ from dbdyno.sysbench.request import General, Request
 from dbdyno.sysbench.totals import TIMER_LAG, Totals
 
 INITIALIZING = "Initializing worker threads...\n"
+REPORT_S_MAX = 10.0
+"""A load that is on ends within half a second; its report is worth a wait on a slow machine."""
 FORCED_SHUTDOWN = 2
 """Exit status of a run whose last events were given up."""
 
@@ -70,7 +73,11 @@ def run(request: Request, output: Output) -> int:
         rows = _rows(general, stream) if general.telling.output == "csv" else None
         teller = Teller(general, output, rows)
         text = json.dumps(spec)
-        outcome = stoppable(lambda stop: _engine.run(text, teller.tell, stop), _engine.Stop())
+        outcome = stoppable(
+            lambda stop: _engine.run(text, teller.tell, stop),
+            _engine.Stop(),
+            lambda: END_S_MAX if teller.begun_at is None else REPORT_S_MAX,
+        )
         told = _told(outcome, teller, general)
         _write(told, request, spec["seed"], stream)
         record = json.loads(result(outcome, request, THREAD_INIT))

@@ -48,7 +48,11 @@ def result(outcome: Outcome, request: Request, function: str) -> str:
         ) from error
     if error is not None:
         raise error
-    assert outcome.result is not None
+    if outcome.result is None:
+        raise Refusal(
+            "FATAL: interrupted: the server does not answer, so its end was not waited for",
+            exit_status=status(outcome),
+        )
     return outcome.result
 
 
@@ -154,18 +158,26 @@ def _connect_code(where: str) -> int:
     return _CANNOT_CONNECT_SOCKET if is_socket else _CANNOT_CONNECT_TCP
 
 
-# Lets SIGINT and SIGTERM end the engine's work in good order: the report of what was seen follows.
+# Lets SIGINT and SIGTERM end the engine's work in good order: the report of what was seen
+# follows.
 #
-# Python runs signal handlers only in its main thread and only between two of its own steps, so the
-# engine works in a second thread while the main one waits. The first signal asks for the end, a
-# second one kills: events in flight are waited for as long as the server takes.
+# Python runs signal handlers only in its main thread and only between two of its own steps, so
+# the engine works in a second thread while the main one waits. The first signal asks for the end,
+# a second one kills. A server that says nothing may keep the engine from noticing, so the end is
+# waited for only so long.
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+END_S_MAX = 1.5
+"""How long work that was asked to end is waited for."""
+_LOOK_S = 0.2
 
 
 class Outcome(NamedTuple):
-    """What the work returned or raised, and the signal that ended it."""
+    """What the work returned or raised, and the signal that ended it.
+
+    Work that did not end when it was asked to has neither.
+    """
 
     result: str | None
     error: BaseException | None
@@ -179,8 +191,16 @@ class _Asked:
         self.signal_number: int | None = None
 
 
-def stoppable(work: Callable[[Stop], str], stop: Stop) -> Outcome:
-    """Does the work in a second thread; a signal sets `stop`, and the work's end is waited for."""
+def stoppable(
+    work: Callable[[Stop], str],
+    stop: Stop,
+    end_s_max: Callable[[], float] = lambda: END_S_MAX,
+) -> Outcome:
+    """Does the work in a second thread; a signal sets `stop`, and the work's end is waited for.
+
+    Args:
+        end_s_max: how long, asked when the signal has come.
+    """
     results: list[str] = []
     errors: list[BaseException] = []
 
@@ -190,10 +210,12 @@ def stoppable(work: Callable[[Stop], str], stop: Stop) -> Outcome:
         except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=body, name="engine")
+    thread = threading.Thread(target=body, name="engine", daemon=True)
     with _signals_set(stop) as asked:
         thread.start()
-        thread.join()
+        while asked.signal_number is None and thread.is_alive():
+            thread.join(_LOOK_S)
+        thread.join(None if asked.signal_number is None else end_s_max())
     result = results[0] if results else None
     return Outcome(result, errors[0] if errors else None, asked.signal_number)
 

@@ -171,6 +171,20 @@ def test_the_child_dies_with_its_lab():
     assert not is_running(pid)
 
 
+def test_the_child_of_a_lab_under_nohup_heeds_signals():
+    code = """
+        import os, signal
+        from dbdyno import worker
+        for one in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+            signal.signal(one, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGTERM])
+        worker.heed_signals()
+        os.kill(os.getpid(), signal.SIGTERM)
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False, timeout=30)
+    assert ended.returncode == -signal.SIGTERM
+
+
 def is_running(pid):
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()

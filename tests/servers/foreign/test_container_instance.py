@@ -30,7 +30,10 @@ class Client:
     def try_login(self):
         return True
 
-    def rows(self, sql):
+    def row(self, sql, columns=1):
+        return self.rows(sql)[0]
+
+    def rows(self, sql, columns=0):
         if Client.refuse and sql.startswith(Client.refuse):
             raise ServerError(f"did not answer {sql!r}", found=sql)
         Client.orders.append((self.who.user, sql))

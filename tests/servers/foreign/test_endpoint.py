@@ -29,7 +29,10 @@ class Client:
     def try_login(self):
         return self.place.host != Client.silent
 
-    def rows(self, sql):
+    def row(self, sql):
+        return self.rows(sql)[0]
+
+    def rows(self, sql, columns=0):
         if not self.try_login():
             raise ServerError(f"{self.label}: the server did not answer")
         return {

@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.local import files
-from dbdyno.servers.local.files import SOCKET_BYTES_MAX, make_folders, socket_place, write_private
+from dbdyno.servers.local.files import (
+    SOCKET_BYTES_MAX,
+    make_folders,
+    open_file,
+    opened_folder,
+    read_file,
+    remove_file,
+    socket_place,
+    write_private,
+)
 
 NAME = ".s.PGSQL.5432"
 
@@ -30,6 +39,53 @@ def test_a_file_for_the_server_is_closed_and_never_written_through_a_link(tmp_pa
     assert not written.is_symlink()
     assert written.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "precious").read_text() == "kept"
+
+
+def test_a_file_in_the_servers_folder_is_read_from_its_end(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "postmaster.pid").write_text("4711\n/data\n")
+    assert read_file(tmp_path, "data/postmaster.pid") == b"4711\n/data\n"
+    assert read_file(tmp_path, "data/postmaster.pid", 6) == b"/data\n"
+
+
+@pytest.mark.parametrize("what", ["link", "folder link", "pipe", "folder"])
+def test_only_a_file_of_the_servers_own_is_opened(tmp_path, what):
+    secret, work = tmp_path / "secret", tmp_path / "work"
+    secret.mkdir()
+    (secret / "pid").write_text("1")
+    (work / "data").mkdir(parents=True)
+    wanted = work / "data" / "pid"
+    if what == "link":
+        wanted.symlink_to(secret / "pid")
+    elif what == "pipe":
+        os.mkfifo(wanted)
+    elif what == "folder":
+        wanted.mkdir()
+    else:
+        wanted.parent.rmdir()
+        wanted.parent.symlink_to(secret)
+    with pytest.raises(OSError, match=r"symbolic link|not a regular file|Not a directory"):
+        read_file(work, "data/pid")
+
+
+def test_a_hard_link_to_a_file_of_the_labs_is_not_opened_for_another_user(tmp_path):
+    (tmp_path / "own").write_text("1")
+    with opened_folder(tmp_path) as folder:
+        os.close(open_file(folder, "own", owner=12345))
+        os.link(tmp_path / "own", tmp_path / "linked")
+        with pytest.raises(PermissionError, match="not a regular file of the server's user"):
+            open_file(folder, "linked", owner=12345)
+
+
+def test_nothing_is_written_or_removed_in_a_folder_behind_a_link(tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "auto.cnf").write_text("kept")
+    (tmp_path / "data").symlink_to(tmp_path / "precious")
+    with pytest.raises(NotADirectoryError):
+        write_private(tmp_path / "data" / "auto.cnf", "new", None)
+    with pytest.raises(NotADirectoryError):
+        remove_file(tmp_path / "data" / "auto.cnf")
+    assert (tmp_path / "precious" / "auto.cnf").read_text() == "kept"
 
 
 @pytest.mark.parametrize("folder", ["x" * 120, "one,two"])
@@ -143,8 +199,38 @@ def test_links_are_not_followed(source, tmp_path):
     (source / "link").symlink_to("/etc/passwd")
     with pytest.raises(ServerError, match="neither a file nor a folder"):
         files.copy_tree(source, tmp_path / "target", owner=None)
-    with pytest.raises(OSError, match="symbolic links"):
-        files.copy_file(source / "link", tmp_path / "copy", None)
+    assert not (tmp_path / "target").exists()
+
+
+@pytest.mark.parametrize("name", ["redo", "mysql"])
+def test_a_link_put_there_while_files_are_copied_is_not_followed(
+    source, tmp_path, monkeypatch, name
+):
+    def looked_at(what, look=os.stat, **where):
+        facts = look(what, **where)
+        if what == name:  # right after it was seen to be a file or a folder
+            (source / name).rename(tmp_path / name)
+            (source / name).symlink_to(tmp_path / name)
+        return facts
+
+    monkeypatch.setattr(files.os, "stat", looked_at)
+    with pytest.raises(ServerError, match="cannot be copied"):
+        files.copy_tree(source, tmp_path / "target", owner=None)
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_copy_goes_to_the_folder_that_was_made_for_it(source, tmp_path, monkeypatch):
+    def exchanged(handle, name, owner, open_file=files.open_file):
+        if name == "redo":
+            (tmp_path / "target").rename(tmp_path / "away")
+            (tmp_path / "elsewhere").mkdir()
+            (tmp_path / "target").symlink_to(tmp_path / "elsewhere")
+        return open_file(handle, name, owner)
+
+    monkeypatch.setattr(files, "open_file", exchanged)
+    files.copy_tree(source, tmp_path / "target", owner=None)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert (tmp_path / "away" / "sparse").exists()
 
 
 def test_sockets_are_left_behind(source, tmp_path):
@@ -224,4 +310,4 @@ def test_a_sum_in_pieces_is_the_sum_of_the_whole(tmp_path_factory, content, piec
     file.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK_BYTES", piece)
-        assert files._sum(file) == [len(content), zlib.crc32(content)]
+        assert files._sum(os.open(file, os.O_RDONLY)) == [len(content), zlib.crc32(content)]

@@ -219,3 +219,13 @@ def test_without_errors_the_last_lines_of_both_logs_are_given(work):
 def test_a_huge_log_is_read_from_its_end(work):
     (work / "err.log").write_bytes(b"x" * 1_000_000 + b"\nlast\n")
     assert local_server.last_lines(work, 1) == "last"
+
+
+def test_a_log_that_the_servers_user_made_a_link_is_not_read(work, tmp_path):
+    (tmp_path / "shadow").write_text("root:secret\n")
+    (work / "err.log").symlink_to(tmp_path / "shadow")
+    local_server.printed_log(work).write_text("printed\n")
+    assert local_server.last_lines(work).splitlines() == [
+        "printed",
+        "[ERROR] err.log is not shown: Too many levels of symbolic links",
+    ]

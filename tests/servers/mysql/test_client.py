@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -19,7 +22,13 @@ ENDPOINT = Endpoint("127.0.0.1", 1, Path("/nowhere/my.sock"))
 
 @pytest.fixture(autouse=True)
 def somebody_listens(monkeypatch):
-    monkeypatch.setattr(module, "_line_to", lambda path: None)
+    lines = []
+    monkeypatch.setattr(
+        module, "_line_to", lambda endpoint: lines.append(module.Line()) or lines[-1]
+    )
+    yield
+    for line in lines:
+        line.close()
 
 
 class Cursor:
@@ -48,9 +57,10 @@ class Connection:
         return Cursor(self)
 
     def connect(self, line):
-        assert line is None
+        self.line = line
 
     def close(self):
+        self.line.close()
         self.open = False
 
 
@@ -115,6 +125,29 @@ def test_nobody_listening_is_not_ready_and_leaves_no_socket_open(tmp_path, monke
     assert Client("fast", endpoint, Credentials("root", "secret")).try_login() is False
 
 
+def test_closing_does_not_wait_for_a_server_that_is_silent(monkeypatch):
+    monkeypatch.undo()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = Endpoint("127.0.0.1", silent.getsockname()[1], None)
+        client = Client("fast", endpoint, Credentials("root", "secret"))
+        told = []
+
+        def ask():
+            with pytest.raises(ServerError) as caught:
+                client.rows("SELECT 1")
+            told.append(caught.value)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        line, _ = silent.accept()
+        with line:
+            began = time.monotonic()
+            client.close()
+            asking.join(30)
+            assert time.monotonic() - began < module.CONNECT_S_MAX / 2
+    assert "did not answer" in told[0].message
+
+
 # An observer asks for the counters that are kept, by name, on a client of its own.
 
 
@@ -124,7 +157,7 @@ class Answers:
     def __init__(self, rows: list[tuple[str, ...]]) -> None:
         self.answer, self.asked, self.closed = rows, list[str](), False
 
-    def rows(self, sql: str) -> list[tuple[str, ...]]:
+    def rows(self, sql: str, columns: int) -> list[tuple[str, ...]]:
         self.asked.append(sql)
         return self.answer
 

@@ -31,8 +31,11 @@ class FakeClient:
     def try_login(self):
         return self.ready
 
-    def rows(self, sql):
+    def rows(self, sql, columns=0):
         return self.answers[sql]
+
+    def row(self, sql, columns=1):
+        return self.answers[sql][0]
 
     def close(self):
         return None

@@ -78,7 +78,7 @@ def client(monkeypatch):
                 raise outcome
             return outcome
 
-        monkeypatch.setattr(status.psycopg, "connect", connect)
+        monkeypatch.setattr(status._Session, "connect", connect)
         made = PostgresClient("pg", endpoint, Credentials("dbdyno", SECRET), "sbtest")
         made.logins = []
         return made

@@ -156,8 +156,13 @@ def test_the_kernels_table_is_read():
 
 @given(st.binary(max_size=400))
 def test_no_control_file_breaks_the_reading(tmp_path_factory, content):
-    file = tmp_path_factory.mktemp("control") / "PostgreSQL.1"
-    file.write_bytes(content)
-    assert all(name.startswith("PostgreSQL.") for name in module._listed(file))
-    file.write_bytes(struct.pack("=III4x", module.CONTROL_MAGIC, 2**32 - 1, 1) + content)
-    assert len(list(module._listed(file))) <= len(content) // module.ITEM.size
+    shared = tmp_path_factory.mktemp("control")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SHARED_FILES", shared)
+        file = shared / "PostgreSQL.1"
+        file.write_bytes(content)
+        listed = module._listed(file.name, os.geteuid())
+        assert all(name.startswith("PostgreSQL.") for name in listed)
+        file.write_bytes(struct.pack("=III4x", module.CONTROL_MAGIC, 2**32 - 1, 1) + content)
+        listed = module._listed(file.name, os.geteuid())
+        assert len(list(listed)) <= len(content) // module.ITEM.size

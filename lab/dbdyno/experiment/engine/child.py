@@ -30,6 +30,7 @@ PR_SET_PDEATHSIG: Final = 1
 def main() -> int:
     """Does what the first line of stdin asks; 0 if it could be told how that went."""
     die_with_parent()
+    heed_signals()
     return serve(sys.stdin, sys.stdout)
 
 
@@ -97,6 +98,16 @@ def die_with_parent() -> None:
     A lab that died before this call is noticed by the end of stdin.
     """
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def heed_signals() -> None:
+    """Undoes what a lab under nohup or in the background ignores, so that this process can be told.
+
+    SIGPIPE stays ignored, as Python and the engine want it.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from dbdyno.servers.mysql.client import observe
 PERIOD_S: Final = 1.0
 READINGS_BEFORE: Final = 3
 """Readings whose CPU is measured; their median is not misled by a server's own work."""
-FAREWELL_S: Final = 2.0
+FAREWELL_S: Final = 0.5
 """How long the end of a trial waits for an answer that is still open."""
 PROC: Final = Path("/proc")
 

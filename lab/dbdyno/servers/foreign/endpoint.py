@@ -48,7 +48,7 @@ class EndpointServer:
                     wanted="a server that is up and can be reached from here",
                     hint="look at the address, the server and what stands between",
                 )
-        versions = [client.rows("SELECT VERSION()")[0][0] for client in self._clients]
+        versions = [client.row("SELECT VERSION()")[0] for client in self._clients]
         if len(set(versions)) > 1:
             raise ServerError(
                 f"{self.label}: its servers are of different versions",
@@ -59,7 +59,7 @@ class EndpointServer:
 
     def version(self) -> str:
         """What the first server says of itself; ServerError if it is gone."""
-        return self.ask("SELECT VERSION()")[0][0]
+        return self._clients[0].row("SELECT VERSION()")[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The first server's answer to the load user, every value as text; ServerError if none."""
@@ -67,11 +67,12 @@ class EndpointServer:
 
     def settings(self) -> dict[str, str]:
         """Every effective global variable of the first server; ServerError if it is gone."""
-        return {row[0].lower(): row[1] for row in self.ask("SHOW GLOBAL VARIABLES")}
+        shown = self._clients[0].rows("SHOW GLOBAL VARIABLES", columns=2)
+        return {row[0].lower(): row[1] for row in shown}
 
     def status(self) -> dict[str, float]:
         """Every numeric global status counter, added up; ServerError if a server is gone."""
-        return added([client.rows("SHOW GLOBAL STATUS") for client in self._clients])
+        return added([client.rows("SHOW GLOBAL STATUS", columns=2) for client in self._clients])
 
     def alive(self) -> bool:
         """Whether every server answers now."""

@@ -17,9 +17,10 @@ import os
 import shutil
 import stat
 import tempfile
+import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -148,20 +149,82 @@ class InstanceFiles:
         copy_tree(source, self.data, self.user)
 
 
-# Files and folders that the lab makes for a server inside folders that are the server's own.
+# Files and folders that the lab opens or makes inside folders that are the server's own.
 #
-# As root the lab writes where an unprivileged user may put links, so nothing is ever written
-# through one; and what is for the server alone is closed to everybody else from the first byte
-# on.
+# As root the lab reads and writes where an unprivileged user may put links or exchange folders.
+# So everything there is opened through here: each step of a path by the open folder before it,
+# never through a link, and only what belongs to that user or is the lab's alone. What the lab
+# makes for the server is closed to everybody else from the first byte on.
 
 
 SOCKET_BYTES_MAX: Final = 107  # of a unix socket's path
+FILE_BYTES_MAX: Final = 64 * 1024
+
+
+@contextmanager
+def opened_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
+    """A folder's descriptor; OSError if it is a link or no folder.
+
+    Args:
+        path: a folder whose parent is the lab's own, or one name in the folder `inside`.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    handle = os.open(path, flags, dir_fd=inside)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def open_file(folder: int, name: str, owner: int) -> int:
+    """A file of an open folder, for reading; the caller closes the descriptor.
+
+    Raises:
+        OSError: there is none, or it is a link, no regular file, or neither `owner`'s nor the
+            lab's alone.
+    """
+    # Without O_NONBLOCK a pipe of that name would keep us waiting for its writer.
+    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    facts = os.fstat(handle)
+    ours = facts.st_uid == os.geteuid() and facts.st_nlink == 1  # more: a server's user linked it
+    if stat.S_ISREG(facts.st_mode) and (facts.st_uid == owner or ours):
+        return handle
+    os.close(handle)
+    raise PermissionError(errno.EPERM, "not a regular file of the server's user", name)
+
+
+def read_file(folder: Path, name: str, bytes_max: int = FILE_BYTES_MAX) -> bytes:
+    """The last bytes of a file in a server's folder, whose own parent is the lab's.
+
+    Args:
+        name: may lead through folders below it.
+
+    Raises:
+        OSError: as `open_file`, the owner being the folder's.
+    """
+    *between, last = Path(name).parts
+    with ExitStack() as opened:
+        handle = opened.enter_context(opened_folder(folder))
+        owner = os.fstat(handle).st_uid
+        for step in between:
+            handle = opened.enter_context(opened_folder(step, handle))
+        with os.fdopen(open_file(handle, last, owner), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - bytes_max))
+            return file.read(bytes_max)
+
+
+def remove_file(path: Path) -> None:
+    """Removes a file or link, if it is there, from a folder that is not reached through a link."""
+    with opened_folder(path.parent) as folder, suppress(FileNotFoundError):
+        os.unlink(path.name, dir_fd=folder)
 
 
 def write_private(path: Path, text: str, user: ServerUser | None) -> Path:
     """A new file that only the server's user can read, in place of what was there."""
-    path.unlink(missing_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    remove_file(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with opened_folder(path.parent) as folder:
+        handle = os.open(path.name, flags, 0o600, dir_fd=folder)
     with os.fdopen(handle, "w") as written:
         if user is not None:
             os.fchown(handle, user.uid, user.gid)
@@ -208,7 +271,7 @@ def _will_do(path: Path, commas: bool) -> bool:
 
 
 RESERVE_BYTES: Final = 64 * 1024**2  # left free beside the copy
-COPY_CHUNK_BYTES: Final = 1 << 30
+COPY_CHUNK_BYTES: Final = 16 << 20  # between two of them Ctrl-C is heard
 
 
 def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
@@ -220,8 +283,12 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
     """
     check_space(source, target.parent)
     try:
-        with _flushed(target.parent):
-            _copy_folder(source, target, owner)
+        with (
+            _flushed(target.parent),
+            opened_folder(source) as read,
+            _new_folder(target) as written,
+        ):
+            _Copying(os.fstat(read).st_uid, owner).folder(read, written, source)
     except OSError as error:
         shutil.rmtree(target, ignore_errors=True)
         raise ServerError(f"{source} cannot be copied to {target}: {error.strerror}") from error
@@ -248,38 +315,60 @@ def occupied_bytes(folder: Path) -> int:
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
 
 
-def _copy_folder(source: Path, target: Path, owner: ServerUser | None) -> None:
-    target.mkdir(mode=0o700)
-    for item in sorted(source.iterdir()):
-        kind = item.lstat().st_mode
-        if stat.S_ISDIR(kind):
-            _copy_folder(item, target / item.name, owner)
-        elif stat.S_ISREG(kind):
-            copy_file(item, target / item.name, owner)
-        elif not stat.S_ISSOCK(kind):
-            raise ServerError(f"{item} is neither a file nor a folder, so it is not copied")
-    if owner is not None:
-        os.chown(target, owner.uid, owner.gid)
+@dataclass(frozen=True)
+class _Copying:
+    """Whose files are copied, and whose the copies are.
+
+    A stopped server's user may still exchange what lies in its folder, so every step is taken from
+    an open folder, in what is copied and in the copy.
+    """
+
+    from_owner: int
+    owner: ServerUser | None
+
+    def folder(self, source: int, target: int, path: Path) -> None:
+        """Copies between two open folders; `path` is what messages call the source."""
+        for name in sorted(os.listdir(source)):
+            kind = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
+            if stat.S_ISDIR(kind):
+                with opened_folder(name, source) as read, _new_folder(name, target) as written:
+                    self.folder(read, written, path / name)
+            elif stat.S_ISREG(kind):
+                self.file(source, target, name)
+            elif not stat.S_ISSOCK(kind):
+                raise ServerError(f"{path / name} is neither a file nor a folder: it is not copied")
+        self._give(target)
+
+    def file(self, source: int, target: int, name: str) -> None:
+        """Copies one file with its holes and its allocated zeros."""
+        create = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with (
+            os.fdopen(open_file(source, name, self.from_owner), "rb") as read,
+            os.fdopen(os.open(name, create, 0o600, dir_fd=target), "wb") as written,
+        ):
+            facts = os.fstat(read.fileno())
+            size = facts.st_size
+            os.truncate(written.fileno(), size)
+            if 0 < size <= facts.st_blocks * 512:  # space reserved but unwritten reads as a hole
+                os.posix_fallocate(written.fileno(), 0, size)
+            for start, end in _occupied(read.fileno(), size):
+                _copy_range(read.fileno(), written.fileno(), start, end)
+            os.fchmod(written.fileno(), 0o640)
+            self._give(written.fileno())
+
+    def _give(self, handle: int) -> None:
+        if self.owner is not None:
+            os.fchown(handle, self.owner.uid, self.owner.gid)
 
 
-def copy_file(source: Path, target: Path, owner: ServerUser | None) -> None:
-    """Copy one file with its holes and its allocated zeros."""
-    with open(source, "rb", opener=_unlinked) as read, target.open("xb") as written:
-        facts = os.fstat(read.fileno())
-        size = facts.st_size
-        os.truncate(written.fileno(), size)
-        if 0 < size <= facts.st_blocks * 512:  # space reserved but unwritten reads as a hole
-            os.posix_fallocate(written.fileno(), 0, size)
-        for start, end in _occupied(read.fileno(), size):
-            _copy_range(read.fileno(), written.fileno(), start, end)
-        os.fchmod(written.fileno(), 0o640)
-        if owner is not None:
-            os.fchown(written.fileno(), owner.uid, owner.gid)
-
-
-def _unlinked(path: str, flags: int) -> int:
-    """Opens the file itself, never what a link of that name points to."""
-    return os.open(path, flags | os.O_NOFOLLOW)
+@contextmanager
+def _new_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
+    """A folder that was made now, open; OSError if another was put in its place since."""
+    os.mkdir(path, 0o700, dir_fd=inside)
+    with opened_folder(path, inside) as made:
+        if os.fstat(made).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "the new folder was exchanged", str(path))
+        yield made
 
 
 def _occupied(read: int, size: int) -> Iterator[tuple[int, int]]:
@@ -314,10 +403,27 @@ def _flushed(folder: Path) -> Iterator[None]:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield
-        if ctypes.CDLL(None, use_errno=True).syncfs(handle) != 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        _flush(os.dup(handle))
     finally:
         os.close(handle)
+
+
+def _flush(handle: int) -> None:
+    """In a thread of its own: Ctrl-C is heard meanwhile, and does not wait for the disk."""
+    errors: list[int] = []
+
+    def flush() -> None:
+        try:
+            if ctypes.CDLL(None, use_errno=True).syncfs(handle) != 0:
+                errors.append(ctypes.get_errno())
+        finally:
+            os.close(handle)
+
+    flushing = threading.Thread(target=flush, name="flush", daemon=True)
+    flushing.start()
+    flushing.join()
+    if errors:
+        raise OSError(errors[0], os.strerror(errors[0]))
 
 
 # Proves that restored files are the snapshot's, byte for byte: CRC-32 and length of each.
@@ -335,11 +441,15 @@ NAMED_MAX: Final = 5
 
 def take(folder: Path) -> dict[str, list[int]]:
     """Length and CRC-32 of every file below a folder, by its path in it."""
-    return {
-        str(path.relative_to(folder)): _sum(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    }
+    found: dict[str, list[int]] = {}
+    owner = folder.lstat().st_uid
+    for place, _, names, handle in os.fwalk(folder):  # by open folders, through no link
+        for name in names:
+            kind = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+            if stat.S_ISREG(kind):
+                path = Path(place, name).relative_to(folder)
+                found[str(path)] = _sum(open_file(handle, name, owner))
+    return {name: found[name] for name in sorted(found, key=Path)}
 
 
 def keep(folder: Path, listed: Path) -> None:
@@ -363,9 +473,9 @@ def compare(label: str, folder: Path, listed: Path) -> None:
         )
 
 
-def _sum(path: Path) -> list[int]:
+def _sum(handle: int) -> list[int]:
     length = check = 0
-    with path.open("rb") as file:
+    with os.fdopen(handle, "rb") as file:
         while chunk := file.read(CHECKSUM_CHUNK_BYTES):
             length, check = length + len(chunk), zlib.crc32(chunk, check)
     return [length, check]

@@ -19,7 +19,7 @@ from typing import ClassVar, Final, Generic, TypeVar
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint, ServerSpec
-from dbdyno.servers.local.files import InstanceFiles
+from dbdyno.servers.local.files import InstanceFiles, read_file
 from dbdyno.servers.process import HERE, LOOPBACK, Place, ServerUser
 from dbdyno.servers.programs.catalog import CatalogEntry
 
@@ -109,10 +109,10 @@ class StartedServer(ABC):
 
     def kill(self) -> None:
         """End it at once; for a server that will not be used again."""
-        self._log_out()
         if self.alive():
             self._end_at_once()
         self._running.wait()
+        self._log_out()  # now nobody waits for its answers any more
         self._remove_traces()
 
     def wait_ready(self) -> None:
@@ -165,6 +165,17 @@ class StartedServer(ABC):
                 found=f"pid {found.pid}, {', '.join(found.answers)}",
                 hint="end the other server, or use another workspace",
             )
+
+    def _pid_in(self, name: str) -> str:
+        """The first line of a pid file in the server's folder; ServerError if it is not its own."""
+        try:
+            return read_file(self._site.work, name).decode("utf-8", "replace").partition("\n")[0]
+        except OSError as error:
+            raise ServerError(
+                f"{self.label}: the server's pid file cannot be read",
+                wanted=f"a file of the server's user in {self._site.work}",
+                found=f"{name}: {error.strerror}",
+            ) from error
 
     def _start_failure(self) -> ServerError:
         log = self._log_of_start()
@@ -344,7 +355,6 @@ def _fixed(site: Site, text: str) -> int:
 
 
 LINES_SHOWN: Final = 12
-TAIL_BYTES: Final = 64 * 1024
 
 
 def printed_log(work: Path) -> Path:
@@ -366,9 +376,12 @@ def error_lines(work: Path, count: int = LINES_SHOWN) -> str:
 
 def _lines(work: Path) -> list[str]:
     found: list[str] = []
-    for path in (printed_log(work), work / "err.log"):
-        if path.is_file():
-            with path.open("rb") as log:
-                log.seek(max(0, path.stat().st_size - TAIL_BYTES))
-                found += log.read().decode("utf-8", "replace").splitlines()
+    printed = printed_log(work)
+    for folder, name in ((printed.parent, printed.name), (work, "err.log")):
+        try:
+            found += read_file(folder, name).decode("utf-8", "replace").splitlines()
+        except FileNotFoundError:
+            continue
+        except OSError as error:  # such as a link, which the server's user may have put there
+            found.append(f"[ERROR] {name} is not shown: {error.strerror}")
     return [line for line in found if line.strip()]

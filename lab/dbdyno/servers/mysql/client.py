@@ -2,16 +2,22 @@
 
 Never used for load. One connection serves all questions of a trial, so that asking does not add
 connections to the counters that are read.
+
+The server may be somebody else's, or not one at all. It gets no password in the clear, however it
+asks; it has a time for each answer as a whole and a size for it; and whatever it says that cannot
+be understood is a ServerError.
 """
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
-from collections.abc import Iterable
-from pathlib import Path
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, runtime_checkable
 
 import pymysql
 from pymysql.constants import CR, ER
@@ -19,11 +25,59 @@ from pymysql.constants import CR, ER
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint, Observer, Server
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 CONNECT_S_MAX: Final = 10
+"""For reaching the server and logging in."""
 ANSWER_S_MAX: Final = 60
+LOOK_S: Final = 0.1
+ANSWER_BYTES_MAX: Final = 64 << 20
 NOT_READY: Final = frozenset(  # what a server says, or does not say, while it is coming up
     {CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_LOST, ER.SERVER_SHUTDOWN}
 )
+
+
+class RefusedLogin:
+    """In the place of a login that would hand the password over, or as good as that."""
+
+    def __init__(self, connection: object) -> None:
+        pass
+
+    def authenticate(self, packet: object) -> NoReturn:
+        """Raises before anything is sent."""
+        raise pymysql.err.OperationalError(
+            CR.CR_AUTH_PLUGIN_CANNOT_LOAD,
+            "it asks for the password in clear text or weakly hidden, which dbdyno does not send",
+        )
+
+
+REFUSED_LOGINS: Final[dict[str, Callable[[Any], Any]]] = {
+    "mysql_clear_password": RefusedLogin,
+    "dialog": RefusedLogin,
+    "mysql_old_password": RefusedLogin,
+}
+
+
+class Line(socket.socket):
+    """A connection whose whole answer, not each piece of it, has a time and a size."""
+
+    def allow(self, seconds: float) -> None:
+        """An answer may now take so long."""
+        self._ends = time.monotonic() + seconds
+        self._bytes_left = ANSWER_BYTES_MAX
+
+    def recv_into(self, buffer: Buffer, nbytes: int = 0, flags: int = 0) -> int:
+        """As a socket's; TimeoutError or OSError when the answer takes too long or too much."""
+        left_s = self._ends - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("no whole answer in time")
+        self.settimeout(left_s)
+        count = super().recv_into(buffer, nbytes, flags)
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            raise OSError(errno.EMSGSIZE, f"its answer is longer than {ANSWER_BYTES_MAX} bytes")
+        return count
 
 
 class Client:
@@ -34,6 +88,8 @@ class Client:
         self._endpoint = endpoint
         self._who = who
         self._connection: pymysql.Connection[Any] | None = None
+        self._line: Line | None = None
+        self._is_closing = False
         self._lock = threading.Lock()
 
     def __enter__(self) -> Client:
@@ -56,39 +112,73 @@ class Client:
         with self._lock:
             try:
                 self._connected()
+            except OSError:
+                return False
             except pymysql.err.OperationalError as error:
                 if error.args[0] in NOT_READY:
                     return False
                 raise self._failed("refused the login", error) from error
-            except OSError:
-                return False
+            except Exception as error:
+                raise self._failed("answered the login with what is none", error) from error
         return True
 
-    def rows(self, sql: str) -> list[tuple[str, ...]]:
+    def rows(self, sql: str, columns: int = 0) -> list[tuple[str, ...]]:
         """The answer, every value as text; ServerError if the server does not answer.
 
         A connection that was lost since the last question is made anew once.
+
+        Args:
+            columns: a row with fewer is an error too.
         """
         with self._lock:
+            ends = time.monotonic() + ANSWER_S_MAX
             try:
-                return self._ask(sql)
-            except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError):
+                found = self._ask(sql)
+            except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError) as error:
                 self._drop()
-            try:
-                return self._ask(sql)
-            except (pymysql.err.MySQLError, OSError) as error:
+                if self._is_closing or time.monotonic() >= ends:
+                    raise self._failed(f"did not answer {sql!r}", error) from error
+                found = self._ask_again(sql)
+            except Exception as error:
                 self._drop()
                 raise self._failed(f"did not answer {sql!r}", error) from error
+        if any(len(row) < columns for row in found):
+            raise self._odd(sql, f"{columns} columns", f"rows such as {found[0]}")
+        return found
+
+    def row(self, sql: str, columns: int = 1) -> tuple[str, ...]:
+        """The first row of an answer; ServerError if there is none with so many columns."""
+        found = self.rows(sql, columns)
+        if not found:
+            raise self._odd(sql, "a row", "none")
+        return found[0]
 
     def close(self) -> None:
-        """Log out; asking again logs in again."""
-        with self._lock:
+        """Log out; asking again logs in again. A question that still waits is given up."""
+        self._is_closing = True
+        while not self._lock.acquire(timeout=LOOK_S):
+            if (line := self._line) is not None:
+                with suppress(OSError):
+                    line.shutdown(socket.SHUT_RDWR)
+        try:
+            self._is_closing = False
             self._drop()
+        finally:
+            self._lock.release()
 
     def _ask(self, sql: str) -> list[tuple[str, ...]]:
         with self._connected().cursor() as cursor:
+            if self._line is not None:
+                self._line.allow(ANSWER_S_MAX)
             cursor.execute(sql)
             return [tuple(_text(value) for value in row) for row in cursor.fetchall()]
+
+    def _ask_again(self, sql: str) -> list[tuple[str, ...]]:
+        try:
+            return self._ask(sql)
+        except Exception as error:
+            self._drop()
+            raise self._failed(f"did not answer {sql!r}", error) from error
 
     def _connected(self) -> pymysql.Connection[Any]:
         if self._connection is None:
@@ -99,19 +189,21 @@ class Client:
                 password=self._who.password,
                 autocommit=True,
                 charset="utf8mb4",
-                connect_timeout=CONNECT_S_MAX,
-                read_timeout=ANSWER_S_MAX,
                 write_timeout=ANSWER_S_MAX,
                 defer_connect=True,
+                auth_plugin_map=REFUSED_LOGINS,
                 ssl_disabled=True,  # the line is a unix socket, and old servers' TLS is refused
             )
-            if self._endpoint.socket is None:
-                connection.connect()
-            else:
-                line = _line_to(self._endpoint.socket)
+            self._line = line = _line_to(self._endpoint)
+            if self._endpoint.socket is not None:
                 # As PyMySQL says itself of a unix socket that it opened.
                 connection._secure = True  # type: ignore[attr-defined]
+            try:
+                line.allow(CONNECT_S_MAX)
                 connection.connect(line)
+            except BaseException:
+                line.close()
+                raise
             self._connection = connection
         return self._connection
 
@@ -129,13 +221,27 @@ class Client:
             found=f"{type(error).__name__}: {error}",
         )
 
+    def _odd(self, sql: str, wanted: str, found: str) -> ServerError:
+        return ServerError(
+            f"{self._label}: the server answered {sql!r} with something else",
+            wanted=wanted,
+            found=found,
+            hint="is it a MySQL or MariaDB, and reached without a proxy that changes answers?",
+        )
 
-def _line_to(path: Path) -> socket.socket:
-    """A connected unix socket; PyMySQL would leave its own open when nobody listens yet."""
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+def _line_to(endpoint: Endpoint) -> Line:
+    """A connected socket; PyMySQL would leave its own open when nobody listens yet."""
+    if endpoint.socket is None:
+        reached = socket.create_connection((endpoint.host, endpoint.port), CONNECT_S_MAX)
+        line = Line(fileno=reached.detach())
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return line
+    line = Line(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         line.settimeout(CONNECT_S_MAX)
-        line.connect(str(path))
+        line.connect(str(endpoint.socket))
     except BaseException:
         line.close()
         raise
@@ -225,7 +331,7 @@ class MysqlObserver:
 
     def read(self) -> dict[str, float]:
         """Those of the counters that this version has; ServerError if it is gone."""
-        return numbers(self._client.rows(self._sql))
+        return numbers(self._client.rows(self._sql, columns=2))
 
     def close(self) -> None:
         """Log out."""

@@ -17,7 +17,7 @@ from dbdyno.errors import ProvisionError, ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, ServerSpec
-from dbdyno.servers.local.files import InstanceFiles, occupied_bytes
+from dbdyno.servers.local.files import InstanceFiles, occupied_bytes, remove_file
 from dbdyno.servers.local.pristine import Making, kept, trouble
 from dbdyno.servers.local.server import Site, StartedInstance, error_lines, printed_log
 from dbdyno.servers.mysql import server, settings
@@ -76,7 +76,7 @@ class MysqlInstance(StartedInstance[MysqlServer]):
         """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
         super().restore()
         with self._files.told("restored"):  # each server has an id of its own
-            (self._files.data / "auto.cnf").unlink(missing_ok=True)
+            remove_file(self._files.data / "auto.cnf")
 
     def data_bytes(self) -> int:
         """Bytes on disk of the loaded tables and their indexes; ServerError without a snapshot."""

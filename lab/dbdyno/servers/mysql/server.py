@@ -51,7 +51,7 @@ class MysqlServer(StartedServer):
 
     def version(self) -> str:
         """What the server says of itself; ServerError if it is gone."""
-        return self._client.rows("SELECT VERSION()")[0][0]
+        return self._client.row("SELECT VERSION()")[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The administrator's question or order, every value as text; ServerError if refused."""
@@ -63,15 +63,16 @@ class MysqlServer(StartedServer):
         MySQL 8.0.30 and later show the redo space that was asked for, or the default where the old
         pair of settings is what counts; the space there is, is a status.
         """
-        shown = {row[0].lower(): row[1] for row in self._client.rows("SHOW GLOBAL VARIABLES")}
+        rows = self._client.rows("SHOW GLOBAL VARIABLES", columns=2)
+        shown = {row[0].lower(): row[1] for row in rows}
         if REDO_CAPACITY in shown:
-            real = self._client.rows(f"SHOW GLOBAL STATUS LIKE '{REDO_CAPACITY_STATUS}'")
-            shown[REDO_CAPACITY] = real[0][1]
+            real = self._client.row(f"SHOW GLOBAL STATUS LIKE '{REDO_CAPACITY_STATUS}'", columns=2)
+            shown[REDO_CAPACITY] = real[1]
         return shown
 
     def status(self) -> dict[str, float]:
         """Every numeric global status counter; ServerError if it is gone."""
-        return numbers(self._client.rows("SHOW GLOBAL STATUS"))
+        return numbers(self._client.rows("SHOW GLOBAL STATUS", columns=2))
 
     def observer(self) -> Observer:
         """Somebody who reads selected counters on a connection of his own."""
@@ -94,9 +95,10 @@ class MysqlServer(StartedServer):
         self._client.close()
 
     def _identity(self) -> tuple[tuple[str, ...], Identity]:
-        pid_file, data, port = self._client.rows("SELECT @@pid_file, @@datadir, @@port")[0]
-        written = (self._site.work / "pid").read_text().strip()
+        asked = "SELECT @@pid_file, @@datadir, @@port"
+        pid_file, data, port = self._client.row(asked, columns=3)[:3]
         work = self._site.work
+        written = self._pid_in("pid")
         wanted = (str(work / "pid"), str(work / "data"), str(self.endpoint.port))
         return wanted, Identity((str(Path(pid_file)), str(Path(data)), port), written)
 

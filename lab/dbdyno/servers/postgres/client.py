@@ -1,18 +1,22 @@
 """The control plane's connection to a PostgreSQL: one login, kept open, every answer as text.
 
 Never used for load. What a question costs a server is part of what is measured, so one session
-serves all questions; a time limit on each is the server's own, since libpq has none for reading.
+serves all questions. Each has a time limit, which is the server's own; one that has stopped is
+given up a little later. A server gets no password but as SCRAM's proof, whatever it asks for.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from types import TracebackType
-from typing import Final
+from typing import Final, TypeVar
 
 import psycopg
+from psycopg import waiting
+from psycopg.waiting import Ready, Wait
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
@@ -20,7 +24,55 @@ from dbdyno.servers.base import Credentials, Endpoint
 CONNECT_S_MAX: Final = 10
 ANSWER_S_MAX: Final = 60.0
 COMING_OR_GOING: Final = "the database system is"  # starting up, shutting down, in recovery mode
+LOOK_S: Final = 0.1
+BEYOND_S: Final = 5.0
+"""A server that does not keep the limit itself gets so much more."""
+Answer = TypeVar("Answer")
 LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
+
+
+class _LateError(psycopg.OperationalError):
+    """No answer in time."""
+
+
+class _Session(psycopg.Connection):
+    """A connection that is given up when an answer does not come, for which libpq waits for ever.
+
+    Ctrl-C ends it at once: asking the server to stop its work may take as long as the work.
+    """
+
+    answer_s_max = ANSWER_S_MAX
+
+    def wait(
+        self,
+        gen: Generator[Wait, Ready | int, Answer],
+        interval: float = LOOK_S,
+        timeout: float | None = None,
+    ) -> Answer:
+        """As psycopg's; OperationalError when the time is over."""
+        seconds = self.answer_s_max + BEYOND_S if timeout is None else timeout
+        try:
+            limited = _ended_in_time(gen, seconds)
+            return waiting.wait(limited, self.pgconn.socket, interval=interval)
+        except KeyboardInterrupt:
+            self.pgconn.finish()
+            raise
+
+
+def _ended_in_time(
+    work: Generator[Wait, Ready | int, Answer], seconds: float
+) -> Generator[Wait, Ready | int, Answer]:
+    ends = time.monotonic() + seconds
+    try:
+        wanted = next(work)
+        while True:
+            ready = yield wanted
+            if time.monotonic() > ends:
+                raise _LateError(f"no answer within {seconds:.0f} s")
+            wanted = work.send(ready)
+    except StopIteration as done:
+        answer: Answer = done.value
+        return answer
 
 
 class PostgresClient:
@@ -44,7 +96,7 @@ class PostgresClient:
         self._who = who
         self._database = database
         self._answer_s_max = answer_s_max
-        self._connection: psycopg.Connection | None = None
+        self._connection: _Session | None = None
         self._lock = threading.Lock()
 
     def __enter__(self) -> PostgresClient:
@@ -84,6 +136,9 @@ class PostgresClient:
             try:
                 return self._ask(sql)
             except psycopg.Error as error:
+                if isinstance(error, _LateError):
+                    self._drop()
+                    raise self._failed(f"did not answer {told_as or repr(sql)}", error) from error
                 if not isinstance(error, LOST) or self._still_connected():
                     raise self._failed(f"did not answer {told_as or repr(sql)}", error) from error
                 self._drop()
@@ -126,10 +181,10 @@ class PostgresClient:
                 for row in range(answer.ntuples)
             ]
 
-    def _connected(self) -> psycopg.Connection:
+    def _connected(self) -> _Session:
         if self._connection is None:
             socket = self._endpoint.socket
-            self._connection = psycopg.connect(
+            self._connection = _Session.connect(
                 host=self._endpoint.host if socket is None else str(socket.parent),
                 port=self._endpoint.port,
                 user=self._who.user,
@@ -140,9 +195,11 @@ class PostgresClient:
                 connect_timeout=CONNECT_S_MAX,
                 sslmode="disable",
                 gssencmode="disable",
+                require_auth="scram-sha-256" if self._who.password else "none",
                 options=f"-c statement_timeout={round(self._answer_s_max * 1000)}",
                 application_name="dbdyno",
             )
+            self._connection.answer_s_max = self._answer_s_max
         return self._connection
 
     def _still_connected(self) -> bool:

@@ -25,7 +25,14 @@ from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers import process
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.local.files import InstanceFiles, occupied_bytes, write_private
+from dbdyno.servers.local.files import (
+    InstanceFiles,
+    occupied_bytes,
+    open_file,
+    opened_folder,
+    read_file,
+    write_private,
+)
 from dbdyno.servers.local.pristine import Making, kept, trouble
 from dbdyno.servers.local.server import Site, StartedInstance, last_lines, printed_log
 from dbdyno.servers.postgres import server, settings
@@ -188,8 +195,8 @@ def free(data: Path) -> None:
     Its children may outlive it for a moment, and are waited for.
     """
     try:
-        owner = data.stat().st_uid
-        lines = (data / "postmaster.pid").read_text().splitlines()
+        owner = data.lstat().st_uid
+        lines = read_file(data, "postmaster.pid").decode().splitlines()
         creator, number = int(lines[0]), int(lines[6].split()[1])
     except (OSError, ValueError, IndexError):
         return
@@ -197,7 +204,8 @@ def free(data: Path) -> None:
         return
     handle = _control_handle(number, creator)
     if handle is not None:
-        for name in [*_listed(SHARED_FILES / f"PostgreSQL.{handle}"), f"PostgreSQL.{handle}"]:
+        control = f"PostgreSQL.{handle}"
+        for name in [*_listed(control, owner), control]:
             _remove(SHARED_FILES / name, owner)
     ctypes.CDLL(None).shmctl(number, IPC_RMID, None)
 
@@ -241,10 +249,13 @@ def _control_handle(number: int, creator: int) -> int | None:
     return handle if (magic, made_by) == (HEADER_MAGIC, creator) else None
 
 
-def _listed(control: Path) -> Iterator[str]:
-    """The names of the files that a control file lists."""
+def _listed(control: str, owner: int) -> Iterator[str]:
+    """The names of the files that a control file of this owner lists."""
     try:
-        with open(control, "rb", opener=_unlinked) as file:
+        with (
+            opened_folder(SHARED_FILES) as folder,
+            os.fdopen(open_file(folder, control, owner), "rb") as file,
+        ):
             content = file.read(CONTROL_BYTES_MAX)
     except OSError:
         return
@@ -258,10 +269,6 @@ def _listed(control: Path) -> Iterator[str]:
         handle, references = ITEM.unpack_from(content, CONTROL.size + at * ITEM.size)
         if references:
             yield f"PostgreSQL.{handle}"
-
-
-def _unlinked(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW)
 
 
 def _remove(path: Path, owner: int) -> None:

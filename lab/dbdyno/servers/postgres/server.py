@@ -35,7 +35,7 @@ from dbdyno.servers.process import LOOPBACK
 ADMIN: Final = Credentials("dbdyno_admin", "")
 HOME_DATABASE: Final = "postgres"
 """Questions about the server are asked here, so that they do not count in the load's database."""
-GIVE_UP_S: Final = 5.0
+GIVE_UP_S: Final = 1.5
 """How long a server that is not wanted any more may take to end its children and free memory."""
 
 
@@ -113,6 +113,7 @@ class PostgresServer(StartedServer):
     def _end_at_once(self) -> None:
         """SIGQUIT first: it writes nothing out, but ends its children and frees their memory."""
         self._running.send_signal(signal.SIGQUIT)
+        self._running.send_signal(signal.SIGCONT)  # one that was stopped takes signals then
         try:
             self._running.wait(GIVE_UP_S)
         except subprocess.TimeoutExpired:
@@ -122,7 +123,7 @@ class PostgresServer(StartedServer):
         asked = "SELECT current_setting('data_directory'), current_setting('port')"
         answers = self._client.rows(asked)[0]
         data = self._site.work / "data"
-        written = (data / "postmaster.pid").read_text().split("\n")[0]
+        written = self._pid_in("data/postmaster.pid")
         return (str(data), str(self.endpoint.port)), Identity(answers, written)
 
     def _log_of_start(self) -> str:

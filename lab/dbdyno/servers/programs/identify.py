@@ -71,6 +71,7 @@ def ask(program: Path) -> Identity:
             text=True,
             errors="replace",
             timeout=ANSWER_S_MAX,
+            pass_fds=process.passed(),
             check=False,
         )
     except subprocess.TimeoutExpired as error:

@@ -103,6 +103,8 @@ def run_client(
             errors="replace",
             timeout=limit_s,
             check=False,
+            start_new_session=True,  # Ctrl-C and a logout are the lab's to handle
+            pass_fds=process.passed(),
         )
     except subprocess.TimeoutExpired as error:
         raise ProvisionError(

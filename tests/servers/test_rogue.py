@@ -1,0 +1,90 @@
+"""Whatever stands at an endpoint: no password in the clear, an error in words, and an end."""
+
+import struct
+import time
+
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.servers.foreign.endpoint import EndpointServer
+from dbdyno.servers.mysql import client as mysql
+from dbdyno.servers.postgres import client as postgres
+from dbdyno.servers.postgres.client import PostgresClient
+from support.rogue_server import MODES, rogue
+
+SECRET = "correct horse battery staple"
+PATIENCE_S = 1
+ASKED_FOR = [mode for mode in MODES if "password" in mode or "dialog" in mode]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(mysql, "CONNECT_S_MAX", PATIENCE_S)
+    monkeypatch.setattr(mysql, "ANSWER_S_MAX", PATIENCE_S)
+    monkeypatch.setattr(mysql, "ANSWER_BYTES_MAX", 20_000_000)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rogue_server_gets_no_password_and_makes_an_error_in_words(mode):
+    began = time.monotonic()
+    with rogue(MODES[mode]) as (port, heard):
+        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", SECRET)
+        server = EndpointServer("theirs", place, who, "sbtest")
+        try:
+            with pytest.raises(ServerError) as caught:
+                server.login()
+        finally:
+            server.stop()
+    assert SECRET.encode() not in heard
+    assert SECRET not in str(caught.value)
+    assert "theirs" in caught.value.message
+    assert time.monotonic() - began < 4 * PATIENCE_S + 6
+    if mode in ASKED_FOR:
+        assert "which dbdyno does not send" in str(caught.value)
+
+
+def postgres_asks_for(kind, more=b""):
+    def talk(caller):
+        caller.heard += caller.line.recv(4096)
+        payload = struct.pack(">I", kind) + more
+        caller.raw(b"R" + struct.pack(">I", 4 + len(payload)) + payload)
+
+    return talk
+
+
+POSTGRES_MODES = {
+    "clear password": postgres_asks_for(3),
+    "md5": postgres_asks_for(5, b"salt"),
+    "nothing": postgres_asks_for(0),
+    "garbage": lambda caller: caller.raw(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9),
+    "silence": lambda caller: None,
+}
+
+
+@pytest.mark.parametrize("mode", POSTGRES_MODES)
+def test_a_rogue_postgres_gets_no_password_either(mode, monkeypatch):
+    monkeypatch.setattr(postgres, "CONNECT_S_MAX", 2)  # libpq's least
+    with rogue(POSTGRES_MODES[mode]) as (port, heard):
+        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", SECRET)
+        client = PostgresClient("theirs", place, who, "sbtest")
+        with client, pytest.raises(ServerError) as caught:
+            client.rows("SELECT 1")
+    assert SECRET.encode() not in heard
+    assert b"md5" not in heard
+    assert SECRET not in str(caught.value)
+
+
+def test_a_postgres_that_stops_answering_is_given_up(monkeypatch):
+    monkeypatch.setattr(postgres, "BEYOND_S", 0.2)
+    ready = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"
+
+    def talk(caller):
+        caller.heard += caller.line.recv(4096)
+        caller.raw(ready)  # and no word more
+
+    with rogue(talk) as (port, _):
+        place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
+        client = PostgresClient("theirs", place, who, "sbtest", answer_s_max=0.2)
+        with client, pytest.raises(ServerError, match="did not answer"):
+            client.rows("SELECT 1")

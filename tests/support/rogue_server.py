@@ -1,0 +1,195 @@
+"""Servers that mean harm or are none: they say what a mode has, and keep what they are told."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+Talk = Callable[["Caller"], None]
+CAPABILITIES = 0x000FFFFF & ~0x0800  # all of 5.7's, without TLS
+PLENTY = 4000
+"""Packets of a mode without end; more than any reader takes."""
+
+
+class Caller:
+    """Somebody who connected: packets of the MySQL protocol to and from him."""
+
+    def __init__(self, line: socket.socket, heard: bytearray) -> None:
+        self.line, self.heard, self.number = line, heard, 0
+
+    def send(self, payload: bytes) -> None:
+        self.raw(struct.pack("<I", len(payload))[:3] + bytes([self.number % 256]) + payload)
+        self.number += 1
+
+    def raw(self, text: bytes) -> None:
+        self.line.sendall(text)
+
+    def take(self) -> bytes:
+        """His next packet."""
+        head = self._exactly(4)
+        self.number = head[3] + 1
+        return self._exactly(int.from_bytes(head[:3], "little"))
+
+    def hear(self) -> None:
+        """All he says until he leaves."""
+        while text := self.line.recv(65536):
+            self.heard += text
+
+    def _exactly(self, count: int) -> bytes:
+        text = b""
+        while len(text) < count:
+            more = self.line.recv(count - len(text))
+            if not more:
+                raise ConnectionError
+            text += more
+        self.heard += text
+        return text
+
+
+@contextmanager
+def rogue(talk: Talk) -> Iterator[tuple[int, bytearray]]:
+    """A server on loopback that talks so to everybody: its port, and what it was told."""
+    heard = bytearray()
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                line, _ = listening.accept()
+                with line, suppress(OSError):
+                    line.settimeout(6)
+                    talk(Caller(line, heard))
+                    caller = Caller(line, heard)
+                    caller.hear()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield listening.getsockname()[1], heard
+    finally:
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join(30)
+
+
+def greeting(plugin: bytes = b"mysql_native_password", version: bytes = b"8.0.15") -> bytes:
+    low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
+    middle = struct.pack("<HBHHB", low, 45, 2, high, 21) + bytes(10)
+    return (
+        b"\x0a"
+        + version
+        + b"\0"
+        + bytes(4)
+        + b"saltsalt\0"
+        + middle
+        + b"s" * 12
+        + b"\0"
+        + plugin
+        + b"\0"
+    )
+
+
+def switch_to(plugin: bytes, data: bytes = b"s" * 20 + b"\0") -> Talk:
+    def talk(caller: Caller) -> None:
+        caller.send(greeting())
+        caller.take()
+        caller.send(b"\xfe" + plugin + b"\0" + data)
+
+    return talk
+
+
+def says(*packets: bytes) -> Talk:
+    """A greeting; then to each of his packets the next of these."""
+
+    def talk(caller: Caller) -> None:
+        caller.send(greeting())
+        for packet in packets:
+            caller.take()
+            caller.send(packet)
+
+    return talk
+
+
+OK = bytes(7)
+LOGGED_IN = (OK, OK, OK)  # the login, SET NAMES, SET AUTOCOMMIT
+
+
+def answers(*packets: bytes) -> Talk:
+    """A good login; then these packets at once to whatever is asked."""
+
+    def talk(caller: Caller) -> None:
+        says(*LOGGED_IN)(caller)
+        caller.take()
+        for packet in packets:
+            caller.send(packet)
+
+    return talk
+
+
+def column(name: bytes, kind: int = 253) -> bytes:
+    words = b"".join(bytes([len(word)]) + word for word in (b"def", b"", b"", b"", name, name))
+    return words + b"\x0c" + struct.pack("<HIBHBH", 45, 400, kind, 0, 0, 0)
+
+
+END = b"\xfe\0\0\2\0"
+
+
+def rows_without_end(caller: Caller) -> None:
+    answers(b"\x01", column(b"v"), END)(caller)
+    row = b"\xfd\x40\x42\x0f" + b"x" * 1_000_000
+    for _ in range(PLENTY):
+        caller.send(row)
+
+
+def packets_without_end(caller: Caller) -> None:
+    says(*LOGGED_IN)(caller)
+    caller.take()
+    for _ in range(PLENTY):
+        caller.send(b"x" * 0xFFFFFF)
+
+
+def trickle(caller: Caller) -> None:
+    """A byte now and then: each read succeeds, no answer is ever whole."""
+    pause = threading.Event()
+    caller.raw(b"\xff\xff\x00\x00")
+    for _ in range(PLENTY):
+        pause.wait(0.05)
+        caller.raw(b"x")
+
+
+MODES: dict[str, Talk] = {
+    "asks for a clear password": switch_to(b"mysql_clear_password"),
+    "asks by dialog": switch_to(b"dialog", b"\x04Password: "),
+    "asks for an old password": switch_to(b"mysql_old_password", b"saltsalt\0"),
+    "asks for a plugin nobody knows": switch_to(b"no_such_plugin"),
+    "asks for a plugin that is no text": switch_to(b"\xff\xfe\x80"),
+    "greets for a clear password": lambda c: (
+        c.send(greeting(b"mysql_clear_password")),
+        c.take(),
+        c.send(b"\x01x"),
+    )[0],
+    "greets for a plugin that is no text": lambda c: c.send(greeting(b"\xff\xfe")),
+    "greets with garbage": lambda c: c.raw(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9),
+    "greets with nothing": lambda c: c.send(b""),
+    "greets with half a packet": lambda c: c.send(greeting()[:20]),
+    "greets with an odd version": lambda c: c.send(greeting(version=b"\xff.x")),
+    "says nothing": lambda c: None,
+    "leaves after the greeting": lambda c: (c.send(greeting()), c.line.shutdown(socket.SHUT_WR))[0],
+    "answers the login with nothing": says(b""),
+    "answers the login with half an error": says(b"\xff\x15"),
+    "answers the login with data": says(b"\x01\x04"),
+    "trickles": trickle,
+    "answers with nothing": answers(b""),
+    "answers with no rows": answers(OK),
+    "answers with half a column": answers(b"\x01", b"\x03de", END),
+    "answers with no columns' end": answers(b"\x02", column(b"a"), b"\x02"),
+    "answers with half a row": answers(b"\x01", column(b"v"), END, b"\xfd\xff"),
+    "answers with a number that is none": answers(b"\x01", column(b"v", 3), END, b"\x02xy", END),
+    "asks for a file": answers(b"\xfb/etc/passwd"),
+    "answers without end": rows_without_end,
+    "answers one packet without end": packets_without_end,
+}

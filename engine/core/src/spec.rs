@@ -83,13 +83,13 @@ pub struct RunSpec {
     /// Prepared statements, or text.
     #[serde(default = "yes")]
     pub prepared: bool,
-    /// Errors that begin the event again.
+    /// Errors after which an event is retried.
     #[serde(default)]
     pub ignore_errors: IgnoredErrors,
-    /// Percentiles of each interval that `on_interval` is told.
+    /// Percentiles of each interval for `on_interval`.
     #[serde(default = "interval_percentiles")]
     pub percentiles: Vec<f64>,
-    /// Whether an empty interval at 0 s is told when all connections are open and the load begins.
+    /// Whether `on_interval` gets an empty interval at 0 s when all connections are open.
     #[serde(default)]
     pub tell_begin: bool,
     /// Events a second that fall due whatever the server does; 0 for a closed loop.
@@ -101,22 +101,22 @@ pub struct RunSpec {
     /// Least and most time between an event's end and the same connection's next intended start, ms.
     #[serde(default)]
     pub think_time_ms: [f64; 2],
-    /// A slowdown put in on purpose.
+    /// A planted slowdown.
     #[serde(default)]
     pub standstill: Option<PauseSpec>,
     /// Events of a connection after which it logs out and connects again; 0 for never.
     #[serde(default)]
     pub reconnect_every: u32,
-    /// Whether every statement is answered with OK here, without any connection.
+    /// Whether to answer every statement with OK without any connection.
     #[serde(default)]
     pub dry_run: bool,
-    /// Whether what `on_interval` is told holds the interval as the record will have it.
+    /// Whether `on_interval` also gets each interval as the record will have it.
     #[serde(default)]
     pub tell_records: bool,
-    /// How long the server may take to accept a session and for each answer of its login, s.
+    /// Timeout of connecting, and of each answer of the login, s.
     #[serde(default = "connect_limit")]
     pub connect_timeout_s: f64,
-    /// Whether the server is asked, before the run, if its limits allow all connections.
+    /// Whether to check before the run that the server's limits allow all connections.
     #[serde(default = "yes")]
     pub check_limits: bool,
 }

@@ -88,7 +88,7 @@ fn a_resting_connection_may_be_closed<R: Reactor + 'static>(last_words: &[u8]) {
     let (end, intervals) = worker.join().expect("the worker does not panic");
     assert_eq!(end.failure, None, "{}", R::NAME);
     assert_eq!(intervals.iter().map(|interval| interval.events).sum::<u64>(), 1);
-    let cpu = end.rest.cpu.thread;
+    let cpu = end.remainder.cpu.thread;
     assert!(cpu < Duration::from_millis(100), "{} waits busily: {cpu:?} of 300 ms", R::NAME);
 }
 

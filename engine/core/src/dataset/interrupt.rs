@@ -44,7 +44,7 @@ impl<'a> Sessions<'a> {
 
     /// Takes what the sessions tell until they have all ended; after a stop it has the server end
     /// what they still wait for.
-    pub(super) fn hear<T>(
+    pub(super) fn receive<T>(
         &self,
         arriving: &Receiver<T>,
         connect: &Connect<'_>,

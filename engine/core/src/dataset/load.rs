@@ -76,7 +76,7 @@ pub(super) fn load(
             let (load, barrier) = (&load, &barrier);
             scope.spawn(move || load.work(connect, barrier, &news));
         }
-        load.sessions.hear(&arriving, connect, |Finished { stage, table, rows }| {
+        load.sessions.receive(&arriving, connect, |Finished { stage, table, rows }| {
             rows_done += rows;
             on_progress(LoadProgress { table, rows_done, rows_total, stage });
         });

@@ -69,7 +69,7 @@ pub(super) fn prewarm_through(
             });
         }
         let tell = |table| on_progress(PrewarmProgress { table, stage: STAGE });
-        sessions.hear(&arriving, connect, tell);
+        sessions.receive(&arriving, connect, tell);
     });
     let failure = failure.into_inner().expect("no session panics with the lock");
     failure.map_or(Ok(()), Err)?;

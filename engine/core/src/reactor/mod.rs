@@ -114,7 +114,7 @@ pub fn io_uring_is_allowed() -> bool {
     ring::allows(&[1])
 }
 
-/// Settles `Auto` for workers with these numbers of sockets: a kernel that has `io_uring` may still
+/// Resolves `Auto` for workers with these numbers of sockets: a kernel that has `io_uring` may still
 /// refuse the memory that so many of them want.
 #[must_use]
 pub fn settle(choice: Choice, sockets_of_workers: &[usize]) -> Choice {

@@ -42,7 +42,7 @@ pub struct Recorder {
     window: WindowCpu,
     backlog: u64,
     in_flight: u64,
-    /// Since when events are in flight and nothing is heard.
+    /// Since when events are in flight and nothing was answered.
     heard_ns: u64,
 }
 
@@ -80,7 +80,7 @@ impl Recorder {
         self.current.slice.phase
     }
 
-    /// An event is due at `due_ns`. Whoever tells must do so before anything later is recorded.
+    /// An event is due at `due_ns`. To be called before anything later is recorded.
     #[inline]
     pub fn fell_due(&mut self, due_ns: u64) {
         self.advance(due_ns);
@@ -115,7 +115,7 @@ impl Recorder {
     }
 
     /// An event that was due at `due_ns` is sent at `sent_ns`, and a connection was free for it all the
-    /// while: it is late by our own fault only.
+    /// while: any delay is the generator's own.
     #[inline]
     pub fn lag(&mut self, due_ns: u64, sent_ns: u64) {
         let lag_ns = sent_ns.saturating_sub(due_ns);
@@ -176,7 +176,7 @@ impl Recorder {
         *self.current.errors.entry(code).or_default() += 1;
     }
 
-    /// An event is begun again.
+    /// An event is retried.
     pub fn restart(&mut self) {
         self.current.restarts += 1;
     }
@@ -213,7 +213,7 @@ impl Recorder {
         closed.in_flight = self.in_flight;
         closed.slice.end_ns = end_ns.max(closed.slice.start_ns);
         self.note_window(Some(phase_before), end_ns);
-        // The coordinator outlives its workers; if it is gone, so is the wish to know.
+        // The coordinator outlives its workers; if it is gone, nobody needs the interval.
         let _ = self.finished.send((self.worker, closed));
     }
 

@@ -27,7 +27,7 @@ pub struct RunRecord {
     pub connections: usize,
     /// What the server said it is.
     pub server_version: String,
-    /// How its bytes came and went: `plain`, `compressed`, or the version and cipher suite of TLS.
+    /// `plain`, `compressed`, or the version and cipher suite of TLS.
     pub transport: String,
     /// The distribution of the draws, with its parameters.
     pub distribution: Distribution,
@@ -44,7 +44,7 @@ pub struct RunRecord {
     pub intervals: Vec<Box<RawValue>>,
     /// What the measured window cost the generator.
     pub measured: MeasuredCpu,
-    /// How alike the connections were.
+    /// How evenly events were spread over connections.
     pub fairness: Fairness,
     /// What ended the run: `time`, `events`, `stop` or `error`.
     pub stopped_by: &'static str,
@@ -62,7 +62,7 @@ pub struct MeasuredCpu {
 }
 
 impl MeasuredCpu {
-    /// Puts the workers' readings together.
+    /// Combines the readings of the workers.
     #[must_use]
     pub fn of(windows: &[WindowCpu]) -> Self {
         let share = |cpu: &WindowCpu| {
@@ -76,7 +76,7 @@ impl MeasuredCpu {
     }
 }
 
-/// One connection's part of the work, for telling whether all got alike.
+/// What one connection did after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Events completed.
@@ -113,7 +113,7 @@ fn spread(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
     (mean, (values.map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt())
 }
 
-/// One interval as it is told while the run goes on.
+/// One interval as it is reported while the run goes on.
 #[derive(Clone, Debug, Serialize)]
 pub struct LiveInterval {
     /// End of the interval, s since the load began.
@@ -138,7 +138,7 @@ pub struct LiveInterval {
 }
 
 impl LiveInterval {
-    /// What `interval` tells, with these percentiles of the event latency.
+    /// Of `interval`, with these percentiles of the event latency.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "an hour in ns is below 2^52")]
     pub fn of(interval: &Interval, connections: usize, percentiles: &[f64]) -> Self {

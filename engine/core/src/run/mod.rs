@@ -107,9 +107,9 @@ fn record_of<R: Reactor>(
     control: &Control,
 ) -> RunRecord {
     let shares: Vec<Share> = ends.iter().flat_map(|one| one.shares.iter().copied()).collect();
-    let windows: Vec<WindowCpu> = ends.iter().map(|one| one.rest.cpu).collect();
-    let unfinished = ends.iter().map(|one| one.rest.unfinished).sum();
-    let unserved = ends.iter().map(|one| one.rest.unserved).sum();
+    let windows: Vec<WindowCpu> = ends.iter().map(|one| one.remainder.cpu).collect();
+    let unfinished = ends.iter().map(|one| one.remainder.unfinished).sum();
+    let unserved = ends.iter().map(|one| one.remainder.unserved).sum();
     let failure = ends.iter().find_map(|one| one.failure.clone());
     RunRecord {
         engine_version: env!("CARGO_PKG_VERSION"),

@@ -15,7 +15,7 @@ use crate::session::tls::{Tls, TlsMode, TlsProblem};
 /// Answers of a server to one login: another plugin, a cold cache, a key and OK are four.
 const LOGIN_TURNS_MAX: usize = 16;
 
-/// What was agreed on the way in.
+/// What was agreed in the login.
 pub(super) struct Entered {
     pub(super) server_version: String,
     pub(super) connection_id: u32,
@@ -64,7 +64,7 @@ pub(super) fn enter(
     })
 }
 
-/// The TLS to speak with this server. `preferred` leaves a way alone that is private already.
+/// The TLS to use with this server. `preferred` does not encrypt what is private already.
 fn tls_for<'a>(
     stream: &Stream,
     greeting: &Handshake,
@@ -87,7 +87,7 @@ fn host(endpoint: &Endpoint) -> &str {
     }
 }
 
-/// Takes the server's answers until it lets us in.
+/// Takes the server's answers until it accepts the session.
 fn converse(
     stream: &mut Stream,
     mut exchange: Exchange<'_>,

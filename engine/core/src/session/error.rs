@@ -27,7 +27,7 @@ pub struct SessionError {
 /// What was found instead of what was wanted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
-    /// No connection came about.
+    /// No connection could be made.
     #[error("no connection: {0}")]
     Unreachable(io::Error),
     /// The connection broke.
@@ -54,7 +54,7 @@ pub(super) enum Problem {
     /// The server asks for a file.
     #[error("{}", ScanError::LocalInfile)]
     LocalInfile,
-    /// An answer is longer than any that is meant.
+    /// An answer is far too long.
     #[error("rows without an end")]
     Endless,
     /// The server did not ask for the rows it was to load.
@@ -199,7 +199,7 @@ fn advice_for(error: &io::Error) -> &'static str {
         _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
             "fewer connections, or raise this system's limit of open files (ulimit -n)"
         }
-        // The kernel's word where a queue is full that the server does not empty.
+        // What the kernel says when the server's backlog is full.
         io::ErrorKind::WouldBlock => "a longer back_log of the server (and net.core.somaxconn)",
         io::ErrorKind::AddrNotAvailable => {
             "the Unix socket, or several addresses or ports of the server: between two addresses there \

@@ -15,13 +15,13 @@ use std::cell::RefCell;
 use std::fmt;
 use std::io::{BufRead, Write};
 
-/// The way of one session's bytes.
+/// What the bytes of one session pass through.
 #[derive(Debug, Default)]
 pub enum Link {
     /// Packets go to the socket as they are.
     #[default]
     Plain,
-    /// They are changed on the way.
+    /// Packets are compressed or encrypted.
     Wrapped(Box<Wrapped>),
 }
 
@@ -48,13 +48,13 @@ thread_local! {
 }
 
 impl Link {
-    /// From now on everything travels in TLS; the handshake is done.
+    /// Uses TLS from now on; the handshake is done.
     pub fn encrypt(&mut self, mut records: Records) {
         records.set_buffer_limit(None); // a request is sealed whole, however long
         self.wrapped().records = Some(records);
     }
 
-    /// From now on everything travels in compressed frames.
+    /// Uses compressed frames from now on.
     pub fn compress(&mut self) {
         self.wrapped().frames = Some(Frames::default());
     }
@@ -69,7 +69,7 @@ impl Link {
         }
     }
 
-    /// Whether nobody on the way can read what travels.
+    /// Whether TLS is used.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Self::Wrapped(wrapped) if wrapped.records.is_some())
@@ -159,7 +159,7 @@ fn unpack(frames: &mut Frames, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<
     })
 }
 
-/// What a report says of the way: `plain`, `compressed`, or the version and the cipher suite of TLS.
+/// What a report says: `plain`, `compressed`, or the version and the cipher suite of TLS.
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Wrapped(wrapped) = self else { return f.write_str("plain") };
@@ -218,7 +218,7 @@ fn open(records: &mut Records, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<
             left -= length;
         }
         if taken == 0 {
-            return Ok(()); // closed by the other end: whatever follows is nobody's
+            return Ok(()); // closed by the other end: what follows is ignored
         }
     }
     Ok(())

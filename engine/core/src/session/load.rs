@@ -14,7 +14,7 @@ use super::{Session, SessionError, frame};
 
 /// What statements call the file; a server that asks for any other gets nothing.
 pub const FILE_NAME: &str = "rows made by dbdyno";
-/// How long a server may not read before it is looked whether it has said something instead.
+/// How long a server may not read before we check whether it has sent an error instead.
 const WRITE_PAUSE: Duration = Duration::from_millis(200);
 
 impl Session {
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// Sends on, unless the server says something in the middle: why it takes no more.
+    /// Sends on, unless the server sends an error in the middle.
     fn send_while_heard(&mut self) -> Result<(), Problem> {
         let bytes = self.stream.link.more(&self.request);
         match write_while_unheard(&mut self.stream.socket, bytes) {

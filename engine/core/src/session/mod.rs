@@ -37,7 +37,7 @@ use crate::session::link::Link;
 /// How long a server may take to accept a session, when nothing else is asked for.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_LENGTH: usize = 16 * 1024;
-/// Bytes of rows that an answer may have which is kept; what is asked here has some hundred.
+/// Bytes of rows that are kept of an answer, at most; expected are some hundred.
 const ROWS_LENGTH_MAX: usize = 1 << 20;
 
 /// An open session.
@@ -188,13 +188,13 @@ impl Session {
         Ok(self.scanner.statement_id())
     }
 
-    /// Hands the session over: a blocking descriptor, and the link that its bytes go through.
+    /// Hands the session over: a blocking socket, and its compression and TLS.
     #[must_use]
     pub fn into_stream(self) -> (OwnedFd, Link) {
         (self.stream.socket.into(), self.stream.link)
     }
 
-    /// Takes leave. What goes wrong now no longer matters: the session ends in any case.
+    /// Logs out. Errors no longer matter: the session ends in any case.
     pub fn quit(mut self) {
         self.request.clear();
         command::quit(&mut self.request);

@@ -65,7 +65,7 @@ impl Socket {
         }
     }
 
-    /// Whether something can be read, be it the end of the stream.
+    /// Whether something can be read, even if only the end of the stream.
     pub(crate) fn is_readable(&self) -> io::Result<bool> {
         let socket = match self {
             Self::Tcp(stream) => stream.as_fd(),
@@ -91,13 +91,13 @@ impl Socket {
         });
     }
 
-    /// Whether nobody can listen on the way.
+    /// Whether nobody can eavesdrop: a Unix socket.
     pub(crate) const fn is_private(&self) -> bool {
         matches!(self, Self::Unix(_))
     }
 }
 
-/// Tries every address of the host; the last failure is told.
+/// Tries every address of the host; the error is that of the last.
 fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
@@ -109,8 +109,8 @@ fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream
     Err(failure)
 }
 
-/// The standard library would wait for ever where the server's queue of callers is full; with a time
-/// limit for writing, which is set before, the kernel gives up with `EAGAIN`.
+/// The standard library would wait for ever when the server's backlog is full; with a write timeout, set
+/// before, the kernel gives up with `EAGAIN`.
 fn connect_unix(path: &str, timeout: Duration) -> io::Result<UnixStream> {
     let (unix, close) = (AddressFamily::UNIX, SocketFlags::CLOEXEC);
     let stream = UnixStream::from(socket_with(unix, SocketType::STREAM, close, None)?);

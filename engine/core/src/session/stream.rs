@@ -15,7 +15,7 @@ const READ_LENGTH: usize = 16 * 1024;
 pub(crate) struct Stream {
     pub(crate) socket: Socket,
     pub(crate) link: Link,
-    /// Bytes of packets that nobody has taken yet, from `taken` on.
+    /// Bytes of packets that were read ahead, from `taken` on.
     ready: Vec<u8>,
     taken: usize,
 }
@@ -30,7 +30,7 @@ impl Stream {
         self.socket.write_all(self.link.request(packets))
     }
 
-    /// Whether nobody can listen on the way.
+    /// Whether nobody can eavesdrop: a Unix socket, or TLS.
     pub(crate) fn is_private(&self) -> bool {
         self.socket.is_private() || self.link.is_encrypted()
     }
@@ -66,7 +66,7 @@ impl Read for Stream {
     }
 }
 
-/// Each write belongs to the request before it.
+/// Continues the request that was begun by [`Stream::request`].
 impl Write for Stream {
     fn write(&mut self, packets: &[u8]) -> io::Result<usize> {
         self.socket.write_all(self.link.more(packets))?;

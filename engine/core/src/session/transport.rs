@@ -3,7 +3,7 @@
 use crate::error::Failure;
 use crate::session::tls::{Tls, TlsSpec};
 
-/// What is asked of the way to a server; the default is neither.
+/// TLS and compression of sessions; the default is neither.
 #[derive(Clone, Debug, Default)]
 pub struct Transport {
     pub(super) tls: Option<Tls>,

@@ -29,7 +29,7 @@ pub struct Connection {
     pub due_ns: u64,
     /// When its first statement was sent.
     pub sent_ns: u64,
-    /// When the statement that waits was requested.
+    /// When the statement that waits for its reply was sent.
     pub asked_ns: u64,
     /// What the connection did after the warm-up.
     pub share: Share,
@@ -57,7 +57,7 @@ impl Connection {
         }
     }
 
-    /// The same connection over `link`, as it was opened.
+    /// The same connection with the compression and TLS of `link`.
     #[must_use]
     pub fn over(mut self, link: Link) -> Self {
         self.scanner = self.scanner.of_any_number(link.is_compressed());
@@ -81,8 +81,8 @@ impl Connection {
         }
     }
 
-    /// Draws an event anew; it was due at `due_ns`. Its first packet is the next request; false when
-    /// it has none and so is complete.
+    /// Draws another event, which was due at `due_ns`. Its first packet is the next request; false when
+    /// it has no packet and so is complete.
     pub fn draw(&mut self, workload: &dyn Workload, due_ns: u64) -> bool {
         workload.fill(&mut self.client, &mut self.event);
         self.step = 0;
@@ -123,7 +123,7 @@ impl Connection {
     /// Feeds bytes that arrived; the outcome once the reply is complete.
     ///
     /// # Errors
-    /// When the bytes are no reply of the protocol, or nothing was requested.
+    /// When the bytes are no reply of the protocol, or nothing was asked.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, LinkError> {
         match &mut self.link {
@@ -132,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// The statement that waits, or waited last.
+    /// The statement that waits for its reply, or was answered last.
     #[must_use]
     pub fn statement(&self) -> Step {
         self.event.steps[self.step]
@@ -150,8 +150,8 @@ impl Connection {
         self.step >= self.event.steps.len()
     }
 
-    /// Nothing is requested any more.
-    pub fn rest(&mut self) {
+    /// No statement waits for a reply any more.
+    pub fn set_idle(&mut self) {
         self.in_flight = false;
     }
 
@@ -167,19 +167,19 @@ impl Connection {
         self.client.number
     }
 
-    /// Its socket can carry nothing any more.
+    /// The socket is closed or broken.
     pub fn lose(&mut self) {
         self.in_flight = false;
         self.gone = true;
     }
 
-    /// Whether its socket is gone, and no new one there yet.
+    /// Whether the socket is closed or broken, and not replaced yet.
     #[must_use]
     pub const fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Goes on with a new session; its draws go on where they were. Gives the new session's socket.
+    /// Goes on with a new session, and with its random stream where it was; gives the new socket.
     pub fn reopened(&mut self, opened: Opened) -> OwnedFd {
         let is_compressed = opened.link.is_compressed();
         self.scanner = Scanner::new(opened.deprecate_eof).of_any_number(is_compressed);

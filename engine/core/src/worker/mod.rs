@@ -103,9 +103,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.orders.control.failed.store(true, Ordering::Relaxed);
         }
         self.log_out();
-        let rest = self.recorder.finish(self.orders.clock.now_ns());
+        let remainder = self.recorder.finish(self.orders.clock.now_ns());
         let shares = self.connections.iter().map(|connection| connection.share).collect();
-        WorkerEnd { failure, rest, shares }
+        WorkerEnd { failure, remainder, shares }
     }
 
     fn load(&mut self) -> Result<(), Failure> {
@@ -194,7 +194,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             return self.send(slot);
         }
         if connection.is_leaving() {
-            self.rest(slot);
+            self.retire(slot);
             return Ok(());
         }
         if self.reconnect.is_planned() && self.reconnect_by_plan(slot)? {
@@ -228,7 +228,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             if self.pause.is_on(self.now_ns) && !self.is_over() {
                 // Its event is over and the next one not drawn: a connection that is closed now is lost
                 // in no event.
-                self.connections[slot].rest();
+                self.connections[slot].set_idle();
                 self.pause.hold(slot);
                 return Ok(());
             }
@@ -272,7 +272,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
         has_request
     }
 
-    /// Sends the first statement of an event, unless the connection was closed while it rested.
+    /// Sends the first statement of an event, unless the connection was closed while it was idle.
     #[inline]
     fn send_first(&mut self, slot: usize) -> Result<(), Failure> {
         let connection = &self.connections[slot];
@@ -362,7 +362,7 @@ pub struct WorkerEnd {
     /// Why it ended early; None if it did not.
     pub failure: Option<Failure>,
     /// Counts at the end, and CPU time.
-    pub rest: Remainder,
+    pub remainder: Remainder,
     /// What each connection did.
     pub shares: Vec<Share>,
 }
@@ -374,15 +374,16 @@ impl<R: Reactor> Worker<'_, R> {
         let connection = &mut self.connections[slot];
         let is_mute = self.orders.control.is_over() || connection.is_gone();
         if is_mute || connection.is_leaving() || !connection.leave(self.orders.workload) {
-            self.rest(slot);
+            self.retire(slot);
             return Ok(());
         }
         connection.asked_ns = self.orders.clock.now_ns();
         self.send(slot)
     }
 
-    pub(super) fn rest(&mut self, slot: usize) {
-        self.connections[slot].rest();
+    /// The connection has nothing to do until the run ends.
+    pub(super) fn retire(&mut self, slot: usize) {
+        self.connections[slot].set_idle();
         self.active -= 1;
     }
 

@@ -167,7 +167,7 @@ impl Pacing {
         }
     }
 
-    /// All connections are there, and none has run an event.
+    /// All connections are open and free.
     fn begin(&mut self, connections: usize) {
         match &mut self.rule {
             Rule::Closed => {}
@@ -178,7 +178,7 @@ impl Pacing {
         }
     }
 
-    /// No event is begun any more: a connection that waits for one, as long as there are any.
+    /// No event is begun any more: takes out a connection that waits for one, as long as there are any.
     fn dismiss(&mut self) -> Option<usize> {
         self.is_over = true;
         match &mut self.rule {
@@ -208,7 +208,7 @@ impl<R: Reactor> Worker<'_, R> {
         Ok(())
     }
 
-    /// How long nothing needs to be done if no reply comes; None for as long as the reactor likes.
+    /// How long to wait at most if no reply comes; None leaves that to the reactor.
     #[inline]
     pub(super) fn time_to_wait(&self) -> Option<Duration> {
         if self.pacing.is_closed() && !self.pause.is_on(self.now_ns) {
@@ -250,7 +250,7 @@ impl<R: Reactor> Worker<'_, R> {
 
     /// The connection has ended an event by schedule: it takes one that waits, or waits for one.
     pub(super) fn release(&mut self, slot: usize) -> Result<(), Failure> {
-        self.connections[slot].rest();
+        self.connections[slot].set_idle();
         self.pacing.free(slot, self.now_ns);
         self.next_ns = self.pacing.next_ns();
         self.begin_due()
@@ -276,7 +276,7 @@ impl<R: Reactor> Worker<'_, R> {
                 self.send_first(start.slot)?;
             } else {
                 self.complete(start.slot);
-                self.connections[start.slot].rest();
+                self.connections[start.slot].set_idle();
                 self.pacing.free(start.slot, self.now_ns);
                 self.next_ns = self.pacing.next_ns();
             }

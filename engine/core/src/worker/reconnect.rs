@@ -110,7 +110,7 @@ impl<R: Reactor> Worker<'_, R> {
         if self.is_over() || self.connections[slot].is_leaving() {
             self.recorder.error(code, self.now_ns);
             self.connections[slot].lose();
-            self.rest(slot);
+            self.retire(slot);
             return Ok(());
         }
         self.reconnect_slot(slot);
@@ -162,7 +162,7 @@ impl<R: Reactor> Worker<'_, R> {
                 if self.connections[slot].has_ended() {
                     self.complete(slot);
                 }
-                self.rest(slot);
+                self.retire(slot);
             }
         }
         Ok(())

@@ -19,16 +19,16 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Connection as Records};
 
-/// What sessions use when TLS is wanted; made once for all of them.
+/// The TLS configuration that all sessions share.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// When it is spoken.
+    /// When to use TLS, and what to verify.
     pub mode: TlsMode,
     config: Arc<ClientConfig>,
 }
 
 impl Tls {
-    /// Shakes hands over `stream`, where the server awaits it, and gives what carries the session on.
+    /// Does the TLS handshake over `stream`.
     ///
     /// # Errors
     /// [`TlsProblem`] when the two ends do not agree, or the certificate is not what was asked for.
@@ -47,7 +47,7 @@ impl Tls {
         Ok(records)
     }
 
-    /// A name that no certificate can have only matters where names are compared.
+    /// A host that no certificate can name is an error only where names are verified.
     fn name_of(&self, host: &str) -> Result<ServerName<'static>, TlsProblem> {
         match ServerName::try_from(host.to_owned()) {
             Ok(name) => Ok(name),
@@ -59,7 +59,7 @@ impl Tls {
     }
 }
 
-/// What a server that hung up said before, which nobody has read while we were writing.
+/// The alert that a server sent before it closed the connection, unread while we were writing.
 fn alert_of(
     records: &mut Records,
     stream: &mut impl Read,

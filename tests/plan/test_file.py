@@ -14,7 +14,7 @@ from dbdyno.plan.mistakes import TABLE_OPTIONS, WORKLOAD_OPTIONS
 from dbdyno.plan.plan import Plan, known_workloads
 from dbdyno.sysbench.options.table import OWN, of_test
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 WORKLOADS = ("oltp_read_write", "oltp_read_only", "oltp_point_select")
 NEWER = ("select_random_points", "select_random_ranges", "bulk_insert")

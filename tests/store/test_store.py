@@ -17,7 +17,7 @@ from dbdyno.store.store import LATEST, Store, find, opened
 from support import making
 from support.stored_run import store_made
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -309,5 +309,5 @@ def test_a_sum_in_pieces_is_the_sum_of_the_whole(tmp_path_factory, content, piec
     file = tmp_path_factory.getbasetemp() / "file"
     file.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "CHUNK_BYTES", piece)
+        patch.setattr(files, "CHECKSUM_CHUNK_BYTES", piece)
         assert files._sum(os.open(file, os.O_RDONLY)) == [len(content), zlib.crc32(content)]

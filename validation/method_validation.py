@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation import claims_grid, claims_stopping, claims_verdict
-from validation.claims import Claim, Seen, told
+from validation.claims import grid, stopping, verdict
+from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
-    *claims_verdict.CLAIMS,
-    *claims_stopping.CLAIMS,
-    *claims_grid.CLAIMS,
+    *verdict.CLAIMS,
+    *stopping.CLAIMS,
+    *grid.CLAIMS,
 )
 """Every claim, in the order of the table."""
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"

@@ -24,7 +24,7 @@ from dbdyno.plan.plan import Plan
 from dbdyno.report import story, write
 from dbdyno.report.charts.base import Drawing, draw
 from dbdyno.report.formats import terminal
-from dbdyno.report.formats.replay import Side
+from dbdyno.report.formats.replay import ReplaySide
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import attempts
 from dbdyno.report.write import Written
@@ -90,9 +90,9 @@ class Run:
             return judge(self.trials, self.plan, self.evidence.earlier)
 
     @property
-    def side(self) -> Side:
+    def side(self) -> ReplaySide:
         """The run as one of two that are compared."""
-        return Side(self.plan, self.trials, self.judgement, self.facts)
+        return ReplaySide(self.plan, self.trials, self.judgement, self.facts)
 
     def measurements(self) -> polars.DataFrame:
         """One row for each attempt; select `state = "sound"` before you compute anything."""

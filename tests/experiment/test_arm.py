@@ -10,7 +10,7 @@ from dbdyno.errors import CellError, LoadError, StoreError
 from dbdyno.experiment import dataset
 from dbdyno.experiment import procedure as procedure_room
 from dbdyno.experiment.arm import never_begun, reason, run_arm
-from dbdyno.experiment.context import Lab
+from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement.measurement import Measurement
@@ -33,7 +33,7 @@ def arm_of(store, plan, world):
     stored = store.create_run(plan, "command", {}, 2)
     trials = [t for t in trials_of(plan, stored.run_id) if t.position == 0 and t.block == 0]
     folder = store.path.parent
-    lab = Lab(plan, store, folder, Progress(), world.makers, Forecast(plan), [*trials], 2)
+    lab = RunContext(plan, store, folder, Progress(), world.makers, Forecast(plan), [*trials], 2)
     instance = world.open(ServerSpec(trials[0].system, "mysql"), folder / "i", lab.progress.stage)
     instance.snapshot()
     return lab, instance, trials

@@ -1,6 +1,6 @@
 """What the steps share: the real makers unless told otherwise, and the count of trials."""
 
-from dbdyno.experiment.context import Lab, Makers
+from dbdyno.experiment.context import Makers, RunContext
 from dbdyno.experiment.engine.process import COMMAND
 from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import trials_of
@@ -18,7 +18,7 @@ def test_the_makers_are_the_real_ones_unless_told_otherwise(monkeypatch):
 def test_trials_are_counted_over_the_whole_plan(tmp_path):
     plan = making.plan(blocks=3)
     left = trials_of(plan, "r")[4:]
-    lab = Lab(plan, None, tmp_path, Progress(), Makers(), Forecast(plan), left, total=6)
+    lab = RunContext(plan, None, tmp_path, Progress(), Makers(), Forecast(plan), left, total=6)
     assert lab.number() == 5
     left.pop(0)
     assert lab.number() == 6

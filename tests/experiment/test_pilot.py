@@ -13,7 +13,7 @@ from dbdyno.judge.judgement import judge
 from dbdyno.plan.load import LoadPlan, SloPlan
 from dbdyno.plan.pilot import NO_BLOCK, foreseen
 from dbdyno.plan.plan import DatasetPlan
-from dbdyno.stats.open_loop import Side
+from dbdyno.stats.open_loop import RateSide
 from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World
@@ -73,7 +73,7 @@ def test_a_latency_limit_is_found_and_measured_around(store, tmp_path):
     (search,) = judged.slo
     for limit in search.limits:
         (block,) = limit.by_block
-        assert block.side is Side.BETWEEN
+        assert block.side is RateSide.BETWEEN
         assert block.rate_per_s == pytest.approx(TRUTH, rel=0.01)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno.errors import CellError, LoadError, ServerError
 from dbdyno.experiment import procedure as room
-from dbdyno.experiment.context import Lab
+from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.procedure import (
@@ -37,7 +37,7 @@ def lab(tmp_path):
         plan = making.plan()
         changed = plan.procedure.model_copy(update=procedure)
         plan = plan.model_copy(update={"procedure": changed})
-        return Lab(plan, None, tmp_path, Progress(), World().makers, Forecast(plan), [], 0)
+        return RunContext(plan, None, tmp_path, Progress(), World().makers, Forecast(plan), [], 0)
 
     return made
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
-from validation import claims_verdict
-from validation.claims import Claim, Seen, share_of
+from validation.claims import verdict
+from validation.claims.claim import Claim, Seen, share_of
 from validation.method_validation import CLAIMS
 from validation.noise import KINDS, levels, log_ratios, restarts, seconds
 
-from dbdyno.judge.interval import FIXED, Interval, interval
+from dbdyno.judge.interval import FIXED, ConfidenceInterval, interval
 from dbdyno.plan.plan import DesignPlan
 from support.source import ROOT
 
@@ -38,10 +38,10 @@ def test_the_page_has_a_row_for_each_claim_and_no_other() -> None:
     assert all(row[4].startswith(("kept", "**missed**")) for row in rows)
 
 
-def widened(factor: float) -> Callable[[ArrayLike, DesignPlan], Interval]:
-    def wrong(samples: ArrayLike, design: DesignPlan) -> Interval:
+def widened(factor: float) -> Callable[[ArrayLike, DesignPlan], ConfidenceInterval]:
+    def wrong(samples: ArrayLike, design: DesignPlan) -> ConfidenceInterval:
         found = interval(samples, design)
-        return Interval(found.mean, found.sd, factor * found.half)
+        return ConfidenceInterval(found.mean, found.sd, factor * found.half)
 
     return wrong
 
@@ -50,7 +50,7 @@ def widened(factor: float) -> Callable[[ArrayLike, DesignPlan], Interval]:
 def test_an_interval_that_is_too_narrow_or_too_wide_is_caught(
     factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims_verdict, "interval", widened(factor))
+    monkeypatch.setattr(verdict, "interval", widened(factor))
     coverage = [claim for claim in CLAIMS if claim.words.startswith("95 % interval of 5 blocks")]
     assert len(coverage) == len(KINDS)
     assert not any(claim.holds(claim.seen(4 * SHARE)) for claim in coverage)

@@ -14,7 +14,7 @@ from dbdyno.judge.verdict import Word
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan, PilotFound, SloPlan
 from dbdyno.plan.plan import Plan
-from dbdyno.stats.open_loop import Point, Side, rate_at_limit
+from dbdyno.stats.open_loop import Point, RateSide, rate_at_limit
 from support import making
 from support.made_rates import at_rate
 
@@ -74,7 +74,7 @@ def test_known_limits_are_found_and_compared_within_blocks() -> None:
     assert verdict.word is Word.BETTER
     assert verdict.estimate.ratio == pytest.approx(1.1, rel=0.01)
     assert verdict.metric == "rate_at_limit_per_s"
-    assert [block.side for block in a.by_block] == [Side.BETWEEN] * 5
+    assert [block.side for block in a.by_block] == [RateSide.BETWEEN] * 5
     assert [point.rate_per_s for point in a.by_block[0].points] == list(RATES)
 
 
@@ -93,7 +93,7 @@ def test_a_block_outside_the_rates_takes_the_verdict_away_and_says_why() -> None
         " with --rates"
     )
     assert found.limits[1].blocks == 4
-    assert found.limits[1].count(Side.ABOVE) == 1
+    assert found.limits[1].count(RateSide.ABOVE) == 1
     below = search({making.A: [1000.0] * 3, making.B: [100.0] * 3})
     assert "below all rates in 3 of 3" in below.verdicts[0].reasons[0]
     assert below.limits[1].rate_per_s is None

@@ -17,7 +17,7 @@ from dbdyno import _engine
 from dbdyno.experiment.engine.record import intervals_of
 from dbdyno.measurement.measurement import merge_histograms
 from dbdyno.measurement.parts import Phase
-from dbdyno.stats.open_loop import Point, Side, growth, rate_at_limit
+from dbdyno.stats.open_loop import Point, RateSide, growth, rate_at_limit
 from support.lab_process import finished, workspace
 
 pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(300)]
@@ -91,7 +91,7 @@ def test_the_rate_within_a_limit_is_that_of_a_server_of_known_speed() -> None:
     assert points[0].sustained
     assert not points[-1].sustained
     met = rate_at_limit(points, LIMIT_MS)
-    assert met.side is Side.BETWEEN
+    assert met.side is RateSide.BETWEEN
     assert met.rate_per_s == pytest.approx(truth, rel=0.12)
 
 

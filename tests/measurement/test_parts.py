@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import (
     DoubledThreads,
-    Evidence,
     Kill,
     KilledServer,
     Probe,
@@ -16,6 +15,7 @@ from dbdyno.measurement.parts import (
     StatusSeries,
     Step,
     ThreadsSlice,
+    TrialEvidence,
     WarmUp,
     WatchSample,
 )
@@ -101,7 +101,7 @@ def test_only_samples_of_the_window_are_measured() -> None:
 
 
 def test_evidence_comes_back_from_json_as_it_was() -> None:
-    evidence = Evidence(
+    evidence = TrialEvidence(
         probe=Probe(cpu_ms=5.1, sync_ms=0.4),
         ceiling_per_s=9000.0,
         ceiling_threads=8,
@@ -124,7 +124,7 @@ def test_evidence_comes_back_from_json_as_it_was() -> None:
 
 def test_a_measurement_without_evidence_is_read() -> None:
     old = making.measurement(histograms=False).model_dump(exclude={"evidence"})
-    assert Measurement.model_validate(old).evidence == Evidence()
+    assert Measurement.model_validate(old).evidence == TrialEvidence()
 
 
 def test_what_a_kill_left_comes_back_and_hides_the_settings() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import StoreError
-from dbdyno.serve.runs import Row, Side, compared
+from dbdyno.serve.runs import ComparedSide, MetricRow, compared
 from dbdyno.store.store import Store
 from support import making
 from support.made_workspace import runs_of, stored_run
@@ -54,10 +54,13 @@ def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_systems_of_two_runs_have_numbers_and_a_caveat_but_no_verdict(tmp_path: Path) -> None:
     runs = runs_of(tmp_path)
     first, second = (stored_run(tmp_path, blocks=b, tps=t) for b, t in ((3, 1000.0), (5, 1100.0)))
-    sides = (Side(runs.judged(first), making.A), Side(runs.judged(second), making.A))
+    sides = (
+        ComparedSide(runs.judged(first), making.A),
+        ComparedSide(runs.judged(second), making.A),
+    )
     made = compared(*sides)
     assert "there is no verdict" in made.caveat
-    assert made.rows[0] == Row(
+    assert made.rows[0] == MetricRow(
         cell="oltp_read_write, 8 threads",
         metric="TPS, 1/s",
         first="1\u202f001",
@@ -74,7 +77,7 @@ def test_systems_of_two_runs_have_numbers_and_a_caveat_but_no_verdict(tmp_path: 
 
 def test_systems_of_one_run_lead_to_its_verdict(tmp_path: Path) -> None:
     run = runs_of(tmp_path).judged(stored_run(tmp_path))
-    made = compared(Side(run, making.A), Side(run, making.B))
+    made = compared(ComparedSide(run, making.A), ComparedSide(run, making.B))
     assert "the run's report has the verdict" in made.caveat
     assert made.differences == ()
     assert made.rows[0].difference.startswith("−30")
@@ -84,6 +87,6 @@ def test_a_system_without_a_sound_trial_has_no_row(tmp_path: Path) -> None:
     runs = runs_of(tmp_path)
     whole = runs.judged(stored_run(tmp_path))
     empty = runs.judged(stored_run(tmp_path, trials=0))
-    made = compared(Side(whole, making.A), Side(empty, making.A))
+    made = compared(ComparedSide(whole, making.A), ComparedSide(empty, making.A))
     assert made.rows == ()
     assert made.only == ("oltp_read_write, 8 threads",)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.stats.open_loop import Point, Side, growth, rate_at_limit
+from dbdyno.stats.open_loop import Point, RateSide, growth, rate_at_limit
 
 RUNS = 300
 STEPS_PER_S = 50
@@ -89,7 +89,7 @@ def test_the_rate_of_a_known_queue_is_found_within_a_part_of_a_step(
 ) -> None:
     truth = 1000 * (1 - math.log(100) / limit_ms)
     met = rate_at_limit(ladder(truth * off), limit_ms)
-    assert met.side is Side.BETWEEN
+    assert met.side is RateSide.BETWEEN
     assert met.rate_per_s is not None
     # The curve bends upwards: a line meets the limit early, never late.
     assert 0.965 * truth < met.rate_per_s <= truth * 1.0001
@@ -97,22 +97,22 @@ def test_the_rate_of_a_known_queue_is_found_within_a_part_of_a_step(
 
 def test_a_limit_beyond_the_rates_has_no_number_but_a_side() -> None:
     points = [Point(rate, queue_p99_ms(rate), sustained=True) for rate in (500, 600, 700)]
-    assert rate_at_limit(points, 1000) == (Side.ABOVE, 700)
-    assert rate_at_limit(points, 5) == (Side.BELOW, 500)
-    assert rate_at_limit([], 5) == (Side.UNKNOWN, None)
-    assert rate_at_limit([Point(500, None, sustained=True)], 5) == (Side.UNKNOWN, None)
+    assert rate_at_limit(points, 1000) == (RateSide.ABOVE, 700)
+    assert rate_at_limit(points, 5) == (RateSide.BELOW, 500)
+    assert rate_at_limit([], 5) == (RateSide.UNKNOWN, None)
+    assert rate_at_limit([Point(500, None, sustained=True)], 5) == (RateSide.UNKNOWN, None)
 
 
 def test_a_rate_that_is_not_sustained_breaks_every_limit() -> None:
     points = [Point(500, 4.0, sustained=True), Point(600, 4.0, sustained=False)]
     met = rate_at_limit(points, 1000)
-    assert met.side is Side.BETWEEN
+    assert met.side is RateSide.BETWEEN
     assert met.rate_per_s is not None
     assert 500 <= met.rate_per_s <= 600
     nothing_read = [points[0]._replace(latency_ms=None), points[1]]
-    assert rate_at_limit(nothing_read, 1000) == (Side.UNKNOWN, None)
+    assert rate_at_limit(nothing_read, 1000) == (RateSide.UNKNOWN, None)
     unread = [points[0], Point(600, None, sustained=False)]
-    assert rate_at_limit(unread, 1000).side is Side.BETWEEN
+    assert rate_at_limit(unread, 1000).side is RateSide.BETWEEN
 
 
 def test_one_stall_at_a_low_rate_does_not_decide() -> None:
@@ -143,4 +143,4 @@ def test_whatever_was_seen_the_rate_lies_among_those_tried(
     if met.rate_per_s is not None:
         assert min(rates) * (1 - 1e-9) <= met.rate_per_s <= max(rates) * (1 + 1e-9)
     else:
-        assert met.side is Side.UNKNOWN
+        assert met.side is RateSide.UNKNOWN

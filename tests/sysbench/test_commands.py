@@ -14,7 +14,7 @@ import pytest
 from dbdyno import __version__
 from dbdyno._engine import Histogram
 from dbdyno.sysbench.commands import Teller
-from dbdyno.sysbench.console import Output
+from dbdyno.sysbench.console import ConsoleOutput
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Values
 from dbdyno.sysbench.request import General
@@ -300,7 +300,7 @@ def test_beside_a_form_for_machines_words_go_to_stderr(sysbench, engine, line, s
 def teller(rows=None, **typed):
     options = {name.replace("_", "-"): value for name, value in typed.items()}
     general = General.of(Values(GLOBAL_TABLE, options))
-    teller = Teller(general, Output(3), rows)
+    teller = Teller(general, ConsoleOutput(3), rows)
 
     def tell(start_s, end_s, phase="measured", latencies_ms=(1,)):
         one = interval(start_s, end_s, [*latencies_ms], phase)

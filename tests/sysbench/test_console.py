@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 
-from dbdyno.sysbench.console import Output, ProgressBar, described
+from dbdyno.sysbench.console import ConsoleOutput, ProgressBar, described
 
 # Which lines are shown at which verbosity.
 
@@ -20,7 +20,7 @@ from dbdyno.sysbench.console import Output, ProgressBar, described
     ],
 )
 def test_verbosity_decides(capsys, verbosity, shown):
-    output = Output(verbosity)
+    output = ConsoleOutput(verbosity)
     output.told("told")
     output.warning("doubt")
     output.line("line")
@@ -29,7 +29,7 @@ def test_verbosity_decides(capsys, verbosity, shown):
 
 
 def test_where_stdout_is_not_for_texts_only_what_is_wrong_is_said_on_stderr(capsys):
-    output = Output(5, is_text=False)
+    output = ConsoleOutput(5, is_text=False)
     output.notice("report\n")
     output.info("info")
     output.debug("debug")
@@ -42,7 +42,7 @@ def test_where_stdout_is_not_for_texts_only_what_is_wrong_is_said_on_stderr(caps
 
 
 def test_levels_above_reports_are_for_who_asks(capsys):
-    output = Output(4)
+    output = ConsoleOutput(4)
     output.info("info")
     output.debug("debug")
     assert capsys.readouterr().out == "info\n"

@@ -15,21 +15,21 @@ from pathlib import Path
 import pytest
 
 import dbdyno
-from dbdyno.sysbench.ending import Outcome, result, status, stoppable
+from dbdyno.sysbench.ending import CommandOutcome, result, status, stoppable
 
 
 def test_a_result_is_handed_on():
-    assert result(Outcome("{}", None, None), None, "run") == "{}"
+    assert result(CommandOutcome("{}", None, None), None, "run") == "{}"
 
 
 def test_what_is_nobody_s_fault_but_ours_is_raised_as_it_is():
     with pytest.raises(KeyError, match="ours"):
-        result(Outcome(None, KeyError("ours"), None), None, "run")
+        result(CommandOutcome(None, KeyError("ours"), None), None, "run")
 
 
 def test_a_signal_is_in_the_status():
-    assert status(Outcome("{}", None, None)) == 0
-    assert status(Outcome("{}", None, 15)) == 143
+    assert status(CommandOutcome("{}", None, None)) == 0
+    assert status(CommandOutcome("{}", None, 15)) == 143
 
 
 # Failures of the engine, in the lines that scripts around sysbench look for.

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from dbdyno import __version__, _engine
 from dbdyno.sysbench.commands import cleanup, prepare, prewarm
-from dbdyno.sysbench.console import Output
+from dbdyno.sysbench.console import ConsoleOutput
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -34,7 +34,7 @@ def test_prepare_tells_each_step_once(sysbench, engine):
 
 def test_a_terminal_sees_a_bar_beside_the_lines_of_prepare(engine, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert prepare(made(tables=1), Output(3)) == 0
+    assert prepare(made(tables=1), ConsoleOutput(3)) == 0
     told, bar = capsys.readouterr()
     assert told.count("\n") == 3
     assert "0 of 5 rows" in bar
@@ -83,24 +83,24 @@ def made(**changes):
 
 def test_prewarm_names_each_table_as_each_version_does(engine, capsys):
     request = made()
-    assert prewarm(request, Output(3)) == 0
+    assert prewarm(request, ConsoleOutput(3)) == 0
     assert capsys.readouterr().out == "Prewarming table sbtest1\nPrewarming table sbtest2\n"
     request.general.compat = "1.1"
-    assert prewarm(request, Output(3)) == 0
+    assert prewarm(request, ConsoleOutput(3)) == 0
     assert capsys.readouterr().out == "Preloading table sbtest1\nPreloading table sbtest2\n"
 
 
 def test_the_tables_of_older_scripts_are_told_of_in_their_words(engine, capsys):
-    assert prepare(made(layout="legacy", tables=1), Output(3)) == 0
+    assert prepare(made(layout="legacy", tables=1), ConsoleOutput(3)) == 0
     assert capsys.readouterr().out == (
         "Creating table 'sbtest1'...\nInserting 5 records into 'sbtest1'\n"
         "Creating secondary indexes on 'sbtest1'...\n"
     )
-    assert prepare(made(layout="legacy_one", tables=1), Output(3)) == 0
+    assert prepare(made(layout="legacy_one", tables=1), ConsoleOutput(3)) == 0
     told = "Creating table 'sbtest'...\nCreating 5 records in table 'sbtest'...\n"
     assert capsys.readouterr().out == told
-    assert cleanup(made(layout="legacy_one", tables=1), Output(3)) == 0
-    assert cleanup(made(layout="bulk_insert", first_table=0), Output(3)) == 0
+    assert cleanup(made(layout="legacy_one", tables=1), ConsoleOutput(3)) == 0
+    assert cleanup(made(layout="bulk_insert", first_table=0), ConsoleOutput(3)) == 0
     dropped = [f"Dropping table '{name}'...\n" for name in ("sbtest", "sbtest0", "sbtest1")]
     assert capsys.readouterr().out == "".join(dropped)
 

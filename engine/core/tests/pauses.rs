@@ -7,7 +7,7 @@ use dbdyno_core::record::run_record::RunRecord;
 use dbdyno_core::reference::{Reference, Script};
 use serde_json::{Value, json};
 use std::time::Duration;
-use support::{go, histogram, in_phase, largest, reactors, server, total};
+use support::{end_s, go, histogram, in_phase, largest, reactors, server, total};
 
 const SHARE: f64 = 0.1;
 
@@ -25,9 +25,7 @@ fn planted(server: &Reference, changes: &Value) -> RunRecord {
 
 /// Seconds in which a connection had no event, from the first event to the run's last.
 fn idle_s(record: &RunRecord) -> f64 {
-    let intervals = serde_json::to_value(&record.intervals).unwrap();
-    let end_s = intervals.as_array().unwrap().last().unwrap()["end_s"].as_f64().unwrap();
-    end_s - total(record, "latency_ns_sum") as f64 / 1e9 / record.connections as f64
+    end_s(record) - total(record, "latency_ns_sum") as f64 / 1e9 / record.connections as f64
 }
 
 /// Of several tries the one nearest to the truth, or the first that is near enough. On a crowded machine a thread wakes late from a

@@ -81,7 +81,7 @@ fn a_server_that_never_comes_back_does_not_outlast_the_window() {
 }
 
 #[test]
-fn a_run_is_stopped_while_it_dials() {
+fn a_run_is_stopped_while_it_reconnects() {
     let server = server(Script { die_after_statements: Some(100), ..Script::default() });
     let spec =
         spec(&server, "oltp_point_select", &json!({"ignore_errors": "all", "window_s": 600}));

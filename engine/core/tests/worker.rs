@@ -73,7 +73,7 @@ fn load<R: Reactor>(
 }
 
 /// The second connection has nothing to do and is closed by the server; the first is answered later.
-fn a_resting_connection_may_be_closed<R: Reactor + 'static>(last_words: &[u8]) {
+fn the_server_closes_an_idle_connection<R: Reactor + 'static>(last_words: &[u8]) {
     let (busy, mut busy_peer) = UnixStream::pair().unwrap();
     let (resting, mut resting_peer) = UnixStream::pair().unwrap();
     let worker = std::thread::spawn(|| {
@@ -93,11 +93,11 @@ fn a_resting_connection_may_be_closed<R: Reactor + 'static>(last_words: &[u8]) {
 }
 
 #[test]
-fn a_connection_that_rests_may_be_closed() {
+fn an_idle_connection_may_be_closed() {
     for last_words in [&b""[..], DISCONNECTED] {
-        a_resting_connection_may_be_closed::<Epoll>(last_words);
+        the_server_closes_an_idle_connection::<Epoll>(last_words);
         if io_uring_is_allowed() {
-            a_resting_connection_may_be_closed::<Uring>(last_words);
+            the_server_closes_an_idle_connection::<Uring>(last_words);
         }
     }
 }

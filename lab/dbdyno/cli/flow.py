@@ -42,7 +42,7 @@ class Output(StrEnum):
     MARKDOWN = "markdown"
 
 
-class Telling(NamedTuple):
+class ReportOptions(NamedTuple):
     """How a result is told."""
 
     output: Output
@@ -67,7 +67,7 @@ def begin(
     with Store.open(workspace) as store:
         planned = len(order.trials_of(foreseen(plan), ""))
         run = store.create_run(plan, command, environment.describe(), planned)
-        _measure_and_tell(store, run, workspace, Telling(output, language))
+        _measure_and_tell(store, run, workspace, ReportOptions(output, language))
     return run.run_id
 
 
@@ -85,7 +85,7 @@ def resume(
         retry: cells that could not be run are tried again.
     """
     with opened(workspace) as store:
-        telling = Telling(output, language)
+        telling = ReportOptions(output, language)
         _measure_and_tell(store, find(store, run_id), workspace, telling, retry=retry)
 
 
@@ -120,16 +120,18 @@ def resume_plan(
                 found=f"{count(len(runs), 'run')} in {workspace}, none of them so",
                 hint="leave --resume out to begin anew",
             )
-        _measure_and_tell(store, unfinished[0], workspace, Telling(output, language), retry=retry)
+        _measure_and_tell(
+            store, unfinished[0], workspace, ReportOptions(output, language), retry=retry
+        )
 
 
 def tell(name: str, workspace: Path, output: Output, language: Language = Language.EN) -> None:
     """Judges a stored run or a bundle again and writes its report again."""
-    _tell(evidence.load(name, workspace), Telling(output, language))
+    _tell(evidence.load(name, workspace), ReportOptions(output, language))
 
 
 def _measure_and_tell(
-    store: Store, run: StoredRun, workspace: Path, telling: Telling, *, retry: bool = False
+    store: Store, run: StoredRun, workspace: Path, telling: ReportOptions, *, retry: bool = False
 ) -> None:
     _note(_what_lies_ahead(run))
     try:
@@ -197,7 +199,9 @@ def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     )
 
 
-def _tell_what_is_there(store: Store, run: StoredRun, workspace: Path, telling: Telling) -> None:
+def _tell_what_is_there(
+    store: Store, run: StoredRun, workspace: Path, telling: ReportOptions
+) -> None:
     if store.done(run.run_id):
         _tell(of_stored(store, run, workspace), telling)
 
@@ -211,7 +215,7 @@ def _resume_command(run: StoredRun, workspace: Path) -> str:
     return shlex.join(["dbdyno", "compare", "--resume", run.run_id, "--workspace", str(workspace)])
 
 
-def _tell(kept: Evidence, telling: Telling) -> None:
+def _tell(kept: Evidence, telling: ReportOptions) -> None:
     """Judges what is stored of a run, writes the report, prints the result on stdout."""
     run, (output, language) = api.Run(kept), telling
     if kept.complete and not kept.digest:

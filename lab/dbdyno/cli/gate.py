@@ -16,7 +16,7 @@ from dbdyno import api
 from dbdyno.cli import options
 from dbdyno.cli.flow import Output
 from dbdyno.errors import GateError, StoreError, UsageError
-from dbdyno.judge.uses.gate import Outcome
+from dbdyno.judge.uses.gate import GateOutcome
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.spelling import ratio
 from dbdyno.report.formats import gate
@@ -76,7 +76,7 @@ def command(
         text = gate.comment(held, told.judgement, told.facts, lang)
         _write(comment, text.encode())
     if not held.holds:
-        slower = [p.text for p in held.passages if p.outcome is Outcome.SLOWER]
+        slower = [p.text for p in held.passages if p.outcome is GateOutcome.SLOWER]
         raise GateError(
             str(held.text),
             found=slower[0] if slower else None,

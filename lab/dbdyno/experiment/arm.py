@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from dbdyno.errors import CellError, DbdynoError, ServerError, UsageError
 from dbdyno.experiment import dataset, witness
-from dbdyno.experiment.context import Lab
+from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.engine.record import engine_facts_unknown
 from dbdyno.experiment.engine.spec import prepared, start_keys
 from dbdyno.experiment.procedure import (
@@ -29,14 +29,14 @@ from dbdyno.experiment.procedure import (
 )
 from dbdyno.experiment.trial import INTERRUPTED, OnInterval, run_trial
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
-from dbdyno.measurement.parts import Evidence, Probe, Step, WarmUp
+from dbdyno.measurement.parts import Probe, Step, TrialEvidence, WarmUp
 from dbdyno.plan.plan import Plan
 from dbdyno.servers.base import Instance, Server
 
 DIED: Final = "the server died before the trial; its last words: "
 
 
-def run_arm(lab: Lab, instance: Instance, trials: Iterable[Trial]) -> None:
+def run_arm(lab: RunContext, instance: Instance, trials: Iterable[Trial]) -> None:
     """Runs these trials, all of one system, setting and block, and stores each as it ends.
 
     Each is asked for when the one before it is stored.
@@ -73,7 +73,7 @@ class _Arm:
         probe: the machine's speed before the server was started.
     """
 
-    lab: Lab
+    lab: RunContext
     instance: Instance
     server: Server | None = None
     broken: str | None = None
@@ -113,7 +113,7 @@ class _Arm:
             self._give_up()
             return self._void(trial, DIED + (server.last_words() or "none"), impossible=False)
         measured = run_trial(lab.plan, trial, server, self._teller(trial), lab.makers.command)
-        evidence = Evidence(probe=self.probe)
+        evidence = TrialEvidence(probe=self.probe)
         if measured.failure:
             self._give_up()
         else:

@@ -52,7 +52,7 @@ class Makers:
 
 
 @dataclass
-class Lab:
+class RunContext:
     """One run's surroundings.
 
     Attributes:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dbdyno import _engine
 from dbdyno.errors import DbdynoError, LoadError, ServerError
-from dbdyno.experiment.context import Lab
+from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.engine.process import FINAL, EngineProcess, Message
 from dbdyno.experiment.engine.spec import cleanup_spec, dataset_hash, prepare_spec, table_names
 from dbdyno.experiment.watch.proc import read_process
@@ -55,7 +55,7 @@ def folder_of(folder: Path, plan: Plan, system: SystemPlan) -> Path:
     return folder / "systems" / f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
 
 
-def ensure_dataset(lab: Lab, instance: Instance) -> None:
+def ensure_dataset(lab: RunContext, instance: Instance) -> None:
     """Loads the dataset and takes its snapshot, unless there is one from an earlier run.
 
     Raises:
@@ -82,7 +82,7 @@ def ensure_dataset(lab: Lab, instance: Instance) -> None:
     instance.snapshot()
 
 
-def _load(lab: Lab, server: Server) -> None:
+def _load(lab: RunContext, server: Server) -> None:
     plan, command = lab.plan, lab.makers.command
     # A lab that was killed while loading may have left half a table.
     for do, spec in (

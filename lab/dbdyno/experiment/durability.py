@@ -44,7 +44,7 @@ INNODB: Final = "Innodb_os_log_fsyncs"
 POSTGRES_LOG: Final = ("io.", ".wal.", ".fsyncs")
 
 
-class _Asked(Protocol):
+class _Rows(Protocol):
     def rows(self, sql: str) -> list[tuple[str, ...]]: ...
     def close(self) -> None: ...
 
@@ -56,7 +56,7 @@ class Session:
         prefix: what goes before a table's name so that this product finds it.
     """
 
-    def __init__(self, asked: _Asked, prefix: str) -> None:
+    def __init__(self, asked: _Rows, prefix: str) -> None:
         self._asked = asked
         self._prefix = prefix
 
@@ -203,7 +203,7 @@ def prove(
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _LoadReading:
     """What was read while a round's load ran."""
 
     load_s: float
@@ -226,7 +226,7 @@ def _table(server: Server) -> str:
     return table
 
 
-def _load_and_kill(server: Server, load: _Load, seconds: float) -> _Seen:
+def _load_and_kill(server: Server, load: _Load, seconds: float) -> _LoadReading:
     """Sends commits for that long and kills the server in the midst of them."""
     load.begin()
     try:
@@ -242,7 +242,7 @@ def _load_and_kill(server: Server, load: _Load, seconds: float) -> _Seen:
         raise
     finally:
         load.end()
-    return _Seen(
+    return _LoadReading(
         load_s=load_s,
         counted=after[0] - before[0],
         server_flushes=_grown(before[1], after[1]),
@@ -276,7 +276,7 @@ def _counted(
     server: Server,
     table: str,
     promised: list[list[int]],
-    seen: _Seen,
+    seen: _LoadReading,
     recovery_s: float,
     before: list[Kill],
 ) -> Kill:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.errors import LoadError, ServerError
-from dbdyno.experiment.context import Lab
+from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.engine import record
 from dbdyno.experiment.engine.process import COMMAND, FINAL, EngineProcess, keep_on
 from dbdyno.experiment.engine.spec import DRAIN_S, run_spec
@@ -57,7 +57,7 @@ class Steps:
         return any(step.name == "restore" for step in self.taken)
 
 
-def lay_out(lab: Lab, instance: Instance, steps: Steps) -> None:
+def lay_out(lab: RunContext, instance: Instance, steps: Steps) -> None:
     """Restores the dataset and drops caches, as the plan says, before a start.
 
     Raises:
@@ -85,7 +85,9 @@ def _restoring(reference: str) -> tuple[str, str]:
     return "restore", COMPARED
 
 
-def start(lab: Lab, instance: Instance, keys: Mapping[str, OptionValue], steps: Steps) -> Server:
+def start(
+    lab: RunContext, instance: Instance, keys: Mapping[str, OptionValue], steps: Steps
+) -> Server:
     """Starts the server, and keeps it off the generator's cores.
 
     Args:
@@ -107,7 +109,7 @@ def start(lab: Lab, instance: Instance, keys: Mapping[str, OptionValue], steps: 
     return server
 
 
-def before_trial(lab: Lab, server: Server, steps: Steps) -> None:
+def before_trial(lab: RunContext, server: Server, steps: Steps) -> None:
     """Brings a running server to rest, as the plan says; steps that fail are kept as not done.
 
     Nothing is changed in a server that the lab did not start.

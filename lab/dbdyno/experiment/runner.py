@@ -16,7 +16,7 @@ from pathlib import Path
 from dbdyno.errors import CellError, DbdynoError, Interrupted, LoadError
 from dbdyno.experiment import dataset
 from dbdyno.experiment.arm import run_arm
-from dbdyno.experiment.context import Lab, Makers, Progress
+from dbdyno.experiment.context import Makers, Progress, RunContext
 from dbdyno.experiment.dataset import ensure_dataset, folder_of
 from dbdyno.experiment.engine.spec import (
     dataset_hash,
@@ -77,7 +77,7 @@ def run(
             plan = resolved(plan, store.pilots(run.run_id))
             trials = trials_of(foreseen(plan), run.run_id)
             left = [trial for trial in trials if trial.key not in done]
-            lab = Lab(
+            lab = RunContext(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
             if _Blocks(lab, run.run_id, enough).decided():
@@ -98,7 +98,7 @@ def run(
 class _Blocks:
     """The blocks that are left, one after the other, until no further one is wanted."""
 
-    def __init__(self, lab: Lab, run_id: str, enough: Enough | None) -> None:
+    def __init__(self, lab: RunContext, run_id: str, enough: Enough | None) -> None:
         self._lab, self._enough, self._run_id = lab, enough, run_id
         planned = trials_of(foreseen(lab.plan), run_id)
         self._whole = Counter(trial.block for trial in planned)
@@ -126,7 +126,7 @@ class _Blocks:
         return True
 
 
-def _run_blocks(lab: Lab, run_id: str, enough: Enough | None) -> None:
+def _run_blocks(lab: RunContext, run_id: str, enough: Enough | None) -> None:
     with _instances(lab) as instances:
         for instance in instances.values():
             refuse_unspoken_instance(instance)
@@ -144,7 +144,7 @@ def _run_blocks(lab: Lab, run_id: str, enough: Enough | None) -> None:
                 run_arm(lab, instances[_directory(arm[0])], arm)
 
 
-def _take_rates(lab: Lab, plan: Plan, run_id: str) -> None:
+def _take_rates(lab: RunContext, plan: Plan, run_id: str) -> None:
     """What is left, now that the pilot has found the rates; none of those were measured before."""
     if plan is lab.plan:
         return
@@ -153,7 +153,7 @@ def _take_rates(lab: Lab, plan: Plan, run_id: str) -> None:
 
 
 @contextmanager
-def _instances(lab: Lab) -> Iterator[dict[str, Instance]]:
+def _instances(lab: RunContext) -> Iterator[dict[str, Instance]]:
     """The instances of all data directories that still have trials; closed whatever happens.
 
     The baseline's too where a setting is a share of its dataset.
@@ -174,7 +174,7 @@ def _directory(trial: Trial) -> str:
 
 
 @contextmanager
-def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
+def _instance(lab: RunContext, system: SystemPlan) -> Iterator[Instance]:
     """One system's instance, whose files no other run of this workspace touches meanwhile."""
     folder = folder_of(lab.folder, lab.plan, system)
     with locked(lab.folder / "locks" / f"{folder.name}.lock", system.label):
@@ -197,7 +197,7 @@ def _instance(lab: Lab, system: SystemPlan) -> Iterator[Instance]:
                 lab.progress.stage(f"{system.label}: {error.message}")
 
 
-def _raise_if_nothing_ran(lab: Lab, run_id: str) -> None:
+def _raise_if_nothing_ran(lab: RunContext, run_id: str) -> None:
     """A plan of which no cell at all can be run is a mistake of the plan, and is said as one."""
     if lab.store.done(run_id, impossible=False):
         return
@@ -218,7 +218,7 @@ def _raise_if_nothing_ran(lab: Lab, run_id: str) -> None:
 # comparison.
 
 
-def run_pilot(lab: Lab, run_id: str, instances: Mapping[str, Instance]) -> Plan:
+def run_pilot(lab: RunContext, run_id: str, instances: Mapping[str, Instance]) -> Plan:
     """The plan with the rates that its pilot found, after measuring what the pilot still lacks.
 
     Raises:
@@ -239,7 +239,9 @@ def run_pilot(lab: Lab, run_id: str, instances: Mapping[str, Instance]) -> Plan:
     return resolved(lab.plan, lab.store.pilots(run_id))
 
 
-def _trials(lab: Lab, run_id: str, system: str, setting: str, rest_s: float) -> Iterator[Trial]:
+def _trials(
+    lab: RunContext, run_id: str, system: str, setting: str, rest_s: float
+) -> Iterator[Trial]:
     """Each trial once that before it is stored, since what it saw decides.
 
     Args:

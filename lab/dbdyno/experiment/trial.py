@@ -45,7 +45,7 @@ OnInterval = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass
-class _Seen:
+class _EngineReport:
     """What came from the engine."""
 
     told: list[dict[str, Any]] = field(default_factory=list)
@@ -98,9 +98,9 @@ def run_trial(
 
 def _drive(
     plan: Plan, server: Server, engine: EngineProcess, bracket: Bracket, on_interval: OnInterval
-) -> _Seen:
+) -> _EngineReport:
     """Listens to the engine until it is done, and sees to it that it is."""
-    seen = _Seen()
+    seen = _EngineReport()
     try:
         _listen(plan, engine, bracket, seen, on_interval)
         seen.failure = _failure_of(seen.record)
@@ -129,7 +129,11 @@ def _close_soon(bracket: Bracket) -> None:
 
 
 def _listen(
-    plan: Plan, engine: EngineProcess, bracket: Bracket, seen: _Seen, on_interval: OnInterval
+    plan: Plan,
+    engine: EngineProcess,
+    bracket: Bracket,
+    seen: _EngineReport,
+    on_interval: OnInterval,
 ) -> None:
     planned_s = plan.trial.warmup_s + plan.trial.window_s + DRAIN_S
     ends = time.monotonic() + planned_s + PATIENCE_S
@@ -153,7 +157,7 @@ def _listen(
     )
 
 
-def _take(message: Message, seen: _Seen) -> bool:
+def _take(message: Message, seen: _EngineReport) -> bool:
     """Keeps what a message says; whether it was the last one."""
     if message.kind in FINAL:
         seen.record = message.value
@@ -162,7 +166,7 @@ def _take(message: Message, seen: _Seen) -> bool:
     return False
 
 
-def _stop(engine: EngineProcess, seen: _Seen) -> None:
+def _stop(engine: EngineProcess, seen: _EngineReport) -> None:
     told, final = engine.stopped()
     for message in [*told, *([final] if final else [])]:
         _take(message, seen)
@@ -195,7 +199,7 @@ def _measurement(
     trial: Trial,
     started_at: str,
     server: ServerFacts,
-    seen: _Seen,
+    seen: _EngineReport,
     samples: tuple[WatchSample, ...] = (),
     counters: StatusSeries | None = None,
 ) -> Measurement:

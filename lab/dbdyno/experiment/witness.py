@@ -22,14 +22,14 @@ from typing import Any, Final
 
 from dbdyno.errors import LoadError, ServerError
 from dbdyno.experiment import dataset
-from dbdyno.experiment.context import Lab
+from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.engine.record import measured_of
 from dbdyno.experiment.engine.spec import run_spec, table_names
 from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
 from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.measurement.parts import DoubledThreads, Evidence, Probe, ThreadsSlice
+from dbdyno.measurement.parts import DoubledThreads, Probe, ThreadsSlice, TrialEvidence
 from dbdyno.plan.controls import directory_of
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import process, reference
@@ -40,7 +40,7 @@ BLOCKS_MIN: Final = 3
 """No run ends as decided before that many blocks."""
 
 
-def before_arm(lab: Lab, instance: Instance) -> Probe:
+def before_arm(lab: RunContext, instance: Instance) -> Probe:
     """The machine's speed now; and once a run the generator's ceilings."""
     for workload in lab.plan.workloads:
         first = next((t for t in lab.left if t.cell.workload == workload.label), None)
@@ -51,12 +51,14 @@ def before_arm(lab: Lab, instance: Instance) -> Probe:
     return probe_speed(instance.folder if is_ours else None)
 
 
-def after_trial(lab: Lab, server: Server, trial: Trial, at_rest: Probe | None) -> Evidence:
+def after_trial(
+    lab: RunContext, server: Server, trial: Trial, at_rest: Probe | None
+) -> TrialEvidence:
     """What is known around a trial that has just ended well."""
     if trial.system not in lab.query_plans:
         lab.query_plans[trial.system] = explain_plans(lab.plan, server)
     reached = lab.ceilings.get(trial.cell.workload)
-    known = Evidence(
+    known = TrialEvidence(
         probe=at_rest,
         ceiling_per_s=reached,
         ceiling_threads=None if reached is None else ceiling.THREADS,
@@ -70,7 +72,7 @@ def after_trial(lab: Lab, server: Server, trial: Trial, at_rest: Probe | None) -
     )
 
 
-def _is_last(lab: Lab, trial: Trial) -> bool:
+def _is_last(lab: RunContext, trial: Trial) -> bool:
     """Whether this may be the system's last trial: of the run, or of a block that may end it."""
     may_end = lab.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
     place = (trial.system, trial.control)
@@ -82,7 +84,7 @@ def _is_last(lab: Lab, trial: Trial) -> bool:
     return not any(other.block == trial.block or not may_end for other in left)
 
 
-def _left(lab: Lab, server: Server) -> dict[str, object]:
+def _left(lab: RunContext, server: Server) -> dict[str, object]:
     """The rows that are there now, where it was told at the beginning which were loaded."""
     if not lab.dataset.get(server.label):
         return {}
@@ -219,7 +221,9 @@ PATIENCE_S: Final = 60.0
 """How long the engine may take for logins and its end, beyond twice the slices' lengths."""
 
 
-def try_doubled_threads(lab: Lab, server: Server, trial: Trial) -> tuple[DoubledThreads, ...]:
+def try_doubled_threads(
+    lab: RunContext, server: Server, trial: Trial
+) -> tuple[DoubledThreads, ...]:
     """What the run's workloads reach by turns, on the server of a trial that has ended well.
 
     Empty for all but the baseline, and where a later trial uses its data on. A workload is left out
@@ -239,7 +243,7 @@ def try_doubled_threads(lab: Lab, server: Server, trial: Trial) -> tuple[Doubled
     return tuple(found)
 
 
-def _left_to_ask(lab: Lab, trial: Trial) -> list[Cell]:
+def _left_to_ask(lab: RunContext, trial: Trial) -> list[Cell]:
     """The cells to be asked about on the trial's server; the run is read only if there are any."""
     refused = [key for system, key in lab.refused if system == trial.system]
     asked = highest_loads(lab.plan, trial.cell.setting, refused)
@@ -248,7 +252,7 @@ def _left_to_ask(lab: Lab, trial: Trial) -> list[Cell]:
     return [cell for cell in asked if cell.workload not in known]
 
 
-def _is_used_on(lab: Lab, trial: Trial) -> bool:
+def _is_used_on(lab: RunContext, trial: Trial) -> bool:
     """Whether a later trial begins on the rows that this one left."""
     is_endpoint = reference.is_endpoint(lab.plan.systems[0].reference)
     if lab.plan.procedure.fresh_data == "start" and not is_endpoint:
@@ -261,7 +265,7 @@ def _is_used_on(lab: Lab, trial: Trial) -> bool:
 class _Turns:
     """The slices of one cell, which is the trial's."""
 
-    def __init__(self, lab: Lab, server: Server, trial: Trial) -> None:
+    def __init__(self, lab: RunContext, server: Server, trial: Trial) -> None:
         self._lab, self._server, self._trial = lab, server, trial
         self._slice_s = slice_s(lab.plan)
 

@@ -21,8 +21,6 @@ from dbdyno.export import tables
 from dbdyno.export.tables import KEYS, TABLES, TableDefinition
 from dbdyno.report.rows import Attempt
 
-__all__ = ["KEYS", "TABLES", "Format", "frame", "frames", "write"]
-
 
 class Format(StrEnum):
     """The kind of files; also their extension."""

@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Column:
+class ExportColumn:
     """One column; `meaning` names the unit where the name does not."""
 
     name: str
@@ -57,7 +57,7 @@ class TableDefinition:
 
     name: str
     row: str
-    columns: tuple[Column, ...]
+    columns: tuple[ExportColumn, ...]
 
     @property
     def schema(self) -> dict[str, type[polars.DataType]]:
@@ -65,29 +65,29 @@ class TableDefinition:
         return {column.name: column.kind.dtype for column in self.columns}
 
 
-def text(name: str, meaning: str) -> Column:
+def text(name: str, meaning: str) -> ExportColumn:
     """A column of words."""
-    return Column(name, Kind.TEXT, meaning)
+    return ExportColumn(name, Kind.TEXT, meaning)
 
 
-def integer(name: str, meaning: str) -> Column:
+def integer(name: str, meaning: str) -> ExportColumn:
     """A column of whole numbers."""
-    return Column(name, Kind.INTEGER, meaning)
+    return ExportColumn(name, Kind.INTEGER, meaning)
 
 
-def number(name: str, meaning: str) -> Column:
+def number(name: str, meaning: str) -> ExportColumn:
     """A column of numbers."""
-    return Column(name, Kind.NUMBER, meaning)
+    return ExportColumn(name, Kind.NUMBER, meaning)
 
 
-def reference(keys: Iterable[Column], tables: Iterable[TableDefinition]) -> str:
+def reference(keys: Iterable[ExportColumn], tables: Iterable[TableDefinition]) -> str:
     """The part of the docs that names every table and column, as Markdown."""
     blocks = ["### Keys: in every table\n\n" + _rows(keys)]
     blocks += [f"### `{t.name}`: {t.row}\n\n" + _rows(t.columns) for t in tables]
     return "\n".join(blocks)
 
 
-def _rows(columns: Iterable[Column]) -> str:
+def _rows(columns: Iterable[ExportColumn]) -> str:
     head = "| column | type | meaning |\n| --- | --- | --- |\n"
     return head + "".join(f"| `{c.name}` | {c.kind.value} | {c.meaning} |\n" for c in columns)
 
@@ -111,7 +111,7 @@ AT: Final = number("at_s", "seconds since the load began: the middle of what the
 PHASE: Final = text("phase", "`warmup`, `measured` or `drain`: only `measured` is judged")
 
 
-def _metric(metric: Metric) -> Column:
+def _metric(metric: Metric) -> ExportColumn:
     return number(metric.name, f"{metric.label}, {metric.unit}; empty with too few requests")
 
 

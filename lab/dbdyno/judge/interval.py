@@ -40,7 +40,7 @@ HORIZON_MAX: Final = _HORIZONS[-1]
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """Mean, standard deviation and half width of an interval, along the last axis of samples."""
 
     mean: NDArray[np.float64]
@@ -48,7 +48,7 @@ class Interval:
     half: NDArray[np.float64]
 
 
-def interval(samples: ArrayLike, design: DesignPlan, level: float = LEVEL) -> Interval:
+def interval(samples: ArrayLike, design: DesignPlan, level: float = LEVEL) -> ConfidenceInterval:
     """The interval of the mean of each sample, as wide as the design's way to stop asks for.
 
     Works on many samples at once, so that the simulations test the very code that decides.
@@ -63,7 +63,7 @@ def interval(samples: ArrayLike, design: DesignPlan, level: float = LEVEL) -> In
     sd = values.std(axis=-1, ddof=1)
     width = quantile(n, design, level) / math.sqrt(n)
     half = width * sd if math.isfinite(width) else np.full_like(sd, math.inf)
-    return Interval(values.mean(axis=-1), sd, half)
+    return ConfidenceInterval(values.mean(axis=-1), sd, half)
 
 
 def quantile(n: int, design: DesignPlan, level: float = LEVEL) -> float:

@@ -23,7 +23,7 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.pilot import is_sustained
 from dbdyno.plan.plan import Plan, cells, latency_of
 from dbdyno.plan.settings import setting_names
-from dbdyno.stats.open_loop import Point, Side, rate_at_limit
+from dbdyno.stats.open_loop import Point, RateSide, rate_at_limit
 
 FindingsOf = Callable[[Estimate], Sequence[Finding]]
 
@@ -46,7 +46,7 @@ class BlockLimit(Noun):
     """
 
     block: int
-    side: Side
+    side: RateSide
     rate_per_s: float | None
     points: tuple[RatePoint, ...]
 
@@ -68,7 +68,7 @@ class RateLimit(Noun):
     blocks: int
     by_block: tuple[BlockLimit, ...]
 
-    def count(self, side: Side) -> int:
+    def count(self, side: RateSide) -> int:
         """In how many blocks the limit lay there."""
         return sum(block.side is side for block in self.by_block)
 
@@ -167,7 +167,9 @@ def _of_block(block: int, points: Sequence[Point], limit_ms: float) -> BlockLimi
 def _logs(blocks: Iterable[BlockLimit]) -> dict[int, float]:
     """ln of the rate at the limit in every block in which it lay between two rates."""
     return {
-        b.block: math.log(b.rate_per_s) for b in blocks if b.side is Side.BETWEEN and b.rate_per_s
+        b.block: math.log(b.rate_per_s)
+        for b in blocks
+        if b.side is RateSide.BETWEEN and b.rate_per_s
     }
 
 
@@ -221,9 +223,9 @@ def _verdict(
 def _outside(limit: RateLimit) -> Iterator[Text]:
     """Why blocks have no number, one clause for a system; nothing if all have one."""
     words = {
-        Side.ABOVE: say("above all rates"),
-        Side.BELOW: say("below all rates"),
-        Side.UNKNOWN: say("unknown for want of requests"),
+        RateSide.ABOVE: say("above all rates"),
+        RateSide.BELOW: say("below all rates"),
+        RateSide.UNKNOWN: say("unknown for want of requests"),
     }
     seen = [
         say(

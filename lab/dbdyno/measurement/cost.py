@@ -21,7 +21,7 @@ PAGE_KB_POSTGRES: Final = 8.192
 
 
 @dataclass(frozen=True)
-class Source:
+class CountedBy:
     """Who counted.
 
     Attributes:
@@ -49,10 +49,10 @@ class Cost:
     label: Said
     unit: Said
     decimals: int
-    sources: tuple[Source, ...]
+    sources: tuple[CountedBy, ...]
 
 
-def source_of(cost: Cost, measurements: Sequence[Measurement]) -> Source | None:
+def source_of(cost: Cost, measurements: Sequence[Measurement]) -> CountedBy | None:
     """The best source that every one of the measurements has; None if there is none."""
     for source in cost.sources:
         if measurements and all(source.total(m) is not None for m in measurements):
@@ -60,7 +60,7 @@ def source_of(cost: Cost, measurements: Sequence[Measurement]) -> Source | None:
     return None
 
 
-def per_event(source: Source, measurements: Sequence[Measurement]) -> float | None:
+def per_event(source: CountedBy, measurements: Sequence[Measurement]) -> float | None:
     """The cost of one transaction over all measurements; None without transactions or a count."""
     totals = [source.total(measurement) for measurement in measurements]
     known = [total for total in totals if total is not None]
@@ -68,7 +68,7 @@ def per_event(source: Source, measurements: Sequence[Measurement]) -> float | No
     return sum(known) / events if events and len(known) == len(totals) else None
 
 
-def _counted(*names: str, scale: float = 1.0, label: str = "") -> Source:
+def _counted(*names: str, scale: float = 1.0, label: str = "") -> CountedBy:
     """The growth of the server's counters over the window, added up; all of them must be there."""
 
     def total(measurement: Measurement) -> float | None:
@@ -77,10 +77,10 @@ def _counted(*names: str, scale: float = 1.0, label: str = "") -> Source:
             return None
         return sum(status[name] for name in names) * scale
 
-    return Source(name(label or " + ".join(names)), total)
+    return CountedBy(name(label or " + ".join(names)), total)
 
 
-def _either(label: Said, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> Source:
+def _either(label: Said, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> CountedBy:
     """InnoDB's counters; a new MariaDB lacks them, and its own say the same."""
     first, second = _counted(*innodb).total, _counted(*mariadb).total
 
@@ -90,7 +90,7 @@ def _either(label: Said, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> S
             return second(measurement)
         return counted
 
-    return Source(label, total)
+    return CountedBy(label, total)
 
 
 def _innodb_written_kb(measurement: Measurement) -> float | None:
@@ -148,7 +148,7 @@ POSTGRES_CHANGES: Final = tuple(
 PROCESS: Final = say("the kernel, for the server's process")
 
 COSTS: Final[tuple[Cost, ...]] = (
-    Cost("server_cpu_us", say("server CPU"), name("µs"), 1, (Source(PROCESS, _cpu_us),)),
+    Cost("server_cpu_us", say("server CPU"), name("µs"), 1, (CountedBy(PROCESS, _cpu_us),)),
     Cost(
         "rows_read",
         say("rows read"),
@@ -189,7 +189,11 @@ COSTS: Final[tuple[Cost, ...]] = (
         say("written by the server"),
         name("KB"),
         2,
-        (Source(say("{counter} with the log", counter="Innodb_data_written"), _innodb_written_kb),),
+        (
+            CountedBy(
+                say("{counter} with the log", counter="Innodb_data_written"), _innodb_written_kb
+            ),
+        ),
     ),
     Cost(
         "log_kb",
@@ -203,14 +207,14 @@ COSTS: Final[tuple[Cost, ...]] = (
         say("read from storage"),
         name("KB"),
         2,
-        (Source(PROCESS, _process("read_bytes", 1e-3)),),
+        (CountedBy(PROCESS, _process("read_bytes", 1e-3)),),
     ),
     Cost(
         "storage_written_kb",
         say("sent to storage"),
         name("KB"),
         2,
-        (Source(PROCESS, _process("written_bytes", 1e-3)),),
+        (CountedBy(PROCESS, _process("written_bytes", 1e-3)),),
     ),
     Cost(
         "syncs",
@@ -219,7 +223,7 @@ COSTS: Final[tuple[Cost, ...]] = (
         3,
         (
             _counted("Innodb_data_fsyncs"),
-            Source(name("wal.wal_sync + io.*.fsyncs"), _postgres_syncs),
+            CountedBy(name("wal.wal_sync + io.*.fsyncs"), _postgres_syncs),
         ),
     ),
     Cost(
@@ -227,21 +231,21 @@ COSTS: Final[tuple[Cost, ...]] = (
         say("flushes of the machine's disks"),
         say("flushes"),
         3,
-        (Source(say("the kernel, for all disks"), _flushes),),
+        (CountedBy(say("the kernel, for all disks"), _flushes),),
     ),
     Cost(
         "switches",
         say("context switches"),
         say("switches"),
         2,
-        (Source(PROCESS, _process("switches")),),
+        (CountedBy(PROCESS, _process("switches")),),
     ),
     Cost(
         "replies_kb",
         say("sent to the client"),
         name("KB"),
         2,
-        (Source(say("the load's engine"), _replies_kb),),
+        (CountedBy(say("the load's engine"), _replies_kb),),
     ),
 )
 """In the order of a report; docs/reference/costs.md says what each means and leaves out."""

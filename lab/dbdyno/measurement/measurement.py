@@ -18,36 +18,16 @@ from dbdyno._engine import Histogram
 from dbdyno.language.words import Said, count, name, say
 from dbdyno.measurement.metric import Merge, Metric
 from dbdyno.measurement.parts import (
-    Evidence,
-    FiniteNoun,
     Interval,
     Noun,
     Phase,
     ProcessWork,
     StatusSeries,
     Step,
+    TrialEvidence,
     WarmUp,
     WatchSample,
 )
-
-__all__ = [
-    "EVENT",
-    "SERVICE",
-    "Cell",
-    "EngineFacts",
-    "Evidence",
-    "FiniteNoun",
-    "Interval",
-    "Measurement",
-    "Noun",
-    "Phase",
-    "ServerFacts",
-    "Step",
-    "Trial",
-    "WarmUp",
-    "merge_histograms",
-    "value_of",
-]
 
 EVENT = "event"
 """Name of the histogram of event latency from the intended start."""
@@ -206,7 +186,7 @@ class Measurement(Noun):
     procedure: tuple[Step, ...] = ()
     until_steady: WarmUp | None = None
     dataset: str = ""
-    evidence: Evidence = Evidence()
+    evidence: TrialEvidence = TrialEvidence()
 
     @property
     def measured(self) -> tuple[Interval, ...]:

@@ -298,7 +298,7 @@ class DoubledThreads(Noun):
     slices: tuple[ThreadsSlice, ...]
 
 
-class Evidence(Noun):
+class TrialEvidence(Noun):
     """What was found out around a trial.
 
     Attributes:

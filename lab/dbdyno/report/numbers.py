@@ -22,7 +22,7 @@ from dbdyno.judge.wording import sentence
 from dbdyno.language.words import PARTED, Text, listed, name, say
 from dbdyno.measurement.metric import BY_NAME, Metric
 from dbdyno.measurement.outcome import ControlOutcome
-from dbdyno.stats.open_loop import Side
+from dbdyno.stats.open_loop import RateSide
 
 NONE: Final = name("—")
 """There is no such number."""
@@ -180,7 +180,7 @@ def _found(value: str) -> Text | None:
 # Rates within a latency limit as words: the same in the conclusion, in sections and on stdout.
 
 
-SIDES = {Side.ABOVE: "≥ ", Side.BELOW: "< ", Side.BETWEEN: ""}
+SIDES = {RateSide.ABOVE: "≥ ", RateSide.BELOW: "< ", RateSide.BETWEEN: ""}
 """What stands before the rate of a block."""
 
 

@@ -236,7 +236,7 @@ EMPTY: Final = say("(empty)")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SettingsComparison:
     """Variables of several systems side by side.
 
     Attributes:
@@ -254,7 +254,7 @@ class Comparison:
     equal: int
 
 
-def compare(measurements: Sequence[Measurement], systems: Iterable[str]) -> Comparison:
+def compare(measurements: Sequence[Measurement], systems: Iterable[str]) -> SettingsComparison:
     """Compares what the servers said of themselves in all trials."""
     seen = {system: _values(measurements, system) for system in systems}
     known = {system: values for system, values in seen.items() if values}
@@ -269,7 +269,7 @@ def compare(measurements: Sequence[Measurement], systems: Iterable[str]) -> Comp
             partial.append((name(variable), *row))
         else:
             differing.append((name(variable), *row))
-    return Comparison(tuple(known), tuple(differing), tuple(partial), tuple(ignored), equal)
+    return SettingsComparison(tuple(known), tuple(differing), tuple(partial), tuple(ignored), equal)
 
 
 def effective(measurements: Iterable[Measurement], system: str) -> dict[str, Text]:

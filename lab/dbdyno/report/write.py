@@ -24,11 +24,8 @@ from dbdyno.plan.plan import Plan
 from dbdyno.report import document as report_document
 from dbdyno.report.charts.base import Drawing, draw
 from dbdyno.report.formats import html, markdown
-from dbdyno.report.formats.terminal import as_json, as_markdown, plain
 from dbdyno.report.parts import translated
 from dbdyno.report.story import tell
-
-__all__ = ["RunFacts", "Written", "as_json", "as_markdown", "plain", "tell", "translated", "write"]
 
 
 @dataclass(frozen=True)

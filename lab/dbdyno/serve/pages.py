@@ -29,7 +29,7 @@ from dbdyno.report.parts import translated
 from dbdyno.report.story import tell
 from dbdyno.serve import live
 from dbdyno.serve.guard import ENTER, STATIC, Access, Guard
-from dbdyno.serve.runs import RUNNING, JudgedRun, Runs, Side, compared
+from dbdyno.serve.runs import RUNNING, ComparedSide, JudgedRun, Runs, compared
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 OF_A_REPORT: Final = {"Content-Security-Policy": "frame-ancestors 'none'"}
@@ -132,7 +132,7 @@ class Pages:
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.NOT_FOUND
         return self._page("trouble.html.j2", HTTPStatus(status), text=WORDS["no_page"])
 
-    def _side(self, named: str) -> Side:
+    def _side(self, named: str) -> ComparedSide:
         run_id, _, system = named.partition("/")
         run = self._runs.judged(run_id)
         if system not in {one.label for one in run.plan.systems}:
@@ -141,7 +141,7 @@ class Pages:
                 wanted=", ".join(one.label for one in run.plan.systems),
                 hint="choose both systems from the list of runs",
             )
-        return Side(run, system)
+        return ComparedSide(run, system)
 
     def _page(
         self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object

@@ -130,7 +130,7 @@ SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedSide:
     """One system of one run."""
 
     run: JudgedRun
@@ -142,7 +142,7 @@ class Side:
         return f"{self.system} ({self.run.facts.run_id})"
 
 
-class Row(NamedTuple):
+class MetricRow(NamedTuple):
     """One metric of one cell, as text; `difference` is the second against the first."""
 
     cell: str
@@ -153,7 +153,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """What can be said of the two.
 
     Attributes:
@@ -163,17 +163,17 @@ class Comparison:
     """
 
     caveat: Text
-    rows: tuple[Row, ...]
+    rows: tuple[MetricRow, ...]
     differences: tuple[tuple[str, str, str], ...]
     only: tuple[str, ...]
 
 
-def compared(first: Side, second: Side) -> Comparison:
+def compared(first: ComparedSide, second: ComparedSide) -> RunComparison:
     """The two systems side by side, over the cells that both have measured."""
     cells = [_cells(side) for side in (first, second)]
     common = [cell for cell in cells[0] if cell in cells[1]]
     only = [cell.title for cell in (*cells[0], *cells[1]) if cell not in common]
-    return Comparison(
+    return RunComparison(
         caveat=_caveat(first, second),
         rows=tuple(_row(cell, metric, first, second) for cell in common for metric in SHOWN),
         differences=tuple(_differences(first, second)),
@@ -181,7 +181,7 @@ def compared(first: Side, second: Side) -> Comparison:
     )
 
 
-def _caveat(first: Side, second: Side) -> Text:
+def _caveat(first: ComparedSide, second: ComparedSide) -> Text:
     if first.run.facts.run_id == second.run.facts.run_id:
         return say(
             "One run measured both, block by block. The differences below are of plain means; the "
@@ -194,16 +194,16 @@ def _caveat(first: Side, second: Side) -> Text:
     )
 
 
-def _cells(side: Side) -> list[Cell]:
+def _cells(side: ComparedSide) -> list[Cell]:
     values = side.run.judgement.values
     return list(dict.fromkeys(value.cell for value in values if value.system == side.system))
 
 
-def _row(cell: Cell, metric: Metric, first: Side, second: Side) -> Row:
+def _row(cell: Cell, metric: Metric, first: ComparedSide, second: ComparedSide) -> MetricRow:
     values = [side.run.judgement.value(cell, side.system, metric.name) for side in (first, second)]
     numbers = [None if value is None else value.value for value in values]
     ratio = numbers[1] / numbers[0] if numbers[0] and numbers[1] is not None else None
-    return Row(
+    return MetricRow(
         cell=cell.title,
         metric=say("{metric}, {unit}", metric=metric.label, unit=metric.unit),
         first=metric_value(values[0], metric),
@@ -212,7 +212,7 @@ def _row(cell: Cell, metric: Metric, first: Side, second: Side) -> Row:
     )
 
 
-def _differences(first: Side, second: Side) -> Iterator[tuple[str, str, str]]:
+def _differences(first: ComparedSide, second: ComparedSide) -> Iterator[tuple[str, str, str]]:
     """What was not the same in the two runs and bears on their numbers."""
     pairs = [_facts(first), _facts(second)]
     for fact in dict.fromkeys([*pairs[0], *pairs[1]]):
@@ -221,7 +221,7 @@ def _differences(first: Side, second: Side) -> Iterator[tuple[str, str, str]]:
             yield fact, values[0], values[1]
 
 
-def _facts(side: Side) -> dict[str, str]:
+def _facts(side: ComparedSide) -> dict[str, str]:
     plan, facts = side.run.plan, side.run.facts
     return {
         say("begun"): facts.created_at,

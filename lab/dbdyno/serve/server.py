@@ -18,11 +18,9 @@ import uvicorn
 
 from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
-from dbdyno.serve.guard import Access, decide
+from dbdyno.serve.guard import Access
 from dbdyno.serve.pages import application
 from dbdyno.serve.runs import Runs
-
-__all__ = ["Access", "address", "decide", "listen", "serve"]
 
 PATIENCE_S: Final = 1
 """How long streams may go on after the end was asked for."""

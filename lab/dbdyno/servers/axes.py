@@ -222,7 +222,7 @@ def _binlog_of_rows(asked: Asked) -> Keys:
 
 
 @dataclass(frozen=True)
-class Row:
+class AxisRow:
     """How one family sets one axis from a version on."""
 
     axis: str
@@ -234,30 +234,30 @@ class Row:
 _NO_POOL = _without("thread pool", "compare on mysql:9.7.4, a MariaDB, Percona Server or GreatSQL")
 
 ROWS: Final = (
-    Row("durability", "mysql", (), _commits_in_two_logs),
-    Row("durability", "mariadb", (), _commits_in_two_logs),
-    Row("durability", "postgres", (), _commits_in_one_log),
-    Row("buffer_pool", "mysql", (), _pool),
-    Row("buffer_pool", "mysql", (5, 7, 5), _pool_in_chunks),
-    Row("buffer_pool", "mysql", (8, 4), _pool_in_parts),
-    Row("buffer_pool", "mariadb", (), _pool),
-    Row("buffer_pool", "mariadb", (10, 2, 2), _pool_in_chunks),
-    Row("buffer_pool", "mariadb", (10, 11), _pool),  # cuts its pool into chunks that fit
-    Row("buffer_pool", "postgres", (), _shared_buffers),
-    Row("redo_log", "mysql", (), _redo_pair),
-    Row("redo_log", "mysql", (8, 0, 30), _redo_capacity),
-    Row("redo_log", "mariadb", (), _redo_pair),
-    Row("redo_log", "mariadb", (10, 5), _redo_file),
-    Row("redo_log", "postgres", (), _wal_size),
-    Row("thread_pool", "mysql", (), _NO_POOL),
-    Row("thread_pool", "mysql", (9, 7), _thread_pool_plugin),
-    Row("thread_pool", "mariadb", (), _thread_handling),
-    Row("thread_pool", "percona", (), _thread_handling),
-    Row("thread_pool", "greatsql", (), _thread_handling),
-    Row("thread_pool", "postgres", (), _NO_POOL),
-    Row("binlog", "mysql", (), _binlog_of_rows),
-    Row("binlog", "mysql", (5, 7, 7), _binlog),
-    Row("binlog", "mariadb", (), _binlog_of_rows),
-    Row("binlog", "postgres", (), _without("binary log beside its WAL", "leave binlog off")),
+    AxisRow("durability", "mysql", (), _commits_in_two_logs),
+    AxisRow("durability", "mariadb", (), _commits_in_two_logs),
+    AxisRow("durability", "postgres", (), _commits_in_one_log),
+    AxisRow("buffer_pool", "mysql", (), _pool),
+    AxisRow("buffer_pool", "mysql", (5, 7, 5), _pool_in_chunks),
+    AxisRow("buffer_pool", "mysql", (8, 4), _pool_in_parts),
+    AxisRow("buffer_pool", "mariadb", (), _pool),
+    AxisRow("buffer_pool", "mariadb", (10, 2, 2), _pool_in_chunks),
+    AxisRow("buffer_pool", "mariadb", (10, 11), _pool),  # cuts its pool into chunks that fit
+    AxisRow("buffer_pool", "postgres", (), _shared_buffers),
+    AxisRow("redo_log", "mysql", (), _redo_pair),
+    AxisRow("redo_log", "mysql", (8, 0, 30), _redo_capacity),
+    AxisRow("redo_log", "mariadb", (), _redo_pair),
+    AxisRow("redo_log", "mariadb", (10, 5), _redo_file),
+    AxisRow("redo_log", "postgres", (), _wal_size),
+    AxisRow("thread_pool", "mysql", (), _NO_POOL),
+    AxisRow("thread_pool", "mysql", (9, 7), _thread_pool_plugin),
+    AxisRow("thread_pool", "mariadb", (), _thread_handling),
+    AxisRow("thread_pool", "percona", (), _thread_handling),
+    AxisRow("thread_pool", "greatsql", (), _thread_handling),
+    AxisRow("thread_pool", "postgres", (), _NO_POOL),
+    AxisRow("binlog", "mysql", (), _binlog_of_rows),
+    AxisRow("binlog", "mysql", (5, 7, 7), _binlog),
+    AxisRow("binlog", "mariadb", (), _binlog_of_rows),
+    AxisRow("binlog", "postgres", (), _without("binary log beside its WAL", "leave binlog off")),
 )
 """Each axis and family: the row with the highest version that is not above the server's."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 
 
-class Line(NamedTuple):
+class FittedLine(NamedTuple):
     """A least-squares line: its slope, and how likely chance alone makes one as steep."""
 
     slope: float
@@ -72,12 +72,12 @@ def binomial_exceeded(share: float, total: int, chance: float) -> int:
     return int(stats.binom.isf(share, total, chance))
 
 
-def line(places: NDArray[Any], values: Numbers) -> Line:
+def line(places: NDArray[Any], values: Numbers) -> FittedLine:
     """The least-squares line through points, and Student's two-sided test of its slope."""
     from scipy import stats  # noqa: PLC0415
 
     fit = stats.linregress(places, values)
-    return Line(float(fit.slope), float(fit.pvalue))
+    return FittedLine(float(fit.slope), float(fit.pvalue))
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:

@@ -78,7 +78,7 @@ class Point(NamedTuple):
     sustained: bool
 
 
-class Side(StrEnum):
+class RateSide(StrEnum):
     """Where the rate at which a limit is met lies among the rates that were tried."""
 
     BETWEEN = "between"
@@ -90,7 +90,7 @@ class Side(StrEnum):
 class Crossing(NamedTuple):
     """The highest sustained rate within a limit; for ABOVE and BELOW the last rate tried there."""
 
-    side: Side
+    side: RateSide
     rate_per_s: float | None
 
 
@@ -107,20 +107,24 @@ def rate_at_limit(points: Sequence[Point], limit_ms: float) -> Crossing:
 
     known = sorted(p for p in points if p.latency_ms is not None or not p.sustained)
     if not known:
-        return Crossing(Side.UNKNOWN, None)
+        return Crossing(RateSide.UNKNOWN, None)
     limit = math.log(limit_ms)
     kept_below = limit + OVER / 2
     logs = optimize.isotonic_regression([_log_latency(p, limit + OVER) for p in known]).x.tolist()
     kept = [p.rate_per_s for p, log in zip(known, logs, strict=True) if log < kept_below]
     if not kept:
         unread = [point for point in points if point.rate_per_s < known[0].rate_per_s]
-        return Crossing(Side.UNKNOWN, None) if unread else Crossing(Side.BELOW, known[0].rate_per_s)
+        return (
+            Crossing(RateSide.UNKNOWN, None)
+            if unread
+            else Crossing(RateSide.BELOW, known[0].rate_per_s)
+        )
     if len(kept) == len(known):
-        return Crossing(Side.ABOVE, known[-1].rate_per_s)
+        return Crossing(RateSide.ABOVE, known[-1].rate_per_s)
     below, above = logs[len(kept) - 1], logs[len(kept)]
     part = max(0.0, (limit - below) / (above - below))
     low, high = math.log(kept[-1]), math.log(known[len(kept)].rate_per_s)
-    return Crossing(Side.BETWEEN, math.exp(low + part * (high - low)))
+    return Crossing(RateSide.BETWEEN, math.exp(low + part * (high - low)))
 
 
 def _log_latency(point: Point, over: float) -> float:

@@ -14,13 +14,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TextIO
 
 from dbdyno import _engine
-from dbdyno.sysbench.console import Output, ProgressBar
+from dbdyno.sysbench.console import ConsoleOutput, ProgressBar
 from dbdyno.sysbench.ending import (
     COMMAND,
     END_S_MAX,
     THREAD_INIT,
-    Outcome,
-    Run,
+    CommandOutcome,
+    SysbenchRun,
     failure_of,
     result,
     run_lines,
@@ -55,7 +55,7 @@ FORCED_SHUTDOWN = 2
 _LIMITS = {"time": "Time limit", "events": "Event limit"}
 
 
-def run(request: Request, output: Output) -> int:
+def run(request: Request, output: ConsoleOutput) -> int:
     """Drives the load and prints header, interval lines and report.
 
     Returns:
@@ -110,7 +110,7 @@ def _rows(general: General, stream: TextIO) -> Callable[[Totals, Stretch], None]
     return write
 
 
-def _told(outcome: Outcome, teller: Teller, general: General) -> Run:
+def _told(outcome: CommandOutcome, teller: Teller, general: General) -> SysbenchRun:
     """The run as the forms for machines see it."""
     record: dict[str, Any] = json.loads(outcome.result) if outcome.result else {}
     failure = record.get("failure")
@@ -119,7 +119,7 @@ def _told(outcome: Outcome, teller: Teller, general: General) -> Run:
     exit_status = status(outcome) or (1 if failure else 0)
     if not exit_status and _is_forced(record, general):
         exit_status = FORCED_SHUTDOWN
-    return Run(record, failure, teller.begun_at, exit_status)
+    return SysbenchRun(record, failure, teller.begun_at, exit_status)
 
 
 def _is_forced(record: Mapping[str, Any], general: General) -> bool:
@@ -127,7 +127,7 @@ def _is_forced(record: Mapping[str, Any], general: General) -> bool:
     return is_asked and record.get("stopped_by") == "time" and record.get("unfinished", 0) > 0
 
 
-def _write(run: Run, request: Request, seed: int, stream: TextIO) -> None:
+def _write(run: SysbenchRun, request: Request, seed: int, stream: TextIO) -> None:
     form = request.general.telling.output
     if form == "json":
         from dbdyno.sysbench import formats  # noqa: PLC0415 - as above
@@ -146,7 +146,9 @@ def _measured(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one for one in record.get("intervals", []) if one.get("phase") != "warmup"]
 
 
-def _tell_end(record: Mapping[str, Any], request: Request, teller: Teller, output: Output) -> None:
+def _tell_end(
+    record: Mapping[str, Any], request: Request, teller: Teller, output: ConsoleOutput
+) -> None:
     """The report and all that is said after it, or why there is none."""
     general, intervals = request.general, _measured(record)
     totals = Totals.of(intervals)
@@ -173,7 +175,9 @@ def _tell_end(record: Mapping[str, Any], request: Request, teller: Teller, outpu
     _tell_more(record, totals, general, output)
 
 
-def _tell_more(record: Mapping[str, Any], totals: Totals, general: General, output: Output) -> None:
+def _tell_more(
+    record: Mapping[str, Any], totals: Totals, general: General, output: ConsoleOutput
+) -> None:
     """The blocks that sysbench does not have, each behind an option of ours."""
     pace, telling = general.pace, general.telling
     unserved = record.get("unserved", 0)
@@ -208,7 +212,9 @@ class Teller:
         checkpoint_s: the last checkpoint that was reported, s of the measured time; 0 for none.
     """
 
-    def __init__(self, general: General, output: Output, rows: Listener | None = None) -> None:
+    def __init__(
+        self, general: General, output: ConsoleOutput, rows: Listener | None = None
+    ) -> None:
         self._general = general
         self._telling = general.telling
         self._output = output
@@ -293,7 +299,7 @@ _OLDEST_STAGES = {
 _PREWARMING = {"1.0": "Prewarming table {table}", "1.1": "Preloading table {table}"}
 
 
-def prepare(request: Request, output: Output) -> int:
+def prepare(request: Request, output: ConsoleOutput) -> int:
     """Creates and fills the tables; returns and raises as a run does."""
     spec = request.prepare_spec()
     if request.general.threads > 1 and not request.is_bulk_insert():
@@ -320,7 +326,7 @@ def prepare(request: Request, output: Output) -> int:
     return status(outcome)
 
 
-def prewarm(request: Request, output: Output) -> int:
+def prewarm(request: Request, output: ConsoleOutput) -> int:
     """Reads the tables into the server's memory; returns and raises as `run`."""
     spec = request.prepare_spec()
     line = _PREWARMING[request.general.compat]
@@ -334,7 +340,7 @@ def prewarm(request: Request, output: Output) -> int:
     return status(outcome)
 
 
-def cleanup(request: Request, output: Output) -> int:
+def cleanup(request: Request, output: ConsoleOutput) -> int:
     """Drops the tables; returns and raises as a run does."""
     spec = request.cleanup_spec()
     text = json.dumps(spec)

@@ -23,7 +23,7 @@ INFO = 4
 DEBUG = 5
 
 
-class Output:
+class ConsoleOutput:
     """Stdout behind sysbench's levels: 0 FATAL, 1 ALERT, 2 WARNING, 3 NOTICE, 4 INFO, 5 DEBUG."""
 
     def __init__(self, verbosity: int, *, is_text: bool = True) -> None:

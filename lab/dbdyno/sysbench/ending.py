@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SIGNALLED = 128
 
 
-class Run(NamedTuple):
+class SysbenchRun(NamedTuple):
     """What is told of.
 
     Attributes:
@@ -34,7 +34,7 @@ class Run(NamedTuple):
     exit_status: int
 
 
-def result(outcome: Outcome, request: Request, function: str) -> str:
+def result(outcome: CommandOutcome, request: Request, function: str) -> str:
     """The engine's answer; what it raised for a reason of the user's becomes a Refusal."""
     error = outcome.error
     if isinstance(error, RuntimeError | ValueError):
@@ -56,7 +56,7 @@ def result(outcome: Outcome, request: Request, function: str) -> str:
     return outcome.result
 
 
-def status(outcome: Outcome) -> int:
+def status(outcome: CommandOutcome) -> int:
     """0, or 128 + n when signal n ended it."""
     return 0 if outcome.signal_number is None else _SIGNALLED + outcome.signal_number
 
@@ -173,7 +173,7 @@ END_S_MAX = 1.5
 _LOOK_S = 0.2
 
 
-class Outcome(NamedTuple):
+class CommandOutcome(NamedTuple):
     """What the work returned or raised, and the signal that ended it.
 
     Work that did not end when it was asked to has neither.
@@ -184,7 +184,7 @@ class Outcome(NamedTuple):
     signal_number: int | None
 
 
-class _Asked:
+class _Signal:
     """The signal that asked for the end; None until there is one."""
 
     def __init__(self) -> None:
@@ -195,7 +195,7 @@ def stoppable(
     work: Callable[[Stop], str],
     stop: Stop,
     end_s_max: Callable[[], float] = lambda: END_S_MAX,
-) -> Outcome:
+) -> CommandOutcome:
     """Does the work in a second thread; a signal sets `stop`, and the work's end is waited for.
 
     Args:
@@ -217,12 +217,12 @@ def stoppable(
             thread.join(_LOOK_S)
         thread.join(None if asked.signal_number is None else end_s_max())
     result = results[0] if results else None
-    return Outcome(result, errors[0] if errors else None, asked.signal_number)
+    return CommandOutcome(result, errors[0] if errors else None, asked.signal_number)
 
 
 @contextmanager
-def _signals_set(stop: Stop) -> Iterator[_Asked]:
-    asked = _Asked()
+def _signals_set(stop: Stop) -> Iterator[_Signal]:
+    asked = _Signal()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return

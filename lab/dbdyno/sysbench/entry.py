@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from dbdyno import _engine
 from dbdyno.sysbench.commands import cleanup, prepare, prewarm, run
-from dbdyno.sysbench.console import Output
+from dbdyno.sysbench.console import ConsoleOutput
 from dbdyno.sysbench.legacy import recognised
 from dbdyno.sysbench.options import command_line, table
 from dbdyno.sysbench.options.command_line import (
@@ -29,7 +29,7 @@ from dbdyno.sysbench.options.telling import is_text_asked
 from dbdyno.sysbench.options.values import Refusal, Values, argument_error, boolean, fatal
 from dbdyno.sysbench.request import General, Request
 
-Command = Callable[[Request, Output], int]
+Command = Callable[[Request, ConsoleOutput], int]
 COMMANDS: dict[str, Command] = {
     "prepare": prepare,
     "prewarm": prewarm,
@@ -95,7 +95,7 @@ def _obey(argv: Sequence[str]) -> int:
     return _done(command, request, output)
 
 
-def _done(command: Command, request: Request, output: Output) -> int:
+def _done(command: Command, request: Request, output: ConsoleOutput) -> int:
     if command is run:
         return prepare(request, output) if request.is_load() else run(request, output)
     if command is prewarm and not request.has_prewarm():
@@ -108,13 +108,13 @@ def _done(command: Command, request: Request, output: Output) -> int:
 
 def _general(
     values: Values, warnings: Sequence[str], command: str | None
-) -> tuple[General, Output]:
+) -> tuple[General, ConsoleOutput]:
     """The general options, and what sysbench warns of before its banner at any verbosity."""
     general = General.of(values)
     is_text = general.telling.is_text() or command != "run"
     stream = sys.stdout if is_text else sys.stderr
     stream.writelines(f"WARNING: {text}\n" for text in warnings)
-    return general, Output(general.verbosity, is_text=is_text)
+    return general, ConsoleOutput(general.verbosity, is_text=is_text)
 
 
 def _test(line: CommandLine, release: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from dbdyno import __version__
 from dbdyno._engine import Histogram, version
-from dbdyno.sysbench.ending import Run
+from dbdyno.sysbench.ending import SysbenchRun
 from dbdyno.sysbench.options.table import GLOBAL_TABLE, of_test
 from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.options.values import Option, Values
@@ -27,7 +27,7 @@ _NS_PER_MS = 1e6
 _UNTOLD = ("help", "version")
 
 
-def document(request: Request, seed: int, run: Run) -> str:
+def document(request: Request, seed: int, run: SysbenchRun) -> str:
     """The whole document, with its last newline."""
     record, percentiles = run.record, request.general.telling.percentiles
     begin_s = request.general.warmup_s

@@ -10,7 +10,7 @@ from dbdyno.sysbench import legacy
 from dbdyno.sysbench.legacy import COMMON, Legacy
 from dbdyno.sysbench.options.command_line import PREWARM
 from dbdyno.sysbench.options.table import of_test, refusal
-from dbdyno.sysbench.options.telling import Telling
+from dbdyno.sysbench.options.telling import OutputOptions
 from dbdyno.sysbench.options.values import Refusal, Values, fatal, whole
 from dbdyno.sysbench.target import Address, address, transport
 
@@ -109,7 +109,7 @@ class General(NamedTuple):
     warmup_s: int
     forced_shutdown_s: float | None
     pace: Pace
-    telling: Telling
+    telling: OutputOptions
     verbosity: int
     debug: bool
     validate: bool
@@ -137,7 +137,7 @@ class General(NamedTuple):
             warmup_s=_at_least(values, "warmup-time", 0),
             forced_shutdown_s=_forced_shutdown_s(values, time_s),
             pace=Pace.of(values),
-            telling=Telling.of(values),
+            telling=OutputOptions.of(values),
             verbosity=VERBOSITY_MAX if debug or values.flag("mysql-debug") else verbosity,
             debug=debug,
             validate=values.flag("validate"),

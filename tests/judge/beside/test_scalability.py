@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.beside.scalability import Refusal, scalability
+from dbdyno.judge.beside.scalability import NoFit, scalability
 from support import making
 from support.made_ladders import FLAT, LEVELS, PEAK_THREADS, PEAKING, law, noisy, trials
 from support.making import A
@@ -63,7 +63,7 @@ def test_a_block_without_one_of_its_levels_is_left_out():
 def test_a_level_that_never_was_sound_refuses_the_fit_and_keeps_the_points():
     made = [m for m in trials(A, rates()) if m.trial.cell.threads != 128]
     (found,) = judged(made)
-    assert found.refusal is Refusal.FEW_BLOCKS
+    assert found.refusal is NoFit.FEW_BLOCKS
     assert found.why.startswith("0 of 5 blocks")
     assert found.why.endswith("(some have none at 128 threads)")
     assert (found.law, found.peak, len(found.points)) == (None, None, 7)
@@ -74,13 +74,13 @@ def test_a_level_where_the_generator_was_the_limit_refuses_the_fit():
     engine = made[7].engine.model_copy(update={"cpu_share_max": 0.99})
     made[7] = making.changed(made[7], engine=engine)
     (found,) = judged(made)
-    assert found.refusal is Refusal.CLIENT_BOUND
+    assert found.refusal is NoFit.CLIENT_BOUND
     assert "at 128 threads" in found.why
 
 
 def test_no_peak_leaves_the_law_that_describes_the_points():
     (found,) = judged(trials(A, rates(FLAT)))
-    assert (found.refusal, found.peak) == (Refusal.NO_PEAK, None)
+    assert (found.refusal, found.peak) == (NoFit.NO_PEAK, None)
     assert found.why == "no peak up to 128 threads"
     assert found.law.sigma.low < 0.05 < found.law.sigma.high
 

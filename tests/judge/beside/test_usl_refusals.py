@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.beside import scalability
-from dbdyno.judge.beside.scalability import Refusal
+from dbdyno.judge.beside.scalability import NoFit
 from dbdyno.judge.interval import FIXED, interval
 from dbdyno.stats import usl
 from support.made_ladders import FLAT, LEVELS, PEAK_THREADS, PEAKING, law, noisy
@@ -34,9 +34,9 @@ def blocks(truth, seed=3, levels=LEVELS, count=5):
 @pytest.mark.parametrize(
     ("whole", "missing", "bound", "expected", "says"),
     [
-        (5, [], [64, 128], Refusal.CLIENT_BOUND, "at 64, 128 threads"),
-        (2, [], [], Refusal.FEW_BLOCKS, "2 of 5 blocks"),
-        (2, [64, 128], [], Refusal.FEW_BLOCKS, "none at 64, 128 threads"),
+        (5, [], [64, 128], NoFit.CLIENT_BOUND, "at 64, 128 threads"),
+        (2, [], [], NoFit.FEW_BLOCKS, "2 of 5 blocks"),
+        (2, [64, 128], [], NoFit.FEW_BLOCKS, "none at 64, 128 threads"),
     ],
 )
 def test_what_is_no_ladder_is_not_fitted(whole, missing, bound, expected, says):
@@ -55,28 +55,28 @@ def test_a_ladder_that_ends_before_its_peak_does_not_name_one():
     rates = blocks(PEAKING, levels=short)
     laws = usl.fit(short, rates)
     refused = scalability.of_peak(short, laws, FIXED)
-    assert refused.refusal is Refusal.PEAK_NOT_REACHED
+    assert refused.refusal is NoFit.PEAK_NOT_REACHED
     assert refused.why == "peak not reached: it lies beyond 32 threads"
 
 
 def test_a_ladder_without_a_peak_says_up_to_where():
     rates = blocks(FLAT)
     refused = scalability.of_peak(LEVELS, usl.fit(LEVELS, rates), FIXED)
-    assert refused == (Refusal.NO_PEAK, "no peak up to 128 threads")
+    assert refused == (NoFit.NO_PEAK, "no peak up to 128 threads")
 
 
 def test_throughput_that_only_falls_has_its_peak_below_the_ladder():
     levels = (8, 16, 32, 64, 128)
     rates = law(np.array(levels, dtype=float), 0.5, 0.05) * np.ones((5, 1))
     rates *= np.exp(np.random.default_rng(1).standard_normal(rates.shape) * 0.002)
-    assert refusal(levels, rates) is Refusal.FALLS_FROM_START
+    assert refusal(levels, rates) is NoFit.FALLS_FROM_START
 
 
 def test_threads_that_do_more_in_company_are_not_fitted():
     rates = law(THREADS, -0.03, 0.002) * blocks(PEAKING) / law(THREADS, *PEAKING)
     laws = usl.fit(LEVELS, rates)
     refused = scalability.of_law(LEVELS, rates, laws, FIXED)
-    assert refused.refusal is Refusal.SUPER_LINEAR
+    assert refused.refusal is NoFit.SUPER_LINEAR
     assert refused.why.startswith("super-linear: a thread does +")
 
 
@@ -84,7 +84,7 @@ def test_a_cliff_is_no_law():
     rates = blocks(FLAT)
     rates[:, -2:] *= 0.6
     refused = scalability.of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
-    assert refused.refusal is Refusal.LACK_OF_FIT
+    assert refused.refusal is NoFit.LACK_OF_FIT
     assert refused.why.startswith("the law does not fit: ")
     assert refused.why.endswith(", over 5.0 %")
 
@@ -95,7 +95,7 @@ def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
     rates = law(THREADS, *PEAKING) * np.exp(random.standard_normal((8, 8)) * 0.002)
     rates[:, 3] *= 1.025
     refused = scalability.of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
-    assert refused.refusal is Refusal.LACK_OF_FIT
+    assert refused.refusal is NoFit.LACK_OF_FIT
     assert "blocks leave it alike, most at 8 threads (+" in refused.why
 
 
@@ -119,11 +119,11 @@ def test_the_interval_of_a_peak_covers_it(count):
 def test_a_true_peak_is_found_and_its_law_seldom_called_a_bad_fit(count):
     seen = simulated(PEAKING, count)
     assert seen[None] >= 0.97
-    assert seen[Refusal.LACK_OF_FIT] <= 0.03
+    assert seen[NoFit.LACK_OF_FIT] <= 0.03
 
 
 @pytest.mark.parametrize("count", [3, 8])
 def test_hardly_any_peak_is_invented(count):
     seen = simulated(FLAT, count)
     assert seen[None] <= 0.01
-    assert seen[Refusal.NO_PEAK] >= 0.9
+    assert seen[NoFit.NO_PEAK] >= 0.9

@@ -6,7 +6,7 @@ import pytest
 
 from dbdyno.judge.checks import machine
 from dbdyno.judge.finding import Level
-from dbdyno.measurement.parts import Evidence, Probe
+from dbdyno.measurement.parts import Probe, TrialEvidence
 from support import making
 from support.making import A, B
 
@@ -18,7 +18,7 @@ def probed(cpu_ms=USUAL, sync_ms=(0.40, 0.42, 0.38, 0.41, 0.40, 0.39)):
     """Three blocks of A and B, their arms' probes in that order."""
     made = making.pairs((1.0,) * 3)
     return [
-        making.changed(one, evidence=Evidence(probe=Probe(cpu_ms=cpu, sync_ms=sync)))
+        making.changed(one, evidence=TrialEvidence(probe=Probe(cpu_ms=cpu, sync_ms=sync)))
         for one, cpu, sync in zip(made, cpu_ms, sync_ms, strict=True)
     ]
 

@@ -12,7 +12,7 @@ from dbdyno.judge.audit import audit
 from dbdyno.judge.checks import generator
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.measurement import EVENT, Cell
-from dbdyno.measurement.parts import DoubledThreads, Evidence, ThreadsSlice
+from dbdyno.measurement.parts import DoubledThreads, ThreadsSlice, TrialEvidence
 from support import making
 
 PLAN = making.plan()
@@ -50,7 +50,7 @@ def test_a_closed_loop_has_no_timer_that_could_be_late():
 
 @pytest.mark.parametrize(("ceiling", "found"), [(2000.1, False), (1900.0, True), (None, False)])
 def test_half_of_the_ceiling_is_near(ceiling, found):
-    made = making.changed(making.measurement(), evidence=Evidence(ceiling_per_s=ceiling))
+    made = making.changed(making.measurement(), evidence=TrialEvidence(ceiling_per_s=ceiling))
     finding = generator.near_ceiling(made, PLAN)
     assert (finding is not None) == found
     if finding:
@@ -58,7 +58,7 @@ def test_half_of_the_ceiling_is_near(ceiling, found):
 
 
 def test_an_open_loop_is_not_held_against_the_ceiling():
-    made = making.changed(making.measurement(), evidence=Evidence(ceiling_per_s=100.0))
+    made = making.changed(making.measurement(), evidence=TrialEvidence(ceiling_per_s=100.0))
     cell = made.trial.cell.model_copy(update={"rate_per_s": 1000.0})
     timed = making.changed(made, trial=made.trial.model_copy(update={"cell": cell}))
     assert generator.near_ceiling(timed, PLAN) is None
@@ -90,7 +90,7 @@ def by_turns(faster, noise=0.0, drift=0.0, order=ORDER, seed=1, usual=1):
         slice_s=3.0,
         slices=tuple(slices),
     )
-    return making.changed(making.measurement(), evidence=Evidence(doubled_threads=(seen,)))
+    return making.changed(making.measurement(), evidence=TrialEvidence(doubled_threads=(seen,)))
 
 
 def judged(made):

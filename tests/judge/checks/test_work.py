@@ -14,7 +14,7 @@ from dbdyno.judge.checks import work
 from dbdyno.judge.checks.work import TEMPLATES, said_again
 from dbdyno.judge.finding import Level
 from dbdyno.language.words import NAME, told
-from dbdyno.measurement.parts import Evidence
+from dbdyno.measurement.parts import TrialEvidence
 from dbdyno.stats.steady import steady
 from support import making
 from support.making import A, B
@@ -33,7 +33,7 @@ def test_events_begun_again_are_doubtful_above_a_thousandth(again, level):
 
 
 def planned(system, **ways):
-    return making.changed(making.measurement(system), evidence=Evidence(query_plans=ways))
+    return making.changed(making.measurement(system), evidence=TrialEvidence(query_plans=ways))
 
 
 def test_another_way_through_the_tables_is_noted():
@@ -57,7 +57,7 @@ def test_equal_ways_and_unknown_ones_are_not_told():
 
 def left(system=A, rows=ROWS, digest="new", workload="oltp_read_write"):
     made = making.measurement(system, workload=workload)
-    evidence = Evidence(rows_after={"sbtest1": rows, "sbtest2": ROWS}, dataset_after=digest)
+    evidence = TrialEvidence(rows_after={"sbtest1": rows, "sbtest2": ROWS}, dataset_after=digest)
     return making.changed(made, dataset="loaded", evidence=evidence)
 
 

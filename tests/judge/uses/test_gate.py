@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.judge.uses.gate import Gate, Outcome, gate
+from dbdyno.judge.uses.gate import Gate, GateOutcome, gate
 from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
 from support.made_estimates import estimate
 
@@ -23,30 +23,30 @@ def gate_of(*intervals: tuple[float | None, float | None], strict: bool = False)
 @pytest.mark.parametrize(
     ("low", "high", "outcome"),
     [
-        (0.90, 0.96, Outcome.SLOWER),
-        (0.90, 0.97, Outcome.UNDECIDED),
-        (0.96, 1.02, Outcome.UNDECIDED),
-        (0.97, 0.99, Outcome.HELD),
-        (0.98, 1.05, Outcome.HELD),
-        (1.10, 1.20, Outcome.HELD),
-        (0.50, 2.00, Outcome.UNDECIDED),
-        (None, None, Outcome.VOID),
+        (0.90, 0.96, GateOutcome.SLOWER),
+        (0.90, 0.97, GateOutcome.UNDECIDED),
+        (0.96, 1.02, GateOutcome.UNDECIDED),
+        (0.97, 0.99, GateOutcome.HELD),
+        (0.98, 1.05, GateOutcome.HELD),
+        (1.10, 1.20, GateOutcome.HELD),
+        (0.50, 2.00, GateOutcome.UNDECIDED),
+        (None, None, GateOutcome.VOID),
     ],
 )
 def test_an_interval_against_the_limit(low, high, outcome):
     (passage,) = gate_of((low, high)).passages
     assert passage.outcome is outcome
-    assert passage.holds is (outcome is not Outcome.SLOWER)
+    assert passage.holds is (outcome is not GateOutcome.SLOWER)
     (strict,) = gate_of((low, high), strict=True).passages
-    assert strict.holds is (outcome is Outcome.HELD)
+    assert strict.holds is (outcome is GateOutcome.HELD)
 
 
 @pytest.mark.parametrize(
     ("low", "high", "outcome"),
     [
-        (1.04, 1.10, Outcome.SLOWER),
-        (0.80, 1.03, Outcome.HELD),
-        (1.02, 1.04, Outcome.UNDECIDED),
+        (1.04, 1.10, GateOutcome.SLOWER),
+        (0.80, 1.03, GateOutcome.HELD),
+        (1.02, 1.04, GateOutcome.UNDECIDED),
     ],
 )
 def test_a_longer_latency_is_slower(low, high, outcome):
@@ -84,13 +84,13 @@ def test_the_interval_is_the_one_that_holds_for_all_cells_together():
     alone = verdict_of(estimate(0.985, 0.98, 0.99), 0.02)
     among = verdict_of(estimate(0.985, 0.98, 0.99), 0.02, adjusted=wide)
     outcomes = [passage.outcome for passage in gate((alone, among), 0.03).passages]
-    assert outcomes == [Outcome.HELD, Outcome.UNDECIDED]
+    assert outcomes == [GateOutcome.HELD, GateOutcome.UNDECIDED]
 
 
 @given(st.floats(0.3, 3), st.floats(1, 2), st.floats(0, 0.9), st.floats(0, 0.9))
 def test_allowing_more_never_closes_a_gate(low, width, one, other):
     compared = (verdict(low, low * width),)
     tight, loose = (gate(compared, allowed) for allowed in sorted((one, other)))
-    assert loose.passages[0].outcome is not Outcome.SLOWER or not tight.passages[0].holds
-    if tight.passages[0].outcome is Outcome.HELD:
+    assert loose.passages[0].outcome is not GateOutcome.SLOWER or not tight.passages[0].holds
+    if tight.passages[0].outcome is GateOutcome.HELD:
         assert loose.holds

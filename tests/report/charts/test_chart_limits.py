@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dbdyno.judge.rate_limit import BlockLimit, RateLimit, RatePoint, RateSearch
 from dbdyno.report.charts.curve import limits
-from dbdyno.stats.open_loop import Side
+from dbdyno.stats.open_loop import RateSide
 from support import making
 from support.chart_checks import assert_sound, panels, rows
 
@@ -15,7 +15,7 @@ def limit(system: str, rate_per_s: float | None) -> RateLimit:
         RatePoint(rate_per_s=1000, latency_ms=400, sustained=False),
         RatePoint(rate_per_s=1500, latency_ms=None, sustained=False),
     )
-    block = BlockLimit(block=0, side=Side.BETWEEN, rate_per_s=rate_per_s, points=points)
+    block = BlockLimit(block=0, side=RateSide.BETWEEN, rate_per_s=rate_per_s, points=points)
     low, high = (None, None) if rate_per_s is None else (rate_per_s * 0.9, rate_per_s * 1.1)
     return RateLimit(
         system=system, rate_per_s=rate_per_s, low=low, high=high, blocks=1, by_block=(block,)

@@ -9,9 +9,9 @@ from dbdyno.judge.judgement import judge
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.report.charts.timelines import (
     POINTS_MAX,
-    Line,
+    AxisTitles,
     Mark,
-    Words,
+    Series,
     multiples,
     per_second,
     thinned,
@@ -23,15 +23,17 @@ from support import making
 from support.chart_checks import assert_sound, rows
 from support.made_run import Run, run
 
-WORDS = Words(unit="u", kinds=("solid", "dashed"), of_kinds="line", marks=(("stall", "cross"),))
+WORDS = AxisTitles(
+    unit="u", kinds=("solid", "dashed"), of_kinds="line", marks=(("stall", "cross"),)
+)
 
 
 def cell(threads: int) -> Cell:
     return Cell(workload="w", threads=threads)
 
 
-def line(threads: int, system: str) -> Line:
-    return Line(cell(threads), system, 1, f"{threads}{system}", "solid", ((1.0, 2.0), (2.0, 3.0)))
+def line(threads: int, system: str) -> Series:
+    return Series(cell(threads), system, 1, f"{threads}{system}", "solid", ((1.0, 2.0), (2.0, 3.0)))
 
 
 def test_a_system_without_a_line_in_a_row_keeps_its_place() -> None:

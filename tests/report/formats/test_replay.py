@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dbdyno.report.formats.replay import (
-    Side,
+    ReplaySide,
     answer,
     as_json,
     as_markdown,
@@ -19,14 +19,14 @@ from support.made_run import Run, run
 GOLDEN = Path(__file__).parents[2] / "golden"
 
 
-def side(run: Run, run_id: str = "20261121-060000-made", **environment: str) -> Side:
+def side(run: Run, run_id: str = "20261121-060000-made", **environment: str) -> ReplaySide:
     facts = run.facts.model_copy(
         update={"run_id": run_id, "environment": {**run.facts.environment, **environment}}
     )
-    return Side(run.plan, run.measurements, run.judgement, facts)
+    return ReplaySide(run.plan, run.measurements, run.judgement, facts)
 
 
-def other(made: Run) -> Side:
+def other(made: Run) -> ReplaySide:
     """The same with a little noise, on another machine, with a newer server."""
     changed = []
     for number, one in enumerate(made.measurements):

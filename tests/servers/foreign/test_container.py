@@ -8,7 +8,7 @@ from dbdyno.errors import ProvisionError, ServerError, UnknownSystemError, Usage
 from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.foreign import container as module
-from dbdyno.servers.foreign.container import ContainerServer, Leash, words_of
+from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, words_of
 from support.docker_on_path import DIGEST, IMAGE, REFERENCE, Docker
 
 
@@ -181,5 +181,5 @@ def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
 
 def test_a_leash_removes_what_it_holds_when_it_is_let_go(program, tmp_path):
     name = begun(program, tmp_path)
-    Leash(program, name).let_go()
+    ContainerLeash(program, name).let_go()
     assert program.says("inspect", "--format", "{{.State.Running}}", name) is None

@@ -13,7 +13,13 @@ from dbdyno.errors import ServerError
 from dbdyno.servers import process
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.local import server as local_server
-from dbdyno.servers.local.server import Identity, PortTakenError, Site, StartedServer, printed_log
+from dbdyno.servers.local.server import (
+    ListenerIdentity,
+    PortTakenError,
+    Site,
+    StartedServer,
+    printed_log,
+)
 from dbdyno.servers.reference import find
 
 OURS = ("/data", "3999")
@@ -35,7 +41,7 @@ class Product(StartedServer):
         self.logged_out += 1
 
     def _identity(self):
-        return OURS, Identity(self.answers, self.pid_written or str(self.pid))
+        return OURS, ListenerIdentity(self.answers, self.pid_written or str(self.pid))
 
     def _log_of_start(self):
         return self.last_words()

@@ -24,7 +24,7 @@ ENDPOINT = Endpoint("127.0.0.1", 1, Path("/nowhere/my.sock"))
 def somebody_listens(monkeypatch):
     lines = []
     monkeypatch.setattr(
-        module, "_line_to", lambda endpoint: lines.append(module.Line()) or lines[-1]
+        module, "_line_to", lambda endpoint: lines.append(module.MysqlConnection()) or lines[-1]
     )
     yield
     for line in lines:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dbdyno.errors import ProvisionError
 from dbdyno.servers import process
 from dbdyno.servers.programs import identify
-from dbdyno.servers.programs.identify import Identity, ask, files_of, program_in, understood
+from dbdyno.servers.programs.identify import ProgramIdentity, ask, files_of, program_in, understood
 
 SHA2 = "caching_sha2_password"
 NATIVE = "mysql_native_password"
@@ -20,37 +20,37 @@ NATIVE = "mysql_native_password"
     [
         (
             "mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64 (MySQL Community Server (GPL))",
-            Identity("mysql", "5.6.24", NATIVE),
+            ProgramIdentity("mysql", "5.6.24", NATIVE),
         ),
         (
             "/x/mysqld  Ver 8.0.33 for Linux on x86_64 (MySQL Community Server - GPL)",
-            Identity("mysql", "8.0.33", SHA2),
+            ProgramIdentity("mysql", "8.0.33", SHA2),
         ),
         (
             "mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
-            Identity("mysql", "9.7.4", SHA2),
+            ProgramIdentity("mysql", "9.7.4", SHA2),
         ),
         (
             "mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28)",
-            Identity("mysql", "8.0.36", SHA2),
+            ProgramIdentity("mysql", "8.0.36", SHA2),
         ),
         (
             "mysqld  Ver 8.0.32-26 for Linux on x86_64 (GreatSQL, Release 26)",
-            Identity("mysql", "8.0.32", SHA2),
+            ProgramIdentity("mysql", "8.0.32", SHA2),
         ),
         (
             "mysqld  Ver 10.1.23-MariaDB for Linux on x86_64 (MariaDB Server)",
-            Identity("mariadb", "10.1.23", NATIVE),
+            ProgramIdentity("mariadb", "10.1.23", NATIVE),
         ),
         (
             "mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu on x86_64",
-            Identity("mariadb", "11.8.6", NATIVE),
+            ProgramIdentity("mariadb", "11.8.6", NATIVE),
         ),
         (
             "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)",
-            Identity("postgres", "15.18", "scram-sha-256"),
+            ProgramIdentity("postgres", "15.18", "scram-sha-256"),
         ),
-        ("postgres (PostgreSQL) 9.6.24", Identity("postgres", "9.6.24", "scram-sha-256")),
+        ("postgres (PostgreSQL) 9.6.24", ProgramIdentity("postgres", "9.6.24", "scram-sha-256")),
         ("GNU bash, version 5.2.15(1)-release", None),
         ("", None),
     ],
@@ -81,7 +81,7 @@ def ourselves(monkeypatch):
 
 def test_the_program_is_asked_itself(tmp_path, ourselves):
     made = program(tmp_path, 'echo "mysqld  Ver 8.0.33 for Linux on $LC_ALL"')
-    assert ask(made) == Identity("mysql", "8.0.33", SHA2)
+    assert ask(made) == ProgramIdentity("mysql", "8.0.33", SHA2)
 
 
 def test_a_program_that_is_no_server_is_quoted(tmp_path, ourselves):

@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.telling import Percentile, Telling, decimals, is_text_asked
+from dbdyno.sysbench.options.telling import OutputOptions, Percentile, decimals, is_text_asked
 from dbdyno.sysbench.options.values import Refusal, Values
 
 
 def of(**typed):
-    return Telling.of(Values(GLOBAL_TABLE, {k.replace("_", "-"): v for k, v in typed.items()}))
+    return OutputOptions.of(
+        Values(GLOBAL_TABLE, {k.replace("_", "-"): v for k, v in typed.items()})
+    )
 
 
 def percentiles(text):

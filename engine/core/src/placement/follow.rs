@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_others_keep_waiting_rides_no_more() {
+    fn a_thread_that_others_keep_waiting_follows_no_more() {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -162,7 +162,7 @@ mod tests {
                 let Some(mut follow) = ServerFollower::begin(client.as_fd(), true) else { return };
                 let (home, began) = (cores(), Instant::now());
                 while follow.follow_on(u64::try_from(began.elapsed().as_nanos()).unwrap()) {
-                    assert!(began.elapsed() < Duration::from_secs(60), "nobody came");
+                    assert!(began.elapsed() < Duration::from_secs(60), "the guard never acted");
                 }
                 assert_eq!(policy(), libc::SCHED_BATCH);
                 assert!(cores().len() >= home.len());

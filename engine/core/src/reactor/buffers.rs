@@ -5,6 +5,7 @@
 //! stay in the CPU's cache.
 
 use io_uring::types::BufRingEntry;
+use rustix::param::page_size;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
 use std::ptr::NonNull;
@@ -12,7 +13,6 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 /// One reply of a range query (100 rows) fits into one buffer.
 pub const BUFFER_BYTES: usize = 16 * 1024;
-const PAGE: usize = 4096;
 
 /// The ring shared with the kernel, and the memory its entries point at.
 pub struct BufferRing {
@@ -31,7 +31,7 @@ impl BufferRing {
     pub fn new(count: u16) -> io::Result<Self> {
         assert!(count.is_power_of_two(), "the kernel wants a power of two");
         let bytes = usize::from(count) * size_of::<BufRingEntry>();
-        let layout = Layout::from_size_align(bytes, PAGE).map_err(io::Error::other)?;
+        let layout = Layout::from_size_align(bytes, page_size()).map_err(io::Error::other)?;
         // SAFETY: the layout has a size above 0, as count is at least 1.
         let raw = unsafe { alloc_zeroed(layout) }.cast::<BufRingEntry>();
         let Some(entries) = NonNull::new(raw) else { handle_alloc_error(layout) };

@@ -53,6 +53,11 @@ pub fn largest(record: &RunRecord, name: &str) -> u64 {
     intervals(record).iter().map(|interval| interval[name].as_u64().unwrap()).max().unwrap()
 }
 
+/// When the run ended, s since the load began.
+pub fn end_s(record: &RunRecord) -> f64 {
+    intervals(record).last().unwrap()["end_s"].as_f64().unwrap()
+}
+
 pub fn errors(record: &RunRecord, code: &str) -> u64 {
     intervals(record).iter().filter_map(|interval| interval["errors"][code].as_u64()).sum()
 }

@@ -41,7 +41,7 @@ LACK_OF_FIT_P: Final = 0.01
 UNKNOWNS: Final = 3
 
 
-class Refusal(StrEnum):
+class NoFit(StrEnum):
     """Why there is no law, or no peak."""
 
     FEW_BLOCKS = "few blocks"
@@ -56,7 +56,7 @@ class Refusal(StrEnum):
 class Refused(NamedTuple):
     """A reason and its evidence."""
 
-    refusal: Refusal
+    refusal: NoFit
     why: Said
 
 
@@ -74,7 +74,7 @@ def of_ladder(
     if client_bound:
         named = _threads(*client_bound)
         why = say("the load generator was the limit at {levels}", levels=named)
-        return Refused(Refusal.CLIENT_BOUND, why)
+        return Refused(NoFit.CLIENT_BOUND, why)
     if whole < BLOCKS_MIN:
         why = say(
             "{whole} of {blocks} blocks have a sound trial at every level; {least} are the least",
@@ -85,7 +85,7 @@ def of_ladder(
         if missing:
             named = _threads(*missing)
             why = say("{why} (some have none at {levels})", why=why, levels=named)
-        return Refused(Refusal.FEW_BLOCKS, why)
+        return Refused(NoFit.FEW_BLOCKS, why)
     return None
 
 
@@ -100,14 +100,14 @@ def of_peak(levels: Sequence[int], laws: Laws, design: DesignPlan) -> Refused | 
     most = levels[-1]
     flat = int((laws.kappa == 0).sum())
     if kappa is None or kappa.low is None or flat or kappa.low <= 0:
-        return Refused(Refusal.NO_PEAK, say("no peak up to {threads} threads", threads=most))
+        return Refused(NoFit.NO_PEAK, say("no peak up to {threads} threads", threads=most))
     threads = float(np.exp(np.log(usl.peaks(laws)).mean()))
     if threads > most:
         why = say("peak not reached: it lies beyond {threads} threads", threads=most)
-        return Refused(Refusal.PEAK_NOT_REACHED, why)
+        return Refused(NoFit.PEAK_NOT_REACHED, why)
     if threads < levels[0]:
         why = say("throughput falls from {level} on", level=_threads(levels[0]))
-        return Refused(Refusal.FALLS_FROM_START, why)
+        return Refused(NoFit.FALLS_FROM_START, why)
     return None
 
 
@@ -147,7 +147,7 @@ def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> 
         gain=change(float(each[best] / each[0])),
         first=_threads(levels[0]),
     )
-    return Refused(Refusal.SUPER_LINEAR, why)
+    return Refused(NoFit.SUPER_LINEAR, why)
 
 
 def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused | None:
@@ -158,7 +158,7 @@ def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused |
     if abs(by_level[worst] - 1) > OFF_MAX:
         most = name(change(1 + OFF_MAX).removeprefix("+"))
         why = say("the law does not fit: {off} at {level}, over {most}", **seen, most=most)
-        return Refused(Refusal.LACK_OF_FIT, why)
+        return Refused(NoFit.LACK_OF_FIT, why)
     chance = lack_of_fit(off)
     if chance < LACK_OF_FIT_P:
         why = say(
@@ -166,7 +166,7 @@ def _lack_of_fit(levels: Sequence[int], rates: Numbers, laws: Laws) -> Refused |
             **seen,
             chance=f"{chance:.1g}",
         )
-        return Refused(Refusal.LACK_OF_FIT, why)
+        return Refused(NoFit.LACK_OF_FIT, why)
     return None
 
 
@@ -254,7 +254,7 @@ class Scalability(Noun):
     points: tuple[LadderPoint, ...]
     law: Law | None = None
     peak: Peak | None = None
-    refusal: Refusal | None = None
+    refusal: NoFit | None = None
     why: Text = name("")
 
 

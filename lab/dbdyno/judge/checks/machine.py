@@ -277,7 +277,7 @@ NORMAL: Final = 1.4826
 """Makes a median absolute deviation of normal data the standard one."""
 
 
-class Side(NamedTuple):
+class ProbeNumber(NamedTuple):
     """One of the probe's two numbers, and from which change on it matters."""
 
     what: Said
@@ -287,8 +287,8 @@ class Side(NamedTuple):
 
 
 SIDES: Final = (
-    Side(say("arithmetic"), lambda probe: probe.cpu_ms, 0.05, 0.20),
-    Side(say("a sync"), lambda probe: probe.sync_ms, 0.50, 2.00),
+    ProbeNumber(say("arithmetic"), lambda probe: probe.cpu_ms, 0.05, 0.20),
+    ProbeNumber(say("a sync"), lambda probe: probe.sync_ms, 0.50, 2.00),
 )
 
 
@@ -325,7 +325,7 @@ def probe_strays(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
             )
 
 
-def _stray(side: Side, value: float | None, known: Sequence[float]) -> float | None:
+def _stray(side: ProbeNumber, value: float | None, known: Sequence[float]) -> float | None:
     """By which share a value is off the median; None where it is within what is usual."""
     if value is None or len(known) < PROBES_MIN:
         return None

@@ -25,7 +25,7 @@ from dbdyno.measurement.metric import BY_NAME, Better
 from dbdyno.measurement.parts import Noun
 
 
-class Outcome(StrEnum):
+class GateOutcome(StrEnum):
     """What a gate says of one comparison."""
 
     SLOWER = "slower"
@@ -40,10 +40,10 @@ class Outcome(StrEnum):
 
 
 _OUTCOMES: Final = {
-    Outcome.SLOWER: say("slower"),
-    Outcome.HELD: say("held"),
-    Outcome.UNDECIDED: say("undecided"),
-    Outcome.VOID: say("void"),
+    GateOutcome.SLOWER: say("slower"),
+    GateOutcome.HELD: say("held"),
+    GateOutcome.UNDECIDED: say("undecided"),
+    GateOutcome.VOID: say("void"),
 }
 
 
@@ -56,7 +56,7 @@ class Passage(Noun):
     """
 
     verdict: Verdict
-    outcome: Outcome
+    outcome: GateOutcome
     holds: bool
     text: Text
 
@@ -76,14 +76,14 @@ class Gate(Noun):
     @property
     def decided(self) -> int:
         """Comparisons that are within the limit or beyond it."""
-        return sum(p.outcome in (Outcome.HELD, Outcome.SLOWER) for p in self.passages)
+        return sum(p.outcome in (GateOutcome.HELD, GateOutcome.SLOWER) for p in self.passages)
 
     @property
     def holds(self) -> bool:
         """Whether every comparison may pass, and one of them at least is decided."""
         return self.decided > 0 and all(passage.holds for passage in self.passages)
 
-    def count(self, outcome: Outcome) -> int:
+    def count(self, outcome: GateOutcome) -> int:
         """How many comparisons came out so."""
         return sum(passage.outcome is outcome for passage in self.passages)
 
@@ -95,7 +95,7 @@ class Gate(Noun):
             return say("gate does not hold: the run compares nothing")
         if not self.decided:
             return say("gate does not hold: nothing is decided about a limit of {a}", a=allowed)
-        counts = {outcome.value: self.count(outcome) for outcome in Outcome}
+        counts = {outcome.value: self.count(outcome) for outcome in GateOutcome}
         if self.holds:
             return say(
                 "gate holds at {a} slower: {held} held, {undecided} undecided, {void} void",
@@ -123,42 +123,44 @@ def gate(verdicts: tuple[Verdict, ...], slower_max: float, *, strict: bool = Fal
 
 def _passage(verdict: Verdict, slower_max: float, strict: bool) -> Passage:
     outcome = _outcome(verdict, slower_max)
-    unproved = outcome in (Outcome.UNDECIDED, Outcome.VOID)
+    unproved = outcome in (GateOutcome.UNDECIDED, GateOutcome.VOID)
     return Passage(
         verdict=verdict,
         outcome=outcome,
-        holds=outcome is not Outcome.SLOWER and not (strict and unproved),
+        holds=outcome is not GateOutcome.SLOWER and not (strict and unproved),
         text=_text(verdict, outcome, slower_max),
     )
 
 
-def _outcome(verdict: Verdict, slower_max: float) -> Outcome:
+def _outcome(verdict: Verdict, slower_max: float) -> GateOutcome:
     low, high = verdict.low, verdict.high
     if low is None or high is None:
-        return Outcome.VOID
+        return GateOutcome.VOID
     if BY_NAME[verdict.metric].better is Better.HIGHER:
         slower, held = high < 1 - slower_max, low >= 1 - slower_max
     else:
         slower, held = low > 1 + slower_max, high <= 1 + slower_max
     if slower:
-        return Outcome.SLOWER
-    return Outcome.HELD if held else Outcome.UNDECIDED
+        return GateOutcome.SLOWER
+    return GateOutcome.HELD if held else GateOutcome.UNDECIDED
 
 
 TEXTS: Final = {
-    Outcome.SLOWER: phrase("{system} is slower than {baseline} by more than {allowed}: {numbers}"),
-    Outcome.HELD: phrase(
+    GateOutcome.SLOWER: phrase(
+        "{system} is slower than {baseline} by more than {allowed}: {numbers}"
+    ),
+    GateOutcome.HELD: phrase(
         "{system} is not slower than {baseline} by more than {allowed}: {numbers}"
     ),
-    Outcome.UNDECIDED: phrase(
+    GateOutcome.UNDECIDED: phrase(
         "whether {system} is slower than {baseline} by more than {allowed} is undecided: "
         "{numbers}; more blocks narrow the interval"
     ),
-    Outcome.VOID: phrase("nothing can be said about {system} and {baseline}: {numbers}"),
+    GateOutcome.VOID: phrase("nothing can be said about {system} and {baseline}: {numbers}"),
 }
 
 
-def _text(verdict: Verdict, outcome: Outcome, slower_max: float) -> Said:
+def _text(verdict: Verdict, outcome: GateOutcome, slower_max: float) -> Said:
     return say(
         TEXTS[outcome],
         system=verdict.system,

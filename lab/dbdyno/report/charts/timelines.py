@@ -35,7 +35,7 @@ OF_LINE: Final = "!isValid(datum.m) && isValid(datum.y)"
 
 
 @dataclass(frozen=True)
-class Line:
+class Series:
     """One series of one trial.
 
     Attributes:
@@ -66,7 +66,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Words:
+class AxisTitles:
     """What the axes and legends say.
 
     Attributes:
@@ -83,11 +83,11 @@ class Words:
 
 
 def multiples(
-    lines: Sequence[Line],
+    lines: Sequence[Series],
     marks: Sequence[Mark],
     systems: Sequence[str],
     warmup_s: float,
-    words: Words,
+    words: AxisTitles,
 ) -> Spec:
     """The specification; `warmup_s` from the load's begin are shaded."""
     shown = [system for system in systems if any(line.system == system for line in lines)]
@@ -116,10 +116,10 @@ class _Place:
 def _row(
     cell: Cell,
     systems: Sequence[str],
-    lines: Sequence[Line],
+    lines: Sequence[Series],
     marks: Sequence[Mark],
     warmup_s: float,
-    words: Words,
+    words: AxisTitles,
     place: _Place,
 ) -> Spec:
     width = max(PANEL_WIDTH_MIN, (WIDTH - PANEL_GAP * (len(systems) - 1)) // len(systems))
@@ -150,7 +150,7 @@ def _of_systems(systems: Sequence[str], warmup_s: float) -> Iterator[Spec]:
     return ({"s": system, "w": warmup_s, "x": [0], "y": [None]} for system in systems)
 
 
-def _of_lines(lines: Iterable[Line]) -> Iterator[Spec]:
+def _of_lines(lines: Iterable[Series]) -> Iterator[Spec]:
     for line in lines:
         points = thinned(line.points)
         yield {
@@ -187,7 +187,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _layers(words: Words, level: Text, last: bool, marked: bool) -> list[Spec]:
+def _layers(words: AxisTitles, level: Text, last: bool, marked: bool) -> list[Spec]:
     x = {
         "field": "x",
         "type": "quantitative",
@@ -224,7 +224,7 @@ def _by_block() -> Spec:
     }
 
 
-def _by_kind(words: Words) -> Spec:
+def _by_kind(words: AxisTitles) -> Spec:
     return {
         "field": "k",
         "type": "nominal",
@@ -233,7 +233,7 @@ def _by_kind(words: Words) -> Spec:
     }
 
 
-def _mark_layers(words: Words, x: Spec, y: Spec) -> list[Spec]:
+def _mark_layers(words: AxisTitles, x: Spec, y: Spec) -> list[Spec]:
     same = {
         "x": x,
         "color": _by_block(),
@@ -297,7 +297,7 @@ def per_second(
     judged = {one.trial: one for one in judgement.stability}
     marks = [mark for attempt in made for mark in _marks(attempt, judged)]
     seen = {mark.what for mark in marks}
-    words = Words(
+    words = AxisTitles(
         unit=say("TPS"),
         kinds=(COUNTS, DOES_NOT),
         of_kinds=say("trial"),
@@ -314,11 +314,11 @@ def per_second(
     )
 
 
-def _line(index: int, attempt: Attempt) -> Line | None:
+def _line(index: int, attempt: Attempt) -> Series | None:
     points = tuple((one.end_s, _rate(one)) for one in _drawn(attempt))
     if not points:
         return None
-    return Line(
+    return Series(
         cell=attempt.cell,
         system=attempt.system,
         block=attempt.measurement.trial.block + 1,
@@ -363,7 +363,7 @@ def _marks(attempt: Attempt, judged: Mapping[str, Stability]) -> Iterator[Mark]:
             yield mark(moment.at_s, moment.what)
 
 
-def _describe(title: Text, lines: Sequence[Line], marks: Sequence[Mark]) -> Text:
+def _describe(title: Text, lines: Sequence[Series], marks: Sequence[Mark]) -> Text:
     counts = [mark.what for mark in marks]
     return say(
         "{title}. One line for each block, a row for each load level, a column for each system; "
@@ -466,7 +466,7 @@ def _figure(
 ) -> Figure:
     both = (timeline.solid, timeline.dashed)
     lines = [
-        Line(
+        Series(
             cell=attempt.cell,
             system=attempt.system,
             block=attempt.measurement.trial.block + 1,
@@ -477,7 +477,7 @@ def _figure(
         for index, attempt in enumerate(attempts)
         for place, (kind, read) in zip("ab", both, strict=True)
     ]
-    words = Words(
+    words = AxisTitles(
         unit=timeline.unit, kinds=(timeline.solid[0], timeline.dashed[0]), of_kinds=say("line")
     )
     warmup_s = max(attempt.measurement.warmup_s for attempt in attempts)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from dbdyno.judge.judgement import Judgement
-from dbdyno.judge.uses.gate import Gate, Outcome, Passage
+from dbdyno.judge.uses.gate import Gate, GateOutcome, Passage
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, count, name, say
@@ -24,7 +24,7 @@ from dbdyno.report.parts import Column, Table, line, translated
 
 MARK: Final = "<!-- dbdyno gate -->"
 """By this line a job finds its own comment of an earlier commit, to write over it."""
-ORDER: Final = (Outcome.SLOWER, Outcome.VOID, Outcome.UNDECIDED, Outcome.HELD)
+ORDER: Final = (GateOutcome.SLOWER, GateOutcome.VOID, GateOutcome.UNDECIDED, GateOutcome.HELD)
 DOUBTS_MAX: Final = 10
 
 
@@ -125,7 +125,7 @@ def _table(gate: Gate) -> Table:
 
 
 def _mark(passage: Passage) -> str:
-    if passage.outcome is Outcome.HELD:
+    if passage.outcome is GateOutcome.HELD:
         return "✓"
     return "?" if passage.holds else "✗"
 
@@ -176,7 +176,7 @@ def _case(suite: ElementTree.Element, passage: Passage) -> None:
     if not passage.holds:
         made = ElementTree.SubElement(case, "failure", message=text, type=outcome.value)
         made.text = "\n".join(map(_clean, (passage.text, *verdict.reasons)))
-    elif outcome is not Outcome.HELD:
+    elif outcome is not GateOutcome.HELD:
         ElementTree.SubElement(case, "skipped", message=text)
     ElementTree.SubElement(case, "system-out").text = text
 

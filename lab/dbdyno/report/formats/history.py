@@ -28,7 +28,7 @@ from dbdyno.report.parts import Column, Table, translated
 FORMAT: Final = 1
 
 
-class Entry(Noun):
+class HistoryEntry(Noun):
     """One verdict of one run.
 
     Attributes:
@@ -60,13 +60,13 @@ class Told(Noun):
     verdicts: tuple[Verdict, ...]
 
 
-def entries(runs: Sequence[Told], label: str | None = None) -> tuple[Entry, ...]:
+def entries(runs: Sequence[Told], label: str | None = None) -> tuple[HistoryEntry, ...]:
     """Every verdict on that label, or on all, of the newest run first.
 
     Args:
         runs: the newest first, as a store gives them.
     """
-    made: list[Entry] = []
+    made: list[HistoryEntry] = []
     before: dict[str, Told] = {}
     for run in reversed(runs):
         asked = experiment(run.plan)
@@ -81,12 +81,12 @@ def experiment(plan: Plan) -> str:
     return plan.model_copy(update={"design": design, "seed": 1, "title": "", "scale": ""}).hash()
 
 
-def _of_run(run: Told, before: Told | None, label: str | None) -> list[Entry]:
+def _of_run(run: Told, before: Told | None, label: str | None) -> list[HistoryEntry]:
     verdicts = [v for v in run.verdicts if label in (None, v.system)]
     since = agreements(before.verdicts, verdicts, run.plan.design.margin) if before else ()
     by_place = {(a.cell, a.baseline, a.system): a for a in since if a.first and a.second}
     return [
-        Entry(
+        HistoryEntry(
             run_id=run.run_id,
             created_at=run.created_at,
             plan_hash=run.plan.hash(),
@@ -99,7 +99,7 @@ def _of_run(run: Told, before: Told | None, label: str | None) -> list[Entry]:
     ]
 
 
-def plain(listed: Sequence[Entry], language: Language = Language.EN) -> str:
+def plain(listed: Sequence[HistoryEntry], language: Language = Language.EN) -> str:
     """A table for each comparison, as text."""
     lines: list[str] = []
     for made in tables(listed):
@@ -108,7 +108,7 @@ def plain(listed: Sequence[Entry], language: Language = Language.EN) -> str:
     return "\n".join(lines).rstrip() + "\n" if lines else ""
 
 
-def as_markdown(listed: Sequence[Entry], language: Language = Language.EN) -> str:
+def as_markdown(listed: Sequence[HistoryEntry], language: Language = Language.EN) -> str:
     """The same as GitHub Markdown."""
     lines: list[str] = []
     for made in tables(listed):
@@ -117,7 +117,7 @@ def as_markdown(listed: Sequence[Entry], language: Language = Language.EN) -> st
     return "\n".join(lines).rstrip() + "\n" if lines else ""
 
 
-def as_json(listed: Sequence[Entry], language: Language = Language.EN) -> str:
+def as_json(listed: Sequence[HistoryEntry], language: Language = Language.EN) -> str:
     """The same for programs, numbers unrounded, English in every language."""
     made: dict[str, Any] = {
         "format": FORMAT,
@@ -126,9 +126,9 @@ def as_json(listed: Sequence[Entry], language: Language = Language.EN) -> str:
     return document.text({name: document.finite(value) for name, value in made.items()})
 
 
-def tables(listed: Sequence[Entry]) -> Iterator[Table]:
+def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
     """One table for each comparison: system, baseline, cell."""
-    groups: dict[tuple[str, str, Cell], list[Entry]] = {}
+    groups: dict[tuple[str, str, Cell], list[HistoryEntry]] = {}
     for entry in listed:
         verdict = entry.verdict
         groups.setdefault((verdict.system, verdict.baseline, verdict.cell), []).append(entry)
@@ -150,7 +150,7 @@ COLUMNS: Final = (
 )
 
 
-def _row(entry: Entry) -> tuple[Text, ...]:
+def _row(entry: HistoryEntry) -> tuple[Text, ...]:
     verdict = entry.verdict
     run = name(entry.run_id)
     return (

@@ -34,7 +34,7 @@ DIFFERENCES_OPEN_MAX: Final = 25
 
 
 @dataclass(frozen=True)
-class Side:
+class ReplaySide:
     """One of the two runs."""
 
     plan: Plan
@@ -51,13 +51,13 @@ class Replay:
         differences: what, in the first, in the second; what only one of them has comes last.
     """
 
-    first: Side
-    second: Side
+    first: ReplaySide
+    second: ReplaySide
     agreements: tuple[Agreement, ...]
     differences: tuple[tuple[Text, Text, Text], ...]
 
 
-def replay(first: Side, second: Side) -> Replay:
+def replay(first: ReplaySide, second: ReplaySide) -> Replay:
     """Compares a run with its repetition, with the first plan's margin."""
     verdicts = (first.judgement.verdicts, second.judgement.verdicts)
     return Replay(
@@ -205,7 +205,7 @@ def _told(verdict: Verdict | None) -> Text:
     return say("{word} {change}", word=verdict.word.said, change=change)
 
 
-def _differences(first: Side, second: Side) -> Iterator[tuple[Text, Text, Text]]:
+def _differences(first: ReplaySide, second: ReplaySide) -> Iterator[tuple[Text, Text, Text]]:
     """Machine, dbdyno, versions and settings in effect, where they are not the same."""
     yield from _differing(*(_machine(side.facts.environment) for side in (first, second)))
     engines = [{say("load generator"): _engines(side.measurements)} for side in (first, second)]

@@ -11,7 +11,7 @@ from dbdyno.judge.checks.counts import always_writes
 from dbdyno.judge.checks.durability import disk_flushes, log_syncs
 from dbdyno.judge.checks.settings import commit_is_waited_for
 from dbdyno.language.words import Text, count, listed, name, say
-from dbdyno.measurement.cost import COSTS, Cost, Source, per_event, source_of
+from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import WatchSample
 from dbdyno.plan.plan import Plan
@@ -180,8 +180,8 @@ def _percent(share: float | None) -> float | None:
 FLUSHES_HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3
 SOURCES: Final = (
-    Source(say("Syncs of the log, server's count"), log_syncs),
-    Source(say("Flushes, disks' count"), disk_flushes),
+    CountedBy(say("Syncs of the log, server's count"), log_syncs),
+    CountedBy(say("Flushes, disks' count"), disk_flushes),
 )
 
 

@@ -16,7 +16,7 @@ from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, found, seconds, what
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
-from dbdyno.report.rows import Comparison, compare, systems_of
+from dbdyno.report.rows import SettingsComparison, compare, systems_of
 from dbdyno.report.sections.method import connections
 
 # Sections on what was compared besides the load: effective settings, and the machine.
@@ -51,7 +51,7 @@ def settings(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     return Section(DIFFERENCES, tuple(parts))
 
 
-def _summary(found: Comparison) -> Text:
+def _summary(found: SettingsComparison) -> Text:
     return say(
         "Read back from the running servers: {different} with different values, {partial} that not "
         "every system has, {equal} alike everywhere, {ignored} ignored.",
@@ -62,7 +62,7 @@ def _summary(found: Comparison) -> Text:
     )
 
 
-def _table(caption: Text, found: Comparison, rows: Sequence[tuple[Text, ...]]) -> Table:
+def _table(caption: Text, found: SettingsComparison, rows: Sequence[tuple[Text, ...]]) -> Table:
     columns = (Column(say("Variable")), *(Column(name(system)) for system in found.systems))
     return Table(caption, columns, tuple(rows), folded=len(rows) > ROWS_OPEN_MAX)
 

@@ -289,7 +289,7 @@ class ContainerServer(EndpointServer):
         return self._program.says("inspect", "--format", what, self.container)
 
 
-class Leash:
+class ContainerLeash:
     """Removes a container when the lab is gone, or when it is let go."""
 
     def __init__(self, program: ContainerProgram, container: str) -> None:

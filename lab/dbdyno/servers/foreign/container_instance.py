@@ -19,7 +19,7 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers.base import DATABASE, Credentials, Endpoint, ServerSpec
-from dbdyno.servers.foreign.container import ContainerServer, Leash, find, image_of, look
+from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, find, image_of, look
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.mysql.server import accounts_sql
@@ -55,7 +55,7 @@ class ContainerInstance:
         self._data, self._copy = f"dbdyno-{named}-data", f"dbdyno-{named}-copy"
         self._report = report
         self._server: ContainerServer | None = None
-        self._leash: Leash | None = None
+        self._leash: ContainerLeash | None = None
         self._has_data = False
         self._clear()  # a lab that died may have left its own
 
@@ -76,7 +76,7 @@ class ContainerInstance:
         sql = accounts_sql(self._entry, root, load)
         try:
             container = self._create(asked, root, sql)
-            self._leash = Leash(self._program, container)
+            self._leash = ContainerLeash(self._program, container)
             server = self._begin(container, load)
             self._server = server
             if not self._has_data:

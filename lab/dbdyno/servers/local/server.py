@@ -52,7 +52,7 @@ class PortTakenError(ServerError):
 
 
 @dataclass(frozen=True)
-class Identity:
+class ListenerIdentity:
     """Who answers on a server's place: files and port it names, and the pid in its pid file."""
 
     answers: tuple[str, ...]
@@ -136,7 +136,7 @@ class StartedServer(ABC):
         """Close the administrator's connections."""
 
     @abstractmethod
-    def _identity(self) -> tuple[tuple[str, ...], Identity]:
+    def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
         """What our own server would answer, and who really answers."""
 
     @abstractmethod
@@ -158,7 +158,7 @@ class StartedServer(ABC):
     def _check_identity(self) -> None:
         """The one who answers is the process we started, not another that holds the place."""
         wanted, found = self._identity()
-        if found != Identity(wanted, str(self.pid)) or not self.alive():
+        if found != ListenerIdentity(wanted, str(self.pid)) or not self.alive():
             raise ServerError(
                 f"{self.label}: another server answered in place of the one started",
                 wanted=f"pid {self.pid}, {', '.join(wanted)}",

@@ -59,7 +59,7 @@ REFUSED_LOGINS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-class Line(socket.socket):
+class MysqlConnection(socket.socket):
     """A connection whose whole answer, not each piece of it, has a time and a size."""
 
     def allow(self, seconds: float) -> None:
@@ -88,7 +88,7 @@ class Client:
         self._endpoint = endpoint
         self._who = who
         self._connection: pymysql.Connection[Any] | None = None
-        self._line: Line | None = None
+        self._line: MysqlConnection | None = None
         self._is_closing = False
         self._lock = threading.Lock()
 
@@ -230,15 +230,15 @@ class Client:
         )
 
 
-def _line_to(endpoint: Endpoint) -> Line:
+def _line_to(endpoint: Endpoint) -> MysqlConnection:
     """A connected socket; PyMySQL would leave its own open when nobody listens yet."""
     if endpoint.socket is None:
         reached = socket.create_connection((endpoint.host, endpoint.port), CONNECT_S_MAX)
-        line = Line(fileno=reached.detach())
+        line = MysqlConnection(fileno=reached.detach())
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         return line
-    line = Line(socket.AF_UNIX, socket.SOCK_STREAM)
+    line = MysqlConnection(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         line.settimeout(CONNECT_S_MAX)
         line.connect(str(endpoint.socket))

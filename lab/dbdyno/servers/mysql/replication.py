@@ -39,7 +39,7 @@ MYSQL_KIND: Final = ("mysql", "greatsql", "percona")
 
 
 @dataclass(frozen=True)
-class Words:
+class ReplicationDialect:
     """A version's vocabulary.
 
     Attributes:
@@ -108,7 +108,9 @@ class Words:
 _EXECUTED: Final = "SELECT @@global.gtid_executed"
 
 
-def words_of(reference: str, product: str, version: tuple[int, ...], plan: TopologyPlan) -> Words:
+def words_of(
+    reference: str, product: str, version: tuple[int, ...], plan: TopologyPlan
+) -> ReplicationDialect:
     """The vocabulary of a version for what the plan wants of it.
 
     Raises:
@@ -121,7 +123,7 @@ def words_of(reference: str, product: str, version: tuple[int, ...], plan: Topol
         if wanted == "semisync" and version < MARIADB_SEMISYNC:
             reason = "semi-synchronous replication is built in from MariaDB 10.3 on"
             raise _refusal(reference, wanted, reason, "MariaDB 10.11 or newer")
-        return Words(True, "master", "slave", tls_refused=version >= MARIADB_ASKS_TLS)
+        return ReplicationDialect(True, "master", "slave", tls_refused=version >= MARIADB_ASKS_TLS)
     if product not in MYSQL_KIND:
         reason = f"dbdyno puts replicas behind MySQL and MariaDB only, not behind {product}"
         raise _refusal(reference, wanted, reason, "a topology without replicas")
@@ -133,9 +135,11 @@ def words_of(reference: str, product: str, version: tuple[int, ...], plan: Topol
             reason = "dbdyno makes groups with statements that MySQL has since 8.0.26"
             raise _refusal(reference, wanted, reason, "MySQL 8.0.33 or 9.7")
         plugins = ("semisync_master.so", "semisync_slave.so")
-        return Words(False, "master", "slave", plugins, public_key=version >= MYSQL_PUBLIC_KEY)
+        return ReplicationDialect(
+            False, "master", "slave", plugins, public_key=version >= MYSQL_PUBLIC_KEY
+        )
     plugins = ("semisync_source.so", "semisync_replica.so")
-    return Words(False, "source", "replica", plugins, True, version >= MYSQL_ASKS_TLS)
+    return ReplicationDialect(False, "source", "replica", plugins, True, version >= MYSQL_ASKS_TLS)
 
 
 def _refusal(reference: str, wanted: str, reason: str, instead: str) -> UsageError:
@@ -157,7 +161,7 @@ PLUGINS: Final = "plugin_load_add"
 GROUP_PLUGIN: Final = "group_replication.so"
 
 
-def plugins_of(plan: TopologyPlan, words: Words) -> tuple[str, ...]:
+def plugins_of(plan: TopologyPlan, words: ReplicationDialect) -> tuple[str, ...]:
     """The plugin files that the topology needs: the primary's, then the replicas'."""
     if plan.replication == "group":
         return (GROUP_PLUGIN, GROUP_PLUGIN)
@@ -165,14 +169,14 @@ def plugins_of(plan: TopologyPlan, words: Words) -> tuple[str, ...]:
 
 
 def loading_keys(
-    plan: TopologyPlan, words: Words, own: Mapping[str, str]
+    plan: TopologyPlan, words: ReplicationDialect, own: Mapping[str, str]
 ) -> dict[str, OptionValue]:
     """For the primary alone while rows are loaded: nothing is logged, so all copies begin equal."""
     return {"log_bin": False, **_plugin(plan, words, own, 0)}
 
 
 def member_keys(
-    plan: TopologyPlan, words: Words, own: Mapping[str, str], number: int
+    plan: TopologyPlan, words: ReplicationDialect, own: Mapping[str, str], number: int
 ) -> dict[str, OptionValue]:
     """For the primary (number 0) or a replica that replicates.
 
@@ -228,7 +232,7 @@ def own_keys(*asked: Mapping[str, OptionValue]) -> dict[str, str]:
     return own
 
 
-def _semisync(plan: TopologyPlan, words: Words, number: int) -> dict[str, OptionValue]:
+def _semisync(plan: TopologyPlan, words: ReplicationDialect, number: int) -> dict[str, OptionValue]:
     if number:
         return {words.variable("replica", "enabled"): "ON"}
     return {
@@ -238,7 +242,7 @@ def _semisync(plan: TopologyPlan, words: Words, number: int) -> dict[str, Option
 
 
 def _plugin(
-    plan: TopologyPlan, words: Words, own: Mapping[str, str], number: int
+    plan: TopologyPlan, words: ReplicationDialect, own: Mapping[str, str], number: int
 ) -> dict[str, OptionValue]:
     """The plugin beside those that the plan itself loads."""
     plugins = plugins_of(plan, words)
@@ -270,7 +274,7 @@ class Links:
     """
 
     plan: TopologyPlan
-    words: Words
+    words: ReplicationDialect
     authentication: str
 
     def join(self, primary: Server, replicas: Sequence[Server]) -> None:

@@ -16,7 +16,7 @@ from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, Credentials, Endpoint, Observer
 from dbdyno.servers.local.files import socket_place, write_private
 from dbdyno.servers.local.server import (
-    Identity,
+    ListenerIdentity,
     Site,
     StartedServer,
     error_lines,
@@ -94,13 +94,13 @@ class MysqlServer(StartedServer):
     def _log_out(self) -> None:
         self._client.close()
 
-    def _identity(self) -> tuple[tuple[str, ...], Identity]:
+    def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
         asked = "SELECT @@pid_file, @@datadir, @@port"
         pid_file, data, port = self._client.row(asked, columns=3)[:3]
         work = self._site.work
         written = self._pid_in("pid")
         wanted = (str(work / "pid"), str(work / "data"), str(self.endpoint.port))
-        return wanted, Identity((str(Path(pid_file)), str(Path(data)), port), written)
+        return wanted, ListenerIdentity((str(Path(pid_file)), str(Path(data)), port), written)
 
     def _log_of_start(self) -> str:
         return error_lines(self._site.work)

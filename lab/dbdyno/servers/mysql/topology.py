@@ -32,7 +32,7 @@ from dbdyno.servers.mysql.replication import (
     MARIADB,
     MYSQL_KIND,
     Links,
-    Words,
+    ReplicationDialect,
     behind,
     count_of_set,
     group_keys,
@@ -47,7 +47,7 @@ from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
 
 REPLICA: Final = "replica-{}"
-UNUSED: Final = Words(mariadb=False, source="source", replica="replica")
+UNUSED: Final = ReplicationDialect(mariadb=False, source="source", replica="replica")
 GROUP_PORT: Final = 33061  # in a network of its own; elsewhere a free one is taken
 
 
@@ -185,7 +185,7 @@ class TopologyInstance:
         return keys
 
 
-def _words(spec: ServerSpec, entry: CatalogEntry) -> Words:
+def _words(spec: ServerSpec, entry: CatalogEntry) -> ReplicationDialect:
     if not spec.topology.replicas:
         return UNUSED
     return words_of(entry.reference, entry.product, entry.version_numbers, spec.topology)

@@ -19,7 +19,13 @@ from dbdyno.errors import ServerError
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, Credentials, Endpoint, Observer
 from dbdyno.servers.local.files import socket_place, write_private
-from dbdyno.servers.local.server import Identity, Site, StartedServer, on_a_port, printed_log
+from dbdyno.servers.local.server import (
+    ListenerIdentity,
+    Site,
+    StartedServer,
+    on_a_port,
+    printed_log,
+)
 from dbdyno.servers.postgres import settings
 from dbdyno.servers.postgres.client import (
     ANSWER_S_MAX,
@@ -119,12 +125,12 @@ class PostgresServer(StartedServer):
         except subprocess.TimeoutExpired:
             self._running.kill()
 
-    def _identity(self) -> tuple[tuple[str, ...], Identity]:
+    def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
         asked = "SELECT current_setting('data_directory'), current_setting('port')"
         answers = self._client.rows(asked)[0]
         data = self._site.work / "data"
         written = self._pid_in("data/postmaster.pid")
-        return (str(data), str(self.endpoint.port)), Identity(answers, written)
+        return (str(data), str(self.endpoint.port)), ListenerIdentity(answers, written)
 
     def _log_of_start(self) -> str:
         return self.last_words() or "it left no log"

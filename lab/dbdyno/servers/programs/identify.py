@@ -32,7 +32,7 @@ WORDS_OF_POSTGRES: Final = re.compile(r"\bpostgres \(PostgreSQL\) (?P<version>\d
 
 
 @dataclass(frozen=True)
-class Identity:
+class ProgramIdentity:
     """What a program says it is.
 
     Attributes:
@@ -55,7 +55,7 @@ def program_in(folder: Path) -> str | None:
     return None
 
 
-def ask(program: Path) -> Identity:
+def ask(program: Path) -> ProgramIdentity:
     """What a program says it is.
 
     Raises:
@@ -90,17 +90,17 @@ def ask(program: Path) -> Identity:
     return found
 
 
-def understood(words: str) -> Identity | None:
+def understood(words: str) -> ProgramIdentity | None:
     """What the answer to ``--version`` means, None if it is not one that is known."""
     if postgres := WORDS_OF_POSTGRES.search(words):
-        return Identity("postgres", postgres["version"], "scram-sha-256")
+        return ProgramIdentity("postgres", postgres["version"], "scram-sha-256")
     if (ours := WORDS_OF_MYSQL.search(words)) is None:
         return None
     version = ours["version"]
     if ours["more"].startswith("-MariaDB"):
-        return Identity("mariadb", version, "mysql_native_password")
+        return ProgramIdentity("mariadb", version, "mysql_native_password")
     native = int(version.partition(".")[0]) < 8  # MariaDB's first major version was 10
-    return Identity(
+    return ProgramIdentity(
         "mysql", version, "mysql_native_password" if native else "caching_sha2_password"
     )
 

@@ -33,7 +33,7 @@ class Percentile(NamedTuple):
         return cls(percent, repr(percent).removesuffix(".0"))
 
 
-class Telling(NamedTuple):
+class OutputOptions(NamedTuple):
     """What is told, and how.
 
     Attributes:
@@ -53,7 +53,7 @@ class Telling(NamedTuple):
     output_file: str
 
     @classmethod
-    def of(cls, values: Values) -> Telling:
+    def of(cls, values: Values) -> OutputOptions:
         """Reads and checks them.
 
         Raises:

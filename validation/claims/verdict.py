@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from validation.claims import Claim, Seen, share_of
+from validation.claims.claim import Claim, Seen, share_of
 from validation.noise import KINDS, SECOND_SD, Numbers, levels, log_ratios, seconds
 
 from dbdyno.judge.interval import FIXED, interval

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from validation.claims import Claim, Seen, share_of
-from validation.claims_verdict import MARGIN
+from validation.claims.claim import Claim, Seen, share_of
+from validation.claims.verdict import MARGIN
 from validation.noise import CORRELATION, RESTART_SD, SECOND_SD, Numbers
 
 from dbdyno.judge.beside import scalability

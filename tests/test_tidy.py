@@ -39,6 +39,24 @@ ARROWS: dict[str, str] = {
     "errors": "",
     "_engine": "",
 }
+# The same for the folders of engine/core/src.
+ENGINE_ARROWS: dict[str, str] = {
+    "run": "worker opening record placement reactor spec error random system time workload",
+    "worker": "opening record spec reactor session time workload placement error random",
+    "opening": "spec session workload error",
+    "record": "time workload error random",
+    "dataset": "spec session error random",
+    "spec": "reactor session time workload error random",
+    "reference": "session system",
+    "reactor": "system",
+    "time": "random",
+    "workload": "random",
+    "session": "error",
+    "placement": "",
+    "error": "",
+    "random": "",
+    "system": "",
+}
 FILES_OF_A_FOLDER = 12
 # Folders with more files than that, and why.
 CROWDED = {"engine/wire/src/mysql": "one file a message of the protocol"}
@@ -121,6 +139,51 @@ def circle(graph: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circle(imports()) == {}
+
+
+def rust_imports(path: Path) -> set[str]:
+    """Modules of its crate that a Rust file names, as `room` or `room::file`, tests left out."""
+    work = re.sub(r"//.*", "", path.read_text().partition("#[cfg(test)]\nmod tests")[0])
+    here = path.relative_to(next(p for p in path.parents if p.name == "src")).with_suffix("").parts
+    folder = "::".join(here[:-1])
+    work = re.sub(r"\bsuper::(?!super)", f"crate::{folder}::" if folder else "crate::", work)
+    found = set(re.findall(r"\bcrate::(\w+(?:::\w+)?)", work))
+    for prefix, names in re.findall(r"\bcrate::((?:\w+::)*)\{([^;]*)\};", work):
+        flat = re.sub(r"\{[^{}]*\}", "", names)
+        found |= {f"{prefix}{name}" for name in re.findall(r"(?:^|,)\s*(\w+(?:::\w+)?)", flat)}
+    return found
+
+
+def rust_modules(crate: str) -> dict[str, Path]:
+    """Every module of a crate, `room` or `room::file`; what lies deeper belongs to its file."""
+    src = ROOT / "engine" / crate / "src"
+    paths = [p for p in code_files() if src in p.parents and p.name != "lib.rs"]
+    parts = {p: [x for x in p.relative_to(src).with_suffix("").parts if x != "mod"] for p in paths}
+    return {"::".join(names): path for path, names in parts.items()}
+
+
+def test_rooms_of_the_engine_point_only_downwards() -> None:
+    upward = {
+        f"{room} -> {needed}"
+        for module, path in rust_modules("core").items()
+        for room in [module.split("::")[0]]
+        for needed in {name.split("::")[0] for name in rust_imports(path)}
+        if needed in ENGINE_ARROWS and needed not in (room, *ENGINE_ARROWS[room].split())
+    }
+    assert upward == set()
+    rows = list(ENGINE_ARROWS)
+    table = [(a, b) for a in rows for b in ENGINE_ARROWS[a].split()]
+    assert [(a, b) for a, b in table if rows.index(b) <= rows.index(a)] == []
+
+
+@pytest.mark.parametrize("crate", ["wire", "core", "binding"])
+def test_files_of_the_engine_use_each_other_in_no_circle(crate: str) -> None:
+    modules = rust_modules(crate)
+    graph = {
+        name: frozenset(rust_imports(path) & modules.keys() - {name, name.split("::")[0]})
+        for name, path in modules.items()
+    }
+    assert circle(graph) == {}
 
 
 def code_files() -> list[Path]:

@@ -1,4 +1,4 @@
-"""None"""
+"""Servers that stay up: under a fake supervisor with real processes; the client's command line."""
 
 from __future__ import annotations
 

@@ -23,18 +23,19 @@ from dbdyno.errors import ProvisionError, StoreError
 from dbdyno.files import locked
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.catalog import LIBRARIES, CatalogEntry, Library
-from dbdyno.servers.programs.given import FolderSource
+from dbdyno.servers.programs.given import FolderSource, GivenPrograms
 from dbdyno.servers.programs.sources import Source, Tool, client, digest_of
 
 RECORD: Final = "dbdyno.json"
+Obtainable = CatalogEntry | GivenPrograms
 
 
-def is_cached(entry: CatalogEntry) -> bool:
+def is_cached(entry: Obtainable) -> bool:
     """Whether a complete, unchanged copy lies in the cache."""
     return _is_whole(entry, places.cache_folder() / "servers" / entry.folder_name)
 
 
-def get(entry: CatalogEntry, report: Callable[[str], None]) -> Path:
+def get(entry: Obtainable, report: Callable[[str], None]) -> Path:
     """The folder with the server's programs, fetched first if need be.
 
     Raises:
@@ -51,7 +52,7 @@ def get(entry: CatalogEntry, report: Callable[[str], None]) -> Path:
     return home
 
 
-def program_of(entry: CatalogEntry, home: Path) -> str:
+def program_of(entry: Obtainable, home: Path) -> str:
     """The server's program below `home`: the entry's, else what is found.
 
     Raises:
@@ -68,7 +69,7 @@ def program_of(entry: CatalogEntry, home: Path) -> str:
     return program
 
 
-def _cached(entry: CatalogEntry, source: Source, report: Callable[[str], None]) -> Path:
+def _cached(entry: Obtainable, source: Source, report: Callable[[str], None]) -> Path:
     servers = places.make_cache_folder("servers")
     home = servers / entry.folder_name
     try:
@@ -98,7 +99,7 @@ def fresh_folder(place: Path) -> Iterator[Path]:
 
 
 def _fetch_and_unpack(
-    entry: CatalogEntry, source: Source, home: Path, report: Callable[[str], None]
+    entry: Obtainable, source: Source, home: Path, report: Callable[[str], None]
 ) -> None:
     with fresh_folder(home) as work:
         report(f"{entry.reference}: fetching {source.name}{_megabytes(source)}")
@@ -113,7 +114,7 @@ def _fetch_and_unpack(
         fresh.rename(home)
 
 
-def _write_record(entry: CatalogEntry, home: Path) -> None:
+def _write_record(entry: Obtainable, home: Path) -> None:
     """Say what was unpacked; written last, so a folder without it is not complete."""
     program = digest_of(home / program_of(entry, home))
     record = {"identity": entry.identity, "program": program, **_sizes(home)}
@@ -123,7 +124,7 @@ def _write_record(entry: CatalogEntry, home: Path) -> None:
         os.fsync(written.fileno())
 
 
-def _is_whole(entry: CatalogEntry, home: Path) -> bool:
+def _is_whole(entry: Obtainable, home: Path) -> bool:
     """Cheap check (under 0.1 s): the program's digest, every other file's size."""
     try:
         record = json.loads((home / RECORD).read_text())
@@ -155,7 +156,7 @@ def _megabytes(source: Source) -> str:
 RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04
 
 
-def check(entry: CatalogEntry, *, download: bool) -> None:
+def check(entry: Obtainable, *, download: bool) -> None:
     """Everything `entry` needs to be fetched (when `download`) and run is here.
 
     Raises:
@@ -188,7 +189,7 @@ def loadable(soname: str) -> bool:
     return True
 
 
-def check_program(program: Path, entry: CatalogEntry) -> None:
+def check_program(program: Path, entry: Obtainable) -> None:
     """The unpacked program finds all its libraries, its own private ones included.
 
     Raises:
@@ -212,7 +213,7 @@ def check_program(program: Path, entry: CatalogEntry) -> None:
         )
 
 
-def _check_machine(entry: CatalogEntry) -> None:
+def _check_machine(entry: Obtainable) -> None:
     system, machine = platform.system(), platform.machine()
     if (system, machine) != ("Linux", "x86_64"):
         raise ProvisionError(

@@ -1,4 +1,4 @@
-"""None"""
+"""From a reference to an instance, or to the programs it names."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from dbdyno.errors import ProvisionError, UnknownSystemError, UsageError
 from dbdyno.plan.plan import NetworkPlan
 from dbdyno.servers import base, open, process
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.open import entry_before, obtain
+from dbdyno.servers.open import obtain
 from dbdyno.servers.programs import provision
 from dbdyno.servers.programs.catalog import CATALOG
+from dbdyno.servers.reference import parse
 
 
 def test_known_lists_every_row_with_whether_it_is_cached(monkeypatch, tmp_path):
@@ -79,7 +80,6 @@ def lab(monkeypatch, tmp_path):
     """A cache of its own; programs are asked as ourselves."""
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(process, "server_user", lambda: None)
-    monkeypatch.setattr(process, "server_user", lambda: None)
     return tmp_path
 
 
@@ -96,12 +96,12 @@ def archive(folder, name="greatsql/bin/mysqld"):
 def test_an_archive_says_itself_what_it_is_and_is_kept(lab):
     reference = archive(lab)
     said: list[str] = []
-    entry, home = obtain(reference, said.append)
+    entry, home = obtain(parse(reference), said.append)
     assert (entry.product, entry.version, entry.program) == ("mysql", "8.0.32", "bin/mysqld")
     assert entry.reference == reference
     assert home == lab / "cache" / "servers" / entry.folder_name
     (lab / "server.tar.xz").unlink()
-    assert obtain(reference, said.append) == (entry, home)
+    assert obtain(parse(reference), said.append) == (entry, home)
     assert len([line for line in said if "fetching" in line]) == 1
 
 
@@ -110,7 +110,7 @@ def test_a_folder_is_used_where_it_is(lab):
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "mysqld").write_bytes(PROGRAM)
     (home / "bin" / "mysqld").chmod(0o755)
-    entry, found = obtain(f"path:{home}", str)
+    entry, found = obtain(parse(f"path:{home}"), str)
     assert found == home
     assert entry.version_numbers == (8, 0, 32)
     assert entry.identity == hashlib.sha256(PROGRAM).hexdigest()
@@ -120,17 +120,9 @@ def test_a_folder_is_used_where_it_is(lab):
 
 def test_an_archive_without_a_server_is_told_and_not_kept(lab):
     with pytest.raises(ProvisionError, match="holds no server's program") as caught:
-        obtain(archive(lab, "greatsql/src/mysqld.cc"), str)
+        obtain(parse(archive(lab, "greatsql/src/mysqld.cc")), str)
     assert "debug symbols" in (caught.value.hint or "")
     assert not list((lab / "cache" / "servers").glob("given-*[!k]"))
-
-
-def test_only_the_form_is_known_before():
-    assert entry_before("path:/opt/mysql") is None
-    assert entry_before(f"tarball:https://example.com/x.tar.gz#sha256={DIGEST}") is None
-    before = entry_before("mysql:8.0.15")
-    assert before is not None
-    assert before.version == "8.0.15"
 
 
 @pytest.mark.parametrize(
@@ -140,5 +132,5 @@ def test_a_reference_that_cannot_be_is_told_before_anything_is_done(reference, l
     with pytest.raises(UnknownSystemError):
         open.check(reference)
     with pytest.raises(UnknownSystemError):
-        obtain(reference, str)
+        open.get(reference, str)
     assert not (lab / "cache").exists()

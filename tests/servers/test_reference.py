@@ -1,4 +1,4 @@
-"""None"""
+"""Each form of a reference is read into what it names, or refused with what to write."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from dbdyno.servers.reference import (
     EndpointReference,
     credentials,
     find,
-    is_endpoint,
-    read,
+    parse,
     recipe_for,
 )
 
@@ -75,13 +74,11 @@ ONE = EndpointReference("bench", (("db1", 3306),), "sbtest")
     ],
 )
 def test_a_reference_says_who_where_and_what(reference, wanted):
-    assert is_endpoint(reference)
-    assert read(reference) == wanted
-    assert open.check(reference) is None
+    assert parse(reference) == wanted
 
 
 def test_several_addresses_are_one_endpoint_with_others():
-    endpoint = read("mysql://u@a:1,b:2,c:3/d").endpoint
+    endpoint = parse("mysql://u@a:1,b:2,c:3/d").endpoint
     assert (endpoint.host, endpoint.port) == ("a", 1)
     assert [(other.host, other.port) for other in endpoint.others] == [("b", 2), ("c", 3)]
 
@@ -118,7 +115,7 @@ def test_a_password_is_refused_and_not_repeated():
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text):
     try:
-        found = read(f"mysql://{text}")
+        found = parse(f"mysql://{text}")
     except UnknownSystemError:
         return
     assert found.user
@@ -136,6 +133,45 @@ def test_the_password_comes_from_the_named_variable_or_the_clients_own(monkeypat
     with pytest.raises(UsageError, match="the password of bench is not there") as caught:
         credentials(ONE, "DB2")
     assert "DB2" in (caught.value.wanted or "")
+
+
+def test_a_path_that_depends_on_where_one_stands_is_refused():
+    with pytest.raises(UnknownSystemError, match="from the root on") as caught:
+        parse("path:mysql")
+    assert "did you mean path:/" in (caught.value.hint or "")
+    with pytest.raises(UnknownSystemError):
+        parse("path:")
+
+
+def test_the_users_own_folder_can_be_written_short(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert str(parse("path:~/mysql").folder) == "/home/somebody/mysql"
+
+
+DIGEST = "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("tarball:https://example.com/x.tar.gz", "has no digest"),
+        ("tarball:https://example.com/x.tar.gz#sha256=12", "is no digest"),
+        (f"tarball:https://example.com/x.tar.gz#md5={DIGEST}", "is no digest"),
+        (f"tarball:x.tar.gz#sha256={DIGEST}", "has no address"),
+        (f"tarball:ftp://example.com/x.tar.gz#sha256={DIGEST}", "has no address"),
+        (f"tarball:#sha256={DIGEST}", "has no address"),
+    ],
+)
+def test_a_reference_that_cannot_be_is_told_its_form(reference, message):
+    with pytest.raises(UnknownSystemError, match=message) as caught:
+        parse(reference)
+    assert "#sha256=" in (caught.value.wanted or "")
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated():
+    with pytest.raises(UnknownSystemError, match="would be stored") as caught:
+        parse(f"tarball:https://me:secret@example.com/x.tar.gz#sha256={DIGEST}")
+    assert "secret" not in str(caught.value)
 
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "servers.md"

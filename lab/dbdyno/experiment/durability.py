@@ -26,12 +26,12 @@ from dbdyno.errors import ServerError, UsageError
 from dbdyno.experiment.watch.host import flushes
 from dbdyno.experiment.watch.proc import family
 from dbdyno.measurement.parts import Kill, KilledServer
-from dbdyno.servers import open, reference
+from dbdyno.servers import open
 from dbdyno.servers.base import Endpoint, Instance, Server, ServerSpec
-from dbdyno.servers.foreign import container
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.postgres.client import PostgresClient
 from dbdyno.servers.postgres.server import PostgresServer
+from dbdyno.servers.reference import EndpointReference, ImageReference, parse
 
 # Sessions of the load user for commits that count one by one, and the syncs that they cost.
 #
@@ -165,7 +165,7 @@ def prove(
         ServerError: it did not start, not even after the kill; or it took no commit.
         ProvisionError: its programs could not be got.
     """
-    if reference.is_endpoint(spec.reference) or container.is_container(spec.reference):
+    if isinstance(parse(spec.reference), EndpointReference | ImageReference):
         raise UsageError(
             f"{spec.label}: dbdyno kills only servers that it has started as processes itself",
             wanted="a reference such as mysql:8.0.15",

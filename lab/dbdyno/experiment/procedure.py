@@ -26,9 +26,8 @@ from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers import process
 from dbdyno.servers.base import Instance, Replicated, Server
-from dbdyno.servers.foreign import container
 from dbdyno.servers.postgres.server import PostgresServer
-from dbdyno.servers.reference import is_endpoint
+from dbdyno.servers.reference import ImageReference, is_endpoint, parse
 from dbdyno.stats.steady import Steady, steady
 
 DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
@@ -80,7 +79,7 @@ def _restoring(reference: str) -> tuple[str, str]:
     """What restoring comes to for a kind of system, and how its result is known to be right."""
     if is_endpoint(reference):
         return "look at the tables", ""
-    if container.is_container(reference):
+    if isinstance(parse(reference), ImageReference):
         return "restore", "by a copy of the container's volume"
     return "restore", COMPARED
 

@@ -1,7 +1,15 @@
-"""Reads a reference such as ``mysql:8.0.15`` and finds its row in the catalog.
+"""A server as a plan names it, parsed: a version, a folder, an archive, an image, or an endpoint.
 
-Only exact versions are taken: "the newest 8.0" would name another server next month, and a stored
-result could no longer say what it measured.
+    mysql:8.0.15                                       a version of the catalog, fetched by name
+    path:/opt/mysql                                    a folder with programs
+    tarball:https://example.com/server.tar.xz#sha256=… an archive
+    container:IMAGE@sha256:…                           an image of docker or podman
+    mysql://USER@HOST:PORT/DATABASE                    servers that somebody else runs
+
+Each names exactly one thing: "the newest 8.0", an address alone or an image's tag would be another
+server next month, and a stored result could no longer say what it measured. A reference is stored
+with its run and shown in reports, so it never holds a password: one that does is refused, and the
+message does not repeat it.
 """
 
 from __future__ import annotations
@@ -9,14 +17,105 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import UnknownSystemError, UsageError
 from dbdyno.plan.plan import ENDPOINT_SCHEME
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
+from dbdyno.servers.programs.given import TarballSource
+
+FOLDER_SCHEME: Final = "path:"
+ARCHIVE_SCHEME: Final = "tarball:"
+ARCHIVE_FORM: Final = "tarball:https://example.com/server.tar.xz#sha256=<64 hexadecimal digits>"
+IMAGE_SCHEME: Final = "container:"
+ENDPOINT_FORM: Final = "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE"
+OTHER_PROTOCOLS: Final = ("postgres://", "postgresql://", "mariadb://", "tidb://")
+PORT: Final = 3306
+PASSWORD_VARIABLE: Final = "MYSQL_PWD"  # noqa: S105 - a variable's name
+
+_IMAGE = re.compile(r"([a-z0-9][a-z0-9._/:-]*)@(sha256:[0-9a-f]{64})")
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
+_USER = re.compile(r"[A-Za-z0-9._%-]{1,80}")
+_DATABASE = re.compile(r"[A-Za-z0-9_$-]{1,64}")
+
+
+@dataclass(frozen=True)
+class VersionReference:
+    """A row of the catalog."""
+
+    entry: CatalogEntry
+
+
+@dataclass(frozen=True)
+class FolderReference:
+    """A folder on this machine with a server's programs; what they are, only they can say."""
+
+    text: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class ArchiveReference:
+    """A vendor's archive by address and digest; what is in it, only its programs can say."""
+
+    text: str
+    source: TarballSource
+
+
+@dataclass(frozen=True)
+class ImageReference:
+    """An image of docker or podman; `name` is ``IMAGE@sha256:HEX``."""
+
+    text: str
+    name: str
+
+
+@dataclass(frozen=True)
+class EndpointReference:
+    """Where such servers listen, who logs in, and which database holds the load's tables."""
+
+    user: str
+    addresses: tuple[tuple[str, int], ...]
+    database: str
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The first address, the others behind it."""
+        first, *others = (Endpoint(host, port, None) for host, port in self.addresses)
+        return Endpoint(first.host, first.port, None, others=tuple(others))
+
+
+Programs = VersionReference | FolderReference | ArchiveReference
+"""Servers whose programs dbdyno runs itself, as processes of this machine."""
+Reference = Programs | ImageReference | EndpointReference
+
+
+def parse(text: str) -> Reference:
+    """What a reference names; no I/O.
+
+    Raises:
+        UnknownSystemError: the catalog does not have it (lists those known), or it is not well
+            formed, or holds a password.
+    """
+    if is_endpoint(text):
+        return _endpoint(text.strip())
+    if text.startswith(FOLDER_SCHEME):
+        return _folder(text)
+    if text.startswith(ARCHIVE_SCHEME):
+        return _archive(text)
+    if text.startswith(IMAGE_SCHEME):
+        return _image(text)
+    return VersionReference(find(text))
+
+
+def is_endpoint(text: str) -> bool:
+    """Whether a reference names servers that somebody else runs, well written or not."""
+    return text.strip().lower().startswith((ENDPOINT_SCHEME, *OTHER_PROTOCOLS))
 
 
 def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEntry:
@@ -48,6 +147,104 @@ def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEn
     )
 
 
+def credentials(reference: EndpointReference, password_env: str) -> Credentials:
+    """The user with the password from the environment; none where no variable has one.
+
+    Args:
+        password_env: the variable to read; empty for MYSQL_PWD, if there is such a one.
+
+    Raises:
+        UsageError: the named variable is not set.
+    """
+    if password_env and password_env not in os.environ:
+        raise UsageError(
+            f"the password of {reference.user} is not there",
+            wanted=f"the environment variable {password_env}, as password_env says",
+            found="it is not set",
+            hint=f"export {password_env} before the run",
+        )
+    return Credentials(reference.user, os.environ.get(password_env or PASSWORD_VARIABLE, ""))
+
+
+def _folder(reference: str) -> FolderReference:
+    folder = Path(reference.removeprefix(FOLDER_SCHEME)).expanduser()
+    if not folder.is_absolute():
+        raise UnknownSystemError(
+            f"{reference!r} does not name a folder from the root on",
+            wanted="path:/folder, the folder that holds bin or sbin",
+            hint=f"did you mean path:{folder.absolute()}?" if folder.name else None,
+        )
+    return FolderReference(reference, folder)
+
+
+def _archive(reference: str) -> ArchiveReference:
+    address, hash_sign, fragment = reference.removeprefix(ARCHIVE_SCHEME).partition("#")
+    digest = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
+    parts = urllib.parse.urlsplit(address)
+    if parts.username or parts.password:
+        raise UnknownSystemError(
+            "an address with a user or a password would be stored and shown",
+            wanted=ARCHIVE_FORM,
+            hint="download the archive by hand and name it as tarball:file:///path#sha256=…",
+        )
+    if parts.scheme not in ("https", "http", "file") or not parts.path:
+        raise UnknownSystemError(f"{reference!r} has no address", wanted=ARCHIVE_FORM)
+    if digest is None:
+        raise UnknownSystemError(
+            f"{reference!r} has no digest" if not hash_sign else f"{fragment!r} is no digest",
+            wanted=ARCHIVE_FORM,
+            hint="the vendor publishes it beside the archive; else: sha256sum server.tar.xz",
+        )
+    return ArchiveReference(reference, TarballSource(address, digest[1].lower()))
+
+
+def _image(reference: str) -> ImageReference:
+    match = _IMAGE.fullmatch(reference.removeprefix(IMAGE_SCHEME))
+    if match is None:
+        raise UnknownSystemError(
+            "an image is named with its digest, since a tag is another image next month",
+            wanted="container:IMAGE@sha256: and 64 digits, as in container:docker.io/library/mysql",
+            found=repr(reference),
+            hint="docker pull IMAGE:TAG prints the digest",
+        )
+    return ImageReference(reference, f"{match[1]}@{match[2]}")
+
+
+def _endpoint(text: str) -> EndpointReference:
+    if not text.lower().startswith(ENDPOINT_SCHEME):
+        raise _no_endpoint(
+            f"{text.partition('://')[0]}:// is no endpoint that dbdyno can load",
+            "MariaDB and TiDB speak MySQL's protocol: write mysql://",
+        )
+    login, _, place = text[len(ENDPOINT_SCHEME) :].rpartition("@")
+    hosts, _, database = place.partition("/")
+    user, colon, _ = login.partition(":")
+    if colon:
+        raise _no_endpoint(
+            "an endpoint's reference holds a password",
+            f"leave it out: it is taken from password_env or {PASSWORD_VARIABLE}",
+        )
+    if not _USER.fullmatch(user):
+        raise _no_endpoint("an endpoint's reference lacks a user, or has an odd one before the @")
+    if not _DATABASE.fullmatch(database):
+        raise _no_endpoint(
+            f"an endpoint's reference lacks a database, or has an odd one: {database!r}"
+        )
+    return EndpointReference(user, tuple(_address(part) for part in hosts.split(",")), database)
+
+
+def _address(text: str) -> tuple[str, int]:
+    match = _ADDRESS.fullmatch(text.strip())
+    port = int(match[2] or PORT) if match else 0
+    if match is None or not 0 < port < 65536:
+        raise _no_endpoint(f"{text!r} is no address of an endpoint", "write HOST or HOST:PORT")
+    return match[1].strip("[]"), port
+
+
+def _no_endpoint(message: str, hint: str | None = None) -> UnknownSystemError:
+    return UnknownSystemError(message, wanted=ENDPOINT_FORM, hint=hint)
+
+
 def _what_is_wrong(asked: str, reference: str, catalog: Sequence[CatalogEntry]) -> str:
     product, colon, version = asked.partition(":")
     if not colon or not product or not version:
@@ -76,101 +273,6 @@ def _nearest(asked: str, catalog: Sequence[CatalogEntry]) -> str | None:
 
 def _distance(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(abs(a - b) for a, b in zip(left, right, strict=False))
-
-
-# Reads the reference of servers that dbdyno does not control:
-# ``mysql://user@host:port/database``.
-#
-# A reference is stored with its run and shown in reports, so it never holds a password: one that
-# does is refused, and the message does not repeat it. Passwords come from the environment.
-
-
-PORT: Final = 3306
-FORM: Final = "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE"
-PASSWORD_VARIABLE: Final = "MYSQL_PWD"  # noqa: S105 - a variable's name
-OTHER_SCHEMES: Final = ("postgres://", "postgresql://", "mariadb://", "tidb://")
-
-_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
-_USER = re.compile(r"[A-Za-z0-9._%-]{1,80}")
-_DATABASE = re.compile(r"[A-Za-z0-9_$-]{1,64}")
-
-
-@dataclass(frozen=True)
-class EndpointReference:
-    """Where such servers listen, who logs in, and which database holds the load's tables."""
-
-    user: str
-    addresses: tuple[tuple[str, int], ...]
-    database: str
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """The first address, the others behind it."""
-        first, *others = (Endpoint(host, port, None) for host, port in self.addresses)
-        return Endpoint(first.host, first.port, None, others=tuple(others))
-
-
-def is_endpoint(reference: str) -> bool:
-    """Whether a reference is of this form, well written or not."""
-    return reference.strip().lower().startswith((ENDPOINT_SCHEME, *OTHER_SCHEMES))
-
-
-def read(reference: str) -> EndpointReference:
-    """What a reference says.
-
-    Raises:
-        UnknownSystemError: it is not well formed, speaks another protocol, or holds a password.
-    """
-    text = reference.strip()
-    if not text.lower().startswith(ENDPOINT_SCHEME):
-        raise _wrong(
-            f"{text.partition('://')[0]}:// is no endpoint that dbdyno can load",
-            "MariaDB and TiDB speak MySQL's protocol: write mysql://",
-        )
-    login, _, place = text[len(ENDPOINT_SCHEME) :].rpartition("@")
-    hosts, _, database = place.partition("/")
-    user, colon, _ = login.partition(":")
-    if colon:
-        raise _wrong(
-            "an endpoint's reference holds a password",
-            f"leave it out: it is taken from password_env or {PASSWORD_VARIABLE}",
-        )
-    if not _USER.fullmatch(user):
-        raise _wrong("an endpoint's reference lacks a user, or has an odd one before the @")
-    if not _DATABASE.fullmatch(database):
-        raise _wrong(f"an endpoint's reference lacks a database, or has an odd one: {database!r}")
-    return EndpointReference(user, tuple(_address(part) for part in hosts.split(",")), database)
-
-
-def credentials(reference: EndpointReference, password_env: str) -> Credentials:
-    """The user with the password from the environment; none where no variable has one.
-
-    Args:
-        password_env: the variable to read; empty for MYSQL_PWD, if there is such a one.
-
-    Raises:
-        UsageError: the named variable is not set.
-    """
-    if password_env and password_env not in os.environ:
-        raise UsageError(
-            f"the password of {reference.user} is not there",
-            wanted=f"the environment variable {password_env}, as password_env says",
-            found="it is not set",
-            hint=f"export {password_env} before the run",
-        )
-    return Credentials(reference.user, os.environ.get(password_env or PASSWORD_VARIABLE, ""))
-
-
-def _address(text: str) -> tuple[str, int]:
-    match = _ADDRESS.fullmatch(text.strip())
-    port = int(match[2] or PORT) if match else 0
-    if match is None or not 0 < port < 65536:
-        raise _wrong(f"{text!r} is no address of an endpoint", "write HOST or HOST:PORT")
-    return match[1].strip("[]"), port
-
-
-def _wrong(message: str, hint: str | None = None) -> UnknownSystemError:
-    return UnknownSystemError(message, wanted=FORM, hint=hint)
 
 
 # Servers that no package registry has, and what to write in a plan instead of their name.

@@ -1,4 +1,4 @@
-"""None"""
+"""Docker or Podman as a command line, what is in an image, and a container that runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.foreign import container as module
 from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, words_of
+from dbdyno.servers.reference import ImageReference, parse
 from support.docker_on_path import DIGEST, IMAGE, REFERENCE, Docker
 
 
 def test_an_image_is_named_by_its_digest():
-    assert module.image_of(REFERENCE) == IMAGE
-    assert open.check(REFERENCE) is None
+    assert parse(REFERENCE) == ImageReference(REFERENCE, IMAGE)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_command_that_hangs_is_ended(monkeypatch, tmp_path):
 
 
 def looked(report=str):
-    return module.look(module.find(), REFERENCE, report)
+    return module.look(module.find(), parse(REFERENCE), report)
 
 
 def test_an_image_is_pulled_once_and_asked_what_it_is(monkeypatch, tmp_path):

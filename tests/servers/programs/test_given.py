@@ -1,4 +1,4 @@
-"""None"""
+"""Programs in a folder of this machine, and in a vendor's archive."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from dbdyno.errors import ProvisionError, UnknownSystemError
+from dbdyno.errors import ProvisionError
 from dbdyno.servers import process
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.programs import given
-from dbdyno.servers.programs.given import TarballSource, look, read_folder, read_tarball
+from dbdyno.servers.programs.given import TarballSource, look
+from dbdyno.servers.reference import parse
 
 
 @pytest.fixture
@@ -30,23 +31,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_programs_digest_is_the_identity_and_nothing_is_fetched(folder):
-    source = look(read_folder(f"path:{folder}"))
+    source = look(folder)
     assert source.identity == hashlib.sha256(b"code").hexdigest()
     assert source.name == str(folder)
     assert (source.download_bytes, source.tools) == (0, ())
-
-
-def test_a_path_that_depends_on_where_one_stands_is_refused():
-    with pytest.raises(UnknownSystemError, match="from the root on") as caught:
-        read_folder("path:mysql")
-    assert "did you mean path:/" in (caught.value.hint or "")
-    with pytest.raises(UnknownSystemError):
-        read_folder("path:")
-
-
-def test_the_users_own_folder_can_be_written_short(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/somebody")
-    assert str(read_folder("path:~/mysql")) == "/home/somebody/mysql"
 
 
 def test_a_folder_without_a_server_is_told(tmp_path):
@@ -103,7 +91,7 @@ def test_an_archive_is_fetched_and_laid_out_whatever_folder_is_around_it(
     folder, address = vendor
     names = [f"{around}{name}" for name in ("bin/mysqld", "bin/mysqld-debug", "share/errmsg.sys")]
     digest = packed(folder / "server.tar", names, kind)
-    source = read_tarball(f"tarball:{address}/server.tar#sha256={digest}")
+    source = TarballSource(f"{address}/server.tar", digest)
     target = tmp_path / "target"
     target.mkdir()
     source.unpack(source.fetch(tmp_path, str), target, tmp_path / "home")
@@ -144,31 +132,8 @@ def test_an_endless_download_is_stopped_and_progress_is_told(vendor, tmp_path, m
 
 def test_a_file_on_this_disk_is_an_address_too(tmp_path):
     digest = packed(tmp_path / "server.tar", ["bin/mysqld"], "gz")
-    source = read_tarball(f"tarball:file://{tmp_path}/server.tar#sha256={digest.upper()}")
+    source = parse(f"tarball:file://{tmp_path}/server.tar#sha256={digest.upper()}").source
     work = tmp_path / "work"
     work.mkdir()
     assert source.fetch(work, str).is_file()
     assert source.identity == digest
-
-
-@pytest.mark.parametrize(
-    ("reference", "message"),
-    [
-        ("tarball:https://example.com/x.tar.gz", "has no digest"),
-        ("tarball:https://example.com/x.tar.gz#sha256=12", "is no digest"),
-        (f"tarball:https://example.com/x.tar.gz#md5={DIGEST}", "is no digest"),
-        (f"tarball:x.tar.gz#sha256={DIGEST}", "has no address"),
-        (f"tarball:ftp://example.com/x.tar.gz#sha256={DIGEST}", "has no address"),
-        (f"tarball:#sha256={DIGEST}", "has no address"),
-    ],
-)
-def test_a_reference_that_cannot_be_is_told_its_form(reference, message):
-    with pytest.raises(UnknownSystemError, match=message) as caught:
-        read_tarball(reference)
-    assert "#sha256=" in (caught.value.wanted or "")
-
-
-def test_a_password_in_an_address_is_refused_and_not_repeated():
-    with pytest.raises(UnknownSystemError, match="would be stored") as caught:
-        read_tarball(f"tarball:https://me:secret@example.com/x.tar.gz#sha256={DIGEST}")
-    assert "secret" not in str(caught.value)

@@ -7,7 +7,6 @@ the lab; when the pipe closes, however the lab ended, it removes the container b
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import time
@@ -18,13 +17,14 @@ from typing import Final
 
 import psutil
 
-from dbdyno.errors import ProvisionError, ServerError, UnknownSystemError, UsageError
+from dbdyno.errors import ProvisionError, ServerError, UsageError
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint
 from dbdyno.servers.foreign.endpoint import EndpointServer
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.programs import identify
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.given import FolderSource
+from dbdyno.servers.reference import ImageReference
 
 # Docker or Podman as a command line: the one place that runs it, and the words of its failures.
 #
@@ -32,31 +32,10 @@ from dbdyno.servers.programs.given import FolderSource
 # stand in a command: they go into a container by files.
 
 
-SCHEME: Final = "container:"
 PROGRAMS: Final = ("docker", "podman")
 ANSWER_S_MAX: Final = 120.0
 PULL_S_MAX: Final = 3600.0
 STDERR_SHOWN: Final = 600
-
-_IMAGE = re.compile(r"container:([a-z0-9][a-z0-9._/:-]*)@(sha256:[0-9a-f]{64})")
-
-
-def is_container(reference: str) -> bool:
-    """Whether a reference is of this form, well written or not."""
-    return reference.startswith(SCHEME)
-
-
-def image_of(reference: str) -> str:
-    """``IMAGE@sha256:HEX`` of a reference; UnknownSystemError if it is not well formed."""
-    match = _IMAGE.fullmatch(reference)
-    if match is None:
-        raise UnknownSystemError(
-            "an image is named with its digest, since a tag is another image next month",
-            wanted=f"{SCHEME}IMAGE@sha256: and 64 digits, as in container:docker.io/library/mysql",
-            found=repr(reference),
-            hint="docker pull IMAGE:TAG prints the digest",
-        )
-    return f"{match[1]}@{match[2]}"
 
 
 @dataclass(frozen=True)
@@ -153,16 +132,15 @@ class ContainerImage:
 
 
 def look(
-    program: ContainerProgram, reference: str, report: Callable[[str], None]
+    program: ContainerProgram, asked: ImageReference, report: Callable[[str], None]
 ) -> ContainerImage:
     """Pull an image if it is not here, and ask what is in it.
 
     Raises:
-        UnknownSystemError: the reference is not well formed.
         UsageError: it is not one of MySQL or MariaDB.
         ProvisionError: it cannot be pulled, or nothing in it says what it is.
     """
-    name = image_of(reference)
+    name, reference = asked.name, asked.text
     volumes = _volumes(program, name)
     if volumes is None:
         report(f"{reference}: pulling the image")

@@ -19,12 +19,13 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers.base import DATABASE, Credentials, Endpoint, ServerSpec
-from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, find, image_of, look
+from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, find, look
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.mysql.server import accounts_sql
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.process import LOOPBACK
+from dbdyno.servers.reference import ImageReference
 
 LOAD_USER: Final = "dbdyno"
 MARKER: Final = "snapshot.json"
@@ -37,16 +38,17 @@ COPY_S_MAX: Final = 3600.0
 
 
 class ContainerInstance:
-    """Made by `servers.instance`."""
+    """Made by `open.instance`."""
 
-    def __init__(self, spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> None:
-        image_of(spec.reference)
+    def __init__(
+        self, spec: ServerSpec, asked: ImageReference, folder: Path, report: Callable[[str], None]
+    ) -> None:
         if spec.topology.replicas:
             raise UsageError(f"{spec.label}: replicas of containers cannot be made yet")
         self.spec = spec
         self.folder = folder.absolute()
         self._program = find()
-        self._image = look(self._program, spec.reference, report)
+        self._image = look(self._program, asked, report)
         self._entry = self._image.entry
         self._asked = settings.effective(self._entry, spec.settings)
         self.folder.mkdir(parents=True, exist_ok=True)

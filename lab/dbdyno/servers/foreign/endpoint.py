@@ -15,7 +15,7 @@ from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers.base import STOP_S, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.mysql.client import Client, numbers
-from dbdyno.servers.reference import PASSWORD_VARIABLE, credentials, read
+from dbdyno.servers.reference import PASSWORD_VARIABLE, EndpointReference, credentials
 
 NOT_OURS: Final = 0
 """The pid of a server that dbdyno did not start; no process has it."""
@@ -123,10 +123,15 @@ def _named(label: str, place: Endpoint) -> str:
 
 
 class EndpointInstance:
-    """Made by `servers.instance`."""
+    """Made by `open.instance`."""
 
-    def __init__(self, spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> None:
-        reference = read(spec.reference)
+    def __init__(
+        self,
+        spec: ServerSpec,
+        asked: EndpointReference,
+        folder: Path,
+        report: Callable[[str], None],
+    ) -> None:
         _refuse(spec, spec.settings)
         if spec.topology.replicas:
             raise UsageError(
@@ -138,13 +143,11 @@ class EndpointInstance:
         self._report = report
         self._server = EndpointServer(
             spec.label,
-            reference.endpoint,
-            credentials(reference, spec.password_env),
-            reference.database,
+            asked.endpoint,
+            credentials(asked, spec.password_env),
+            asked.database,
         )
-        self._dataset = EndpointDataset(
-            spec.label, reference.database, spec.dataset, self._server.ask
-        )
+        self._dataset = EndpointDataset(spec.label, asked.database, spec.dataset, self._server.ask)
         self._is_loading = False
 
     def start(self, settings: Mapping[str, OptionValue] | None = None) -> EndpointServer:

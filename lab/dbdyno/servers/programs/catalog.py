@@ -11,13 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.servers.programs.debian import DebianPackage, DebianSource
-from dbdyno.servers.programs.given import FolderSource
+from dbdyno.servers.programs.given import FolderSource, given_folder_name
 from dbdyno.servers.programs.sources import MavenSource, NpmSource, PypiSource, Source
 from dbdyno.servers.programs.unpack import Layout
-
-# What the catalog says of one server: where it comes from, what it wants, how it is asked for.
-#
-# Apart from the rows, so that what works with one entry need not know which there are.
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ LIBRARIES: Final = (LIBAIO, LIBNUMA, LIBCRYPT, LIBSYSTEMD, LIBSTDCXX)
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One server that can be had.
+    """One server that can be had: a row of the catalog, or what given programs turned out to be.
 
     Attributes:
         product: such as ``mysql``.
@@ -46,7 +42,7 @@ class CatalogEntry:
         source: where its programs come from, and their digest.
         libraries: what the programs want from the system.
         authentication: plugin of the load user; 8.0 uses its own default, as its users do.
-        program: the server's program, below the folder it is unpacked to; empty until looked for.
+        program: the server's program, below the folder it is unpacked to; empty in an image.
         named: the reference it was asked for by, for what is no row of the catalog.
     """
 
@@ -67,7 +63,7 @@ class CatalogEntry:
     def folder_name(self) -> str:
         """Its folder in the cache."""
         if self.named:
-            return f"given-{self.identity[:16]}"
+            return given_folder_name(self.identity)
         return f"{self.product}-{self.version}"
 
     @property

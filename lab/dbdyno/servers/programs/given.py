@@ -1,15 +1,14 @@
-"""Programs out of a vendor's tar archive, named in a plan by address and digest.
+"""Programs that a plan names by their place: a folder of this machine, or a vendor's tar archive.
 
-``tarball:https://example.com/server.tar.xz#sha256=…``: the digest is the user's to give. An address
-alone would name other bytes tomorrow, and a stored result could not say what it measured.
+What they are is not known before they are here: until then `GivenPrograms` stands for them. A
+folder is what the server calls its base folder; it is used where it is, never copied and never
+changed, so it may be as large as ``/usr``.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 import urllib.error
-import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,20 +16,18 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Final
 
-from dbdyno.errors import ProvisionError, UnknownSystemError
+from dbdyno.errors import ProvisionError
 from dbdyno.servers import process
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.sources import Tool, digest_of, fetched_file
 from dbdyno.servers.programs.unpack import Layout, unpack
 
-# Programs that lie on this disk already: a server unpacked, built or installed by the user.
-#
-# ``path:/opt/mysql`` names the folder that the server calls its base folder. It is used where it
-# is, never copied and never changed, so it may be as large as ``/usr``. What a stored result says
-# of it is the digest of the server's program.
-
-
-FOLDER_SCHEME: Final = "path:"
+SILENCE_S_MAX: Final = 60.0
+DOWNLOAD_BYTES_MAX: Final = 4 * 1024**3
+TOLD_EVERY_BYTES: Final = 100_000_000
+TREE: Final = Layout(  # what nobody benchmarks is often the larger part
+    left_out=("*bin/mysqld-debug", "*lib/plugin/debug/*", "*/mysql-test/*", "*/mariadb-test/*")
+)
 
 
 @dataclass(frozen=True)
@@ -59,51 +56,6 @@ class FolderSource:
     def tools(self) -> tuple[Tool, ...]:
         """No tools are needed."""
         return ()
-
-
-def read_folder(reference: str) -> Path:
-    """The folder that a reference names; UnknownSystemError unless its path is absolute."""
-    folder = Path(reference.removeprefix(FOLDER_SCHEME)).expanduser()
-    if not folder.is_absolute():
-        raise UnknownSystemError(
-            f"{reference!r} does not name a folder from the root on",
-            wanted="path:/folder, the folder that holds bin or sbin",
-            hint=f"did you mean path:{folder.absolute()}?" if folder.name else None,
-        )
-    return folder
-
-
-def look(folder: Path) -> FolderSource:
-    """The server in a folder.
-
-    Raises:
-        ProvisionError: there is none, or the user that servers run as cannot get there.
-    """
-    program = identify.program_in(folder)
-    if program is None:
-        raise ProvisionError(
-            f"there is no server's program in {folder}",
-            wanted=" or ".join(identify.PROGRAMS),
-            found="no such folder" if not folder.is_dir() else "none of them",
-            hint="name the folder that holds the server's bin or sbin",
-        )
-    user = process.server_user()
-    if not places.reachable(folder / program, user):
-        raise ProvisionError(
-            f"the servers' user {user.name if user else ''} may not run {folder / program}",
-            hint="let others enter its folders, or copy it to a place where they may",
-        )
-    return FolderSource(folder, digest_of(folder / program))
-
-
-TARBALL_SCHEME: Final = "tarball:"
-FORM: Final = "tarball:https://example.com/server.tar.xz#sha256=<64 hexadecimal digits>"
-SILENCE_S_MAX: Final = 60.0
-DOWNLOAD_BYTES_MAX: Final = 4 * 1024**3
-TOLD_EVERY_BYTES: Final = 100_000_000
-TREE: Final = Layout(  # what nobody benchmarks is often the larger part
-    left_out=("*bin/mysqld-debug", "*lib/plugin/debug/*", "*/mysql-test/*", "*/mariadb-test/*")
-)
 
 
 @dataclass(frozen=True)
@@ -160,30 +112,52 @@ class TarballSource:
             around.rmdir()
 
 
-def read_tarball(reference: str) -> TarballSource:
-    """The source that a reference names.
+@dataclass(frozen=True)
+class GivenPrograms:
+    """Programs to be provided under the reference that names them, product and version unknown."""
+
+    reference: str
+    source: FolderSource | TarballSource
+    libraries: tuple[()] = ()
+    program: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Digest of what the programs come from."""
+        return self.source.identity
+
+    @property
+    def folder_name(self) -> str:
+        """Their folder in the cache."""
+        return given_folder_name(self.identity)
+
+
+def given_folder_name(identity: str) -> str:
+    """The folder in the cache of programs that are no row of the catalog."""
+    return f"given-{identity[:16]}"
+
+
+def look(folder: Path) -> FolderSource:
+    """The server in a folder.
 
     Raises:
-        UnknownSystemError: the address or the digest is missing or cannot be.
+        ProvisionError: there is none, or the user that servers run as cannot get there.
     """
-    address, hash_sign, fragment = reference.removeprefix(TARBALL_SCHEME).partition("#")
-    digest = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
-    parts = urllib.parse.urlsplit(address)
-    if parts.username or parts.password:
-        raise UnknownSystemError(
-            "an address with a user or a password would be stored and shown",
-            wanted=FORM,
-            hint="download the archive by hand and name it as tarball:file:///path#sha256=…",
+    program = identify.program_in(folder)
+    if program is None:
+        raise ProvisionError(
+            f"there is no server's program in {folder}",
+            wanted=" or ".join(identify.PROGRAMS),
+            found="no such folder" if not folder.is_dir() else "none of them",
+            hint="name the folder that holds the server's bin or sbin",
         )
-    if parts.scheme not in ("https", "http", "file") or not parts.path:
-        raise UnknownSystemError(f"{reference!r} has no address", wanted=FORM)
-    if digest is None:
-        raise UnknownSystemError(
-            f"{reference!r} has no digest" if not hash_sign else f"{fragment!r} is no digest",
-            wanted=FORM,
-            hint="the vendor publishes it beside the archive; else: sha256sum server.tar.xz",
+    user = process.server_user()
+    if not places.reachable(folder / program, user):
+        raise ProvisionError(
+            f"the servers' user {user.name if user else ''} may not run {folder / program}",
+            hint="let others enter its folders, or copy it to a place where they may",
         )
-    return TarballSource(address, digest[1].lower())
+    return FolderSource(folder, digest_of(folder / program))
 
 
 def _copy(answer: IO[bytes], written: IO[bytes], report: Callable[[str], None]) -> None:

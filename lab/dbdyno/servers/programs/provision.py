@@ -8,7 +8,6 @@ unpacked; each later use compares it with the files.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import json
 import os
 import platform
@@ -20,21 +19,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ProvisionError
+from dbdyno.errors import ProvisionError, StoreError
+from dbdyno.files import locked
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.catalog import LIBRARIES, CatalogEntry, Library
-from dbdyno.servers.programs.given import FolderSource
+from dbdyno.servers.programs.given import FolderSource, GivenPrograms
 from dbdyno.servers.programs.sources import Source, Tool, client, digest_of
 
 RECORD: Final = "dbdyno.json"
+Obtainable = CatalogEntry | GivenPrograms
 
 
-def is_cached(entry: CatalogEntry) -> bool:
+def is_cached(entry: Obtainable) -> bool:
     """Whether a complete, unchanged copy lies in the cache."""
     return _is_whole(entry, places.cache_folder() / "servers" / entry.folder_name)
 
 
-def get(entry: CatalogEntry, report: Callable[[str], None]) -> Path:
+def get(entry: Obtainable, report: Callable[[str], None]) -> Path:
     """The folder with the server's programs, fetched first if need be.
 
     Raises:
@@ -51,7 +52,7 @@ def get(entry: CatalogEntry, report: Callable[[str], None]) -> Path:
     return home
 
 
-def program_of(entry: CatalogEntry, home: Path) -> str:
+def program_of(entry: Obtainable, home: Path) -> str:
     """The server's program below `home`: the entry's, else what is found.
 
     Raises:
@@ -68,32 +69,20 @@ def program_of(entry: CatalogEntry, home: Path) -> str:
     return program
 
 
-def _cached(entry: CatalogEntry, source: Source, report: Callable[[str], None]) -> Path:
+def _cached(entry: Obtainable, source: Source, report: Callable[[str], None]) -> Path:
     servers = places.make_cache_folder("servers")
     home = servers / entry.folder_name
     try:
-        with locked(servers / f"{entry.folder_name}.lock", report):
+        with locked(servers / f"{entry.folder_name}.lock", entry.reference, wait=report):
             if not _is_whole(entry, home):
                 _fetch_and_unpack(entry, source, home, report)
-    except OSError as error:
+    except (OSError, StoreError) as error:
         raise ProvisionError(
             f"{entry.reference} cannot be put into the cache {servers}",
             found=str(error),
             hint="check the folder's free space, or name another one with DBDYNO_CACHE",
         ) from error
     return home
-
-
-@contextmanager
-def locked(path: Path, report: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock file, waiting for another lab that has it; the kernel frees it if we die."""
-    with path.open("w") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report(f"waiting for another dbdyno that holds {path.name}")
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield
 
 
 @contextmanager
@@ -110,7 +99,7 @@ def fresh_folder(place: Path) -> Iterator[Path]:
 
 
 def _fetch_and_unpack(
-    entry: CatalogEntry, source: Source, home: Path, report: Callable[[str], None]
+    entry: Obtainable, source: Source, home: Path, report: Callable[[str], None]
 ) -> None:
     with fresh_folder(home) as work:
         report(f"{entry.reference}: fetching {source.name}{_megabytes(source)}")
@@ -125,7 +114,7 @@ def _fetch_and_unpack(
         fresh.rename(home)
 
 
-def _write_record(entry: CatalogEntry, home: Path) -> None:
+def _write_record(entry: Obtainable, home: Path) -> None:
     """Say what was unpacked; written last, so a folder without it is not complete."""
     program = digest_of(home / program_of(entry, home))
     record = {"identity": entry.identity, "program": program, **_sizes(home)}
@@ -135,7 +124,7 @@ def _write_record(entry: CatalogEntry, home: Path) -> None:
         os.fsync(written.fileno())
 
 
-def _is_whole(entry: CatalogEntry, home: Path) -> bool:
+def _is_whole(entry: Obtainable, home: Path) -> bool:
     """Cheap check (under 0.1 s): the program's digest, every other file's size."""
     try:
         record = json.loads((home / RECORD).read_text())
@@ -167,7 +156,7 @@ def _megabytes(source: Source) -> str:
 RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04
 
 
-def check(entry: CatalogEntry, *, download: bool) -> None:
+def check(entry: Obtainable, *, download: bool) -> None:
     """Everything `entry` needs to be fetched (when `download`) and run is here.
 
     Raises:
@@ -200,7 +189,7 @@ def loadable(soname: str) -> bool:
     return True
 
 
-def check_program(program: Path, entry: CatalogEntry) -> None:
+def check_program(program: Path, entry: Obtainable) -> None:
     """The unpacked program finds all its libraries, its own private ones included.
 
     Raises:
@@ -224,7 +213,7 @@ def check_program(program: Path, entry: CatalogEntry) -> None:
         )
 
 
-def _check_machine(entry: CatalogEntry) -> None:
+def _check_machine(entry: Obtainable) -> None:
     system, machine = platform.system(), platform.machine()
     if (system, machine) != ("Linux", "x86_64"):
         raise ProvisionError(

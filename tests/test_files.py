@@ -12,7 +12,7 @@ from dbdyno.files import is_held, locked
 HOLDER = """
 import sys, time
 from pathlib import Path
-from dbdyno.run_lock import locked
+from dbdyno.files import locked
 with locked(Path(sys.argv[1]), "run r"):
     print("held", flush=True)
     time.sleep(600)

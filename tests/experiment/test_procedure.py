@@ -112,7 +112,7 @@ def asked(monkeypatch):
         return Step(name="settle", seconds=0.2)
 
     monkeypatch.setattr(room, "purge_binary_logs", purge)
-    monkeypatch.setattr(room, "settle", settle)
+    monkeypatch.setattr(room, "settle_mysql", settle)
     return seen
 
 
@@ -136,7 +136,7 @@ def test_a_postgresql_is_brought_to_rest_in_its_own_words(lab, asked, monkeypatc
             self.label, self.pid = "pg", 4711
 
     vacuumed = Step(name="settle", seconds=0.3, detail="vacuumed")
-    monkeypatch.setattr(room, "settle", lambda server, cap_s: vacuumed)
+    monkeypatch.setattr(room, "settle_postgres", lambda server, cap_s: vacuumed)
     steps = Steps()
     before_trial(lab(settle_cap_s=30.0), Postgres(), steps)
     assert (steps.taken, asked) == ([vacuumed], [])

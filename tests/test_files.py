@@ -1,13 +1,14 @@
-"""A lock is held by one lab, and by none that is dead."""
+"""Files are replaced whole, private files are closed, and a lock is held by one process alone."""
 
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from dbdyno.errors import StoreError
-from dbdyno.files import is_held, locked
+from dbdyno.files import holder, is_locked, locked, private, replaced
 
 HOLDER = """
 import sys, time
@@ -24,24 +25,58 @@ def take(path):
         return True
 
 
-def test_a_second_taker_is_told_who_holds_it(tmp_path):
+def write(path, text, error=None):
+    with replaced(path) as new:
+        new.write_text(text)
+        if error is not None:
+            raise error
+
+
+def test_a_file_is_replaced_at_the_end_of_the_block_or_not_at_all(tmp_path):
+    path = tmp_path / "page"
+    write(path, "old")
+    with pytest.raises(KeyboardInterrupt):
+        write(path, "half", KeyboardInterrupt())
+    assert path.read_text() == "old"
+    write(path, "new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_private_file_is_closed_and_never_written_through_a_link(tmp_path):
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / "x.conf").symlink_to(tmp_path / "precious")
+    (tmp_path / ".x.conf.new").symlink_to(tmp_path / "precious")  # left, or laid there
+    written = private(tmp_path / "x.conf", "new")
+    assert (written.read_text(), written.is_symlink()) == ("new", False)
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "precious").read_text() == "kept"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["precious", "x.conf"]
+
+
+def test_a_private_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path):
+    (tmp_path / "x.conf").mkdir()
+    with pytest.raises(IsADirectoryError):
+        private(tmp_path / "x.conf", "secret")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.conf"]
+
+
+def test_a_second_taker_is_told_who_holds_it_until_that_one_dies(tmp_path):
     path = tmp_path / "locks" / "r.lock"
-    holder = subprocess.Popen(
+    running = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, text=True
     )
-    assert holder.stdout.readline() == "held\n"
-    with pytest.raises(StoreError, match="run r is being worked on by another dbdyno") as caught:
-        take(path)
-    assert f"process {holder.pid}, since 2" in caught.value.found
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
-    holder.stdout.close()
+    with running:
+        assert running.stdout.readline() == "held\n"
+        with pytest.raises(StoreError, match="run r is being worked on by another") as caught:
+            take(path)
+        assert f"process {running.pid}, since 2" in caught.value.found
+        assert (is_locked(path), holder(path)) == (True, running.pid)
+        running.send_signal(signal.SIGKILL)
+    assert not is_locked(path)
     assert take(path)
-
-
-def test_a_lock_that_was_given_back_can_be_taken_again(tmp_path):
-    assert take(tmp_path / "l")
-    assert take(tmp_path / "l")
+    assert holder(path) is None
 
 
 def test_a_holder_that_wrote_nothing_yet_is_told_so(tmp_path):
@@ -58,10 +93,56 @@ def test_a_lock_that_cannot_be_written_is_told(tmp_path):
         take(tmp_path / "file" / "l")
 
 
-def test_asking_whether_a_lock_is_held_does_not_take_it(tmp_path):
-    path = tmp_path / "locks" / "r.lock"
-    assert not is_held(path)
-    with locked(path, "run r"):
-        assert is_held(path)
-    assert not is_held(path)
+def test_who_waits_is_told_so_and_comes_second(tmp_path):
+    lock, told, order = tmp_path / "x.lock", [], []
+    waiting = threading.Event()
+
+    def wait(text):
+        told.append(text)
+        waiting.set()
+
+    def second():
+        with locked(lock, "x", wait=wait):
+            order.append("second")
+
+    with locked(lock, "x"):
+        other = threading.Thread(target=second)
+        other.start()
+        assert waiting.wait(10)
+        order.append("first")
+    other.join(10)
+    assert order == ["first", "second"]
+    assert told == ["waiting for another dbdyno that holds x.lock"]
+
+
+def test_asking_whether_a_lock_is_held_does_not_make_it_or_turn_a_taker_away(tmp_path):
+    path = tmp_path / "r.lock"
+    assert not is_locked(path)
+    assert not path.exists()
     assert take(path)
+    stop = threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            is_locked(path)
+
+    askers = [threading.Thread(target=ask) for _ in range(2)]
+    for asker in askers:
+        asker.start()
+    try:
+        assert all(take(path) for _ in range(200))
+    finally:
+        stop.set()
+        for asker in askers:
+            asker.join()
+
+
+def test_a_lock_is_not_inherited_by_programs_that_its_holder_starts(tmp_path):
+    with locked(tmp_path / "l", "run r"):
+        child = subprocess.Popen(["sleep", "60"], close_fds=False)
+    try:
+        assert not is_locked(tmp_path / "l")
+        assert child.poll() is None
+    finally:
+        child.kill()
+        child.wait()

@@ -1,7 +1,8 @@
-"""One lab at a time works on a run, and on a server's files: a lock file held with flock.
+"""Files that are replaced whole, files that only their owner can read, and lock files.
 
-The kernel drops the lock when its holder dies, however it dies, so a crash leaves nothing to clean.
-What stands in the file (pid and start time) is only for the message to the one who has to wait.
+A lock is held with flock: the kernel drops it when its holder dies, however it dies, so a crash
+leaves nothing to clean. What stands in the file (pid and start time) is for messages, and for those
+who want to end the holder; it means nothing unless the lock is held.
 """
 
 from __future__ import annotations
@@ -9,23 +10,102 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Final, Protocol
 
 from dbdyno.errors import StoreError
 
+PROBE_S_MAX: Final = 0.1
+"""How long a lock may be held by those who only ask whether somebody holds it."""
+
+
+class Owner(Protocol):
+    """The user and group that a file is given to."""
+
+    @property
+    def uid(self) -> int:
+        """The user's number."""
+
+    @property
+    def gid(self) -> int:
+        """The group's number."""
+
 
 @contextmanager
-def locked(path: Path, what: str) -> Iterator[None]:
-    """Holds the lock `path` for the length of the block.
+def replaced(path: Path) -> Iterator[Path]:
+    """A new file beside `path` for the block to write, which takes the place of `path` at its end.
+
+    A reader sees the old file or the new one, never half of it; if the block fails, the old one
+    stays. OSError as the file system says.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    new = Path(name)
+    try:
+        yield new
+        new.chmod(0o644)
+        new.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            new.unlink()
+        raise
+
+
+def private(path: Path, text: str, owner: Owner | None = None) -> Path:
+    """Write a file that only its owner can read, whole or not at all, in place of what was there.
+
+    Args:
+        path: its folder may be another user's: no link in it is followed.
+        owner: whose it becomes; None for our own.
+    """
+    new = f".{path.name}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with opened_folder(path.parent) as folder:
+        with suppress(FileNotFoundError):  # of one that died while it wrote
+            os.unlink(new, dir_fd=folder)
+        try:
+            with os.fdopen(os.open(new, flags, 0o600, dir_fd=folder), "w") as written:
+                if owner is not None:
+                    os.fchown(written.fileno(), owner.uid, owner.gid)
+                written.write(text)
+            os.replace(new, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(new, dir_fd=folder)
+            raise
+    return path
+
+
+@contextmanager
+def opened_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
+    """A folder's descriptor; OSError if it is a link or no folder.
+
+    Args:
+        path: a folder whose parent is the lab's own, or one name in the folder `inside`.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    handle = os.open(path, flags, dir_fd=inside)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked(path: Path, what: str, wait: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Holds the lock file `path`, made if need be, for the length of the block.
 
     Args:
         what: what it is that only one may work on, for the message: "run 20261121-…".
+        wait: told in words that another holds it, which is then waited for; None to be refused.
 
     Raises:
-        StoreError: another live lab holds it, or the file cannot be written.
+        StoreError: another live process holds it, or the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,48 +114,68 @@ def locked(path: Path, what: str) -> Iterator[None]:
         raise StoreError(
             f"the lock of {what} cannot be opened",
             found=str(error),
-            hint="check the workspace folder's owner and free space",
+            hint="check the owner and the free space of its folder",
         ) from error
     try:
-        _take(descriptor, what)
+        if not _taken(descriptor):
+            if wait is None:
+                raise StoreError(
+                    f"{what} is being worked on by another dbdyno",
+                    wanted="one lab at a time",
+                    found=_holder_in_words(descriptor),
+                    hint="wait until it ends, or stop it",
+                )
+            wait(f"waiting for another dbdyno that holds {path.name}")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        now = datetime.now().astimezone().isoformat("T", "seconds")
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "since": now}).encode(), 0)
         yield
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 
 
-def is_held(path: Path) -> bool:
-    """Whether a live process holds the lock at this moment; asking does not touch the lock.
-
-    The kernel's list of locks is read, since trying to take it would turn away a lab that begins.
-    """
+def is_locked(path: Path) -> bool:
+    """Whether a live process holds the lock at this moment; False if there is no such file."""
     try:
-        held = path.stat().st_ino
-        lines = Path("/proc/locks").read_text().splitlines()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
-    flocks = (line.split() for line in lines if " FLOCK " in line)
-    return any(words[5].endswith(f":{held}") for words in flocks if words[1] != "->")
-
-
-def _take(descriptor: int, what: str) -> None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise StoreError(
-            f"{what} is being worked on by another dbdyno",
-            wanted="one lab at a time",
-            found=_holder(descriptor),
-            hint="wait until it ends, or stop it",
-        ) from None
-    holder = {"pid": os.getpid(), "since": datetime.now().astimezone().isoformat("T", "seconds")}
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
-def _holder(descriptor: int) -> str:
+def holder(path: Path) -> int | None:
+    """The process that wrote the lock file last; None if nobody did. Ask `is_locked` as well."""
     try:
-        holder = json.loads(os.pread(descriptor, 4096, 0))
-        return f"process {holder['pid']}, since {holder['since']}"
+        return int(json.loads(path.read_text())["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _taken(descriptor: int) -> bool:
+    """Whether the lock is ours now; one who only asks (`is_locked`) does not turn us away."""
+    ends = time.monotonic() + PROBE_S_MAX
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > ends:
+                return False
+            time.sleep(0.005)
+        else:
+            return True
+
+
+def _holder_in_words(descriptor: int) -> str:
+    try:
+        told = json.loads(os.pread(descriptor, 4096, 0))
+        return f"process {told['pid']}, since {told['since']}"
     except (ValueError, KeyError, TypeError):
         return "a process that has just begun"

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 
-from dbdyno.files import is_held
+from dbdyno.files import is_locked
 from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -95,7 +95,7 @@ class Runs:
 
     def is_running(self, run_id: str) -> bool:
         """Whether a lab works on the run at this moment."""
-        return is_held(self.workspace / "locks" / f"{run_id}.lock")
+        return is_locked(self.workspace / "locks" / f"{run_id}.lock")
 
     def _listed(self, store: Store, run: StoredRun) -> ListedRun:
         state = COMPLETE if run.finished_at else UNFINISHED

@@ -1,7 +1,8 @@
-"""None"""
+"""Servers that stay up: under a fake supervisor with real processes; the client's command line."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
+from dbdyno.files import holder, is_locked
 from dbdyno.servers.kept import kept as module
 from dbdyno.servers.kept.kept import KeptState, product_of, shell
 
@@ -114,7 +116,7 @@ def test_a_server_that_died_says_how_and_can_be_started_again(workspace):
     server = start(workspace)
     os.kill(server.state.pid, signal.SIGKILL)
     wait_until(lambda: module.find(workspace, "one").status == "ended")
-    wait_until(lambda: not module.is_held(server.folder))
+    wait_until(lambda: not is_locked(server.folder / "lock"))
     assert module.find(workspace, "one").state.ending == "[ERROR] got signal 9"
     again = start(workspace)
     assert again.status == "running"
@@ -123,7 +125,7 @@ def test_a_server_that_died_says_how_and_can_be_started_again(workspace):
 
 def test_a_supervisor_that_was_killed_is_no_running_server(workspace):
     server = start(workspace)
-    os.kill(int((server.folder / "lock").read_text()), signal.SIGKILL)
+    os.kill(holder(server.folder / "lock"), signal.SIGKILL)
     wait_until(lambda: module.find(workspace, "one").status == "ended")
     os.kill(server.state.pid, signal.SIGKILL)  # a real one dies with it; tests/live has the proof
     module.stop(module.find(workspace, "one"))
@@ -133,7 +135,7 @@ def test_a_supervisor_that_was_killed_is_no_running_server(workspace):
 def test_a_number_in_a_stale_lock_file_is_nobody_to_end(workspace):
     folder = workspace / "servers" / "old"
     folder.mkdir(parents=True)
-    (folder / "lock").write_text(str(os.getpid()))
+    (folder / "lock").write_text(json.dumps({"pid": os.getpid(), "since": "now"}))
     assert module.find(workspace, "old").status == "ended"
     module.stop(module.find(workspace, "old"))  # this test would be ended otherwise
     assert not folder.exists()

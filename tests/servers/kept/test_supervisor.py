@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from dbdyno.files import holder, is_locked
 from dbdyno.servers.kept import kept
 
 FAKE = (sys.executable, str(Path(__file__).parents[2] / "support" / "fake_supervisor.py"))
@@ -37,10 +38,10 @@ def test_it_leaves_its_parent_and_ends_its_server_when_told(tmp_path):
         messages = [json.loads(line) for line in child.stdout]
         assert child.wait(5) == 0
     assert messages[-1] == {"ready": True}
-    pid = int((tmp_path / "lock").read_text())
+    pid = holder(tmp_path / "lock")
     server = psutil.Process(json.loads((tmp_path / kept.STATE).read_text())["pid"])
     assert server.ppid() == pid
-    assert not psutil.Process(pid).open_files() or kept.is_held(tmp_path)
+    assert not psutil.Process(pid).open_files() or is_locked(tmp_path / "lock")
     os.kill(pid, signal.SIGTERM)
     server.wait(5)
     assert not (tmp_path / kept.PASSWORD).exists()
@@ -51,8 +52,8 @@ def test_a_command_that_was_killed_while_it_waited_leaves_the_server_up(tmp_path
     child.stdout.close()  # nobody reads what it says
     child.wait(5)
     until_state(tmp_path)
-    assert kept.is_held(tmp_path)
-    os.kill(int((tmp_path / "lock").read_text()), signal.SIGTERM)
+    assert is_locked(tmp_path / "lock")
+    os.kill(holder(tmp_path / "lock"), signal.SIGTERM)
 
 
 def test_the_second_one_of_a_folder_gives_way(tmp_path):
@@ -60,6 +61,6 @@ def test_the_second_one_of_a_folder_gives_way(tmp_path):
         child.stdout.read()
     with begun(tmp_path) as second:
         (message,) = [json.loads(line) for line in second.stdout]
-    assert message["error"]["message"] == "another dbdyno is starting this server"
-    assert kept.is_held(tmp_path)
-    os.kill(int((tmp_path / "lock").read_text()), signal.SIGTERM)
+    assert "is being worked on by another dbdyno" in message["error"]["message"]
+    assert is_locked(tmp_path / "lock")
+    os.kill(holder(tmp_path / "lock"), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""None"""
+"""Files in folders of the server's user, copies with their holes, and checksums of copies."""
 
 from __future__ import annotations
 
@@ -16,29 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError
+from dbdyno.files import opened_folder, private
 from dbdyno.servers.local import files
 from dbdyno.servers.local.files import (
     SOCKET_BYTES_MAX,
     make_folders,
     open_file,
-    opened_folder,
     read_file,
     remove_file,
     socket_place,
-    write_private,
 )
 
 NAME = ".s.PGSQL.5432"
-
-
-def test_a_file_for_the_server_is_closed_and_never_written_through_a_link(tmp_path):
-    (tmp_path / "precious").write_text("kept")
-    (tmp_path / "x.conf").symlink_to(tmp_path / "precious")
-    written = write_private(tmp_path / "x.conf", "new", None)
-    assert written.read_text() == "new"
-    assert not written.is_symlink()
-    assert written.stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "precious").read_text() == "kept"
 
 
 def test_a_file_in_the_servers_folder_is_read_from_its_end(tmp_path):
@@ -82,7 +71,7 @@ def test_nothing_is_written_or_removed_in_a_folder_behind_a_link(tmp_path):
     (tmp_path / "precious" / "auto.cnf").write_text("kept")
     (tmp_path / "data").symlink_to(tmp_path / "precious")
     with pytest.raises(NotADirectoryError):
-        write_private(tmp_path / "data" / "auto.cnf", "new", None)
+        private(tmp_path / "data" / "auto.cnf", "new")
     with pytest.raises(NotADirectoryError):
         remove_file(tmp_path / "data" / "auto.cnf")
     assert (tmp_path / "precious" / "auto.cnf").read_text() == "kept"

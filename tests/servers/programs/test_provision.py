@@ -2,7 +2,6 @@ import dataclasses
 import io
 import os
 import tarfile
-import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -94,28 +93,6 @@ def test_what_is_missing_is_found_before_anything_is_fetched(lab, monkeypatch):
     with pytest.raises(ProvisionError, match="libaio"):
         provision.get(entry, quiet)
     assert calls == []
-
-
-def test_a_second_lab_waits_for_the_first(tmp_path):
-    lock, said, order = tmp_path / "lock", [], []
-    said_so = threading.Event()
-
-    def second():
-        def say(text):
-            said.append(text)
-            said_so.set()
-
-        with provision.locked(lock, say):
-            order.append("second")
-
-    with provision.locked(lock, quiet):
-        other = threading.Thread(target=second)
-        other.start()
-        assert said_so.wait(10)
-        order.append("first")
-    other.join(10)
-    assert order == ["first", "second"]
-    assert "waiting for another dbdyno" in said[0]
 
 
 def test_what_a_killed_lab_left_is_removed_by_the_next(lab):

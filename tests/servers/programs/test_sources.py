@@ -64,7 +64,7 @@ def test_the_client_dies_with_a_killed_lab(tmp_path):
     lab = textwrap.dedent(
         f"""
         from pathlib import Path
-        from dbdyno.servers.sources import run_client
+        from dbdyno.servers.programs.sources import run_client
         run_client(["/bin/sh", "-c", "echo $$ > {note}; exec sleep 600"], "x", Path("/"))
         """
     )
@@ -72,6 +72,7 @@ def test_the_client_dies_with_a_killed_lab(tmp_path):
     with subprocess.Popen([sys.executable, "-c", lab], env={**os.environ, **paths}) as running:
         limit = time.monotonic() + 20
         while not note.is_file() or not note.read_text():
+            assert running.poll() is None, "the lab ended before its client began"
             assert time.monotonic() < limit
             time.sleep(0.02)
         pid = int(note.read_text())

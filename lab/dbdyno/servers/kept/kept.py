@@ -8,7 +8,6 @@ that only its owner can read, and goes with the server.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.errors import ServerError, UsageError
+from dbdyno.files import holder, is_locked
 from dbdyno.plan.settings import OptionValue
 
 FOLDER: Final = "servers"
@@ -151,11 +151,11 @@ def stop(server: KeptServer) -> None:
     """
     ends = time.monotonic() + STOP_S_MAX
     _terminate(server.folder)
-    while is_held(server.folder):
+    while is_locked(server.folder / LOCK):
         if time.monotonic() > ends:
             raise ServerError(
                 f"{server.name}: the server did not end within {STOP_S_MAX:.0f} s",
-                found=f"its supervisor, process {_holder(server.folder)}, still runs",
+                found=f"its supervisor, process {holder(server.folder / LOCK)}, still runs",
                 hint=f"look at {server.folder / LOG}; kill -9 of the supervisor ends both",
             )
         time.sleep(0.05)
@@ -172,23 +172,8 @@ def password(server: KeptServer) -> str:
         ) from error
 
 
-def is_held(folder: Path) -> bool:
-    """Whether a supervisor holds a server's folder."""
-    try:
-        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
 def _at(folder: Path) -> KeptServer:
-    held = is_held(folder)
+    held = is_locked(folder / LOCK)
     try:
         state = KeptState(**json.loads((folder / STATE).read_text()))
     except (OSError, ValueError, TypeError):
@@ -198,23 +183,20 @@ def _at(folder: Path) -> KeptServer:
 
 def _terminate(folder: Path) -> None:
     """SIGTERM to whoever holds the folder, and to nobody else."""
-    pid = _holder(folder)
+    pid = holder(folder / LOCK)
+    if pid is None:
+        return
     try:
         handle = os.pidfd_open(pid)
     except (OSError, ValueError):
         return
     try:
-        if is_held(folder):  # so the handle is that of its holder
+        if is_locked(folder / LOCK):  # so the handle is that of its holder
             signal.pidfd_send_signal(handle, signal.SIGTERM)
     except ProcessLookupError:
         return
     finally:
         os.close(handle)
-
-
-def _holder(folder: Path) -> int:
-    text = (folder / LOCK).read_text().strip() if (folder / LOCK).exists() else ""
-    return int(text) if text.isdigit() else -1
 
 
 def _supervised(folder: Path, asked: Mapping[str, Any], report: Callable[[str], None]) -> None:

@@ -7,7 +7,6 @@ stay. The server is this process's child and dies with it, however it dies.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -20,7 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from dbdyno.errors import DbdynoError, ServerError, UsageError
+from dbdyno.errors import DbdynoError, ServerError
+from dbdyno.files import locked, private
 from dbdyno.servers import open
 from dbdyno.servers.base import Instance, Server, ServerSpec
 from dbdyno.servers.kept.kept import FILES, LOCK, PASSWORD, STATE, KeptState
@@ -30,7 +30,15 @@ LOOK_S: Final = 0.5
 
 def main(folder: Path) -> int:
     """Serve one folder until SIGTERM or the server's own end; 0 if it was stopped."""
-    lock = _take(folder / LOCK)
+    try:
+        with locked(folder / LOCK, f"the server {folder.name}"):
+            return _serve(folder)
+    except DbdynoError as error:
+        _say(error={**_parts(error), "exit_status": error.exit_status})
+        return error.exit_status
+
+
+def _serve(folder: Path) -> int:
     signal.signal(signal.SIGTERM, _leave)
     asked = json.load(sys.stdin)
     instance: Instance | None = None
@@ -39,35 +47,17 @@ def main(folder: Path) -> int:
         instance = open.instance(spec, folder / FILES, lambda text: _say(report=text))
         server = instance.start()
         state = _state(spec, server)
-        _keep(folder / PASSWORD, server.credentials.password)
-        _keep(folder / STATE, json.dumps(asdict(state)))
+        private(folder / PASSWORD, server.credentials.password)
+        private(folder / STATE, json.dumps(asdict(state)))
         _say(ready=True)
         _be_quiet()
         _watch(folder, server, state)
         return 1
-    except DbdynoError as error:
-        _say(error={**_parts(error), "exit_status": error.exit_status})
-        return error.exit_status
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         (folder / PASSWORD).unlink(missing_ok=True)
         if instance is not None:
             _close(instance)
-        os.close(lock)
-
-
-def _take(path: Path) -> int:
-    """The lock's descriptor; whoever comes second ends."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        busy = UsageError("another dbdyno is starting this server")
-        _say(error={**_parts(busy), "exit_status": busy.exit_status})
-        sys.exit(busy.exit_status)
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-    return descriptor
 
 
 def _state(spec: ServerSpec, server: Server) -> KeptState:
@@ -89,26 +79,16 @@ def _watch(folder: Path, server: Server, state: KeptState) -> None:
     while server.alive():
         time.sleep(LOOK_S)
     words = server.last_words().strip().splitlines()
-    _keep(folder / STATE, json.dumps(asdict(replace(state, ending=words[-1] if words else "gone"))))
-
-
-def _keep(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
-    new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "w") as written:
-        written.write(text)
-    new.replace(path)
+    private(
+        folder / STATE, json.dumps(asdict(replace(state, ending=words[-1] if words else "gone")))
+    )
 
 
 def _say(**message: object) -> None:
     try:
         sys.stdout.write(f"{json.dumps(message)}\n")
         sys.stdout.flush()
-    except (
-        BrokenPipeError
-    ):  # the command that waited was killed; the server shall stay all the same
+    except BrokenPipeError:  # the waiting command was killed; the server stays all the same
         _be_quiet()
 
 

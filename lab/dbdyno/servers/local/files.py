@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError
+from dbdyno.files import opened_folder
 from dbdyno.servers import process
 from dbdyno.servers.process import ServerUser
 
@@ -161,21 +162,6 @@ SOCKET_BYTES_MAX: Final = 107  # of a unix socket's path
 FILE_BYTES_MAX: Final = 64 * 1024
 
 
-@contextmanager
-def opened_folder(path: str | Path, inside: int | None = None) -> Iterator[int]:
-    """A folder's descriptor; OSError if it is a link or no folder.
-
-    Args:
-        path: a folder whose parent is the lab's own, or one name in the folder `inside`.
-    """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-    handle = os.open(path, flags, dir_fd=inside)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
 def open_file(folder: int, name: str, owner: int) -> int:
     """A file of an open folder, for reading; the caller closes the descriptor.
 
@@ -217,19 +203,6 @@ def remove_file(path: Path) -> None:
     """Removes a file or link, if it is there, from a folder that is not reached through a link."""
     with opened_folder(path.parent) as folder, suppress(FileNotFoundError):
         os.unlink(path.name, dir_fd=folder)
-
-
-def write_private(path: Path, text: str, user: ServerUser | None) -> Path:
-    """A new file that only the server's user can read, in place of what was there."""
-    remove_file(path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with opened_folder(path.parent) as folder:
-        handle = os.open(path.name, flags, 0o600, dir_fd=folder)
-    with os.fdopen(handle, "w") as written:
-        if user is not None:
-            os.fchown(handle, user.uid, user.gid)
-        written.write(text)
-    return path
 
 
 def make_folders(folders: Sequence[Path], user: ServerUser | None) -> None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ProvisionError
+from dbdyno.errors import ProvisionError, StoreError
+from dbdyno.files import locked
 from dbdyno.servers.local import files
 from dbdyno.servers.local.files import make_folders
 from dbdyno.servers.process import ServerUser
@@ -61,12 +62,12 @@ def kept(
     digest = hashlib.sha256(making.identity.encode()).hexdigest()
     place = root / f"{entry.folder_name}-{digest[:12]}"
     try:
-        with provision.locked(root / f"{place.name}.lock", report):
+        with locked(root / f"{place.name}.lock", entry.reference, wait=report):
             if not (place / MARKER).is_file():
                 report(f"{entry.reference}: initialising a data directory")
                 shutil.rmtree(place, ignore_errors=True)
                 _make(making, user, place)
-    except OSError as error:
+    except (OSError, StoreError) as error:
         raise ProvisionError(
             f"a data directory of {entry.reference} cannot be kept in the cache {root}",
             found=str(error),

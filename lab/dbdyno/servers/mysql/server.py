@@ -12,9 +12,10 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
+from dbdyno.files import private
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, Credentials, Endpoint, Observer
-from dbdyno.servers.local.files import socket_place, write_private
+from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
     ListenerIdentity,
     Site,
@@ -135,9 +136,9 @@ def _start_on(site: Site, port: int) -> MysqlServer:
     load = Credentials(LOAD_USER, secrets.token_hex(24))
     passwords = site.work / "passwords.sql"
     try:
-        write_private(passwords, accounts_sql(site.entry, root, load), site.user)
+        private(passwords, accounts_sql(site.entry, root, load), site.user)
         configuration = _configuration(site, endpoint, passwords)
-        config = write_private(site.work / "my.cnf", configuration, site.user)
+        config = private(site.work / "my.cnf", configuration, site.user)
         found, log = files_of(site.home / site.entry.program), printed_log(site.work)
         command = [str(found.program), f"--defaults-file={config}"]
         running = process.spawn(

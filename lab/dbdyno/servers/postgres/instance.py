@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from dbdyno.errors import ServerError, UsageError
+from dbdyno.files import opened_folder, private
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers import process
 from dbdyno.servers.base import ServerSpec
@@ -29,9 +30,7 @@ from dbdyno.servers.local.files import (
     InstanceFiles,
     occupied_bytes,
     open_file,
-    opened_folder,
     read_file,
-    write_private,
 )
 from dbdyno.servers.local.pristine import Making, kept, trouble
 from dbdyno.servers.local.server import Site, StartedInstance, last_lines, printed_log
@@ -151,7 +150,7 @@ def pristine(
 def _initialise(
     entry: CatalogEntry, home: Path, options: list[str], user: ServerUser | None, work: Path
 ) -> None:
-    forgotten = write_private(work / "password", secrets.token_hex(24) + "\n", user)
+    forgotten = private(work / "password", secrets.token_hex(24) + "\n", user)
     command = [
         *(str((home / entry.program).with_name("initdb")), "-D", str(work / "data")),
         *("-U", ADMIN.user, f"--pwfile={forgotten}", "--auth=scram-sha-256"),

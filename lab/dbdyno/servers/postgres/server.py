@@ -16,9 +16,10 @@ import subprocess
 from typing import Final
 
 from dbdyno.errors import ServerError
+from dbdyno.files import private
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, Credentials, Endpoint, Observer
-from dbdyno.servers.local.files import socket_place, write_private
+from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
     ListenerIdentity,
     Site,
@@ -165,10 +166,10 @@ def _start_on(site: Site, port: int) -> PostgresServer:
     load = Credentials(LOAD_USER, secrets.token_hex(24))
     data = site.work / "data"
     where = settings.places_of(site.work, socket.parent, port)
-    write_private(site.work / "pg_hba.conf", login_rules(load.user), site.user)
-    write_private(site.work / "pg_ident.conf", f"{MAP} {_own_name(site)} {ADMIN.user}\n", site.user)
+    private(site.work / "pg_hba.conf", login_rules(load.user), site.user)
+    private(site.work / "pg_ident.conf", f"{MAP} {_own_name(site)} {ADMIN.user}\n", site.user)
     configuration = settings.render({**site.asked, **where})
-    write_private(data / "postgresql.auto.conf", configuration, site.user)
+    private(data / "postgresql.auto.conf", configuration, site.user)
     command = [str(site.home / site.entry.program), "-D", str(data)]
     running = process.spawn(command, site.work, site.user, printed_log(site.work))
     server = PostgresServer(site, running, endpoint, load)

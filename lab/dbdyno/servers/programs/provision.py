@@ -8,7 +8,6 @@ unpacked; each later use compares it with the files.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import json
 import os
 import platform
@@ -20,7 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ProvisionError
+from dbdyno.errors import ProvisionError, StoreError
+from dbdyno.files import locked
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.catalog import LIBRARIES, CatalogEntry, Library
 from dbdyno.servers.programs.given import FolderSource
@@ -72,28 +72,16 @@ def _cached(entry: CatalogEntry, source: Source, report: Callable[[str], None]) 
     servers = places.make_cache_folder("servers")
     home = servers / entry.folder_name
     try:
-        with locked(servers / f"{entry.folder_name}.lock", report):
+        with locked(servers / f"{entry.folder_name}.lock", entry.reference, wait=report):
             if not _is_whole(entry, home):
                 _fetch_and_unpack(entry, source, home, report)
-    except OSError as error:
+    except (OSError, StoreError) as error:
         raise ProvisionError(
             f"{entry.reference} cannot be put into the cache {servers}",
             found=str(error),
             hint="check the folder's free space, or name another one with DBDYNO_CACHE",
         ) from error
     return home
-
-
-@contextmanager
-def locked(path: Path, report: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock file, waiting for another lab that has it; the kernel frees it if we die."""
-    with path.open("w") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report(f"waiting for another dbdyno that holds {path.name}")
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield
 
 
 @contextmanager

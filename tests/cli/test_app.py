@@ -259,8 +259,9 @@ def test_a_full_disk_behind_stdout_is_told_without_a_traceback(command: list[str
 def test_a_terminal_without_unicode_gets_the_verdict_all_the_same() -> None:
     code = (
         "import sys\n"
-        "from dbdyno import __main__, cli_flow\n"
-        "cli_flow.tell = lambda *_: sys.stdout.write('TPS \\u221223.1 %')\n"
+        "from dbdyno import __main__\n"
+        "from dbdyno.cli import flow\n"
+        "flow.tell = lambda *_: sys.stdout.write('TPS \\u221223.1 %')\n"
         "sys.exit(__main__.main(['report', 'latest']))\n"
     )
     done = subprocess.run(
@@ -276,12 +277,13 @@ def test_a_terminal_without_unicode_gets_the_verdict_all_the_same() -> None:
 def test_a_logout_ends_the_lab_unless_it_runs_under_nohup(given: str, outlives: bool) -> None:
     code = (
         "import os, signal, sys\n"
-        "from dbdyno import __main__, cli_flow\n"
+        "from dbdyno import __main__\n"
+        "from dbdyno.cli import flow\n"
         f"signal.signal(signal.SIGHUP, signal.{given})\n"
         "def tell(*_):\n"
         "    os.kill(os.getpid(), signal.SIGHUP)\n"
         "    print('outlived it')\n"
-        "cli_flow.tell = tell\n"
+        "flow.tell = tell\n"
         "sys.exit(__main__.main(['report', 'latest']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from dbdyno.cli import plan as plan_command
 from dbdyno.cli.plan import in_budget, told
-from dbdyno.experiment import dataset
-from dbdyno.experiment import forecast as experiment_forecast
+from dbdyno.experiment import forecast
 from dbdyno.experiment.forecast import fitted
 from dbdyno.plan import file
 from dbdyno.plan.plan import Plan, SystemPlan, known_workloads
@@ -22,9 +22,8 @@ def _known_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     def hours(plan: Plan) -> float:
         return 3600.0 * plan.design.blocks
 
-    monkeypatch.setattr(experiment_forecast, "seconds_expected", hours)
-    monkeypatch.setattr(experiment_forecast, "seconds_expected", hours)
-    monkeypatch.setattr(dataset, "bytes_expected", lambda plan: 4_200_000_000)
+    monkeypatch.setattr(forecast, "seconds_expected", hours)
+    monkeypatch.setattr(plan_command, "bytes_expected", lambda plan: 4_200_000_000)
 
 
 def read(scale: str = "") -> Plan:

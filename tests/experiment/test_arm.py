@@ -33,10 +33,14 @@ def arm_of(store, plan, world):
     stored = store.create_run(plan, "command", {}, 2)
     trials = [t for t in trials_of(plan, stored.run_id) if t.position == 0 and t.block == 0]
     folder = store.path.parent
-    lab = RunContext(plan, store, folder, Progress(), world.makers, Forecast(plan), [*trials], 2)
-    instance = world.open(ServerSpec(trials[0].system, "mysql"), folder / "i", lab.progress.stage)
+    context = RunContext(
+        plan, store, folder, Progress(), world.makers, Forecast(plan), [*trials], 2
+    )
+    instance = world.open(
+        ServerSpec(trials[0].system, "mysql"), folder / "i", context.progress.stage
+    )
     instance.snapshot()
-    return lab, instance, trials
+    return context, instance, trials
 
 
 def small(**facts):
@@ -45,8 +49,8 @@ def small(**facts):
 
 def test_the_ladder_runs_on_one_fresh_server_which_is_ended(store):
     world = World()
-    lab, instance, trials = arm_of(store, small(), world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, small(), world)
+    run_arm(context, instance, trials)
     measured = store.measurements(trials[0].run_id)
     assert [m.trial for m in measured] == trials
     assert len({m.server.pid for m in measured}) == 1
@@ -56,17 +60,17 @@ def test_the_ladder_runs_on_one_fresh_server_which_is_ended(store):
         ("start", trials[0].system),
     ]
     assert (instance.server.killed, instance.server.stopped) == (1, 0)
-    assert lab.left == []
+    assert context.left == []
 
 
 def test_a_server_whose_data_stays_is_stopped_so_that_they_can(store):
     world = World()
     plan = small()
     kept = plan.procedure.model_copy(update={"fresh_data": "once"})
-    lab, instance, trials = arm_of(store, plan.model_copy(update={"procedure": kept}), world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, plan.model_copy(update={"procedure": kept}), world)
+    run_arm(context, instance, trials)
     assert (instance.server.killed, instance.server.stopped) == (0, 1)
-    assert lab.as_loaded == {trials[0].system}
+    assert context.as_loaded == {trials[0].system}
 
 
 def test_a_trial_that_cannot_be_stored_ends_the_arm_and_its_server(store, monkeypatch):
@@ -74,22 +78,22 @@ def test_a_trial_that_cannot_be_stored_ends_the_arm_and_its_server(store, monkey
         raise StoreError("disk full")
 
     world = World()
-    lab, instance, trials = arm_of(store, small(), world)
+    context, instance, trials = arm_of(store, small(), world)
     monkeypatch.setattr(store, "append", refuse)
     with pytest.raises(StoreError, match="disk full"):
-        run_arm(lab, instance, trials)
+        run_arm(context, instance, trials)
     assert world.servers_left() == []
-    assert lab.left == trials
+    assert context.left == trials
 
 
 def test_a_server_that_ends_uncleanly_is_told_and_no_more(store, tmp_path):
     world = World(kill_server=tmp_path / "killed")
-    lab, instance, trials = arm_of(store, small(), world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, small(), world)
+    run_arm(context, instance, trials)
     failures = [m.failure for m in store.measurements(trials[0].run_id)]
     assert failures[0].startswith("the server died")
     assert failures[1] is None
-    assert any("it had died before" in text for text in lab.progress.stages)
+    assert any("it had died before" in text for text in context.progress.stages)
 
 
 def test_the_server_is_kept_off_the_generators_cores(store, monkeypatch):
@@ -98,8 +102,10 @@ def test_the_server_is_kept_off_the_generators_cores(store, monkeypatch):
     monkeypatch.setattr(procedure_room, "keep_on", lambda pid, on: asked.append((pid, on)))
     plan = small()
     procedure = plan.procedure.model_copy(update={"pin": (cores[0],)})
-    lab, instance, trials = arm_of(store, plan.model_copy(update={"procedure": procedure}), World())
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(
+        store, plan.model_copy(update={"procedure": procedure}), World()
+    )
+    run_arm(context, instance, trials)
     assert asked == [(instance.server.pid, cores[1:])]
 
 
@@ -111,12 +117,12 @@ def test_a_server_that_dies_between_two_trials_is_replaced(store):
             instance.server.process.wait()
 
     world = World()
-    lab, instance, trials = arm_of(store, small(), world)
-    lab.progress = Killing()
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, small(), world)
+    context.progress = Killing()
+    run_arm(context, instance, trials)
     assert [m.failure for m in store.measurements(trials[0].run_id)] == [None, None]
     assert [what for what, _ in world.calls] == ["snapshot", *["restore", "start"] * 2]
-    assert any("it had died before" in text for text in lab.progress.stages)
+    assert any("it had died before" in text for text in context.progress.stages)
 
 
 def varied(axes, **procedure):
@@ -127,8 +133,8 @@ def varied(axes, **procedure):
 
 def test_the_server_is_started_with_the_keys_of_its_setting(store):
     world = World()
-    lab, instance, trials = arm_of(store, varied({"durability": ("0/2",)}), world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, varied({"durability": ("0/2",)}), world)
+    run_arm(context, instance, trials)
     assert instance.started_with == [{"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0}]
     first, second = store.measurements(trials[0].run_id)
     assert [step.name for step in first.procedure] == ["restore", "start"]
@@ -138,15 +144,15 @@ def test_the_server_is_started_with_the_keys_of_its_setting(store):
 
 def test_a_setting_that_a_version_cannot_have_is_void_and_starts_nothing(store):
     world = World()
-    lab, instance, trials = arm_of(store, varied({"thread_pool": ("on",)}), world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, varied({"thread_pool": ("on",)}), world)
+    run_arm(context, instance, trials)
     measured = store.measurements(trials[0].run_id)
     assert [(m.impossible, m.events) for m in measured] == [(True, 0)] * 2
     assert all("has no thread pool" in m.failure for m in measured)
     assert world.calls == [("snapshot", trials[0].system)]
     assert store.done(trials[0].run_id) == {t.key for t in trials}
     assert store.done(trials[0].run_id, impossible=False) == set()
-    assert lab.left == []
+    assert context.left == []
 
 
 TOO_MANY = {
@@ -160,11 +166,11 @@ TOO_MANY = {
 def test_a_load_that_is_too_much_is_void_once_found_out_and_the_rest_goes_on(store):
     world = World(fail_above={"connections": 5, "error": TOO_MANY})
     plan = small(threads=(1, 8), blocks=2)
-    lab, instance, trials = arm_of(store, plan, world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, plan, world)
+    run_arm(context, instance, trials)
     again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
-    lab.left = [*again]
-    run_arm(lab, instance, again)
+    context.left = [*again]
+    run_arm(context, instance, again)
     measured = store.measurements(trials[0].run_id)
     told = {(m.trial.block, m.trial.cell.threads): m.failure for m in measured}
     assert told[0, 1] is told[1, 1] is None
@@ -176,9 +182,9 @@ def test_a_load_that_is_too_much_is_void_once_found_out_and_the_rest_goes_on(sto
 def test_a_server_that_a_setting_keeps_from_starting_fails_its_arm_only(store):
     plan = varied({"durability": ("0/2",)})
     world = World()
-    lab, instance, trials = arm_of(store, plan, world)
+    context, instance, trials = arm_of(store, plan, world)
     instance.broken = (trials[0].system,)
-    run_arm(lab, instance, trials)
+    run_arm(context, instance, trials)
     measured = store.measurements(trials[0].run_id)
     assert [m.impossible for m in measured] == [False, False]
     assert all(m.failure.startswith(f"{trials[0].system}: it does not start") for m in measured)
@@ -190,8 +196,8 @@ def test_the_load_runs_until_it_is_steady_before_the_trial(store):
     plan = small(threads=(8,))
     trial = plan.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 75.0})
     world = World(tick_s=0.001)
-    lab, instance, trials = arm_of(store, plan.model_copy(update={"trial": trial}), world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, plan.model_copy(update={"trial": trial}), world)
+    run_arm(context, instance, trials)
     (measured,) = store.measurements(trials[0].run_id)
     assert measured.until_steady.steady
     assert measured.until_steady.seconds == 75.0
@@ -203,8 +209,8 @@ def test_a_server_that_dies_while_it_warms_up_fails_the_trial_and_is_replaced(st
     plan = small(threads=(1, 8))
     trial = plan.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 75.0})
     world = World(tick_s=0.001, kill_server=tmp_path / "killed")
-    lab, instance, trials = arm_of(store, plan.model_copy(update={"trial": trial}), world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, plan.model_copy(update={"trial": trial}), world)
+    run_arm(context, instance, trials)
     first, second = store.measurements(trials[0].run_id)
     assert first.failure.startswith("the server died before the trial")
     assert not first.impossible
@@ -213,16 +219,16 @@ def test_a_server_that_dies_while_it_warms_up_fails_the_trial_and_is_replaced(st
 
 
 def test_a_disk_that_fills_up_fails_the_trial_and_ends_the_run(store, monkeypatch):
-    lab, instance, trials = arm_of(store, small(threads=(1, 8)), World())
+    context, instance, trials = arm_of(store, small(threads=(1, 8)), World())
 
     class Filling(Progress):
         def interval(self, trial, interval, seconds_left):
-            lab.folders = [store.path.parent]
+            context.folders = [store.path.parent]
             monkeypatch.setattr(dataset, "FLOOR_BYTES", 1 << 60)
 
-    lab.progress = Filling()
+    context.progress = Filling()
     with pytest.raises(LoadError, match="nearly full"):
-        run_arm(lab, instance, trials)
+        run_arm(context, instance, trials)
     (measured,) = store.measurements(trials[0].run_id)
     assert measured.failure.startswith("the disk is nearly full: ")
     assert measured.intervals
@@ -233,8 +239,8 @@ def test_data_that_is_used_on_is_restored_after_a_failure_only(store, tmp_path):
     plan = small(threads=(1, 8, 16), blocks=2)
     once = plan.procedure.model_copy(update={"fresh_data": "once", "restart": "cell"})
     world = World(kill_server=tmp_path / "killed")
-    lab, instance, trials = arm_of(store, plan.model_copy(update={"procedure": once}), world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, plan.model_copy(update={"procedure": once}), world)
+    run_arm(context, instance, trials)
     assert [what for what, _ in world.calls] == [
         "snapshot",
         *("restore", "start"),
@@ -246,12 +252,12 @@ def test_data_that_is_used_on_is_restored_after_a_failure_only(store, tmp_path):
 def test_a_system_that_once_started_and_then_does_not_fails_an_arm_and_not_the_run(store):
     plan = small(threads=(1, 8), blocks=2)
     world = World()
-    lab, instance, trials = arm_of(store, plan, world)
-    run_arm(lab, instance, trials)
+    context, instance, trials = arm_of(store, plan, world)
+    run_arm(context, instance, trials)
     again = [t for t in trials_of(plan, trials[0].run_id) if t.system == trials[0].system][2:]
-    lab.left = [*again]
+    context.left = [*again]
     instance.broken = (trials[0].system,)
-    run_arm(lab, instance, again)
+    run_arm(context, instance, again)
     failures = [m.failure for m in store.measurements(trials[0].run_id)]
     assert failures[:2] == [None, None]
     assert all("it does not start" in failure for failure in failures[2:])

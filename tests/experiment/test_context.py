@@ -18,7 +18,7 @@ def test_the_makers_are_the_real_ones_unless_told_otherwise(monkeypatch):
 def test_trials_are_counted_over_the_whole_plan(tmp_path):
     plan = making.plan(blocks=3)
     left = trials_of(plan, "r")[4:]
-    lab = RunContext(plan, None, tmp_path, Progress(), Makers(), Forecast(plan), left, total=6)
-    assert lab.number() == 5
+    context = RunContext(plan, None, tmp_path, Progress(), Makers(), Forecast(plan), left, total=6)
+    assert context.number() == 5
     left.pop(0)
-    assert lab.number() == 6
+    assert context.number() == 6

@@ -65,7 +65,7 @@ def test_a_loaded_server_gets_time_to_write_its_pages_out(store):  # noqa: F811
 
 
 def test_a_server_that_dies_while_loading_is_a_server_error(store, monkeypatch):  # noqa: F811
-    def load_and_die(lab, server):
+    def load_and_die(context, server):
         os.kill(server.pid, signal.SIGKILL)
         server.process.wait()
         raise LoadError("the engine could not load the dataset", found="Lost connection")

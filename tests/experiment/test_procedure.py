@@ -32,7 +32,7 @@ from support.fakes import FakeInstance, FakeServer, Progress, World, command
 
 
 @pytest.fixture
-def lab(tmp_path):
+def context(tmp_path):
     def made(**procedure):
         plan = making.plan()
         changed = plan.procedure.model_copy(update=procedure)
@@ -56,32 +56,32 @@ def cache(monkeypatch, tmp_path):
     return tmp_path / "drop_caches"
 
 
-def begun(lab, instance, keys=None):
+def begun(context, instance, keys=None):
     steps = Steps()
-    lay_out(lab, instance, steps)
-    server = start(lab, instance, keys or {}, steps)
+    lay_out(context, instance, steps)
+    server = start(context, instance, keys or {}, steps)
     server.stop()
     return [step.name for step in steps.taken]
 
 
-def test_data_is_restored_before_each_start_or_only_before_the_first(lab, instance):
-    every = lab()
+def test_data_is_restored_before_each_start_or_only_before_the_first(context, instance):
+    every = context()
     assert [begun(every, instance) for _ in range(2)] == [["restore", "start"]] * 2
-    once = lab(fresh_data="once")
+    once = context(fresh_data="once")
     assert [begun(once, instance) for _ in range(2)] == [["restore", "start"], ["start"]]
     once.as_loaded.clear()  # something spoiled it
     assert begun(once, instance) == ["restore", "start"]
 
 
-def test_the_settings_of_the_start_are_handed_on_and_kept(lab, instance):
+def test_the_settings_of_the_start_are_handed_on_and_kept(context, instance):
     steps = Steps()
-    start(lab(), instance, {"sync_binlog": 0, "log_bin": "ON"}, steps).stop()
+    start(context(), instance, {"sync_binlog": 0, "log_bin": "ON"}, steps).stop()
     assert instance.started_with == [{"sync_binlog": 0, "log_bin": "ON"}]
     assert steps.taken[-1].detail == "sync_binlog=0, log_bin=ON"
 
 
-def test_caches_are_dropped_after_the_restore_and_before_the_start(lab, instance, cache):
-    assert begun(lab(drop_caches=True), instance) == ["restore", "drop caches", "start"]
+def test_caches_are_dropped_after_the_restore_and_before_the_start(context, instance, cache):
+    assert begun(context(drop_caches=True), instance) == ["restore", "drop caches", "start"]
     assert cache.read_text() == "3\n"
 
 
@@ -112,7 +112,7 @@ def asked(monkeypatch):
         return Step(name="settle", seconds=0.2)
 
     monkeypatch.setattr(room, "purge_binary_logs", purge)
-    monkeypatch.setattr(room, "settle", settle)
+    monkeypatch.setattr(room, "settle_mysql", settle)
     return seen
 
 
@@ -121,29 +121,29 @@ class Running:
     pid = 4711
 
 
-def test_purging_and_settling_are_done_as_the_plan_says(lab, asked):
-    before_trial(lab(), Running(), Steps())
+def test_purging_and_settling_are_done_as_the_plan_says(context, asked):
+    before_trial(context(), Running(), Steps())
     assert asked == []
     steps, running = Steps(), Running()
-    before_trial(lab(purge_binlogs=True, settle_cap_s=30.0), running, steps)
+    before_trial(context(purge_binlogs=True, settle_cap_s=30.0), running, steps)
     assert asked == [("purge", running), ("settle", 30.0)]
     assert [step.name for step in steps.taken] == ["purge binary logs", "settle"]
 
 
-def test_a_postgresql_is_brought_to_rest_in_its_own_words(lab, asked, monkeypatch):
+def test_a_postgresql_is_brought_to_rest_in_its_own_words(context, asked, monkeypatch):
     class Postgres(PostgresServer):
         def __init__(self):
             self.label, self.pid = "pg", 4711
 
     vacuumed = Step(name="settle", seconds=0.3, detail="vacuumed")
-    monkeypatch.setattr(room, "settle", lambda server, cap_s: vacuumed)
+    monkeypatch.setattr(room, "settle_postgres", lambda server, cap_s: vacuumed)
     steps = Steps()
-    before_trial(lab(settle_cap_s=30.0), Postgres(), steps)
+    before_trial(context(settle_cap_s=30.0), Postgres(), steps)
     assert (steps.taken, asked) == ([vacuumed], [])
 
 
-def test_restored_data_has_nothing_to_settle(lab, asked):
-    before_trial(lab(settle_cap_s=30.0), Running(), Steps([Step(name="restore", seconds=1)]))
+def test_restored_data_has_nothing_to_settle(context, asked):
+    before_trial(context(settle_cap_s=30.0), Running(), Steps([Step(name="restore", seconds=1)]))
     assert asked == []
 
 
@@ -174,12 +174,12 @@ def test_replicas_catch_up_before_a_trial_and_it_is_told_when_they_do_not():
     ]
 
 
-def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(lab, asked):
+def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(context, asked):
     class Foreign(Running):
         pid = 0
 
     steps = Steps()
-    before_trial(lab(purge_binlogs=True, settle_cap_s=30.0), Foreign(), steps)
+    before_trial(context(purge_binlogs=True, settle_cap_s=30.0), Foreign(), steps)
     assert asked == []
     assert [(step.name, step.done) for step in steps.taken] == [
         ("purge binary logs", False),
@@ -189,12 +189,12 @@ def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(lab, asked):
 
 
 def test_an_endpoints_tables_are_looked_at_and_this_machines_caches_left_alone(
-    lab, tmp_path, cache
+    context, tmp_path, cache
 ):
     endpoint = FakeInstance(ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i", [])
     endpoint.snapshot()
     steps = Steps()
-    lay_out(lab(drop_caches=True), endpoint, steps)
+    lay_out(context(drop_caches=True), endpoint, steps)
     assert [(step.name, step.done) for step in steps.taken] == [
         ("look at the tables", True),
         ("drop caches", False),

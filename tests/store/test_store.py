@@ -97,8 +97,8 @@ def test_a_killed_writer_leaves_all_it_had_appended(tmp_path):
     script = """
         import sys
         from pathlib import Path
-        from dbdyno.store import Store
-        from tests import making
+        from dbdyno.store.store import Store
+        from support import making
         with Store.open(Path(sys.argv[1])) as store:
             run = store.create_run(making.plan(), "command", {}, 1000)
             for block in range(1000):
@@ -110,7 +110,7 @@ def test_a_killed_writer_leaves_all_it_had_appended(tmp_path):
     writer = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)],
         stdout=subprocess.PIPE,
-        cwd=ROOT,
+        cwd=ROOT / "tests",
         text=True,
     )
     for _ in range(5):

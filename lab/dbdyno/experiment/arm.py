@@ -36,7 +36,7 @@ from dbdyno.servers.base import Instance, Server
 DIED: Final = "the server died before the trial; its last words: "
 
 
-def run_arm(lab: RunContext, instance: Instance, trials: Iterable[Trial]) -> None:
+def run_arm(context: RunContext, instance: Instance, trials: Iterable[Trial]) -> None:
     """Runs these trials, all of one system, setting and block, and stores each as it ends.
 
     Each is asked for when the one before it is stored.
@@ -45,17 +45,17 @@ def run_arm(lab: RunContext, instance: Instance, trials: Iterable[Trial]) -> Non
         KeyboardInterrupt: the user stopped it; the trial that was running is stored as failed.
         LoadError, ServerError: nothing can be run on this system; what was run is stored.
     """
-    arm = _Arm(lab, instance)
+    arm = _Arm(context, instance)
     try:
         for trial in trials:
             measurement = arm.measure(trial)
-            lab.store.append(measurement)
-            lab.left.remove(trial)
-            left_s = lab.forecast.seconds_left(lab.left, running=1)
-            lab.progress.end(trial, measurement, left_s)
-            if measurement.failure == INTERRUPTED or lab.interrupted:
+            context.store.append(measurement)
+            context.left.remove(trial)
+            left_s = context.forecast.seconds_left(context.left, running=1)
+            context.progress.end(trial, measurement, left_s)
+            if measurement.failure == INTERRUPTED or context.interrupted:
                 raise KeyboardInterrupt
-            if lab.plan.procedure.restart == "cell":
+            if context.plan.procedure.restart == "cell":
                 arm.stop()
     except KeyboardInterrupt:
         arm.kill()
@@ -73,7 +73,7 @@ class _Arm:
         probe: the machine's speed before the server was started.
     """
 
-    lab: RunContext
+    context: RunContext
     instance: Instance
     server: Server | None = None
     broken: str | None = None
@@ -82,48 +82,50 @@ class _Arm:
 
     def measure(self, trial: Trial) -> Measurement:
         """One trial from its preparation to its measurement, whatever becomes of it."""
-        lab, self.steps = self.lab, Steps()
-        left_s = lab.forecast.seconds_left(lab.left, running=int(self.server is not None))
-        lab.progress.begin(trial, lab.number(), lab.total, left_s)
-        if (known := lab.refusal(trial)) is not None:
+        context, self.steps = self.context, Steps()
+        left_s = context.forecast.seconds_left(context.left, running=int(self.server is not None))
+        context.progress.begin(trial, context.number(), context.total, left_s)
+        if (known := context.refusal(trial)) is not None:
             return self._void(trial, known, impossible=True)
-        dataset.check_during(lab.folders)
+        dataset.check_during(context.folders)
         try:
             return self._measure(trial)
         except UsageError as error:
-            lab.refused[trial.system, trial.cell.setting] = reason(error)
+            context.refused[trial.system, trial.cell.setting] = reason(error)
             return self._void(trial, reason(error), impossible=True)
         except CellError as error:
-            lab.refused[trial.system, trial.cell.key] = reason(error)
+            context.refused[trial.system, trial.cell.key] = reason(error)
             return self._void(trial, reason(error), impossible=True)
 
     def _measure(self, trial: Trial) -> Measurement:
-        lab = self.lab
+        context = self.context
         if self.server is not None and not self.server.alive():  # it died after the trial before
             self._give_up()
         server = self.server or self._start(trial)
         if server is None:
             return self._void(trial, self.broken or "", impossible=False)
         began = time.monotonic()
-        before_trial(lab, server, self.steps)
+        before_trial(context, server, self.steps)
         warmed = self._warm_up(trial, server)
         catch_up(server, self.steps)
-        lab.forecast.prepared(time.monotonic() - began)
+        context.forecast.prepared(time.monotonic() - began)
         if not server.alive():
             self._give_up()
             return self._void(trial, DIED + (server.last_words() or "none"), impossible=False)
-        measured = run_trial(lab.plan, trial, server, self._teller(trial), lab.makers.command)
+        measured = run_trial(
+            context.plan, trial, server, self._teller(trial), context.makers.command
+        )
         evidence = TrialEvidence(probe=self.probe)
         if measured.failure:
             self._give_up()
         else:
-            evidence = witness.after_trial(lab, server, trial, self.probe)
+            evidence = witness.after_trial(context, server, trial, self.probe)
         return measured.model_copy(
             update={
                 "evidence": evidence,
                 "procedure": tuple(self.steps.taken),
                 "until_steady": warmed,
-                "dataset": lab.dataset.get(self.instance.spec.label, ""),
+                "dataset": context.dataset.get(self.instance.spec.label, ""),
             }
         )
 
@@ -137,16 +139,16 @@ class _Arm:
             return
         began = time.monotonic()
         server, self.server = self.server, None
-        self.lab.progress.stage(f"{server.label}: stopping the server")
+        self.context.progress.stage(f"{server.label}: stopping the server")
         try:
-            if server.alive() and self.lab.is_restored_at_start(server.label):
+            if server.alive() and self.context.is_restored_at_start(server.label):
                 server.kill()
             else:
                 server.stop()  # which says how one that is dead had ended
         except ServerError as error:
-            self.lab.as_loaded.discard(server.label)
-            self.lab.progress.stage(f"{server.label}: {error.message}")
-        self.lab.forecast.added(time.monotonic() - began)
+            self.context.as_loaded.discard(server.label)
+            self.context.progress.stage(f"{server.label}: {error.message}")
+        self.context.forecast.added(time.monotonic() - began)
 
     def kill(self) -> None:
         """Ends the server at once, if there is one: whoever interrupts a run does not wait."""
@@ -156,7 +158,7 @@ class _Arm:
 
     def _give_up(self) -> None:
         """Ends a server whose data nobody can vouch for."""
-        self.lab.as_loaded.discard(self.instance.spec.label)
+        self.context.as_loaded.discard(self.instance.spec.label)
         self.stop()
 
     def _start(self, trial: Trial) -> Server | None:
@@ -164,43 +166,43 @@ class _Arm:
 
         A system that never started, with nothing varied, will not start later: that is raised.
         """
-        lab, setting = self.lab, trial.cell.setting
+        context, setting = self.context, trial.cell.setting
         if self.broken is not None:
             return None
-        keys = start_keys(lab.plan, trial.system, setting, lambda: lab.dataset_bytes)
-        self.probe = witness.before_arm(lab, self.instance)
-        lay_out(lab, self.instance, self.steps)
+        keys = start_keys(context.plan, trial.system, setting, lambda: context.dataset_bytes)
+        self.probe = witness.before_arm(context, self.instance)
+        lay_out(context, self.instance, self.steps)
         try:
-            self.server = start(lab, self.instance, keys, self.steps)
+            self.server = start(context, self.instance, keys, self.steps)
         except ServerError as error:
-            lab.as_loaded.discard(self.instance.spec.label)
-            if not keys and trial.system not in lab.started:
+            context.as_loaded.discard(self.instance.spec.label)
+            if not keys and trial.system not in context.started:
                 raise
             self.broken = reason(error)
         else:
-            lab.started.add(trial.system)
+            context.started.add(trial.system)
         return self.server
 
     def _warm_up(self, trial: Trial, server: Server) -> WarmUp | None:
-        lab = self.lab
-        if not lab.plan.trial.until_steady or not server.alive():
+        context = self.context
+        if not context.plan.trial.until_steady or not server.alive():
             return None
         with self.steps.timed("warm up until steady"):
             return run_until_steady(
-                lab.plan, trial, server, self._teller(trial), lab.makers.command
+                context.plan, trial, server, self._teller(trial), context.makers.command
             )
 
     def _void(self, trial: Trial, why: str, *, impossible: bool) -> Measurement:
         steps = self.steps.taken
-        return never_begun(self.lab.plan, trial, why, impossible=impossible, steps=steps)
+        return never_begun(self.context.plan, trial, why, impossible=impossible, steps=steps)
 
     def _teller(self, trial: Trial) -> OnInterval:
-        lab = self.lab
+        context = self.context
 
         def tell(interval: Mapping[str, Any]) -> None:
-            left_s = lab.forecast.seconds_left(lab.left, into_s=interval["at_s"], running=1)
-            lab.progress.interval(trial, interval, left_s)
-            dataset.check_during(lab.folders)
+            left_s = context.forecast.seconds_left(context.left, into_s=interval["at_s"], running=1)
+            context.progress.interval(trial, interval, left_s)
+            dataset.check_during(context.folders)
 
         return tell
 

@@ -55,7 +55,7 @@ def folder_of(folder: Path, plan: Plan, system: SystemPlan) -> Path:
     return folder / "systems" / f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
 
 
-def ensure_dataset(lab: RunContext, instance: Instance) -> None:
+def ensure_dataset(context: RunContext, instance: Instance) -> None:
     """Loads the dataset and takes its snapshot, unless there is one from an earlier run.
 
     Raises:
@@ -64,26 +64,26 @@ def ensure_dataset(lab: RunContext, instance: Instance) -> None:
     """
     label = instance.spec.label
     if instance.has_snapshot():
-        lab.progress.stage(f"{label}: the dataset is there already")
+        context.progress.stage(f"{label}: the dataset is there already")
         return
-    lab.progress.stage(f"{label}: starting the server to load the dataset")
+    context.progress.stage(f"{label}: starting the server to load the dataset")
     server = instance.start()
     try:
-        _load(lab, server)
-        lab.progress.stage(f"{label}: taking a digest of the rows")
-        keep(instance.folder, taken_or_empty(lab.plan, server))
+        _load(context, server)
+        context.progress.stage(f"{label}: taking a digest of the rows")
+        keep(instance.folder, taken_or_empty(context.plan, server))
     except BaseException as error:
         if isinstance(error, DbdynoError) and not server.alive():
             raise _died(label, server, error) from error
         server.kill()  # half a dataset is of no use to anybody
         raise
-    lab.progress.stage(f"{label}: copying the dataset aside")
+    context.progress.stage(f"{label}: copying the dataset aside")
     server.stop(WRITTEN_OUT_S)
     instance.snapshot()
 
 
-def _load(lab: RunContext, server: Server) -> None:
-    plan, command = lab.plan, lab.makers.command
+def _load(context: RunContext, server: Server) -> None:
+    plan, command = context.plan, context.makers.command
     # A lab that was killed while loading may have left half a table.
     for do, spec in (
         ("cleanup", cleanup_spec(plan, server)),
@@ -92,10 +92,10 @@ def _load(lab: RunContext, server: Server) -> None:
         with EngineProcess(do, spec, system=server.label, command=command) as engine:
             told = ""
             for message in _heard(engine, server, do):
-                check_during(lab.folders)
+                check_during(context.folders)
                 text = _stage(server.label, message.value) if message.kind not in FINAL else told
                 if text != told:
-                    lab.progress.stage(text)
+                    context.progress.stage(text)
                     told = text
 
 

@@ -56,7 +56,7 @@ class Steps:
         return any(step.name == "restore" for step in self.taken)
 
 
-def lay_out(lab: RunContext, instance: Instance, steps: Steps) -> None:
+def lay_out(context: RunContext, instance: Instance, steps: Steps) -> None:
     """Restores the dataset and drops caches, as the plan says, before a start.
 
     Raises:
@@ -64,15 +64,15 @@ def lay_out(lab: RunContext, instance: Instance, steps: Steps) -> None:
     """
     label, began = instance.spec.label, time.monotonic()
     is_ours = not is_endpoint(instance.spec.reference)
-    if lab.is_restored_at_start(label):
-        lab.progress.stage(f"{label}: restoring the dataset")
+    if context.is_restored_at_start(label):
+        context.progress.stage(f"{label}: restoring the dataset")
         with steps.timed(*_restoring(instance.spec.reference)):
             instance.restore()
-        lab.as_loaded.add(label)
-    if lab.plan.procedure.drop_caches:
-        lab.progress.stage(f"{label}: dropping the system's caches")
+        context.as_loaded.add(label)
+    if context.plan.procedure.drop_caches:
+        context.progress.stage(f"{label}: dropping the system's caches")
         steps.taken.append(drop_caches() if is_ours else _of_the_owner("drop caches"))
-    lab.forecast.started(time.monotonic() - began)
+    context.forecast.started(time.monotonic() - began)
 
 
 def _restoring(reference: str) -> tuple[str, str]:
@@ -85,7 +85,7 @@ def _restoring(reference: str) -> tuple[str, str]:
 
 
 def start(
-    lab: RunContext, instance: Instance, keys: Mapping[str, OptionValue], steps: Steps
+    context: RunContext, instance: Instance, keys: Mapping[str, OptionValue], steps: Steps
 ) -> Server:
     """Starts the server, and keeps it off the generator's cores.
 
@@ -97,28 +97,28 @@ def start(
         ServerError: the server did not start, or a setting is not in force.
     """
     began = time.monotonic()
-    lab.progress.stage(f"{instance.spec.label}: starting the server")
+    context.progress.stage(f"{instance.spec.label}: starting the server")
     with steps.timed("start", ", ".join(f"{name}={value}" for name, value in keys.items())):
         server = instance.start(keys)
-    if pin := lab.plan.procedure.pin:
+    if pin := context.plan.procedure.pin:
         for pid in server.pids if isinstance(server, Replicated) else (server.pid,):
             if pid:
                 keep_on(pid, sorted(os.sched_getaffinity(0) - set(pin)))
-    lab.forecast.added(time.monotonic() - began)
+    context.forecast.added(time.monotonic() - began)
     return server
 
 
-def before_trial(lab: RunContext, server: Server, steps: Steps) -> None:
+def before_trial(context: RunContext, server: Server, steps: Steps) -> None:
     """Brings a running server to rest, as the plan says; steps that fail are kept as not done.
 
     Nothing is changed in a server that the lab did not start.
     """
-    asked = lab.plan.procedure
+    asked = context.plan.procedure
     if asked.purge_binlogs:
-        lab.progress.stage(f"{server.label}: purging the binary logs")
+        context.progress.stage(f"{server.label}: purging the binary logs")
         steps.taken.append(_purge(server))
     if asked.settle_cap_s > 0 and not steps.restored:
-        lab.progress.stage(f"{server.label}: waiting until the server is at rest")
+        context.progress.stage(f"{server.label}: waiting until the server is at rest")
         steps.taken.append(_settle(server, asked.settle_cap_s))
 
 

@@ -77,14 +77,14 @@ def run(
             plan = resolved(plan, store.pilots(run.run_id))
             trials = trials_of(foreseen(plan), run.run_id)
             left = [trial for trial in trials if trial.key not in done]
-            lab = RunContext(
+            context = RunContext(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
-            if _Blocks(lab, run.run_id, enough).decided():
-                lab.left.clear()
-            _run_blocks(lab, run.run_id, enough)
+            if _Blocks(context, run.run_id, enough).decided():
+                context.left.clear()
+            _run_blocks(context, run.run_id, enough)
             store.finish(run.run_id)
-            _raise_if_nothing_ran(lab, run.run_id)
+            _raise_if_nothing_ran(context, run.run_id)
     except KeyboardInterrupt:
         planned = {trial.key for trial in trials_of(foreseen(plan), run.run_id)}
         raise Interrupted(
@@ -98,13 +98,13 @@ def run(
 class _Blocks:
     """The blocks that are left, one after the other, until no further one is wanted."""
 
-    def __init__(self, lab: RunContext, run_id: str, enough: Enough | None) -> None:
-        self._lab, self._enough, self._run_id = lab, enough, run_id
-        planned = trials_of(foreseen(lab.plan), run_id)
+    def __init__(self, context: RunContext, run_id: str, enough: Enough | None) -> None:
+        self._context, self._enough, self._run_id = context, enough, run_id
+        planned = trials_of(foreseen(context.plan), run_id)
         self._whole = Counter(trial.block for trial in planned)
 
     def __iter__(self) -> Iterator[list[Trial]]:
-        for _, trials in groupby(tuple(self._lab.left), key=lambda trial: trial.block):
+        for _, trials in groupby(tuple(self._context.left), key=lambda trial: trial.block):
             if self.decided():
                 return
             yield list(trials)
@@ -114,58 +114,58 @@ class _Blocks:
 
         A block that was begun is ended: its trials are owed by the plan.
         """
-        lab = self._lab
-        next_block = lab.left[0].block if lab.left else 0
+        context = self._context
+        next_block = context.left[0].block if context.left else 0
         if next_block == 0 or self._enough is None:
             return False
-        begun = sum(trial.block == next_block for trial in lab.left) < self._whole[next_block]
-        if begun or not self._enough(lab.store.measurements(self._run_id)):
+        begun = sum(trial.block == next_block for trial in context.left) < self._whole[next_block]
+        if begun or not self._enough(context.store.measurements(self._run_id)):
             return False
-        most = lab.plan.design.blocks
-        lab.progress.stage(f"decided after {next_block} of at most {most} blocks")
+        most = context.plan.design.blocks
+        context.progress.stage(f"decided after {next_block} of at most {most} blocks")
         return True
 
 
-def _run_blocks(lab: RunContext, run_id: str, enough: Enough | None) -> None:
-    with _instances(lab) as instances:
+def _run_blocks(context: RunContext, run_id: str, enough: Enough | None) -> None:
+    with _instances(context) as instances:
         for instance in instances.values():
             refuse_unspoken_instance(instance)
-        dataset.check_before(lab.plan, instances.values())
-        lab.folders = [lab.folder, *(instance.folder for instance in instances.values())]
+        dataset.check_before(context.plan, instances.values())
+        context.folders = [context.folder, *(instance.folder for instance in instances.values())]
         for label, instance in instances.items():
-            ensure_dataset(lab, instance)
-            lab.dataset[label] = dataset.kept(instance.folder)
-        if lab.left and wants_dataset_bytes(lab.plan):
-            lab.dataset_bytes = instances[lab.plan.systems[0].label].data_bytes()
-        if lab.left:
-            _take_rates(lab, run_pilot(lab, run_id, instances), run_id)
-        for trials in _Blocks(lab, run_id, enough):
+            ensure_dataset(context, instance)
+            context.dataset[label] = dataset.kept(instance.folder)
+        if context.left and wants_dataset_bytes(context.plan):
+            context.dataset_bytes = instances[context.plan.systems[0].label].data_bytes()
+        if context.left:
+            _take_rates(context, run_pilot(context, run_id, instances), run_id)
+        for trials in _Blocks(context, run_id, enough):
             for arm in arms(trials):
-                run_arm(lab, instances[_directory(arm[0])], arm)
+                run_arm(context, instances[_directory(arm[0])], arm)
 
 
-def _take_rates(lab: RunContext, plan: Plan, run_id: str) -> None:
+def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
     """What is left, now that the pilot has found the rates; none of those were measured before."""
-    if plan is lab.plan:
+    if plan is context.plan:
         return
     trials = trials_of(plan, run_id)
-    lab.plan, lab.left, lab.total = plan, trials, len(trials)
+    context.plan, context.left, context.total = plan, trials, len(trials)
 
 
 @contextmanager
-def _instances(lab: RunContext) -> Iterator[dict[str, Instance]]:
+def _instances(context: RunContext) -> Iterator[dict[str, Instance]]:
     """The instances of all data directories that still have trials; closed whatever happens.
 
     The baseline's too where a setting is a share of its dataset.
     """
-    wanted = {_directory(trial) for trial in lab.left}
-    if wanted and wants_dataset_bytes(lab.plan):
-        wanted.add(lab.plan.systems[0].label)
+    wanted = {_directory(trial) for trial in context.left}
+    if wanted and wants_dataset_bytes(context.plan):
+        wanted.add(context.plan.systems[0].label)
     with ExitStack() as stack:
         opened: dict[str, Instance] = {}
-        for system in (*lab.plan.systems, control_system(lab.plan)):
+        for system in (*context.plan.systems, control_system(context.plan)):
             if system.label in wanted:
-                opened[system.label] = stack.enter_context(_instance(lab, system))
+                opened[system.label] = stack.enter_context(_instance(context, system))
         yield opened
 
 
@@ -174,34 +174,34 @@ def _directory(trial: Trial) -> str:
 
 
 @contextmanager
-def _instance(lab: RunContext, system: SystemPlan) -> Iterator[Instance]:
+def _instance(context: RunContext, system: SystemPlan) -> Iterator[Instance]:
     """One system's instance, whose files no other run of this workspace touches meanwhile."""
-    folder = folder_of(lab.folder, lab.plan, system)
-    with locked(lab.folder / "locks" / f"{folder.name}.lock", system.label):
+    folder = folder_of(context.folder, context.plan, system)
+    with locked(context.folder / "locks" / f"{folder.name}.lock", system.label):
         spec = ServerSpec(
             system.label,
             system.reference,
             system.settings,
             system.topology,
             system.password_env,
-            dataset=dataset_hash(lab.plan),
-            network=lab.plan.network,
+            dataset=dataset_hash(context.plan),
+            network=context.plan.network,
         )
-        instance = lab.makers.open_instance(spec, folder, lab.progress.stage)
+        instance = context.makers.open_instance(spec, folder, context.progress.stage)
         try:
             yield instance
         finally:
             try:
                 instance.close()
             except DbdynoError as error:  # the run's own outcome counts, not this
-                lab.progress.stage(f"{system.label}: {error.message}")
+                context.progress.stage(f"{system.label}: {error.message}")
 
 
-def _raise_if_nothing_ran(lab: RunContext, run_id: str) -> None:
+def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:
     """A plan of which no cell at all can be run is a mistake of the plan, and is said as one."""
-    if lab.store.done(run_id, impossible=False):
+    if context.store.done(run_id, impossible=False):
         return
-    reasons = [m.failure for m in lab.store.measurements(run_id) if m.impossible]
+    reasons = [m.failure for m in context.store.measurements(run_id) if m.impossible]
     if reasons:
         raise CellError(
             "no cell of the plan can be run",
@@ -218,29 +218,29 @@ def _raise_if_nothing_ran(lab: RunContext, run_id: str) -> None:
 # comparison.
 
 
-def run_pilot(lab: RunContext, run_id: str, instances: Mapping[str, Instance]) -> Plan:
+def run_pilot(context: RunContext, run_id: str, instances: Mapping[str, Instance]) -> Plan:
     """The plan with the rates that its pilot found, after measuring what the pilot still lacks.
 
     Raises:
         LoadError: a trial of the pilot failed; what was measured before is stored.
         KeyboardInterrupt: the user stopped it.
     """
-    plan = resolved(lab.plan, lab.store.pilots(run_id))
+    plan = resolved(context.plan, context.store.pilots(run_id))
     if not plan.load.needs_pilot or plan.load.pilot:
         return plan
-    short = piloting(lab.plan)
-    pilot = replace(lab, plan=short, left=[], forecast=Forecast(short))
-    rest_s = lab.forecast.seconds_left(lab.left)
+    short = piloting(context.plan)
+    pilot = replace(context, plan=short, left=[], forecast=Forecast(short))
+    rest_s = context.forecast.seconds_left(context.left)
     for setting in setting_names(plan.settings):
         for system in plan.systems:
             trials = _trials(pilot, run_id, system.label, setting, rest_s)
-            if next_trial(plan, run_id, lab.store.pilots(run_id), system.label, setting):
+            if next_trial(plan, run_id, context.store.pilots(run_id), system.label, setting):
                 run_arm(pilot, instances[system.label], trials)
-    return resolved(lab.plan, lab.store.pilots(run_id))
+    return resolved(context.plan, context.store.pilots(run_id))
 
 
 def _trials(
-    lab: RunContext, run_id: str, system: str, setting: str, rest_s: float
+    context: RunContext, run_id: str, system: str, setting: str, rest_s: float
 ) -> Iterator[Trial]:
     """Each trial once that before it is stored, since what it saw decides.
 
@@ -248,14 +248,14 @@ def _trials(
         rest_s: what the run takes after its pilot.
     """
     while True:
-        pilots = lab.store.pilots(run_id)
-        trial = next_trial(lab.plan, run_id, pilots, system, setting)
+        pilots = context.store.pilots(run_id)
+        trial = next_trial(context.plan, run_id, pilots, system, setting)
         if trial is None:
             return
-        lab.left.append(trial)
-        lab.forecast.later_s = rest_s + pilot_s(lab.plan, len(pilots) + 1)
+        context.left.append(trial)
+        context.forecast.later_s = rest_s + pilot_s(context.plan, len(pilots) + 1)
         yield trial
-        (*_, last) = lab.store.pilots(run_id)
+        (*_, last) = context.store.pilots(run_id)
         if last.failure is not None and not last.impossible:
             raise LoadError(
                 "the pilot failed, so there are no rates to measure",

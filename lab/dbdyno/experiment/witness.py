@@ -40,57 +40,57 @@ BLOCKS_MIN: Final = 3
 """No run ends as decided before that many blocks."""
 
 
-def before_arm(lab: RunContext, instance: Instance) -> Probe:
+def before_arm(context: RunContext, instance: Instance) -> Probe:
     """The machine's speed now; and once a run the generator's ceilings."""
-    for workload in lab.plan.workloads:
-        first = next((t for t in lab.left if t.cell.workload == workload.label), None)
-        if first is not None and workload.label not in lab.ceilings:
-            lab.progress.stage(f"{workload.label}: how fast the load is without a server")
-            lab.ceilings[workload.label] = lab.makers.ceiling(lab.plan, first)
+    for workload in context.plan.workloads:
+        first = next((t for t in context.left if t.cell.workload == workload.label), None)
+        if first is not None and workload.label not in context.ceilings:
+            context.progress.stage(f"{workload.label}: how fast the load is without a server")
+            context.ceilings[workload.label] = context.makers.ceiling(context.plan, first)
     is_ours = not reference.is_endpoint(instance.spec.reference)
     return probe_speed(instance.folder if is_ours else None)
 
 
 def after_trial(
-    lab: RunContext, server: Server, trial: Trial, at_rest: Probe | None
+    context: RunContext, server: Server, trial: Trial, at_rest: Probe | None
 ) -> TrialEvidence:
     """What is known around a trial that has just ended well."""
-    if trial.system not in lab.query_plans:
-        lab.query_plans[trial.system] = explain_plans(lab.plan, server)
-    reached = lab.ceilings.get(trial.cell.workload)
+    if trial.system not in context.query_plans:
+        context.query_plans[trial.system] = explain_plans(context.plan, server)
+    reached = context.ceilings.get(trial.cell.workload)
     known = TrialEvidence(
         probe=at_rest,
         ceiling_per_s=reached,
         ceiling_threads=None if reached is None else ceiling.THREADS,
-        query_plans=lab.query_plans[trial.system],
+        query_plans=context.query_plans[trial.system],
     )
-    if not _is_last(lab, trial):
+    if not _is_last(context, trial):
         return known
-    left = _left(lab, server)
+    left = _left(context, server)
     return known.model_copy(
-        update={**left, "doubled_threads": try_doubled_threads(lab, server, trial)}
+        update={**left, "doubled_threads": try_doubled_threads(context, server, trial)}
     )
 
 
-def _is_last(lab: RunContext, trial: Trial) -> bool:
+def _is_last(context: RunContext, trial: Trial) -> bool:
     """Whether this may be the system's last trial: of the run, or of a block that may end it."""
-    may_end = lab.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
+    may_end = context.plan.design.stop == "decided" and trial.block >= BLOCKS_MIN - 1
     place = (trial.system, trial.control)
     left = [
         one
-        for one in lab.left
-        if (one.system, one.control) == place and one != trial and lab.refusal(one) is None
+        for one in context.left
+        if (one.system, one.control) == place and one != trial and context.refusal(one) is None
     ]
     return not any(other.block == trial.block or not may_end for other in left)
 
 
-def _left(lab: RunContext, server: Server) -> dict[str, object]:
+def _left(context: RunContext, server: Server) -> dict[str, object]:
     """The rows that are there now, where it was told at the beginning which were loaded."""
-    if not lab.dataset.get(server.label):
+    if not context.dataset.get(server.label):
         return {}
-    lab.progress.stage(f"{server.label}: counting the rows that are left")
+    context.progress.stage(f"{server.label}: counting the rows that are left")
     try:
-        tables = dataset.tables(lab.plan, server)
+        tables = dataset.tables(context.plan, server)
     except ServerError:
         return {}
     rows = {name: rows for name, rows, _ in tables}
@@ -222,7 +222,7 @@ PATIENCE_S: Final = 60.0
 
 
 def try_doubled_threads(
-    lab: RunContext, server: Server, trial: Trial
+    context: RunContext, server: Server, trial: Trial
 ) -> tuple[DoubledThreads, ...]:
     """What the run's workloads reach by turns, on the server of a trial that has ended well.
 
@@ -230,44 +230,48 @@ def try_doubled_threads(
     that was asked before, whose threads cannot be doubled, or whose load broke off. An interrupt is
     kept in `lab.interrupted`: the trial is to be stored before the run ends.
     """
-    if trial.control or trial.system != lab.plan.systems[0].label or _is_used_on(lab, trial):
+    if (
+        trial.control
+        or trial.system != context.plan.systems[0].label
+        or _is_used_on(context, trial)
+    ):
         return ()
     found: list[DoubledThreads] = []
     try:
-        for cell in _left_to_ask(lab, trial):
-            lab.progress.stage(f"{cell.workload}: is it faster with twice the load's threads?")
-            found += _Turns(lab, server, trial.model_copy(update={"cell": cell})).seen()
+        for cell in _left_to_ask(context, trial):
+            context.progress.stage(f"{cell.workload}: is it faster with twice the load's threads?")
+            found += _Turns(context, server, trial.model_copy(update={"cell": cell})).seen()
     except KeyboardInterrupt:
-        lab.interrupted = True
-    lab.forecast.after_last_s = 0.0
+        context.interrupted = True
+    context.forecast.after_last_s = 0.0
     return tuple(found)
 
 
-def _left_to_ask(lab: RunContext, trial: Trial) -> list[Cell]:
+def _left_to_ask(context: RunContext, trial: Trial) -> list[Cell]:
     """The cells to be asked about on the trial's server; the run is read only if there are any."""
-    refused = [key for system, key in lab.refused if system == trial.system]
-    asked = highest_loads(lab.plan, trial.cell.setting, refused)
-    stored = lab.store.measurements(trial.run_id) if asked else []
+    refused = [key for system, key in context.refused if system == trial.system]
+    asked = highest_loads(context.plan, trial.cell.setting, refused)
+    stored = context.store.measurements(trial.run_id) if asked else []
     known = {one.workload for m in stored for one in m.evidence.doubled_threads}
     return [cell for cell in asked if cell.workload not in known]
 
 
-def _is_used_on(lab: RunContext, trial: Trial) -> bool:
+def _is_used_on(context: RunContext, trial: Trial) -> bool:
     """Whether a later trial begins on the rows that this one left."""
-    is_endpoint = reference.is_endpoint(lab.plan.systems[0].reference)
-    if lab.plan.procedure.fresh_data == "start" and not is_endpoint:
+    is_endpoint = reference.is_endpoint(context.plan.systems[0].reference)
+    if context.plan.procedure.fresh_data == "start" and not is_endpoint:
         return False
     place = directory_of(trial.system, trial.control)
-    left = [one for one in lab.left if one != trial]
+    left = [one for one in context.left if one != trial]
     return any(directory_of(one.system, one.control) == place for one in left)
 
 
 class _Turns:
     """The slices of one cell, which is the trial's."""
 
-    def __init__(self, lab: RunContext, server: Server, trial: Trial) -> None:
-        self._lab, self._server, self._trial = lab, server, trial
-        self._slice_s = slice_s(lab.plan)
+    def __init__(self, context: RunContext, server: Server, trial: Trial) -> None:
+        self._context, self._server, self._trial = context, server, trial
+        self._slice_s = slice_s(context.plan)
 
     def seen(self) -> list[DoubledThreads]:
         """The slices, if all were run; one before them warms up and tells the usual threads."""
@@ -275,7 +279,7 @@ class _Turns:
         usual = [one.threads for one in self._run([0])]
         if not usual or cell.threads < 2 * usual[0]:
             return []
-        slices = self._run([times * usual[0] for times in turns(self._lab.plan)])
+        slices = self._run([times * usual[0] for times in turns(self._context.plan)])
         if not slices:
             return []
         return [
@@ -301,25 +305,25 @@ class _Turns:
 
     def _spec(self, number: int, threads: int) -> dict[str, Any]:
         """A slice's load; its requests are drawn for itself, so that none is warm from another."""
-        lab, cell = self._lab, self._trial.cell
+        context, cell = self._context, self._trial.cell
         about = ("generator threads", threads == 0, cell.key)
         return {
-            **run_spec(lab.plan, self._trial, self._server),
+            **run_spec(context.plan, self._trial, self._server),
             "threads": threads,
-            "seed": draw(lab.plan.seed, number, *about) >> 1,
+            "seed": draw(context.plan.seed, number, *about) >> 1,
             "warmup_s": self._slice_s * WARMUP_SHARE,
             "window_s": self._slice_s,
         }
 
     def _records(self, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The engine's records; none if they do not come in time."""
-        lab, there = self._lab, process.inside(self._server.endpoint.namespace)
+        context, there = self._context, process.inside(self._server.endpoint.namespace)
         with EngineProcess(
             "slices",
             {"slices": specs},
             system=self._trial.system,
-            cores=lab.plan.procedure.pin,
-            command=(*there, *lab.makers.command),
+            cores=context.plan.procedure.pin,
+            command=(*there, *context.makers.command),
         ) as engine:
             told = engine.message(len(specs) * 2 * self._slice_s + PATIENCE_S)
         return [] if told is None else list(told.value["records"])

@@ -174,11 +174,11 @@ def test_the_child_dies_with_its_lab():
 def test_the_child_of_a_lab_under_nohup_heeds_signals():
     code = """
         import os, signal
-        from dbdyno import worker
+        from dbdyno.experiment.engine import child
         for one in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
             signal.signal(one, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGTERM])
-        worker.heed_signals()
+        child.heed_signals()
         os.kill(os.getpid(), signal.SIGTERM)
     """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False, timeout=30)

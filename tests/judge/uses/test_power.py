@@ -75,6 +75,8 @@ def test_two_blocks_see_nothing_and_no_number_of_blocks_sees_everything():
     assert difference_seen(2, 0.005, 60) is None
     assert power_of(5.0, 2, 0.005, 60) == 0
     assert blocks_to_see(0.0001, 0.03, 60) is None
+    assert power_of(5.0, 1000, 0.005, 60) == 1
+    assert [power_of(0.5, blocks, 0.01, 60) > 0.99 for blocks in range(5, 1000)] == [True] * 995
 
 
 def test_a_longer_window_sees_more_until_restarts_are_all_there_is():

@@ -1,5 +1,4 @@
-"""What can be seen, against the published table of docs/how-it-works/method.md and against plain
-simulation."""
+"""What can be seen, against simulated comparisons."""
 
 import numpy as np
 import pytest
@@ -15,19 +14,19 @@ from dbdyno.judge.uses.power import (
 )
 from dbdyno.plan.plan import DesignPlan
 
-E10 = {
+BLOCKS_BY_NOISE = {
     0.005: (16, 6, 3),
     0.01: (28, 9, 4),
     0.015: (47, 14, 5),
     0.03: (153, 40, 9),
 }
-"""Blocks for 1, 2 and 5 % at four noises, windows of a minute; found there by simulation."""
+"""Blocks for 1, 2 and 5 % at four noises, windows of a minute; found by simulation."""
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_blocks_are_those_of_the_table(noise):
+def test_blocks_are_those_found_by_simulation(noise):
     found = [blocks_to_see(difference, noise, 60) for difference in (0.01, 0.02, 0.05)]
-    assert found == pytest.approx(E10[noise], rel=0.03)
+    assert found == pytest.approx(BLOCKS_BY_NOISE[noise], rel=0.03)
 
 
 @pytest.mark.parametrize("noise", NOISES)

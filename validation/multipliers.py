@@ -31,7 +31,7 @@ TABLE: Final = Path(__file__).parent.parent / "lab" / "dbdyno" / "judge" / "mult
 HEAD: Final = '''"""Nominal levels of repeated intervals at their last look. Generated, not written.
 
 `python -m validation.multipliers` makes this file by simulation ({paths:,} paths, seed {seed});
-`sequential` says what the numbers mean. A row is a horizon (the most blocks that may be run), its
+`interval` says what the numbers mean. A row is a horizon (the most blocks that may be run), its
 columns are the levels at which all intervals of a run are to hold together.
 """
 

@@ -55,9 +55,9 @@ class Claim:
         """Runs that share of the full number of experiments, 20 at least."""
         return self.run(max(20, round(self.full * share)))
 
-    def holds(self, seen: Seen) -> bool:
-        """Whether the value lies within the limits, or beyond them by no more than chance moves."""
-        slack = SLACK * seen.error
+    def holds(self, seen: Seen, errors: float = SLACK) -> bool:
+        """Whether the value lies within the limits, or beyond them by that many standard errors."""
+        slack = errors * seen.error
         above = self.low is None or seen.value >= self.low - slack
         return above and (self.high is None or seen.value <= self.high + slack)
 

@@ -14,9 +14,9 @@ from validation.claims.claim import Claim, Seen, share_of
 from validation.claims.verdict import MARGIN
 from validation.noise import KINDS, Numbers, log_ratios
 
-from dbdyno.judge.interval import FIRST_LOOK, interval
+from dbdyno.judge.interval import interval
 from dbdyno.judge.verdict import Word, word_of
-from dbdyno.plan.plan import DesignPlan
+from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 
 OTHER: Final = (Word.BETTER, Word.WORSE)
 
@@ -25,7 +25,7 @@ def all_looks_cover(horizon: int, experiments: int) -> Seen:
     """How often the intervals of all looks hold the truth at once."""
     samples = np.random.default_rng([6, horizon]).standard_normal((experiments, horizon))
     held = np.ones(experiments, dtype=bool)
-    for blocks in range(FIRST_LOOK, horizon + 1):
+    for blocks in range(BLOCKS_MIN, horizon + 1):
         found = interval(samples[:, :blocks], _design(horizon))
         held &= np.abs(found.mean) <= found.half
     return share_of(held)
@@ -42,7 +42,7 @@ def ends_as(
 
 def _last_word(logs: Numbers, design: DesignPlan) -> Word:
     word = Word.UNDECIDED
-    for blocks in range(FIRST_LOOK, len(logs) + 1):
+    for blocks in range(BLOCKS_MIN, len(logs) + 1):
         found = interval(logs[:blocks], design)
         low, high = found.mean - found.half, found.mean + found.half
         word, _ = word_of(math.exp(low), math.exp(high), MARGIN)

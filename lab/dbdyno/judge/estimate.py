@@ -4,7 +4,7 @@ The block is the unit of replication, never the second or the request: docs/how-
 measures what becomes of intervals that forget it (a winner in 55 to 79 % of ties). So every trial
 gives one number, its logarithm is taken, and Student's t does the rest: on the blocks' log values
 for one system, on the differences within blocks for two. How wide the interval is depends on how
-the run was to end (`sequential`). Only `Sound` trials can enter."""
+the run was to end (`interval`). Only `Sound` trials can enter."""
 
 from __future__ import annotations
 
@@ -154,14 +154,12 @@ def _system_value(
     )
 
 
-# Sound trials by place, and the one number that each block gives: a logarithm, or a difference.
-#
-# Everything that compares takes its samples from here, so that a block counts as one sample in
-# grids and ladders exactly as it does in a cell.
-
-
 class Pairs:
-    """The sound trials of a run by cell, system and block."""
+    """The sound trials of a run by cell, system and block; each block gives one logarithm.
+
+    Everything that compares takes its samples from here, so that a block counts as one sample in
+    grids and ladders exactly as it does in a cell.
+    """
 
     def __init__(self, sound: Iterable[Sound]) -> None:
         self._arms: dict[tuple[Cell, str], dict[int, Sound]] = {}

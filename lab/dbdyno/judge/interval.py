@@ -7,8 +7,9 @@ together: mean ± c(n)·s/√n, where c(n) is Student's quantile at the nominal 
 most N blocks, and A such that the chance of any miss up to N is the level asked for. Because they
 hold together, any reason to stop is allowed: decided, out of time, Ctrl-C.
 
-A comes from `multiplier_table`. Between its rows the next longer horizon serves, and beyond its
-edges the sum of the looks' levels: both can only make an interval wider.
+A comes from `multiplier_table`, whose first look is at three blocks. Between its rows the next
+longer horizon serves, and beyond its edges the sum of the looks' levels: both can only make an
+interval wider.
 """
 
 from __future__ import annotations
@@ -30,8 +31,6 @@ from dbdyno.stats.distributions import student_quantile
 
 LEVEL: Final = 0.05
 """How often an interval may miss the truth: the complement of 95 %."""
-FIRST_LOOK: Final = 3
-"""Blocks at the first look; below them there is no interval (docs/how-it-works/verdicts.md)."""
 FIXED: Final = DesignPlan()
 """All blocks are run, whatever they show."""
 _HORIZONS: Final = tuple(FINAL_LEVELS)
@@ -70,7 +69,7 @@ def quantile(n: int, design: DesignPlan, level: float = LEVEL) -> float:
     """Half width over s/√n of n blocks' interval: Student's, or that of a repeated interval."""
     if design.stop == "blocks":
         return _student(n, level)
-    if n < FIRST_LOOK:
+    if n < BLOCKS_MIN:
         return math.inf
     horizon = max(design.blocks, n)
     return _student(n, final_level(horizon, level) * n / horizon)
@@ -83,7 +82,7 @@ def final_level(horizon: int, level: float = LEVEL) -> float:
     Between two levels of the table ln A is interpolated over ln level, which is all but straight.
     """
     if level < LEVELS[-1] or horizon > HORIZON_MAX:
-        looks = range(FIRST_LOOK, horizon + 1)
+        looks = range(BLOCKS_MIN, horizon + 1)
         return level * horizon / sum(looks)  # the levels of all looks add up to `level`
     row = _HORIZONS[bisect_left(_HORIZONS, horizon)]
     rising = (np.log(LEVELS[::-1]), np.log(FINAL_LEVELS[row][::-1]))
@@ -96,16 +95,8 @@ def _student(n: int, level: float) -> float:
     return student_quantile(1 - level / 2, n - 1)
 
 
-# A typical value of several blocks with the interval that their number allows.
-#
-# What is judged beside throughput (a peak, a ratio of peaks) is one number a block, as
-# throughput is, and gets its interval by the same rule: as wide as the way to stop asks for
-# (docs/how-it-works/verdicts.md). Positive numbers are taken
-# by their logarithms, so that a half and a double are equally far; their mean is then geometric.
-
-
 class Typical(Noun):
-    """A number that every block gave once.
+    """The mean of numbers of which every block gave one, such as a peak, with its interval.
 
     Attributes:
         value: their mean, geometric where they are positive by nature.

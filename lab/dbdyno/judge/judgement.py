@@ -2,8 +2,8 @@
 
 Pure: no files, no clock, no chance. The same stored trials give the same judgement in ten years.
 
-    audit ─▶ findings, sound trials ─estimate─▶ values, ratios ─holm, verdict─▶ words with reasons
-                                                     words ─grid, ladder─▶ what they say together
+    audit ─▶ findings, sound trials ─estimate─▶ values, ratios ─verdict─▶ words with reasons
+                                          beside/ ─▶ shape and outliers, which change no word
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypedDict
 
-from dbdyno.judge.audit import Audit, Sound
-from dbdyno.judge.audit import audit as audit_of
+from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
@@ -26,7 +24,14 @@ from dbdyno.judge.controls import apart, proved
 from dbdyno.judge.estimate import Estimate, Pairs, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.rate_limit import RateSearch, rate_searches
-from dbdyno.judge.verdict import Verdict, adjusted, block_seconds, decided, verdict_of
+from dbdyno.judge.verdict import (
+    Verdict,
+    adjusted,
+    block_seconds,
+    is_open,
+    may_end,
+    verdict_of,
+)
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Noun
@@ -90,49 +95,55 @@ def judge(
     Args:
         earlier: what the controls of the workspace's other runs came to.
     """
-    measurements, controls = apart(measurements)
-    checked = proved(measurements, controls, plan)
+    compared, controls = apart(measurements)
+    checked = proved(compared, controls, plan)
     ledger = ledger_of([*earlier, *checked.outcomes])
-    audited = audit_of(measurements, plan)
+    audited = audit(compared, plan)
     audited = replace(audited, findings=(*audited.findings, *out_of_calibration(ledger)))
-    pairs = Pairs(audited.sound)
-    judged = _cells(measurements, plan)
-    compared = _compared(audited, judged, plan)
-    verdicts = _verdicts(compared, audited, measurements, plan)
-    labels = [system.label for system in plan.systems]
+
+    design, pairs, judged = plan.design, Pairs(audited.sound), _cells(compared, plan)
+    ratios = _ratios(audited, judged, plan)
+    verdicts = _verdicts(ratios, audited, compared, plan)
+    baseline, *systems = labels = [system.label for system in plan.systems]
+
+    sound = _in_order(audited.sound, judged, labels)
+    ladders, even = scalability(sound, audited.findings, plan), stability(sound)
+    metric, per_cell = partial(metric_of, plan), plan.procedure.restart == "cell"
     return Judgement(
         findings=(*audited.findings, *checked.findings),
-        values=tuple(system_values(audited.sound, judged, plan.design)),
-        estimates=tuple(compared),
+        values=tuple(system_values(audited.sound, judged, design)),
+        estimates=tuple(ratios),
         verdicts=verdicts,
         slo=_searches(audited, plan),
-        summaries=grid.summaries(pairs, verdicts, plan.design),
+        summaries=grid.summaries(pairs, verdicts, design),
         crossovers=ladder.crossovers(verdicts),
-        regressions=ladder.regressions(pairs, judged, labels, plan.design),
-        **shape(audited, plan),
+        regressions=ladder.regressions(pairs, judged, labels, design),
+        scalability=tuple(ladders),
+        peaks=tuple(peak_ratios(ladders, baseline, design)),
+        stability=tuple(even),
+        stability_counts=tuple(counts(even, baseline, systems)),
+        outliers=tuple(outliers(sound, design.margin, metric)),
+        bad_restarts=tuple(bad_restarts(sound, design.margin, metric, per_cell=per_cell)),
         controls=checked.outcomes,
         ledger=ledger,
     )
 
 
 def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
-    """Whether a run that stops when decided may end: every cell that can be decided is."""
-    return decided(apart(measurements)[0], plan, _verdicts_alone)
+    """Whether a run that stops when decided may end: every cell that can be decided is.
 
-
-def _verdicts_alone(measurements: Sequence[Measurement], plan: Plan) -> tuple[Verdict, ...]:
-    """The verdicts on cells and on rates within a limit, without the rest of the judgement.
-
-    Args:
-        measurements: of the comparison; controls are set apart already.
+    Verdicts on cells and on rates within a latency limit are asked for, and nothing beside them.
     """
-    audited = audit_of(measurements, plan)
-    compared = _compared(audited, _cells(measurements, plan), plan)
+    compared, _ = apart(measurements)
+    if not may_end(compared, plan):
+        return False
+    audited = audit(compared, plan)
+    ratios = _ratios(audited, _cells(compared, plan), plan)
     searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
-    return (*_verdicts(compared, audited, measurements, plan), *searched)
+    return not any(map(is_open, (*_verdicts(ratios, audited, compared, plan), *searched)))
 
 
-def _compared(audited: Audit, judged: Sequence[Cell], plan: Plan) -> list[Estimate]:
+def _ratios(audited: Audit, judged: Sequence[Cell], plan: Plan) -> list[Estimate]:
     baseline, *systems = (system.label for system in plan.systems)
     return estimates(audited.sound, judged, baseline, systems, plan.design)
 
@@ -143,12 +154,12 @@ def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
 
 
 def _verdicts(
-    compared: Sequence[Estimate], audited: Audit, measurements: Sequence[Measurement], plan: Plan
+    ratios: Sequence[Estimate], audited: Audit, compared: Sequence[Measurement], plan: Plan
 ) -> tuple[Verdict, ...]:
     """One for each cell and system; those of one system hold together."""
-    primary = [estimate for estimate in compared if _has_verdict(estimate, plan)]
+    primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
     counted = {one.trial.key for one in audited.sound}
-    block_s = block_seconds(measurements)
+    block_s = block_seconds(compared)
     made: dict[int, Verdict] = {}
     for label in dict.fromkeys(estimate.system for estimate in primary):
         of_system = [estimate for estimate in primary if estimate.system == label]
@@ -186,47 +197,14 @@ def _concerning(estimate: Estimate, audited: Audit, counted: set[str]) -> list[F
     ]
 
 
-# What is said beside the verdicts: how systems scale, how evenly they work, which runs are odd.
-#
-# All of it is made of sound trials, and none of it changes a word.
-
-
-class Shape(TypedDict):
-    """The fields of a `Judgement` that are made here."""
-
-    scalability: tuple[Scalability, ...]
-    peaks: tuple[PeakRatio, ...]
-    stability: tuple[Stability, ...]
-    stability_counts: tuple[CountPair, ...]
-    outliers: tuple[Outlier, ...]
-    bad_restarts: tuple[BadRestarts, ...]
-
-
-def in_order(sound: Iterable[Sound], plan: Plan) -> list[Sound]:
+def _in_order(sound: Iterable[Sound], judged: Sequence[Cell], labels: Sequence[str]) -> list[Sound]:
     """By cells, systems and blocks, as people read; trials come in the order in which they ran."""
-    trials = list(sound)
-    seen = (one.trial.cell for one in trials)
-    of_cell = {cell: place for place, cell in enumerate(dict.fromkeys([*cells(plan), *seen]))}
-    of_system = {system.label: place for place, system in enumerate(plan.systems)}
+
+    of_cell = {cell: place for place, cell in enumerate(judged)}
+    of_system = {label: place for place, label in enumerate(labels)}
 
     def place(one: Sound) -> tuple[int, int, int]:
         trial = one.trial
         return of_cell[trial.cell], of_system.get(trial.system, len(of_system)), trial.block
 
-    return sorted(trials, key=place)
-
-
-def shape(audited: Audit, plan: Plan) -> Shape:
-    """All of it for one run; the plan's first system is the baseline."""
-    sound, design = in_order(audited.sound, plan), plan.design
-    baseline, *systems = (system.label for system in plan.systems)
-    ladders, even = scalability(sound, audited.findings, plan), stability(sound)
-    metric, per_cell = partial(metric_of, plan), plan.procedure.restart == "cell"
-    return Shape(
-        scalability=tuple(ladders),
-        peaks=tuple(peak_ratios(ladders, baseline, design)),
-        stability=tuple(even),
-        stability_counts=tuple(counts(even, baseline, systems)),
-        outliers=tuple(outliers(sound, design.margin, metric)),
-        bad_restarts=tuple(bad_restarts(sound, design.margin, metric, per_cell=per_cell)),
-    )
+    return sorted(sound, key=place)

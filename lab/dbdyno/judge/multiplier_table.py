@@ -1,7 +1,7 @@
 """Nominal levels of repeated intervals at their last look. Generated, not written.
 
 `python -m validation.multipliers` makes this file by simulation (3,000,000 paths, seed 20261121);
-`sequential` says what the numbers mean. A row is a horizon (the most blocks that may be run), its
+`interval` says what the numbers mean. A row is a horizon (the most blocks that may be run), its
 columns are the levels at which all intervals of a run are to hold together.
 """
 

@@ -9,14 +9,14 @@ With the ratio's 95 % interval [L, U], turned so that above 1 is good, and the p
     anything else                   undecided, with the blocks that would probably decide
 
 One interval serves all rows, so the whole table errs in 5 % of cases at most; with several cells it
-is the one that holds together with theirs (`holm`). Fewer than three sound pairs give no word: void
-where void trials are missing from them, else "no verdict".
+is the one that holds together with theirs (`adjusted`). Fewer than three sound pairs give no word:
+void where void trials are missing from them, else "no verdict".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from statistics import median
@@ -274,20 +274,6 @@ def _checks(findings: Sequence[Finding]) -> Said:
     )
 
 
-# Intervals of many cells that are right together: Holm's step-down, cell by cell of one system.
-#
-# Of twenty true ties about one gets a winner when each cell has its own 95 % interval
-# (docs/how-it-works/verdicts.md: some false win in 44 to 48 % of such grids). So every cell
-# begins with the level α/m. Cells whose whole interval lies beyond the margin have made all their
-# claims; the level is then shared by the others, and so on.
-#
-# Only those hand their level on. Holm's argument counts the claims that could be wrong, and a
-# cell that is "equivalent", or better by an unknown amount, has a claim left that could be.
-# Simulated with 20 cells, half of them ties and half 6 % apart, and 20 blocks: some word is wrong
-# in 4.6 % of grids this way, in 11 % if cells that are equivalent hand on theirs too
-# (tests/judge/test_holm.py).
-
-
 class Adjusted(Noun):
     """An interval that holds together with those of the other cells.
 
@@ -306,9 +292,18 @@ class Adjusted(Noun):
 def adjusted(
     estimates: Sequence[Estimate], design: DesignPlan, level: float = LEVEL
 ) -> list[Adjusted | None]:
-    """An interval for each estimate, in their order; None for those without one of their own.
+    """Intervals of one system's cells that hold together: Holm's step-down method.
 
-    Cells without an interval make no claim and take no share of the level.
+    Every cell begins with the level α/m (docs/how-it-works/verdicts.md). Cells whose whole interval
+    lies beyond the margin have made all their claims; the level is then shared by the others, and
+    so on. Only those pass their level on: a cell that is "equivalent", or better by an unknown
+    amount, has a claim left that could be wrong. Simulated with 20 cells, half of them ties and
+    half 6 % apart, and 20 blocks: some word is wrong in 4.6 % of grids this way, in 11 % if cells
+    that are equivalent pass theirs on too.
+
+    Returns:
+        An interval for each estimate, in their order; None for those without one of their own,
+        which make no claim and take no share of the level.
     """
     made: dict[int, Adjusted] = {}
     open_places = [place for place, one in enumerate(estimates) if one.low is not None]
@@ -343,38 +338,21 @@ def _beyond(found: Adjusted, margin: float) -> bool:
     return found.high <= 1 / (1 + margin) or found.low >= 1 + margin
 
 
-# When a run until decided may end: no cell is left whose word more blocks could still change.
-#
-# Any reason to stop would do, since repeated intervals hold at every look (`sequential`); this
-# one stops where the user's question is answered. A cell that never had a sound pair in three
-# blocks does not hold the others up: what is void three times over is void for a cause, and the
-# report names it.
+def may_end(measurements: Sequence[Measurement], plan: Plan) -> bool:
+    """Whether a run stops when decided and has blocks enough for a verdict."""
+    blocks = max((measurement.trial.block + 1 for measurement in measurements), default=0)
+    return plan.design.stop == "decided" and blocks >= BLOCKS_MIN
 
 
-VerdictsOf = Callable[[Sequence[Measurement], Plan], Sequence[Verdict]]
+def is_open(verdict: Verdict) -> bool:
+    """Whether more blocks could still change the word, so that a run until decided goes on.
 
-
-def decided(measurements: Sequence[Measurement], plan: Plan, verdicts_of: VerdictsOf) -> bool:
-    """Whether a run that stops when decided has no cell left to decide.
-
-    Args:
-        verdicts_of: gives the verdicts on those measurements.
+    A cell that never had a sound pair is not open: what is void in every block is void for a cause,
+    and the report names it.
     """
-    if plan.design.stop != "decided" or not measurements:
-        return False
-    blocks = max(measurement.trial.block for measurement in measurements) + 1
-    if blocks < BLOCKS_MIN:
-        return False
-    return not any(_is_open(verdict) for verdict in verdicts_of(measurements, plan))
-
-
-def _is_open(verdict: Verdict) -> bool:
     if verdict.word is Word.UNDECIDED:
         return True
     return verdict.word in (Word.VOID, Word.NO_VERDICT) and verdict.estimate.blocks > 0
-
-
-# How long a block takes here, read off when trials began: what more blocks would cost.
 
 
 def block_seconds(measurements: Sequence[Measurement]) -> float | None:

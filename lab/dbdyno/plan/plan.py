@@ -22,18 +22,16 @@ from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
 from dbdyno.plan.settings import OptionValue, SettingsPlan, axes, setting_names
 
-BLOCKS_LOOKED_AHEAD: Final = 1000
-"""A plan has no more blocks; a need beyond that is none that can be met."""
-
-BLOCKS_CONTROLLED: Final = 5
-
-BLOCKS_FEW: Final = 5
-"""Method.md 1.b: below that many blocks print "few blocks"."""
-
 BLOCKS_MIN: Final = 3
-"""Method.md 1.b: the least for any verdict; below it there is a number but no interval."""
-
-# Smaller parts of a plan, which no other part looks at: rows touched, network, publication.
+"""Fewer sound blocks give a number, no interval and no verdict (docs/how-it-works/verdicts.md)."""
+BLOCKS_FEW: Final = 5
+"""Fewer blocks are marked "few": the interval is valid but wide (docs/how-it-works/verdicts.md)."""
+BLOCKS_CONTROLLED: Final = 5
+"""Comparisons of fewer blocks run no controls (docs/how-it-works/controls.md)."""
+BLOCKS_UNTIL_DECIDED: Final = 12
+"""The most blocks of a run that stops when decided, unless the plan gives another number."""
+BLOCKS_LOOKED_AHEAD: Final = 1000
+"""The most blocks of a plan; if a verdict would need more, no number of blocks is named."""
 
 
 class DistributionPlan(FiniteNoun):
@@ -70,9 +68,6 @@ class PublishedPlan(FiniteNoun):
     source: Annotated[str, Field(min_length=1)]
     setup: dict[str, str] = {}
     differences: tuple[str, ...] = ()
-
-
-# The systems of a plan: which servers, under which labels, with what behind them.
 
 
 LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
@@ -148,9 +143,6 @@ _FILLS_ITS_OWN = (
 NOT_COMPARED = {name: f"{name} {_FILLS_ITS_OWN}" for name in ("bulk_insert", "legacy_bulk_insert")}
 """Workloads that the engine has and a plan has no place for, and why."""
 
-BLOCKS_UNTIL_DECIDED = 12
-"""The most blocks of a run that stops when decided, unless it says so itself
-(docs/how-it-works/verdicts.md)."""
 SECONDS_MAX = 604_800
 """A week: the longest of any single time of a trial."""
 BUDGET_S_MAX = 31_536_000
@@ -231,7 +223,7 @@ class DesignPlan(FiniteNoun):
         budget_s: time for the whole run; as many blocks as fit into it, `blocks` at most.
     """
 
-    blocks: Annotated[int, Field(ge=1, le=1000)] = 5
+    blocks: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 5
     stop: Literal["blocks", "decided"] = "blocks"
     controls: bool = True
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02

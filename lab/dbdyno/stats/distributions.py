@@ -1,19 +1,35 @@
-"""Quantiles and tails of the distributions that judging needs, and a line through points; scipy's.
+"""Quantiles and tails of distributions as numbers, and a straight line through points.
 
-`scipy.stats` takes half a second to load, as long as everything else of the lab together. Here it
-is loaded when a figure is first asked for, so that neither `dbdyno servers list` nor a run's first
-block waits for it.
+scipy loads `scipy.special` when it is first used, in a second or less; `scipy.stats` would take
+three times as long, so nothing in the lab needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
+
+
+def student_quantile(share: float, freedom: float) -> float:
+    """Student's t below which `share` of it lies."""
+    return float(scipy.special.stdtrit(freedom, share))
+
+
+def beta_quantile(share: float, left: float, right: float) -> float:
+    """The value below which `share` of the beta distribution with these two shapes lies."""
+    return float(scipy.special.betaincinv(left, right, share))
+
+
+def binomial_exceeded(share: float, total: int, chance: float) -> int:
+    """The least count that `total` draws, each won by `chance`, exceed in at most `share`."""
+    exceeded = scipy.special.bdtrc(np.arange(total + 1), total, chance)
+    return int(np.argmax(exceeded <= share))
 
 
 class FittedLine(NamedTuple):
@@ -23,69 +39,17 @@ class FittedLine(NamedTuple):
     chance: float
 
 
-def student_quantile(share: float, freedom: float) -> float:
-    """Student's t below which `share` of it lies."""
-    from scipy import stats  # noqa: PLC0415 - see above
-
-    return float(stats.t.ppf(share, freedom))
-
-
-def noncentral_student_tail(value: float, freedom: float, off: float) -> float:
-    """The share of Student's t, off by `off`, that lies above `value`."""
-    from scipy import stats  # noqa: PLC0415
-
-    return float(stats.nct.sf(value, freedom, off))
-
-
-def normal_share(values: Numbers) -> Numbers:
-    """The shares of the normal distribution below each of `values`."""
-    from scipy import special  # noqa: PLC0415
-
-    return np.asarray(special.ndtr(values), dtype=np.float64)
-
-
-def chi_square_quantiles(shares: Numbers, freedom: float) -> Numbers:
-    """The values of χ² below which `shares` of it lie."""
-    from scipy import stats  # noqa: PLC0415
-
-    return np.asarray(stats.chi2.ppf(shares, freedom), dtype=np.float64)
-
-
-def beta_quantile(share: float, left: float, right: float) -> float:
-    """The value below which `share` of the beta distribution with these two shapes lies."""
-    from scipy import stats  # noqa: PLC0415
-
-    return float(stats.beta.ppf(share, left, right))
-
-
-def fisher_tail(value: float, between: int, within: int) -> float:
-    """The share of Fisher's F, with these degrees of freedom, above `value`."""
-    from scipy import stats  # noqa: PLC0415
-
-    return float(stats.f.sf(value, between, within))
-
-
-def binomial_exceeded(share: float, total: int, chance: float) -> int:
-    """The least count that `total` draws, each won by `chance`, exceed in at most `share`."""
-    from scipy import stats  # noqa: PLC0415
-
-    return int(stats.binom.isf(share, total, chance))
-
-
 def line(places: NDArray[Any], values: Numbers) -> FittedLine:
-    """The least-squares line through points, and Student's two-sided test of its slope."""
-    from scipy import stats  # noqa: PLC0415
+    """The least-squares line through three points or more; Student's two-sided test of its slope.
 
-    fit = stats.linregress(places, values)
-    return FittedLine(float(fit.slope), float(fit.pvalue))
-
-
-def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that changes sign between `low` and `high` is zero (Brent).
-
-    Raises:
-        ValueError: it has the same sign at both.
+    Places must differ.
     """
-    from scipy import optimize  # noqa: PLC0415
-
-    return float(optimize.brentq(function, low, high))
+    across, along = values - values.mean(), places - places.mean()
+    squares = float(along @ along)
+    slope = float(along @ across) / squares
+    freedom = len(values) - 2
+    left = across - slope * along
+    error = math.sqrt(float(left @ left) / freedom / squares)
+    if error == 0:
+        return FittedLine(slope, 0.0 if slope else 1.0)
+    return FittedLine(slope, 2 * float(scipy.special.stdtr(freedom, -abs(slope) / error)))

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 CHANCE_DEVIATIONS: Final = 3.0
 """Growth within so many standard deviations of a random walk is chance."""
@@ -103,14 +104,13 @@ def rate_at_limit(points: Sequence[Point], limit_ms: float) -> Crossing:
     ln rate. The true curve bends upwards, so that the rate told is rather too low, by less than the
     distance of two rates. What is not sustained breaks the limit, whatever its window showed.
     """
-    from scipy import optimize  # noqa: PLC0415 - takes half a second, and few runs have a limit
-
     known = sorted(p for p in points if p.latency_ms is not None or not p.sustained)
     if not known:
         return Crossing(RateSide.UNKNOWN, None)
     limit = math.log(limit_ms)
     kept_below = limit + OVER / 2
-    logs = optimize.isotonic_regression([_log_latency(p, limit + OVER) for p in known]).x.tolist()
+    latencies = [_log_latency(p, limit + OVER) for p in known]
+    logs = scipy.optimize.isotonic_regression(latencies).x.tolist()
     kept = [p.rate_per_s for p, log in zip(known, logs, strict=True) if log < kept_below]
     if not kept:
         unread = [point for point in points if point.rate_per_s < known[0].rate_per_s]

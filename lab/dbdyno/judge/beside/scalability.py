@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
+import scipy
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.finding import Finding
@@ -24,7 +25,6 @@ from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan, Plan, cells
 from dbdyno.stats import usl
-from dbdyno.stats.distributions import fisher_tail
 from dbdyno.stats.usl import Laws, Numbers
 
 # When a scalability law is not fitted, or its peak not claimed: every reason as a word.
@@ -131,7 +131,7 @@ def lack_of_fit(off: Numbers) -> float:
     lack = blocks * float((mean**2).sum()) / between
     if pure == 0:
         return 1.0 if lack == 0 else 0.0
-    return fisher_tail(lack / pure, between, within)
+    return float(scipy.special.fdtrc(between, within, lack / pure))
 
 
 def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> Refused | None:

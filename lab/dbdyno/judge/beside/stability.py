@@ -1,8 +1,9 @@
 """How evenly a system worked within each window: slow seconds, dips, stalls, recovery, tail.
 
 Two systems of the same throughput are not the same if one of them stands still for a second every
-minute. Everything here is of one trial; `stability_pairs` compares systems by it, block by block.
-An average run is never made: it would hide what one run did (method.md 1.e).
+minute. Everything here is of one trial; `counts` compares systems by it, block by block. Trials are
+never averaged second by second: that would hide what one of them did
+(docs/how-it-works/stability.md).
 """
 
 from __future__ import annotations

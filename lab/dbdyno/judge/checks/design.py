@@ -19,7 +19,8 @@ from dbdyno.plan.plan import BLOCKS_CONTROLLED, BLOCKS_FEW, BLOCKS_MIN, Plan, ce
 from dbdyno.stats.distributions import line
 
 WINDOW_S_MIN: Final = 60.0
-"""Method.md 1.a.6: below a minute the noise within a trial shows beside that of restarts."""
+"""In a shorter window the noise within a trial shows beside that of restarts: `short-window`
+(docs/reference/findings.md)."""
 NAMED_MAX: Final = 5
 """How many trials a finding names before it stops."""
 

@@ -13,15 +13,10 @@ import math
 from typing import Final, Literal
 
 import numpy as np
+import scipy
 
 from dbdyno.judge.interval import LEVEL, quantile
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan
-from dbdyno.stats.distributions import (
-    chi_square_quantiles,
-    noncentral_student_tail,
-    normal_share,
-    root,
-)
 
 Stop = Literal["blocks", "decided"]
 POWER: Final = 0.8
@@ -31,7 +26,6 @@ NOISES: Final = (0.005, 0.01, 0.015, 0.03)
 USUAL_NOISE: Final = 0.015
 SECOND_NOISE: Final = 0.06
 """Scatter of a mean over one second when seconds hang together (3 %, autocorrelation 0.6)."""
-_LOG_MAX: Final = math.log(100.0)
 
 
 def log_sd(noise: float, window_s: float) -> float:
@@ -55,7 +49,8 @@ def power_of(
     if blocks < BLOCKS_MIN:
         return 0.0
     off = math.log1p(difference) * math.sqrt(blocks) / log_sd(noise, window_s)
-    return noncentral_student_tail(_multiplier(blocks, stop, level), blocks - 1, off)
+    missed = scipy.special.nctdtr(blocks - 1, off, _multiplier(blocks, stop, level))
+    return 1 - float(np.nan_to_num(missed))  # nan where it is too small for a number
 
 
 def difference_seen(
@@ -64,12 +59,9 @@ def difference_seen(
     """The least ratio difference that is seen, 0.02 = 2 %; None where blocks give no verdict."""
     if blocks < BLOCKS_MIN:
         return None
-
-    def missing(log_difference: float) -> float:
-        difference = math.expm1(log_difference)
-        return power_of(difference, blocks, noise, window_s, stop, level) - POWER
-
-    return math.expm1(root(missing, 1e-6, _LOG_MAX))
+    multiplier = _multiplier(blocks, stop, level)
+    off = float(scipy.special.nctdtrinc(blocks - 1, 1 - POWER, multiplier))
+    return math.expm1(off * log_sd(noise, window_s) / math.sqrt(blocks))
 
 
 def blocks_to_see(
@@ -103,10 +95,10 @@ def tie_told(
     """
     if blocks < BLOCKS_MIN:
         return 0.0
-    quantiles = chi_square_quantiles((np.arange(1000) + 0.5) / 1000, blocks - 1)
+    quantiles = scipy.special.chdtri(blocks - 1, (np.arange(1000) + 0.5) / 1000)
     half = _multiplier(blocks, stop, level) * np.sqrt(quantiles / (blocks - 1))
     room = math.log1p(margin) * math.sqrt(blocks) / log_sd(noise, window_s) - half
-    return float(np.mean(np.maximum(0.0, 2 * normal_share(room) - 1)))
+    return float(np.mean(np.maximum(0.0, 2 * scipy.special.ndtr(room) - 1)))
 
 
 def _multiplier(blocks: int, stop: Stop, level: float) -> float:

@@ -30,8 +30,11 @@ NAMES = {
     *("run_id", "plan_hash", "created_at", "dbdyno_version", "command", "environment"),
 }
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""
-NO_SENTENCES = {"Code.text", "Drawing.svg", "Figure.spec", "Timeline.title"}
-"""Fields that hold what is copied, drawn or looked up elsewhere: a template, a chart, code."""
+NO_SENTENCES = {
+    *("Code.text", "Drawing.svg", "Figure.spec", "Timeline.title"),
+    *("VerdictLook.sign", "VerdictLook.ground", "VerdictLook.line"),
+}
+"""Fields that hold what is copied, drawn or looked up elsewhere: a template, a chart, a colour, code."""
 TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 CODE = re.compile("`[^`]*`")

@@ -22,7 +22,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.report import story, write
-from dbdyno.report.charts.base import Drawing, draw
+from dbdyno.report.charts.drawing import Drawing, draw
 from dbdyno.report.formats import terminal
 from dbdyno.report.formats.replay import ReplaySide
 from dbdyno.report.parts import Figure

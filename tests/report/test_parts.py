@@ -14,7 +14,7 @@ from tests.report.sections.test_sections_rates import MADE as OF_RATES
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import name, say
-from dbdyno.report.charts.base import Drawing
+from dbdyno.report.charts.drawing import Drawing
 from dbdyno.report.formats import history, html, markdown, replay, terminal
 from dbdyno.report.formats.gate import MARK, as_json, comment, plain
 from dbdyno.report.parts import (

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from dbdyno.report.story import tell
+from dbdyno.report.charts.charts import figures
+from dbdyno.report.parts import Figure, Paragraph, Section, Table
+from dbdyno.report.story import at_a_glance, over_load, over_time, tell, with_charts
 from support import making
 from support.made_run import Run, run
 
@@ -55,3 +57,43 @@ def test_one_system_has_numbers_and_no_verdicts() -> None:
     assert "Verdicts" not in headings(alone)
     assert "Settings that differ" not in headings(alone)
     assert "Numbers" in headings(alone)
+
+
+def drawn(made: Run) -> tuple[Figure, ...]:
+    return figures(made.plan, made.measurements, made.judgement)
+
+
+def names(section: Section) -> list[str]:
+    return [part.name for part in section.parts if isinstance(part, Figure)]
+
+
+def test_all_verdicts_stand_at_a_glance_in_pictures_and_words(made: Run) -> None:
+    section = at_a_glance(made.plan, made.measurements, made.judgement, drawn(made))
+    assert names(section) == ["verdicts", "ratios"]
+    assert isinstance(section.parts[-1], Table)
+
+
+def test_one_verdict_has_no_matrix() -> None:
+    one = run(making.plan(), making.pairs((0.77, 0.76, 0.78)))
+    section = at_a_glance(one.plan, one.measurements, one.judgement, drawn(one))
+    assert section.parts == ()
+
+
+def test_charts_over_load_and_over_time_have_their_sections(made: Run) -> None:
+    assert names(over_load(drawn(made))) == [
+        "throughput",
+        "latency",
+        "latency-throughput",
+    ]
+    assert names(over_time(drawn(made))) == ["seconds-1"]
+    (said,) = over_load(()).parts
+    assert isinstance(said, Paragraph)
+    assert over_time(()).parts == ()
+
+
+def test_charts_stand_behind_what_introduces_them(made: Run) -> None:
+    head, table = Paragraph("head"), Table("t", (), ())
+    section = with_charts(Section("S", (head, table)), drawn(made), "costs")
+    assert [type(part) for part in section.parts] == [Paragraph, Figure, Table]
+    section = with_charts(Section("S", (table,)), drawn(made), "cpu", "disk")
+    assert [type(part) for part in section.parts] == [Figure, Figure, Table]

@@ -11,7 +11,7 @@ from typing import Any
 import vl_convert
 
 from dbdyno.language.words import Said
-from dbdyno.report.charts.base import VEGA_LITE
+from dbdyno.report.charts.drawing import VEGA_LITE
 from dbdyno.report.parts import Figure
 
 

@@ -2,12 +2,14 @@
 
 The conclusion comes first, because a manager reads no further; then the verdicts at one look and in
 sentences, the numbers and pictures they rest on, and all that an expert needs to repeat the run or
-take it apart. To add a section: one function in a `sections_*` file, one line in `tell`.
+take it apart. To add a section: one function in a file of `sections`, one line in `tell`; a chart
+finds its section below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dbdyno.judge.controls import apart
 from dbdyno.judge.judgement import Judgement
@@ -15,16 +17,12 @@ from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
-from dbdyno.report.charts import charts
-from dbdyno.report.charts.charts import matrix, over_load, over_time, with_charts
-from dbdyno.report.parts import Story
-from dbdyno.report.rows import attempts, title_of
-from dbdyno.report.sections import cells, costs, limits, method, results, shape
-from dbdyno.report.sections import settings as settings_module
-from dbdyno.report.sections.cells import pilot
+from dbdyno.report.charts import verdicts
+from dbdyno.report.charts.charts import figures, named
+from dbdyno.report.parts import Figure, Paragraph, Section, Story
+from dbdyno.report.rows import attempts, cells_of, ladders, title_of
+from dbdyno.report.sections import cells, costs, limits, method, results, settings, shape
 from dbdyno.report.sections.conclusion import conclusion
-from dbdyno.report.sections.settings import environment
-from dbdyno.report.sections.shape import outliers
 
 
 def tell(
@@ -34,10 +32,10 @@ def tell(
     compared, controls = apart(measurements)
     every = attempts([*compared, *controls], judgement)
     measurements, made = compared, attempts(compared, judgement)
-    drawn = charts.figures(plan, measurements, judgement)
+    drawn = figures(plan, measurements, judgement)
     sections = (
         with_charts(cells.within_limit(judgement), drawn, "limits"),
-        matrix(plan, measurements, judgement, drawn),
+        at_a_glance(plan, measurements, judgement, drawn),
         cells.grid(judgement),
         results.verdicts(judgement),
         results.tables(plan, measurements, judgement),
@@ -45,17 +43,17 @@ def tell(
         shape.scalability(judgement),
         over_time(drawn),
         shape.stability(judgement),
-        outliers(judgement),
+        shape.outliers(judgement),
         results.numbers(plan, measurements, judgement),
         with_charts(costs.costs(plan, made), drawn, "costs"),
         results.server_cpu(plan, made),
         costs.flushes(plan, made),
         with_charts(costs.machine(plan, made), drawn, "cpu", "disk"),
         method.how_measured(plan, measurements),
-        pilot(plan),
-        settings_module.published(plan, measurements, run),
-        settings_module.settings(plan, measurements),
-        environment(run),
+        cells.pilot(plan),
+        settings.published(plan, measurements, run),
+        settings.settings(plan, measurements),
+        settings.environment(run),
         method.trial_order(every),
         results.findings(judgement),
         limits.trust(plan, judgement),
@@ -74,3 +72,34 @@ def tell(
         conclusion=conclusion(plan, judgement, run, made),
         sections=tuple(section for section in sections if section.parts),
     )
+
+
+def at_a_glance(
+    plan: Plan,
+    measurements: Sequence[Measurement],
+    judgement: Judgement,
+    drawn: Sequence[Figure],
+) -> Section:
+    """All verdicts as pictures and as a table of words; empty below two verdicts."""
+    tables = verdicts.table(ladders(cells_of(plan, measurements)), judgement.verdicts)
+    pictures = named(drawn, "verdicts", "ratios")
+    return Section(say("Verdicts at a glance"), (*pictures, *tables) if tables else ())
+
+
+def over_load(drawn: Sequence[Figure]) -> Section:
+    """Throughput, latency and one over the other."""
+    nothing = (Paragraph(say("There is nothing to draw: no trial has been measured.")),)
+    pictures = named(drawn, "throughput", "latency")
+    return Section(say("Charts"), pictures if drawn else nothing)
+
+
+def over_time(drawn: Sequence[Figure]) -> Section:
+    """Every trial second by second."""
+    return Section(say("Every trial over time"), named(drawn, "seconds"))
+
+
+def with_charts(section: Section, drawn: Sequence[Figure], *beginnings: str) -> Section:
+    """The section with its charts behind its first paragraph, or before all else."""
+    pictures = named(drawn, *beginnings)
+    head = tuple(part for part in section.parts[:1] if isinstance(part, Paragraph))
+    return replace(section, parts=(*head, *pictures, *section.parts[len(head) :]))

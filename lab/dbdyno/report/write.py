@@ -22,7 +22,7 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report import document as report_document
-from dbdyno.report.charts.base import Drawing, draw
+from dbdyno.report.charts.drawing import Drawing, draw
 from dbdyno.report.formats import html, markdown
 from dbdyno.report.parts import translated
 from dbdyno.report.story import tell

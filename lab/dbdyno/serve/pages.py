@@ -23,7 +23,7 @@ from starlette.routing import Route
 from dbdyno.errors import StoreError
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import Said, say
-from dbdyno.report.charts.base import draw
+from dbdyno.report.charts.drawing import draw
 from dbdyno.report.formats import html
 from dbdyno.report.parts import translated
 from dbdyno.report.story import tell

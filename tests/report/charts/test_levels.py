@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from dbdyno.judge.beside.scalability import CurvePoint, Law, Scalability
+from dbdyno.judge.interval import Typical
+from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.plan.plan import cells
-from dbdyno.report.charts.levels import latency, throughput
+from dbdyno.report.charts.levels import fit_rows, latency, throughput
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import ladders
 from support import making
@@ -62,7 +65,7 @@ def test_a_scalability_law_is_drawn_as_a_band_behind_the_points() -> None:
     assert fitted.law is not None
     assert len(fit) == len(fitted.law.curve)
     assert "fitted scalability law" in figure.note
-    assert figure.spec["layer"][0]["mark"]["type"] == "area"
+    assert [layer["mark"]["type"] for layer in figure.spec["layer"][:2]] == ["area", "line"]
     assert_sound(figure)
 
 
@@ -89,3 +92,29 @@ def test_a_percentile_without_enough_requests_has_no_panel() -> None:
     assert titles(figure) == ["p50", "p95"]
     none = run(plan, [making.measurement(histograms=False, tps=1)])
     assert latency(ladders(cells(plan)), SYSTEMS, none.judgement) is None
+
+
+LADDER = ladders(Cell(workload="w", threads=threads) for threads in (1, 4, 16))[0]
+
+
+def law(system: str, setting: str = "default") -> Scalability:
+    typical = Typical(value=1, low=1, high=1, blocks=5)
+    curve = tuple(
+        CurvePoint(threads=threads, per_s=100, low=90, high=110)
+        for threads in (0.5, 1, 2, 8, 16, 32)
+    )
+    fit = Law(per_s_of_one=typical, sigma=typical, kappa=typical, curve=curve, blocks=())
+    return Scalability(workload="w", setting=setting, system=system, points=(), law=fit)
+
+
+def test_a_fit_is_drawn_between_the_levels_and_not_beyond() -> None:
+    found = fit_rows(LADDER, SYSTEMS, [law(making.A), law(making.B, "other")])
+    assert [row["place"] for row in found] == [0, 0.5, 1.5, 2]
+    assert {(row["low"], row["value"], row["high"]) for row in found} == {(90, 100, 110)}
+
+
+def test_a_refused_fit_and_an_open_loop_have_none() -> None:
+    refused = law(making.A).model_copy(update={"law": None})
+    assert fit_rows(LADDER, SYSTEMS, [refused]) == []
+    rates = ladders([Cell(workload="w", threads=8, rate_per_s=100)])[0]
+    assert fit_rows(rates, SYSTEMS, [law(making.A)]) == []

@@ -1,8 +1,8 @@
 """The charts of a report: which there are, by name.
 
 One specification in Vega-Lite with its data inside serves the interactive page, the SVG and the
-PNG; drawing is `drawing.py`'s work, looks are `looks.py`'s. To add a chart: a `chart_*` file with a
-function that gives a `Figure` or None, one line here, its place in `story`.
+PNG (`drawing.py`); theme and builders are in `base.py`. To add a chart: a file with a function that
+gives a `Figure` or None, one line here, its place in `story.py`.
 
     limits                       rates within a latency limit
     verdicts · ratios            what was concluded
@@ -17,12 +17,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
 from dbdyno.report.charts import costs, curve, levels, ratios, timelines, verdicts
-from dbdyno.report.charts.base import LOOKS
-from dbdyno.report.parts import Figure, Paragraph, Section
+from dbdyno.report.charts.base import THEME
+from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder, attempts, cells_of, ladders, systems_of
 
 
@@ -39,7 +38,11 @@ def figures(
         *_over_load(rungs, systems, judgement),
         *_of_trials(rungs, systems, measurements, judgement),
     ]
-    return tuple(_with_looks(figure) for figure in made if figure is not None)
+    return tuple(
+        replace(figure, spec={**figure.spec, "config": THEME})
+        for figure in made
+        if figure is not None
+    )
 
 
 def named(drawn: Iterable[Figure], *beginnings: str) -> tuple[Figure, ...]:
@@ -79,41 +82,3 @@ def _of_trials(
             *timelines.timelines(number, ladder, systems, every),
         ]
     return made
-
-
-def _with_looks(figure: Figure) -> Figure:
-    return replace(figure, spec={**figure.spec, "config": LOOKS})
-
-
-# Sections that are pictures, and pictures that stand in sections of others.
-
-
-def matrix(
-    plan: Plan,
-    measurements: Sequence[Measurement],
-    judgement: Judgement,
-    drawn: Sequence[Figure],
-) -> Section:
-    """All verdicts at one look, as pictures and in words; empty below two verdicts."""
-    tables = verdicts.table(ladders(cells_of(plan, measurements)), judgement.verdicts)
-    pictures = named(drawn, "verdicts", "ratios")
-    return Section(say("Verdicts at a glance"), (*pictures, *tables) if tables else ())
-
-
-def over_load(drawn: Sequence[Figure]) -> Section:
-    """Throughput, latency and one over the other."""
-    nothing = (Paragraph(say("There is nothing to draw: no trial has been measured.")),)
-    pictures = named(drawn, "throughput", "latency")
-    return Section(say("Charts"), pictures if drawn else nothing)
-
-
-def over_time(drawn: Sequence[Figure]) -> Section:
-    """Every trial second by second."""
-    return Section(say("Every trial over time"), named(drawn, "seconds"))
-
-
-def with_charts(section: Section, drawn: Sequence[Figure], *beginnings: str) -> Section:
-    """The section with its charts behind its first paragraph, or before all else."""
-    pictures = named(drawn, *beginnings)
-    head = tuple(part for part in section.parts[:1] if isinstance(part, Paragraph))
-    return replace(section, parts=(*head, *pictures, *section.parts[len(head) :]))

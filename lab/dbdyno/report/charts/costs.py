@@ -17,13 +17,14 @@ from dbdyno.report.charts.base import (
     INK,
     WIDTH,
     Spec,
-    arranged,
+    category,
     colour,
     from_zero,
     in_words,
+    layer,
+    load_tooltip,
     panel,
-    shown,
-    where,
+    side_by_side,
 )
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Figure
@@ -70,7 +71,7 @@ def costs(
         "Bars are totals over totals of all sound trials; a thin line is from the lowest to the "
         "highest trial. Costs that are zero everywhere are left out."
     )
-    return Figure(name, title, in_words(title, per, points), arranged(panels, COLUMNS), note)
+    return Figure(name, title, in_words(title, per, points), side_by_side(panels, COLUMNS), note)
 
 
 def _rows(cost: Cost, ladder: Ladder, systems: Sequence[str], trials: Trials) -> list[Spec]:
@@ -108,31 +109,19 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
         "axis": {"labelAngle": 0, "grid": False, "titleFontSize": 11},
     }
     unit = label(cost.unit)
-    side: Spec = {"field": "system", "type": "nominal", "sort": list(systems)}
-    side |= {"scale": {"domain": list(systems)}}
+    side = category("system", sort=list(systems), scale={"domain": list(systems)})
     same = {"x": x, "xOffset": side}
+    told = load_tooltip(
+        ("value", unit), ("low", say("lowest trial")), ("high", say("highest trial"))
+    )
+    value, low = (from_zero(field, unit, ticks=4) for field in ("value", "low"))
     return [
-        {
-            "mark": {"type": "bar"},
-            "encoding": {
-                **same,
-                "y": from_zero("value", unit, ticks=4),
-                "color": colour(systems),
-                "tooltip": shown(
-                    *where(),
-                    ("value", unit),
-                    ("low", say("lowest trial")),
-                    ("high", say("highest trial")),
-                ),
-            },
-        },
-        {
-            "mark": {"type": "rule", "color": INK, "strokeWidth": 1},
-            "transform": [{"filter": "datum.high > datum.low"}],
-            "encoding": {
-                **same,
-                "y": from_zero("low", unit, ticks=4),
-                "y2": {"field": "high"},
-            },
-        },
+        layer("bar", {**same, "y": value, "color": colour(systems), "tooltip": told}),
+        layer(
+            "rule",
+            {**same, "y": low, "y2": {"field": "high"}},
+            where="datum.high > datum.low",
+            color=INK,
+            strokeWidth=1,
+        ),
     ]

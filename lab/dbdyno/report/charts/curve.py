@@ -1,7 +1,9 @@
-"""What latency a system pays for its throughput: one point a load level, joined by rising load.
+"""Latency over throughput, and latency over the rate at which requests fell due.
 
 Two systems at one number of connections have different throughput, so their latencies alone cannot
-be compared; this curve puts both on one picture. Below and to the right is better.
+be compared; `latency_throughput` puts both on one picture, one point a load level, joined by rising
+load. Below and to the right is better. `limits` shows an open loop: one point a trial, the latency
+limit, and where each system meets it.
 """
 
 from __future__ import annotations
@@ -15,18 +17,23 @@ from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.report.charts.base import (
     INK,
+    LINE,
     PARTED,
+    POINT,
     SHADE,
-    WIDTH,
     Spec,
-    arranged,
+    category,
     colour,
     from_zero,
     in_words,
+    layer,
+    load_tooltip,
     panel,
+    quantity,
     shape,
-    shown,
-    where,
+    side_by_side,
+    size_of,
+    tooltip,
 )
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.numbers import title as title_of
@@ -51,7 +58,7 @@ def latency_throughput(
     drawn = [(ladder, rows) for ladder, rows in drawn if len({r["step"] for r in rows}) > 1]
     if not drawn:
         return None
-    width, height = (WIDTH, 320) if len(drawn) == 1 else (WIDTH // 2 - 40, 240)
+    width, height = size_of(len(drawn), 320)
     across = say("transactions per second")
     up = say("{metric} latency, ms", metric=metric.label)
     panels = [
@@ -76,7 +83,7 @@ def latency_throughput(
         "To the right is more throughput, below is less latency."
     )
     return Figure(
-        "latency-throughput", title, in_words(title, up, points), arranged(panels, 2), note
+        "latency-throughput", title, in_words(title, up, points), side_by_side(panels), note
     )
 
 
@@ -103,23 +110,20 @@ def _rows(
         for v in judgement.values
         if v.metric in (PRIMARY.name, metric.name)
     }
-    rows: list[Spec] = []
-    for system in systems:
-        made = [
-            {
-                "system": system,
-                "step": step,
-                "load": ladder.levels[step],
-                "level": level_words(cell),
-                "tps": tps,
-                "latency": latency,
-            }
-            for step, cell in enumerate(ladder.cells)
-            if (tps := values.get((cell, system, PRIMARY.name))) is not None
-            and (latency := values.get((cell, system, metric.name))) is not None
-        ]
-        rows += made
-    return rows
+    return [
+        {
+            "system": system,
+            "step": step,
+            "load": ladder.levels[step],
+            "level": level_words(cell),
+            "tps": tps,
+            "latency": latency,
+        }
+        for system in systems
+        for step, cell in enumerate(ladder.cells)
+        if (tps := values.get((cell, system, PRIMARY.name))) is not None
+        and (latency := values.get((cell, system, metric.name))) is not None
+    ]
 
 
 def _curve_layers(systems: Sequence[str], across: Text, up: Text) -> list[Spec]:
@@ -129,45 +133,30 @@ def _curve_layers(systems: Sequence[str], across: Text, up: Text) -> list[Spec]:
         "color": colour(systems),
     }
     labelled = systems if len(systems) <= SYSTEMS_LABELLED_MAX else systems[:1]
+    told = load_tooltip(("tps", across), ("latency", up))
     return [
-        {
-            "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.55},
-            "encoding": {**same, "order": {"field": "step", "type": "quantitative"}},
-        },
-        {
-            "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
-            "encoding": {
-                **same,
-                "shape": shape(systems),
-                "tooltip": shown(*where(), ("tps", across), ("latency", up)),
-            },
-        },
+        layer("line", {**same, "order": quantity("step")}, **LINE),
+        layer("point", {**same, "shape": shape(systems), "tooltip": told}, **POINT),
         *(_labels(same, system, above=place == 0) for place, system in enumerate(labelled)),
     ]
 
 
 def _labels(same: Spec, system: str, *, above: bool) -> Spec:
     """The load beside the points of a system; of two systems, one's above and the other's below."""
-    return {
-        "mark": {
-            "type": "text",
-            "dx": 6,
-            "dy": -8 if above else 11,
-            "align": "left",
-            "fontSize": 11,
-        },
-        "transform": [{"filter": {"field": "system", "equal": system}}],
-        "encoding": {**same, "text": {"field": "load", "type": "nominal"}},
-    }
+    return layer(
+        "text",
+        {**same, "text": category("load")},
+        where={"field": "system", "equal": system},
+        dx=6,
+        dy=-8 if above else 11,
+        align="left",
+        fontSize=11,
+    )
 
 
-# Latency over the rate at which requests fell due, with the limit and where each system meets it.
-#
-# One point is one trial; a faint one was not sustained, so its latency is a matter of how long the
-# window was. The axis of latency is logarithmic, as the limit is read between points by logarithms.
+# A faint trial was not sustained, so its latency is a matter of how long the window was. The axis
+# of latency is logarithmic, as the limit is read between points by logarithms.
 
-
-SUSTAINED: Final = "datum.sustained"
 DECADES: Final = tuple(step * 10**power for power in range(-2, 6) for step in (1, 2, 5))
 """Where the axis of latency has ticks, in ms, as far as they are in view."""
 
@@ -178,7 +167,7 @@ def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | N
     drawn = [(search, rows) for search, rows in drawn if rows]
     if not drawn:
         return None
-    width, height = (WIDTH, 320) if len(drawn) == 1 else (WIDTH // 2 - 40, 240)
+    width, height = size_of(len(drawn), 320)
     panels = [
         panel(
             title_of(search),
@@ -205,7 +194,7 @@ def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | N
         "A point is a trial; a faint one was not sustained. The dashed line is the limit; the "
         "upright line of a system is its highest rate within it, shaded by its 95 % interval."
     )
-    return Figure("limits", title, in_words(title, unit, told), arranged(panels, 2), note)
+    return Figure("limits", title, in_words(title, unit, told), side_by_side(panels), note)
 
 
 def _points(search: RateSearch) -> Iterator[Spec]:
@@ -236,63 +225,44 @@ def _found(search: RateSearch) -> Iterator[Spec]:
 
 
 def _limit_layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
-    x: Spec = {
-        "type": "quantitative",
-        "title": say("events due per second"),
-        "scale": {"zero": False, "padding": 12},
-        "axis": {"labelExpr": PARTED, "tickCount": 5},
+    due = say("events due per second")
+    up = say("{metric} latency, ms", metric=BY_NAME[search.metric].label)
+
+    def x(field: str) -> Spec:
+        axis = {"labelExpr": PARTED, "tickCount": 5}
+        return quantity(field, title=due, scale={"zero": False, "padding": 12}, axis=axis)
+
+    def y(field: str) -> Spec:
+        axis = {"labelExpr": PARTED, "values": list(DECADES)}
+        return quantity(field, title=up, scale={"type": "log", "padding": 12}, axis=axis)
+
+    colours = colour(systems)
+    told = tooltip(
+        ("system", say("system")), ("block", say("block")), ("rate", due), ("latency", up)
+    )
+    trial = {
+        "x": x("rate"),
+        "y": y("latency"),
+        "opacity": {"condition": {"test": "datum.sustained", "value": 1}, "value": 0.3},
+        "color": colours,
+        "shape": shape(systems),
+        "tooltip": told,
     }
-    y: Spec = {
-        "field": "latency",
-        "type": "quantitative",
-        "title": say("{metric} latency, ms", metric=BY_NAME[search.metric].label),
-        "scale": {"type": "log", "padding": 12},
-        "axis": {"labelExpr": PARTED, "values": list(DECADES)},
-    }
+    hollow = {"filled": False, "size": 40, "strokeWidth": 1.5}
     return [
-        *_where_met({**x, "field": "at"}, colour(systems)),
-        *_limit({**y, "field": "limit"}),
-        _trials({**x, "field": "rate"}, y, systems, y["title"]),
+        layer(
+            "rect",
+            {"x": x("low"), "x2": {"field": "high"}, "color": colours},
+            where="isValid(datum.at) && isValid(datum.low)",
+            **SHADE,
+        ),
+        layer("rule", {"x": x("at"), "color": colours}, where="isValid(datum.at)", strokeWidth=1.5),
+        layer(
+            "rule",
+            {"y": y("limit")},
+            where="isValid(datum.limit)",
+            strokeDash=[5, 4],
+            color=INK,
+        ),
+        layer("point", trial, where="isValid(datum.rate)", **hollow),
     ]
-
-
-def _where_met(x: Spec, colours: Spec) -> list[Spec]:
-    return [
-        {
-            "mark": {"type": "rect", **SHADE},
-            "transform": [{"filter": "isValid(datum.at) && isValid(datum.low)"}],
-            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": colours},
-        },
-        {
-            "mark": {"type": "rule", "strokeWidth": 1.5},
-            "transform": [{"filter": "isValid(datum.at)"}],
-            "encoding": {"x": x, "color": colours},
-        },
-    ]
-
-
-def _limit(y: Spec) -> list[Spec]:
-    rule = {"type": "rule", "strokeDash": [5, 4], "color": INK}
-    only = [{"filter": "isValid(datum.limit)"}]
-    return [{"mark": rule, "transform": only, "encoding": {"y": y}}]
-
-
-def _trials(x: Spec, y: Spec, systems: Sequence[str], latency: Text) -> Spec:
-    faint = {"condition": {"test": SUSTAINED, "value": 1}, "value": 0.3}
-    return {
-        "mark": {"type": "point", "filled": False, "size": 40, "strokeWidth": 1.5},
-        "transform": [{"filter": "isValid(datum.rate)"}],
-        "encoding": {
-            "x": x,
-            "y": y,
-            "opacity": faint,
-            "color": colour(systems),
-            "shape": shape(systems),
-            "tooltip": shown(
-                ("system", say("system")),
-                ("block", say("block")),
-                ("rate", say("events due per second")),
-                ("latency", latency),
-            ),
-        },
-    }

@@ -1,8 +1,8 @@
 """Metrics over the load levels: a line for each system, with the interval of its blocks.
 
 Throughput has one panel for each ladder; latency has a row of them, one for each percentile, since
-p50 and p99 on one axis would leave a flat line of the first. A scalability fit is drawn as the band
-in which it holds (`fitted_band`).
+p50 and p99 on one axis would leave a flat line of the first. A fitted scalability law is a dashed
+line in the shaded band of its interval; the points stay, so that everybody sees how well it fits.
 """
 
 from __future__ import annotations
@@ -18,25 +18,31 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.report.charts.base import (
+    LINE,
+    POINT,
     WIDTH,
     Spec,
-    arranged,
     aside,
     colour,
     from_zero,
     in_words,
+    layer,
+    load_tooltip,
     panel,
     places,
+    quantity,
     shape,
-    shown,
-    where,
+    side_by_side,
+    size_of,
 )
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder, level_words
 
 PERCENTILES: Final = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
-HAS_INTERVAL: Final = "isValid(datum.low) && isValid(datum.high)"
+IS_FIT: Final = "datum.fit"
+IS_POINT: Final = "!datum.fit"
+HAS_INTERVAL: Final = f"isValid(datum.low) && isValid(datum.high) && {IS_POINT}"
 
 
 def throughput(
@@ -50,9 +56,9 @@ def throughput(
     if not drawn:
         return None
     unit = say("transactions per second")
-    width, height = (WIDTH, 300) if len(drawn) == 1 else (WIDTH // 2 - 40, 220)
-    fits = {ladder: points(ladder, systems, judgement.scalability) for ladder, _ in drawn}
-    law = layers(systems, unit)
+    width, height = size_of(len(drawn), 300)
+    fits = {ladder: fit_rows(ladder, systems, judgement.scalability) for ladder, _ in drawn}
+    law = _fit_layers(systems, unit)
     panels = [
         panel(
             ladder.title,
@@ -67,9 +73,7 @@ def throughput(
     told = [row for _, rows in drawn for row in rows]
     fitted = any(fits.values())
     note = say("{note} {fit}", note=_note(), fit=_fit_note()) if fitted else _note()
-    return Figure(
-        "throughput", title, _describe(title, unit, told), arranged(panels, columns=2), note
-    )
+    return Figure("throughput", title, _describe(title, unit, told), side_by_side(panels), note)
 
 
 def latency(
@@ -107,7 +111,7 @@ def latency(
         "latency",
         title,
         _describe(title, unit, told),
-        arranged(panels, columns=len(metrics)),
+        side_by_side(panels, columns=len(metrics)),
         say("{note} {missing}", note=_note(), missing=_missing_note()),
     )
 
@@ -139,39 +143,23 @@ def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Met
 
 
 def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
-    x, colours = places(ladder), colour(systems)
-    known = [{"filter": f"{HAS_INTERVAL} && {IS_POINT}"}]
-    ends = {"type": "tick", "thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
-    points = [{"filter": IS_POINT}]
-
-    def layer(mark: Spec, transform: list[Spec], **encoding: object) -> Spec:
-        return {
-            "mark": mark,
-            "transform": transform,
-            "encoding": {"x": x, "color": colours, **encoding},
-        }
-
-    high = {"field": "high"}
+    same = {"x": places(ladder), "color": colour(systems)}
+    value, low, high = (from_zero(field, unit) for field in ("value", "low", "high"))
+    ends = {"thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
+    whole = {**same, "y": low, "y2": {"field": "high"}}
+    told = load_tooltip(
+        ("value", unit), ("low", say("interval from")), ("high", say("interval to"))
+    )
     return [
+        layer("line", {**same, "y": value}, where=IS_POINT, **LINE),
+        layer("rule", whole, where=HAS_INTERVAL, strokeWidth=1.5),
+        layer("tick", {**same, "y": low}, where=HAS_INTERVAL, **ends),
+        layer("tick", {**same, "y": high}, where=HAS_INTERVAL, **ends),
         layer(
-            {"type": "line", "strokeWidth": 1.5, "opacity": 0.55},
-            points,
-            y=from_zero("value", unit),
-        ),
-        layer({"type": "rule", "strokeWidth": 1.5}, known, y=from_zero("low", unit), y2=high),
-        layer(ends, known, y=from_zero("low", unit)),
-        layer(ends, known, y=from_zero("high", unit)),
-        layer(
-            {"type": "point", "size": 60, "filled": True, "opacity": 1},
-            points,
-            y=from_zero("value", unit),
-            shape=shape(systems),
-            tooltip=shown(
-                *where(),
-                ("value", unit),
-                ("low", say("interval from")),
-                ("high", say("interval to")),
-            ),
+            "point",
+            {**same, "y": value, "shape": shape(systems), "tooltip": told},
+            where=IS_POINT,
+            **POINT,
         ),
     ]
 
@@ -207,17 +195,7 @@ def _missing_note() -> Text:
     return say("A percentile with fewer than 100 requests beyond it is not drawn.")
 
 
-# The fitted scalability law as layers of a throughput chart: a dashed line in its shaded band.
-#
-# The points stay, so that everybody sees how well the law fits them. Where the judge refuses a fit
-# there is none to draw, and the report says why.
-
-
-IS_FIT = "datum.fit"
-IS_POINT = "!datum.fit"
-
-
-def points(ladder: Ladder, systems: Sequence[str], laws: Iterable[Scalability]) -> list[Spec]:
+def fit_rows(ladder: Ladder, systems: Sequence[str], laws: Iterable[Scalability]) -> list[Spec]:
     """The points of the fits on this ladder, each at its place between the levels."""
     if ladder.is_open:
         return []
@@ -226,11 +204,11 @@ def points(ladder: Ladder, systems: Sequence[str], laws: Iterable[Scalability]) 
         for law in laws
         if (law.workload, law.setting) == (ladder.workload, ladder.setting)
         and law.system in systems
-        for row in _points(ladder, law)
+        for row in _fit_rows(ladder, law)
     ]
 
 
-def _points(ladder: Ladder, fitted: Scalability) -> Iterator[Spec]:
+def _fit_rows(ladder: Ladder, fitted: Scalability) -> Iterator[Spec]:
     if fitted.law is None:
         return
     levels = np.log([cell.threads for cell in ladder.cells])
@@ -247,19 +225,13 @@ def _points(ladder: Ladder, fitted: Scalability) -> Iterator[Spec]:
             }
 
 
-def layers(systems: Sequence[str], unit: Text) -> list[Spec]:
-    """What is drawn of the points: band and line, in the system's colour."""
-    same = {"x": {"field": "place", "type": "quantitative"}, "color": colour(systems)}
-    fit = [{"filter": IS_FIT}]
+def _fit_layers(systems: Sequence[str], unit: Text) -> list[Spec]:
+    """Band and line of the law, in the system's colour."""
+    same = {"x": quantity("place"), "color": colour(systems)}
+    band = {**same, "y": from_zero("low", unit), "y2": {"field": "high"}}
+    line = {**same, "y": from_zero("value", unit)}
+    dashed = {"strokeWidth": 1, "strokeDash": [4, 3], "opacity": 0.8}
     return [
-        {
-            "mark": {"type": "area", "opacity": 0.14},
-            "transform": fit,
-            "encoding": {**same, "y": from_zero("low", unit), "y2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "line", "strokeWidth": 1, "strokeDash": [4, 3], "opacity": 0.8},
-            "transform": fit,
-            "encoding": {**same, "y": from_zero("value", unit)},
-        },
+        layer("area", band, where=IS_FIT, opacity=0.14),
+        layer("line", line, where=IS_FIT, **dashed),
     ]

@@ -20,12 +20,16 @@ from dbdyno.measurement.metric import BY_NAME
 from dbdyno.report.charts.base import (
     INK,
     SHADE,
+    VERDICTS,
     Spec,
+    category,
     in_words,
-    shown,
+    layer,
+    look_of,
+    quantity,
+    stacked,
+    tooltip,
     verdict_scale,
-    verdict_words,
-    words_of,
 )
 from dbdyno.report.numbers import decided, interval
 from dbdyno.report.parts import Figure
@@ -77,7 +81,8 @@ def ratios(
     ends = [end for line in lines for end in (line.low, line.high) if end is not None]
     view = view_of([line.ratio for line in lines], ends, margin)
     baseline = verdicts[0].baseline
-    colour = _colour(lines)
+    scale = verdict_scale((line.word for line in lines), lines=True)
+    colour = category("word", title=None, scale=scale)
     panels = [
         _panel(system, BY_NAME[metric].label, baseline, group, view, margin, colour)
         for (system, metric), group in groups.items()
@@ -88,7 +93,6 @@ def ratios(
         for (system, _), group in groups.items()
         for line in group
     ]
-    spec = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 26}
     shaded = say("the margin is {margin:.3g}\u00a0%", margin=margin * 100)
     note = say(
         "Points are geometric means of the ratios within blocks, thin lines the intervals that the "
@@ -96,7 +100,7 @@ def ratios(
         "interval of a cell by itself; it is narrower where several cells must hold together. The "
         "shaded band is the margin."
     )
-    return Figure("ratios", title, in_words(title, shaded, points), spec, note)
+    return Figure("ratios", title, in_words(title, shaded, points), stacked(panels), note)
 
 
 def of_verdict(verdict: Verdict) -> Ratio | None:
@@ -106,7 +110,7 @@ def of_verdict(verdict: Verdict) -> Ratio | None:
         return None
     return Ratio(
         name=name(verdict.cell.title),
-        word=verdict_words(verdict),
+        word=look_of(verdict).words,
         ratio=estimate.ratio,
         low=verdict.low,
         high=verdict.high,
@@ -121,7 +125,7 @@ def of_summary(summary: GridSummary) -> Ratio | None:
         return None
     return Ratio(
         name=say("all {cells} cells, geometric mean", cells=summary.cells),
-        word=words_of(summary.word, material=summary.material),
+        word=VERDICTS[summary.word, summary.material].words,
         ratio=summary.ratio,
         low=summary.low,
         high=summary.high,
@@ -150,29 +154,26 @@ def _panel(
 ) -> Spec:
     names = [line.name for line in lines]
     ticks = view.ticks()
-    x = {
-        "field": "at",
-        "type": "quantitative",
-        "title": say("{metric}, change against {baseline}", metric=metric, baseline=baseline),
-        "scale": {"domain": view.domain, "nice": False},
-        "axis": {
+    x = quantity(
+        "at",
+        title=say("{metric}, change against {baseline}", metric=metric, baseline=baseline),
+        scale={"domain": view.domain, "nice": False},
+        axis={
             "values": [place for place, _ in ticks],
             "labelExpr": _labels(ticks),
             "labelOverlap": False,
         },
-    }
-    y = {
-        "field": "name",
-        "type": "nominal",
-        "sort": names,
-        "scale": {"domain": names},
-        "title": None,
-        "axis": {"labelLimit": 420, "domain": False, "ticks": False, "grid": False},
-    }
-    rows = [_row(line, view) for line in lines]
+    )
+    y = category(
+        "name",
+        sort=names,
+        scale={"domain": names},
+        title=None,
+        axis={"labelLimit": 420, "domain": False, "ticks": False, "grid": False},
+    )
     return {
         "title": system,
-        "data": {"values": rows},
+        "data": {"values": [_row(line, view) for line in lines]},
         "width": PLOT_WIDTH,
         "height": {"step": STEP},
         "layer": [*_ground(view, margin), *_intervals(x, y, colour), *_points(x, y, colour)],
@@ -185,12 +186,6 @@ def _labels(ticks: Sequence[tuple[float, str]]) -> str:
     for place, words in reversed(ticks):
         told = f"abs(datum.value - ({place:.9f})) < 1e-6 ? '{words}' : {told}"
     return told
-
-
-def _colour(lines: Sequence[Ratio]) -> Spec:
-    """By the words, the same in all panels."""
-    scale = verdict_scale((line.word for line in lines), lines=True)
-    return {"field": "word", "type": "nominal", "title": None, "scale": scale}
 
 
 def _row(line: Ratio, view: View) -> Spec:
@@ -212,92 +207,59 @@ def _row(line: Ratio, view: View) -> Spec:
 def _ground(view: View, margin: float) -> list[Spec]:
     """The margin's band and the line of no change."""
     ends = {"from": view.within(1 / (1 + margin)), "to": view.within(1 + margin), "none": 0}
-    data = {"values": [ends]}
+    data = {"data": {"values": [ends]}}
+    band = {"x": quantity("from"), "x2": {"field": "to"}}
     return [
-        {
-            "data": data,
-            "mark": {"type": "rect", **SHADE},
-            "encoding": {"x": _place("from"), "x2": {"field": "to"}},
-        },
-        {
-            "data": data,
-            "mark": {"type": "rule", "color": INK, "strokeWidth": 1},
-            "encoding": {"x": _place("none")},
-        },
+        {**data, **layer("rect", band, **SHADE)},
+        {**data, **layer("rule", {"x": quantity("none")}, color=INK, strokeWidth=1)},
     ]
 
 
-def _place(field: str) -> Spec:
-    return {"field": field, "type": "quantitative"}
-
-
 def _intervals(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
-    whole = {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": colour}
-    inner = {**whole, "x": {**x, "field": "inner_low"}, "x2": {"field": "inner_high"}}
+    def bar(low: str, high: str, width: float) -> Spec:
+        ends = {"x": {**x, "field": low}, "x2": {"field": high}}
+        whole = {"y": y, **ends, "color": colour}
+        return layer("rule", whole, where=f"isValid(datum.{low})", strokeWidth=width)
 
     def arrow(side: str, angle: int) -> Spec:
-        return {
-            "mark": {"type": "point", "shape": "triangle", "filled": True, "size": 50},
-            "transform": [{"filter": f"datum.{side}_on"}],
-            "encoding": {
-                "y": y,
-                "x": {**x, "field": side},
-                "angle": {"value": angle},
-                "color": colour,
-            },
-        }
+        at = {"y": y, "x": {**x, "field": side}, "angle": {"value": angle}, "color": colour}
+        look = {"shape": "triangle", "filled": True, "size": 50}
+        return layer("point", at, where=f"datum.{side}_on", **look)
 
     return [
-        {
-            "mark": {"type": "rule", "strokeWidth": 1.5},
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "encoding": whole,
-        },
-        {
-            "mark": {"type": "rule", "strokeWidth": 4},
-            "transform": [{"filter": "isValid(datum.inner_low)"}],
-            "encoding": inner,
-        },
+        bar("low", "high", 1.5),
+        bar("inner_low", "inner_high", 4),
         arrow("low", 270),
         arrow("high", 90),
     ]
 
 
 def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
-    tooltip = shown(
+    def overall(then: object, otherwise: object) -> Spec:
+        return {"condition": {"test": "datum.overall", "value": then}, "value": otherwise}
+
+    told = tooltip(
         ("name", say("cell")), ("word", say("verdict")), ("told", say("change with interval"))
     )
-    shape = {"condition": {"test": "datum.overall", "value": "diamond"}, "value": "circle"}
-    size = {"condition": {"test": "datum.overall", "value": 150}, "value": 70}
+    point = {
+        "y": y,
+        "x": x,
+        "shape": overall("diamond", "circle"),
+        "size": overall(150, 70),
+        "color": colour,
+        "tooltip": told,
+    }
+    beside = {"y": y, "x": {"value": PLOT_WIDTH}, "text": category("told")}
     return [
-        {
-            "mark": {"type": "point", "filled": True, "opacity": 1},
-            "encoding": {
-                "y": y,
-                "x": x,
-                "shape": shape,
-                "size": size,
-                "color": colour,
-                "tooltip": tooltip,
-            },
-        },
-        {
-            "mark": {"type": "text", "color": INK, "fontSize": 12, "align": "left", "dx": 8},
-            "encoding": {
-                "y": y,
-                "x": {"value": PLOT_WIDTH},
-                "text": {"field": "told", "type": "nominal"},
-            },
-        },
+        layer("point", point, filled=True, opacity=1),
+        layer("text", beside, color=INK, fontSize=12, align="left", dx=8),
     ]
 
 
-# The axis of ratios: where its ticks stand, and what lies outside of the view.
-#
-# A ratio is drawn by its logarithm, so that a half and a double lie equally far from none; it is
-# labelled as the change it means. Three blocks can give intervals that reach from a tenth to the
-# tenfold; drawn whole they would press everything else into one line, so such an interval ends at
-# the edge with an arrow, and its numbers stand beside it.
+# The axis. A ratio is drawn by its logarithm, so that a half and a double lie equally far from
+# none; it is labelled as the change it means. Three blocks can give intervals that reach from a
+# tenth to the tenfold; drawn whole they would press everything else into one line, so such an
+# interval ends at the edge with an arrow, and its numbers stand beside it.
 
 
 TICKS_APART: Final = 0.3

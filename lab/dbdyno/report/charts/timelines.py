@@ -17,7 +17,16 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, name, phrase, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Interval, Phase, WatchSample
-from dbdyno.report.charts.base import PARTED, SHADE, WIDTH, Spec
+from dbdyno.report.charts.base import (
+    PARTED,
+    SHADE,
+    WIDTH,
+    Spec,
+    category,
+    layer,
+    quantity,
+    stacked,
+)
 from dbdyno.report.charts.checkpoints import BURST, CHECKPOINT, moments
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Attempt, Ladder, State, level_words
@@ -104,7 +113,7 @@ def multiples(
         )
         for cell in cells
     ]
-    return rows[0] if len(rows) == 1 else {"vconcat": rows, "spacing": 12}
+    return stacked(rows, spacing=12)
 
 
 @dataclass(frozen=True)
@@ -127,15 +136,7 @@ def _row(
     return {
         "data": {"values": [*_of_systems(systems, warmup_s), *_of_lines(lines), *_of_marks(marks)]},
         "transform": [{"flatten": ["x", "y"]}],
-        "facet": {
-            "column": {
-                "field": "s",
-                "type": "nominal",
-                "sort": list(systems),
-                "title": None,
-                "header": header,
-            }
-        },
+        "facet": {"column": category("s", sort=list(systems), title=None, header=header)},
         "spacing": 16,
         "spec": {
             "width": width,
@@ -188,31 +189,25 @@ def _rounded(value: float) -> float:
 
 
 def _layers(words: AxisTitles, level: Text, last: bool, marked: bool) -> list[Spec]:
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "title": say("seconds of load") if last else None,
-        "scale": {"nice": False, "zero": True},
-    }
-    y = {
-        "field": "y",
-        "type": "quantitative",
-        "title": [words.unit, level],
-        "scale": {"zero": True},
-        "axis": {"labelExpr": PARTED, "tickCount": 4},
-    }
-    shade = {
-        "mark": {"type": "rect", **SHADE},
-        "transform": [{"filter": "datum.w > 0"}],
-        "encoding": {"x": x, "x2": {"field": "w"}},
-    }
-    line = {
-        "mark": {"type": "line", "strokeWidth": 1.2, "opacity": 0.85},
-        "transform": [{"filter": OF_LINE}],
-        "encoding": {"x": x, "y": y, "detail": {"field": "t"}, "color": _by_block()}
-        | {"strokeDash": _by_kind(words)},
-    }
-    return [shade, line, *(_mark_layers(words, x, y) if marked else [])]
+    seconds = say("seconds of load") if last else None
+    x = quantity("x", title=seconds, scale={"nice": False, "zero": True})
+    y = quantity(
+        "y",
+        title=[words.unit, level],
+        scale={"zero": True},
+        axis={"labelExpr": PARTED, "tickCount": 4},
+    )
+    kinds = category(
+        "k",
+        title=words.of_kinds,
+        scale={"domain": list(words.kinds), "range": list(DASHES)},
+    )
+    line = {"x": x, "y": y, "detail": {"field": "t"}, "color": _by_block(), "strokeDash": kinds}
+    return [
+        layer("rect", {"x": x, "x2": {"field": "w"}}, where="datum.w > 0", **SHADE),
+        layer("line", line, where=OF_LINE, strokeWidth=1.2, opacity=0.85),
+        *(_mark_layers(words, x, y) if marked else []),
+    ]
 
 
 def _by_block() -> Spec:
@@ -224,46 +219,22 @@ def _by_block() -> Spec:
     }
 
 
-def _by_kind(words: AxisTitles) -> Spec:
-    return {
-        "field": "k",
-        "type": "nominal",
-        "title": words.of_kinds,
-        "scale": {"domain": list(words.kinds), "range": list(DASHES)},
-    }
-
-
 def _mark_layers(words: AxisTitles, x: Spec, y: Spec) -> list[Spec]:
-    same = {
-        "x": x,
-        "color": _by_block(),
-        "shape": {
-            "field": "m",
-            "type": "nominal",
-            "title": say("marks"),
-            "scale": {
-                "domain": [what for what, _ in words.marks],
-                "range": [shape for _, shape in words.marks],
-            },
-        },
+    scale = {
+        "domain": [what for what, _ in words.marks],
+        "range": [shape for _, shape in words.marks],
     }
-    point = {"type": "point", "filled": True, "opacity": 1, "size": 45}
+    shapes = category("m", title=say("marks"), scale=scale)
+    same = {"x": x, "color": _by_block(), "shape": shapes}
+    point = {"filled": True, "opacity": 1, "size": 45}
     return [
-        {
-            "mark": point,
-            "transform": [{"filter": ON_GROUND}],
-            "encoding": {**same, "y": {"value": HEIGHT - 5}},
-        },
-        {"mark": point, "transform": [{"filter": ON_LINE}], "encoding": {**same, "y": y}},
+        layer("point", {**same, "y": {"value": HEIGHT - 5}}, where=ON_GROUND, **point),
+        layer("point", {**same, "y": y}, where=ON_LINE, **point),
     ]
 
 
-# Throughput second by second of every trial, with what disturbed it marked.
-#
-# A stall, a drift, a warm-up that had not ended: each shows in the line of its own trial. Those
-# that do not count are drawn too. Checkpoints stand at the ground, so that a dip can be seen to
-# come with one, or without.
-
+# Throughput second by second. Trials that do not count are drawn too. Checkpoints stand at the
+# ground, so that a dip can be seen to come with one, or without.
 
 INTERVAL_S_MIN: Final = 0.5
 """A shorter piece at the end of a window gives a rate by chance; it is not drawn."""
@@ -390,10 +361,8 @@ def _note(marked: bool) -> Text:
     )
 
 
-# The machine in every trial: CPU and disk over time, as small multiples.
-#
-# A rate that falls while the disk is busy has another cause than one that falls while other
-# processes take the CPU. A wandering server CPU at a steady rate says that background work moved.
+# CPU and disk: a rate that falls while the disk is busy has another cause than one that falls while
+# other processes take the CPU.
 
 
 @dataclass(frozen=True)

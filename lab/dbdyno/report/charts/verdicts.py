@@ -17,11 +17,13 @@ from dbdyno.report.charts.base import (
     ON_VERDICT,
     WIDTH,
     Spec,
+    category,
     in_words,
-    shown,
+    layer,
+    look_of,
+    stacked,
+    tooltip,
     verdict_scale,
-    verdict_sign,
-    verdict_words,
 )
 from dbdyno.report.numbers import NONE, change, decided
 from dbdyno.report.parts import Column, Figure, Table
@@ -39,7 +41,7 @@ def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | N
     """A map for each setting and system; None below two verdicts."""
     if len(verdicts) < VERDICTS_MIN:
         return None
-    scale = verdict_scale(map(verdict_words, verdicts))
+    scale = verdict_scale(look_of(verdict).words for verdict in verdicts)
     panels = [
         _panel(part, of_system, scale)
         for part in _parts(ladders)
@@ -51,17 +53,16 @@ def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | N
             "{system}, {cell}: {word}",
             system=verdict.system,
             cell=verdict.cell.title,
-            word=verdict_words(verdict),
+            word=look_of(verdict).words,
         )
         for verdict in verdicts
     ]
-    spec = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 26}
     note = say(
         "Each field is one comparison; the number is the change against the baseline. Undecided is "
         "not equal: the interval allows both a difference that matters and none."
     )
     baseline = say("against {baseline}", baseline=verdicts[0].baseline)
-    return Figure("verdicts", title, in_words(title, baseline, points), spec, note)
+    return Figure("verdicts", title, in_words(title, baseline, points), stacked(panels), note)
 
 
 def table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> list[Table]:
@@ -114,7 +115,6 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
     workloads = [ladder.workload for ladder in ladders]
     least, most = FIELD_WIDTH
     width = min(most, max(least, (WIDTH - LABELS_WIDTH) // len(levels)))
-    rows = [_row(verdict) for verdict in verdicts]
     x = {
         "field": "level",
         "type": "ordinal",
@@ -131,9 +131,10 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
         "title": None,
         "axis": {"domain": False, "ticks": False, "grid": False, "labelLimit": 240},
     }
+    subtitle = {} if ladders[0].setting == DEFAULT else {"subtitle": ladders[0].setting}
     return {
-        "title": {"text": _against(verdicts[0]), **_setting(ladders[0])},
-        "data": {"values": rows},
+        "title": {"text": _against(verdicts[0]), **subtitle},
+        "data": {"values": [_row(verdict) for verdict in verdicts]},
         "width": {"step": width},
         "height": {"step": 46},
         "encoding": {"x": x, "y": y},
@@ -141,66 +142,45 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
     }
 
 
-def _setting(ladder: Ladder) -> Spec:
-    return {} if ladder.setting == DEFAULT else {"subtitle": ladder.setting}
-
-
 def _row(verdict: Verdict) -> Spec:
-    sign = verdict_sign(verdict)
-    estimate = verdict.estimate
-    told = decided(verdict)
+    look, ratio, told = look_of(verdict), verdict.estimate.ratio, decided(verdict)
     _, _, ends = told.partition(" [")
     return {
         "workload": verdict.cell.workload,
         "level": level_of(verdict.cell),
-        "word": verdict_words(verdict),
-        "sign": f"{sign} {change(estimate.ratio)}" if estimate.ratio is not None else sign,
+        "word": look.words,
+        "sign": look.sign if ratio is None else f"{look.sign} {change(ratio)}",
         "interval": f"[{ends}" if ends else "",
         "told": told,
     }
 
 
 def _layers(scale: Spec, width: int) -> list[Spec]:
-    fields: Spec = {
-        "mark": {"type": "rect", "stroke": "#ffffff", "strokeWidth": 2, "cornerRadius": 3},
-        "encoding": {
-            "color": {
-                "field": "word",
-                "type": "nominal",
-                "title": None,
-                "scale": scale,
-                "legend": {"symbolType": "square", "symbolSize": 160, "columns": 4},
-            },
-            "tooltip": shown(
-                ("workload", say("workload")),
-                ("level", say("load")),
-                ("word", say("verdict")),
-                ("told", say("change with interval")),
-            ),
-        },
+    legend = {"symbolType": "square", "symbolSize": 160, "columns": 4}
+    encoding = {
+        "color": category("word", title=None, scale=scale, legend=legend),
+        "tooltip": tooltip(
+            ("workload", say("workload")),
+            ("level", say("load")),
+            ("word", say("verdict")),
+            ("told", say("change with interval")),
+        ),
     }
+    fields = layer("rect", encoding, stroke="#ffffff", strokeWidth=2, cornerRadius=3)
     if width < ROOM_FOR_INTERVAL:
         return [fields, _text("sign", 12, 0, "bold")]
     two, one = "datum.interval !== ''", "datum.interval === ''"
     return [
         fields,
-        {**_text("sign", 12, -8, "bold"), "transform": [{"filter": two}]},
-        {**_text("interval", 11, 9, "normal"), "transform": [{"filter": two}]},
-        {**_text("sign", 12, 0, "bold"), "transform": [{"filter": one}]},
+        _text("sign", 12, -8, "bold", two),
+        _text("interval", 11, 9, "normal", two),
+        _text("sign", 12, 0, "bold", one),
     ]
 
 
-def _text(field: str, size: int, dy: int, weight: str) -> Spec:
-    return {
-        "mark": {
-            "type": "text",
-            "color": ON_VERDICT,
-            "fontSize": size,
-            "dy": dy,
-            "fontWeight": weight,
-        },
-        "encoding": {"text": {"field": field, "type": "nominal"}},
-    }
+def _text(field: str, size: int, dy: int, weight: str, where: str | None = None) -> Spec:
+    look = {"color": ON_VERDICT, "fontSize": size, "dy": dy, "fontWeight": weight}
+    return layer("text", {"text": category(field)}, where=where, **look)
 
 
 def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:
@@ -224,8 +204,4 @@ def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:
 
 
 def _field(verdict: Verdict) -> Text:
-    return say(
-        "{word} {change}",
-        word=verdict_words(verdict),
-        change=decided(verdict),
-    )
+    return say("{word} {change}", word=look_of(verdict).words, change=decided(verdict))

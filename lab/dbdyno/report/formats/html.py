@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import CLAUSE, Said, say
-from dbdyno.report.charts.base import VEGA_LITE, Drawing
+from dbdyno.report.charts.drawing import VEGA_LITE, Drawing
 from dbdyno.report.document import finite
 from dbdyno.report.formats import markdown
 from dbdyno.report.parts import Figure, Story, line

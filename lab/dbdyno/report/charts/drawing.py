@@ -1,0 +1,66 @@
+"""From a chart's specification to SVG and PNG, without a browser and without the network."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import escape
+
+import vl_convert
+
+from dbdyno.report.parts import Figure
+
+VEGA_LITE: Final = "6.4"
+"""The version of Vega-Lite that the charts are written in; vl-convert has it from 1.9 on."""
+FONTS: Final = Path(__file__).parents[1] / "fonts"
+"""Noto Sans SC in parts: what Chinese has for everyday use, as few servers have such a font."""
+CHINESE: Final = re.compile("[\u3000-\u9fff\uff00-\uffef]")
+PIXELS_PER_UNIT: Final = 2.0
+OPENING: Final = re.compile(r"<svg\b[^>]*>")
+SPACE: Final = re.compile(r'\sxmlns(?::xlink)?="[^"]*"')
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as files: SVG text and PNG bytes. Jupyter shows the SVG."""
+
+    figure: Figure
+    svg: str
+    png: bytes
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    @property
+    def inline(self) -> str:
+        """The SVG to be put into a page: named, scalable, its ids unlike any other chart's."""
+        name = self.figure.name
+        svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", self.svg)
+        box = re.search(r'viewBox="\S+ \S+ (\S+) \S+"', svg)
+        size = f'width="{box[1]}" {box[0]}' if box else ""
+        opening = (
+            f'<svg class="chart" role="img" aria-labelledby="{name}-title {name}-desc" '
+            f"{size}>"
+            f'<title id="{name}-title">{escape(self.figure.title)}</title>'
+            f'<desc id="{name}-desc">{escape(self.figure.description)}</desc>'
+        )
+        return SPACE.sub("", OPENING.sub(lambda _: opening, svg, count=1))
+
+
+@cache
+def _learn_chinese() -> None:
+    """Makes the glyphs of `fonts/` known to the drawing program, for the rest of the process."""
+    vl_convert.register_font_directory(str(FONTS))
+
+
+def draw(figure: Figure) -> Drawing:
+    """Draws a figure; the PNG is made from the SVG, so the two cannot differ."""
+    if CHINESE.search(json.dumps(figure.spec, ensure_ascii=False)):
+        _learn_chinese()
+    svg = vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=VEGA_LITE)
+    png = vl_convert.svg_to_png(svg, scale=PIXELS_PER_UNIT)
+    return Drawing(figure, svg, bytes(png))

@@ -63,5 +63,5 @@ class Servers:
 
 
 if __name__ == "__main__":
-    open = Servers  # type: ignore[attr-defined, assignment]
+    supervisor.open = Servers  # type: ignore[attr-defined, assignment]
     supervisor.detached(Path(sys.argv[1]))

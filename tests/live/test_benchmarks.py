@@ -43,7 +43,7 @@ def test_client_cpu_compares_both_programs_on_one_server(tmp_path: Path) -> None
 
 
 def bench(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", f"bench.{name}", *arguments]
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended

@@ -227,8 +227,8 @@ def test_no_network_outlives_a_lab_that_is_killed(folder):
         f"""
         import time
         from pathlib import Path
-        from dbdyno.plan_parts import NetworkPlan
-        from dbdyno.servers import network
+        from dbdyno.plan.plan import NetworkPlan
+        from dbdyno.servers.local import network
         made = network.Network(NetworkPlan(), 3, Path({str(folder)!r}))
         print(*[place.namespace for place in (made.client, *made.members)], flush=True)
         time.sleep(600)

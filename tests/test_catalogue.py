@@ -34,7 +34,8 @@ NO_SENTENCES = {
     *("Code.text", "Drawing.svg", "Figure.spec", "Timeline.title"),
     *("VerdictLook.sign", "VerdictLook.ground", "VerdictLook.line"),
 }
-"""Fields that hold what is copied, drawn or looked up elsewhere: a template, a chart, a colour, code."""
+"""Fields that hold what is copied, drawn or looked up elsewhere: a template, a chart, a colour,
+code."""
 TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 CODE = re.compile("`[^`]*`")

@@ -13,7 +13,7 @@ MS = 1_000_000
 def interval(
     start_s: float, end_s: float, latencies_ms: list[int], phase: str, **more: Any
 ) -> dict[str, Any]:
-    """An interval of a record; `more` are fields that only some runs have."""
+    """An interval of a record; `more` are fields in place of the made ones."""
     histogram = recorded(latencies_ms)
     events = len(latencies_ms)
     return {
@@ -26,7 +26,7 @@ def interval(
         "others": 2 * events,
         "errors": {"1213": 1} if phase == "measured" else {},
         "restarts": 1,
-        "reconnects": 0,
+        **dict.fromkeys(("reconnects", "arrivals", "backlog", "in_flight", "silence_ns_max"), 0),
         "bytes_received": 1,
         "bytes_sent": 1,
         "latency_ns_sum": sum(latencies_ms) * MS,
@@ -49,9 +49,9 @@ def encoded(histogram: Histogram) -> str:
     return b64encode(histogram.encode()).decode()
 
 
-def news(interval: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-    """What the engine tells of an interval, by its spec."""
-    counts = ("phase", "events", "reads", "writes", "others", "reconnects")
+def live_interval(interval: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """The interval as the engine reports it during a run with the spec `asked`."""
+    counts = ("phase", "events", "reads", "writes", "others", "reconnects", "backlog", "in_flight")
     return {
         **{name: interval[name] for name in counts},
         "at_s": interval["end_s"],
@@ -60,6 +60,5 @@ def news(interval: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
         "errors": sum(interval["errors"].values()),
         "seconds": interval["end_s"] - interval["start_s"],
         "latency_ms": {f"{p:g}": interval["latency_ns_max"] / MS for p in asked["percentiles"]},
-        **{name: interval[name] for name in ("backlog", "in_flight") if name in interval},
         **({"record": interval} if asked.get("tell_records") else {}),
     }

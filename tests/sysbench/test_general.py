@@ -17,8 +17,8 @@ def of(**typed):
 def test_the_defaults_are_those_of_sysbench():
     general = of()
     assert (general.threads, general.events, general.time_s) == (1, 0, 10)
-    assert (general.telling.report_interval_s, general.verbosity) == (0, 3)
-    assert [percentile.text for percentile in general.telling.percentiles] == ["95"]
+    assert (general.output.report_interval_s, general.verbosity) == (0, 3)
+    assert [percentile.text for percentile in general.output.percentiles] == ["95"]
     assert (general.validate, general.debug, general.seed) == (False, False, None)
     assert (general.warmup_s, general.forced_shutdown_s, general.compat) == (0, None, "1.0")
     assert general.distribution["name"] == "special"

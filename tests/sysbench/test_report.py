@@ -1,4 +1,4 @@
-"""The report's shape at its edges; whole texts are in test_running and test_real_sysbench."""
+"""The report's shape at its edges; whole texts are in test_commands and test_real_sysbench."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno._engine import Histogram
+from dbdyno.sysbench.options.output import Percentile
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.options.values import Values
 from dbdyno.sysbench.report import (
     Ending,
-    Stretch,
+    IntervalSummary,
     header,
     histogram,
     interval_line,
-    moment,
     queue_line,
     report,
+    time_label,
 )
 from dbdyno.sysbench.request import General
 from dbdyno.sysbench.totals import Totals
@@ -101,7 +101,7 @@ def test_one_think_time_is_one_number():
 # Interval lines, to the blank.
 
 
-NEWS = {
+LIVE = {
     "at_s": 4.0,
     "connections": 8,
     "events": 50,
@@ -111,6 +111,8 @@ NEWS = {
     "others": 100,
     "errors": 5,
     "reconnects": 0,
+    "backlog": 0,
+    "in_flight": 0,
     "seconds": 2.0,
     "latency_ms": {"50": 1.0, "99": 12.345, "99.9": 20.0},
 }
@@ -120,7 +122,7 @@ END = " err/s: 2.50 reconn/s: 0.00"
 
 def line(*percents, interval_s=1, at_s=3.0):
     percentiles = [Percentile.of(percent) for percent in percents]
-    return interval_line(Stretch.of_news(NEWS, at_s, percentiles), percentiles, interval_s)
+    return interval_line(IntervalSummary.of_live(LIVE, at_s, percentiles), percentiles, interval_s)
 
 
 def test_one_whole_percentile_is_sysbench_s_line():
@@ -151,11 +153,11 @@ def test_without_percentile_the_line_keeps_its_shape():
     ],
 )
 def test_a_moment_has_the_decimals_of_its_interval(interval_s, at_s, shown):
-    assert moment(at_s, interval_s) == shown
+    assert time_label(at_s, interval_s) == shown
 
 
 def test_a_rate_has_a_line_of_its_queue():
-    stretch = Stretch.of_news({**NEWS, "backlog": 7, "in_flight": 2}, 2.0, [])
+    stretch = IntervalSummary.of_live({**LIVE, "backlog": 7, "in_flight": 2}, 2.0, [])
     assert queue_line(stretch, 1) == "[ 2s ] queue length: 7, concurrency: 2"
 
 

@@ -209,20 +209,20 @@ def test_a_value_that_says_nothing_is_passed_over(sysbench, engine):
     assert "deprecated" not in sysbench.stdout
 
 
-def test_the_rate_goes_by_its_name_of_today():
-    renamed, warnings = command_line.applied({"tx-rate": "100", "rate": "7"})
+def test_the_rate_goes_by_its_current_name():
+    renamed, warnings = command_line.with_current_names({"tx-rate": "100", "rate": "7"})
     assert renamed == {"rate": "100"}
     assert warnings == ["--tx-rate is deprecated, use --rate instead"]
 
 
 def test_a_number_that_is_none_is_refused_under_its_own_name():
     with pytest.raises(Refusal, match="Invalid value for the 'num_threads' option: '1K'"):
-        command_line.applied({"num-threads": "1K"})
+        command_line.with_current_names({"num-threads": "1K"})
 
 
 def test_the_distribution_of_0_4_is_that_of_today_unless_that_is_typed():
     typed = {"oltp-dist-type": "uniform", "oltp-dist-pct": "2", "rand-spec-pct": "3"}
-    renamed, warnings = command_line.applied(typed)
+    renamed, warnings = command_line.with_current_names(typed)
     assert renamed == {**typed, "rand-type": "uniform"}
     assert warnings == []
 

@@ -90,6 +90,6 @@ def test_both_names_of_the_command_work_in_both(sysbench, engine):
 
 def test_every_changed_or_removed_option_is_one(sysbench):
     assert set(command_line.REMOVED) - {"test", "tx-rate"} <= set(GLOBAL_TABLE)
-    changed = command_line.table(GLOBAL_TABLE, "1.1")
+    changed = command_line.with_defaults_of(GLOBAL_TABLE, "1.1")
     different = {name for name in changed if changed[name] != GLOBAL_TABLE[name]}
     assert different == {"rand-type", "mysql-ssl"}

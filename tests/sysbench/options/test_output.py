@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.sysbench.options.output import OutputOptions, Percentile, decimals, is_text_asked
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.telling import OutputOptions, Percentile, decimals, is_text_asked
 from dbdyno.sysbench.options.values import Refusal, Values
 
 

@@ -1,4 +1,4 @@
-"""The log gives back the very same bytes, HdrHistogram's own reader takes it, and lies are refused."""
+"""The log gives back the very same bytes, HdrHistogram's reader takes it, and lies are refused."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 from dbdyno import _engine
 from dbdyno.sysbench.entry import main
-from support.made_intervals import interval, live_interval
+from support.sysbench import interval, live_interval
 
 
 class FakeStop:

@@ -12,6 +12,7 @@ from dbdyno.sysbench.options.table import (
     DATABASE,
     GENERAL,
     GLOBAL_TABLE,
+    LEGACY_OPTIONS,
     LOG,
     MYSQL,
     OWN,
@@ -91,9 +92,9 @@ REFUSED = {
 def test_an_unsupported_option_or_test_is_refused_by_name(sysbench, engine, line):
     assert sysbench(line) == 1
     expected = REFUSED[line] + "this version of dbdyno does not do this yet: "
-    told = [it for it in sysbench.stderr.splitlines() if not it.startswith("WARNING: the --test")]
-    assert told[0].startswith(expected)
-    assert len(told) == 1
+    said = [it for it in sysbench.stderr.splitlines() if not it.startswith("WARNING: the --test")]
+    assert said[0].startswith(expected)
+    assert len(said) == 1
     assert engine.specs == []
 
 
@@ -114,3 +115,23 @@ def test_no_option_is_both_supported_and_refused():
 def test_what_does_nothing_is_dropped_and_the_rest_kept():
     typed = {"pgsql-port": "5432", "threads": "8", "unheard-of": None}
     assert without_unsupported(typed) == {"threads": "8", "unheard-of": None}
+
+
+# Options of the tests of before 1.0.
+
+
+def test_no_legacy_name_stands_twice():
+    names = [canonical(option.name) for option in LEGACY_OPTIONS]
+    assert len(names) == len(set(names))
+    assert not set(names) & set(GLOBAL_TABLE)
+
+
+def test_all_legacy_tests_have_them_and_no_other_test():
+    assert set(of_test("oltp")) == set(of_test("legacy_select")) == set(LEGACY_OPTIONS)
+    assert not set(of_test("oltp_read_write")) & set(LEGACY_OPTIONS)
+
+
+def test_they_are_listed(sysbench):
+    assert sysbench("--test=tests/db/oltp.lua help") == 0
+    assert "legacy_oltp options:" in sysbench.stdout
+    assert "--oltp-table-size=N " in sysbench.stdout

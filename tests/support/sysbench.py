@@ -1,13 +1,39 @@
-"""Intervals as a record of the engine has them, of chosen latencies."""
+"""For tests of the sysbench persona: recorded intervals, options, expected texts."""
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
-from dbdyno._engine import Histogram
+from dbdyno import __version__
+from dbdyno._engine import Histogram, Stop
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.values import Values
 
 MS = 1_000_000
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def golden(name: str) -> str:
+    """A text of tests/golden, with the version of this dbdyno."""
+    return (GOLDEN / name).read_text().replace("VERSION", __version__)
+
+
+def options(**typed: str | None) -> Values:
+    """Global options as if typed; `_` in names stands for `-`."""
+    return Values(GLOBAL_TABLE, {name.replace("_", "-"): raw for name, raw in typed.items()})
+
+
+def interrupt(stop: Stop) -> None:
+    """Sends SIGTERM to this process and waits until the engine is asked to stop."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    deadline = time.monotonic() + 20
+    while not stop.is_set() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def interval(

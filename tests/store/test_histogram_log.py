@@ -48,6 +48,12 @@ def test_bundles_keep_their_format_to_the_byte() -> None:
     )
 
 
+def test_what_is_no_histogram_is_not_written() -> None:
+    one = MADE.intervals[0].model_copy(update={"histograms": {"event": b"no histogram"}})
+    with pytest.raises(ValueError, match="not an HDR V2 histogram"):
+        log((one,))
+
+
 def test_an_interval_without_histograms_keeps_the_places_of_the_others() -> None:
     bare = MADE.intervals[0].model_copy(update={"histograms": {}})
     found = histograms(log((bare, bare, MADE.intervals[5], bare)))

@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 
-from dbdyno.sysbench.console import ConsoleOutput, ProgressBar, described
+from dbdyno.sysbench.console import ConsoleOutput, ProgressBar, progress_text
 
 
 @pytest.mark.parametrize(
@@ -59,18 +59,18 @@ def progress(done, stage="insert", total=1_000_000):
 
 
 def test_the_bar_shows_rows_speed_and_time_left():
-    shown = described(progress(250_000), 2.0)
+    shown = progress_text(progress(250_000), 2.0)
     bar = "###" + 9 * " "
     assert shown == f"loading [{bar}] 250,000 of 1,000,000 rows, 125,000 rows/s, 6 s left"
-    assert described(progress(1_000), 36.0).endswith(" rows, 28 rows/s, 9 h 59 min left")
-    assert described(progress(100_000), 30.0).endswith("3,333 rows/s, 4 min 30 s left")
+    assert progress_text(progress(1_000), 36.0).endswith(" rows, 28 rows/s, 9 h 59 min left")
+    assert progress_text(progress(100_000), 30.0).endswith("3,333 rows/s, 4 min 30 s left")
 
 
 def test_the_line_is_sound_before_the_first_row_and_after_the_last():
-    assert described(progress(0, "create"), 1.0).endswith("] 0 of 1,000,000 rows")
-    done = described(progress(1_000_000, "index"), 9.0)
+    assert progress_text(progress(0, "create"), 1.0).endswith("] 0 of 1,000,000 rows")
+    done = progress_text(progress(1_000_000, "index"), 9.0)
     assert done == f"building indexes [{12 * '#'}] 1,000,000 of 1,000,000 rows"
-    assert described(progress(0, "create", total=0), 1.0) == "creating tables: table 2"
+    assert progress_text(progress(0, "create", total=0), 1.0) == "creating tables: table 2"
 
 
 def test_a_terminal_sees_it_redrawn_and_in_the_end_nothing():

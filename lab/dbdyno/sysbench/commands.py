@@ -24,7 +24,7 @@ from dbdyno.sysbench.ending import (
     SysbenchRun,
     failure_of,
     result,
-    run_lines,
+    run_failure_lines,
     status,
     stoppable,
 )
@@ -155,7 +155,7 @@ def _print_end(
             f"the run failed after {totals.seconds:.1f} s; until then {totals.events} events"
             f" ({totals.per_s(totals.events):.2f} per second) were completed"
         )
-        raise fatal(*run_lines(record["failure"], prepared=request.is_prepared()))
+        raise fatal(*run_failure_lines(record["failure"], prepared=request.is_prepared()))
     unfinished = record.get("unfinished", 0)
     is_forced = _is_forced(record, general)
     if limit := _LIMITS.get(record["stopped_by"]):
@@ -190,7 +190,7 @@ def _print_more(
 Listener = Callable[[Totals, IntervalSummary], None]
 """Takes each whole interval, as totals and as what its line says."""
 
-_WHOLE = 0.99
+_COMPLETE = 0.99
 """An interval cut short by the end has no line in sysbench."""
 
 
@@ -232,7 +232,7 @@ class Reporter:
         """Takes an interval as JSON: an empty one when the load begins, then each as it ends."""
         self.on_start()
         live = json.loads(text)
-        if live["phase"] != "measured" or live["seconds"] < self._options.step_s() * _WHOLE:
+        if live["phase"] != "measured" or live["seconds"] < self._options.step_s() * _COMPLETE:
             return
         at_s = live["at_s"] - self._general.warmup_s
         if "record" in live:

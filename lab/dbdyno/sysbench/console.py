@@ -109,7 +109,7 @@ class ProgressBar:
         if not self._is_shown or now_s - self._drawn_s < _EVERY_S:
             return
         self._drawn_s = now_s
-        text = described(progress, now_s - self._begin_s)
+        text = progress_text(progress, now_s - self._begin_s)
         import shutil  # noqa: PLC0415 - only a terminal pays for its start-up time
 
         width = shutil.get_terminal_size().columns
@@ -117,7 +117,7 @@ class ProgressBar:
         self._stream.flush()
 
 
-def described(progress: dict[str, Any], elapsed_s: float) -> str:
+def progress_text(progress: dict[str, Any], elapsed_s: float) -> str:
     """`loading [####    ] 250,000 of 1,000,000 rows, 125,000 rows/s, 6 s left`."""
     stage = _STAGES[progress["stage"]]
     done, total = progress.get("rows_done", 0), progress.get("rows_total", 0)

@@ -40,7 +40,7 @@ def result(outcome: CommandOutcome, request: Request, function: str) -> str:
     if isinstance(error, RuntimeError | ValueError):
         where = request.address().described
         failure = failure_of(error)
-        lines = begin_lines(failure, where, function, request.general.compat)
+        lines = start_failure_lines(failure, where, function, request.general.compat)
         if outcome.signal_number is not None and failure.get("code") is None:
             lines = [f"interrupted: {failure['message']}"]
         raise Refusal(
@@ -88,7 +88,7 @@ def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
     return {"stage": "spec", "message": str(error)}
 
 
-def begin_lines(
+def start_failure_lines(
     failure: Mapping[str, Any], where: str, function: str, compat: str = "1.0"
 ) -> list[str]:
     """Why a run, load or clean-up could not be begun or finished.
@@ -121,7 +121,7 @@ def begin_lines(
     return [*lines, *_hints(failure)]
 
 
-def run_lines(failure: Mapping[str, Any], *, prepared: bool) -> list[str]:
+def run_failure_lines(failure: Mapping[str, Any], *, prepared: bool) -> list[str]:
     """Why a run that had begun ended early."""
     call = "mysql_stmt_execute()" if prepared else "mysql_drv_query()"
     return [_returned(call, failure), f"`thread_run' function failed: {_sql_error(failure)}"]

@@ -9,9 +9,16 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.options import table
 from dbdyno.sysbench.options.command_line import V1_1
-from dbdyno.sysbench.options.table import LEGACY, ONE_TABLE, check_is_supported, unsupported
+from dbdyno.sysbench.options.table import (
+    LEGACY,
+    LEGACY_ONE_TABLE,
+    LEGACY_OPTIONS,
+    ONE_TABLE,
+    SCRIPT,
+    check_is_supported,
+    unsupported,
+)
 from dbdyno.sysbench.options.values import Values, fatal, whole
 
 LOAD_BY_RUN = LEGACY + "parallel_prepare"
@@ -109,11 +116,11 @@ class Legacy(NamedTuple):
     def notes(self) -> list[str]:
         """Where options mean something else here than to sysbench's scripts."""
         notes = []
-        for option in table.LEGACY_OPTIONS:
+        for option in LEGACY_OPTIONS:
             raw = self.own.raw(option.name)
             if not self.own.was_typed(option.name):
                 continue
-            if option.kind == "BOOL" and option in table.SCRIPT and not self._is_one_table():
+            if option.kind == "BOOL" and option in SCRIPT and not self._is_one_table():
                 shown = "on" if self.own.flag(option.name) else "off"
                 if raw != shown:
                     notes.append(
@@ -122,7 +129,7 @@ class Legacy(NamedTuple):
                     )
                 elif (option.name, raw) == ("oltp-secondary", "off"):
                     notes.append("--oltp-secondary=off is read as off, sysbench's script as on")
-            elif option in table.LEGACY_ONE_TABLE and not self._is_one_table():
+            elif option in LEGACY_ONE_TABLE and not self._is_one_table():
                 notes.append(f"--{option.name} is of sysbench 0.4's --test=oltp: no effect here")
             elif option.name == "oltp-dist-type" and not self._is_one_table():
                 notes.append("--oltp-dist-type is read as --rand-type; sysbench 1.0 ignores it")

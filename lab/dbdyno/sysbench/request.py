@@ -205,7 +205,13 @@ _NOT_OF_EVENTS = ("pgsql_variant", "create_table_options", "reconnect")
 
 
 class Request(NamedTuple):
-    """One invocation: the test under its own name, and all options."""
+    """One invocation.
+
+    Attributes:
+        test: the test's own name, however it was typed.
+        values: the options that every test has.
+        own: the options of this test.
+    """
 
     test: str
     general: General

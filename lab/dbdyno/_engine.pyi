@@ -36,6 +36,35 @@ class Histogram:
     def min(self) -> int: ...
 
 @final
+class IntervalLog:
+    """HdrHistogram's interval log, format 1.3; the column of greatest values is in ms."""
+
+    def __new__(
+        cls, description: str, *, decimals: int, start_time: str | None = None
+    ) -> IntervalLog:
+        """A log whose first line is `description`; its times have so many decimals.
+
+        `start_time` says in a comment from which moment the intervals count.
+        """
+    def comment(self, text: str) -> None:
+        """Adds a line that readers of such logs skip."""
+    def add(
+        self,
+        histogram: bytes,
+        start_s: float,
+        length_s: float,
+        *,
+        tag: str | None = None,
+        max_ns: int | None = None,
+    ) -> None:
+        """Adds an encoded histogram as it is; ValueError if it is none.
+
+        `max_ns` is its greatest value, where that is known more exactly than the histogram tells.
+        """
+    def text(self) -> str:
+        """The whole log."""
+
+@final
 class Stop:
     """A flag that ends a run or a load from another thread."""
 

@@ -1,4 +1,4 @@
-"""The log gives back the very same bytes, HdrHistogram's own reader takes it, and lies are told."""
+"""The log gives back the very same bytes, HdrHistogram's reader takes it, and lies are refused."""
 
 from __future__ import annotations
 
@@ -30,6 +30,28 @@ def line(blob: bytes, name: str = "event") -> str:
 def test_every_blob_comes_back_to_its_interval() -> None:
     found = histograms(TEXT)
     assert [found[place] for place in sorted(found)] == [i.histograms for i in MADE.intervals]
+
+
+def test_bundles_keep_their_format_to_the_byte() -> None:
+    histogram = Histogram()
+    histogram.record(5_000_000)
+    blob = histogram.encode()
+    one = MADE.intervals[0].model_copy(
+        update={"start_s": 1.0078125, "end_s": 2.5, "histograms": {"event": blob}}
+    )
+    assert log((one,)) == (
+        "#[dbdyno: latencies in ns, by the name of what was timed]\n"
+        "#[Histogram log format version 1.3]\n"
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
+        "#[interval 0]\n"
+        f"Tag=event,1.007812,1.492188,5.001215,{base64.b64encode(blob).decode()}\n"
+    )
+
+
+def test_what_is_no_histogram_is_not_written() -> None:
+    one = MADE.intervals[0].model_copy(update={"histograms": {"event": b"no histogram"}})
+    with pytest.raises(ValueError, match="not an HDR V2 histogram"):
+        log((one,))
 
 
 def test_an_interval_without_histograms_keeps_the_places_of_the_others() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dbdyno import _engine
 from dbdyno.sysbench.entry import main
-from support.made_intervals import interval, news
+from support.sysbench import interval, live_interval
 
 
 class FakeStop:
@@ -48,7 +48,7 @@ class FakeEngine:
     def run(self, spec: str, on_interval: Callable[[str], None], stop: FakeStop) -> str:
         asked = self._take(spec)
         for one in self.intervals:
-            on_interval(json.dumps(news(one, asked)))
+            on_interval(json.dumps(live_interval(one, asked)))
         self.before_end(stop)
         return json.dumps(
             {

@@ -1,37 +1,21 @@
-"""Whole runs against a fake engine: what is printed, to the blank, and where."""
+"""Whole commands against a fake engine: what is printed, exactly, and where."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
-import time
-from pathlib import Path
+import sys
+from types import SimpleNamespace
 
 import pytest
 
-from dbdyno import __version__
+from dbdyno import __version__, _engine
 from dbdyno._engine import Histogram
-from dbdyno.sysbench.commands import Teller
+from dbdyno.sysbench.commands import Reporter, cleanup, prepare, prewarm
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.values import Values
 from dbdyno.sysbench.request import General
-from support.made_intervals import encoded, interval, news
-
-GOLDEN = Path(__file__).parents[1] / "golden"
-
-
-def interrupt(stop):
-    os.kill(os.getpid(), signal.SIGTERM)
-    deadline = time.monotonic() + 20
-    while not stop.is_set() and time.monotonic() < deadline:
-        time.sleep(0.01)
-
-
-def golden(name):
-    return (GOLDEN / name).read_text().replace("VERSION", __version__)
+from support.sysbench import encoded, golden, interrupt, interval, live_interval, options
 
 
 def test_a_whole_run_prints_what_sysbench_prints(sysbench):
@@ -137,8 +121,8 @@ def test_reports_at_checkpoints_begin_anew(sysbench, engine):
     line = "oltp_read_write --time=3 --report-checkpoints=1,2,3 --report-interval=1 run"
     assert sysbench(line) == 0
     first, second, final = sysbench.stdout.split("SQL statistics:")[1:]
-    told = [re.search(r"transactions: +(\S+) +\((\S+) per", part)[1] for part in (first, second)]
-    assert told == ["4", "4"]
+    counted = [re.search(r"transactions: +(\S+) +\((\S+) per", part)[1] for part in (first, second)]
+    assert counted == ["4", "4"]
     assert "transactions:                        2      (1.98 per sec.)" in final
     assert re.findall(r"total time: +(\S+)s", sysbench.stdout) == ["1.0000", "2.0000", "3.0125"]
     assert re.findall(r"^\[ .*?(?= tps|$)", sysbench.stdout, re.MULTILINE) == [
@@ -158,7 +142,7 @@ def test_lines_may_be_about_several_recorded_steps(sysbench, engine):
     assert sysbench.stdout.count(" thds: ") == 1
 
 
-def test_a_forced_shutdown_is_told_as_sysbench_does(sysbench, engine):
+def test_a_forced_shutdown_is_reported_as_sysbench_does(sysbench, engine):
     engine.more = {"unfinished": 2}
     assert sysbench("oltp_read_write --time=2 --forced-shutdown=3 run") == 2
     assert engine.specs[0]["drain_s"] == 3
@@ -192,7 +176,7 @@ def test_a_rate_has_its_line_of_the_queue(sysbench, engine):
     ]
 
 
-def test_a_server_that_does_not_keep_up_is_told_after_sysbench_s_report(sysbench, engine):
+def test_a_server_that_does_not_keep_up_is_named_after_sysbench_s_report(sysbench, engine):
     engine.intervals[0] |= {"arrivals": 50}
     engine.intervals[1] |= {"arrivals": 50}
     engine.more = {"unserved": 91}
@@ -203,7 +187,7 @@ def test_a_server_that_does_not_keep_up_is_told_after_sysbench_s_report(sysbench
     assert sysbench.stdout.endswith("execution time (avg/stddev):   0.0145/0.00\n\n")
 
 
-def test_the_generator_s_own_lag_is_told_where_moments_matter(sysbench, engine):
+def test_the_generator_s_own_lag_is_printed_where_it_matters(sysbench, engine):
     lag = Histogram()
     lag.record(50_000)
     engine.intervals[0]["histograms"]["timer_lag"] = encoded(lag)
@@ -271,7 +255,7 @@ def test_a_form_for_machines_has_stdout_or_a_file_for_itself(sysbench, engine, t
     assert len(file.read_text().splitlines()) == len(alone.splitlines())
 
 
-def test_a_file_that_cannot_be_written_is_told_before_the_run(sysbench, engine, tmp_path):
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(sysbench, engine, tmp_path):
     assert sysbench(f"oltp_read_write --output=json --output-file={tmp_path}/no/x run") == 1
     assert sysbench.stdout.endswith(
         f"FATAL: Cannot write --output-file={tmp_path}/no/x: No such file or directory\n"
@@ -294,66 +278,156 @@ def test_beside_a_form_for_machines_words_go_to_stderr(sysbench, engine, line, s
     assert "FATAL" not in sysbench.stdout
 
 
-# What is said while a run goes on; whole texts are in test_running.
+# What is printed while a run goes on.
 
 
-def teller(rows=None, **typed):
-    options = {name.replace("_", "-"): value for name, value in typed.items()}
-    general = General.of(Values(GLOBAL_TABLE, options))
-    teller = Teller(general, ConsoleOutput(3), rows)
+def made_reporter(rows=None, **typed):
+    general = General.of(options(**typed))
+    reporter = Reporter(general, ConsoleOutput(3), rows)
 
-    def tell(start_s, end_s, phase="measured", latencies_ms=(1,)):
+    def report(start_s, end_s, phase="measured", latencies_ms=(1,)):
         one = interval(start_s, end_s, [*latencies_ms], phase)
-        teller.tell(json.dumps(news(one, general.spec())))
+        reporter.on_interval(json.dumps(live_interval(one, general.spec())))
 
-    return teller, tell
+    return reporter, report
 
 
 def test_the_load_s_begin_is_said_once(capsys):
-    one, tell = teller()
-    assert one.begun_at is None
-    tell(0.0, 0.0, latencies_ms=())
-    begun_at = one.begun_at
-    tell(0.0, 60.0)
-    one.started()
+    reporter, report = made_reporter()
+    assert reporter.begun_at is None
+    report(0.0, 0.0, latencies_ms=())
+    begun_at = reporter.begun_at
+    report(0.0, 60.0)
+    reporter.on_start()
     assert capsys.readouterr().out == "Threads started!\n\n"
-    assert begun_at == one.begun_at
+    assert begun_at == reporter.begun_at
 
 
 def test_intervals_shorter_than_a_second_have_their_lines(capsys):
-    _, tell = teller(report_interval="0.25")
+    _, report = made_reporter(report_interval="0.25")
     for number in range(4):
-        tell(number / 4, (number + 1) / 4)
-    tell(1.0, 1.1)
+        report(number / 4, (number + 1) / 4)
+    report(1.0, 1.1)
     moments = [line.split(" thds")[0] for line in capsys.readouterr().out.splitlines()[2:]]
     assert moments == ["[ 0.25s ]", "[ 0.50s ]", "[ 0.75s ]", "[ 1.00s ]"]
 
 
 def test_the_first_line_after_a_warm_up_knows_nothing_of_it(capsys):
-    _, tell = teller(report_interval="1", warmup_time="2")
-    tell(0.0, 2.0, "warmup", [1] * 100)
-    tell(2.0, 3.0)
-    tell(3.0, 3.1, "drain")
+    _, report = made_reporter(report_interval="1", warmup_time="2")
+    report(0.0, 2.0, "warmup", [1] * 100)
+    report(2.0, 3.0)
+    report(3.0, 3.1, "drain")
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("["))
     assert line.startswith("[ 1s ] thds: 1 tps: 1.00 ")
 
 
 def test_rows_come_whole_and_as_the_intervals_end():
     rows = []
-    _, tell = teller(
-        lambda totals, stretch: rows.append((totals.events, stretch.at_s)),
+    _, report = made_reporter(
+        lambda totals, summary: rows.append((totals.events, summary.at_s)),
         output="csv",
         report_interval="2",
         report_checkpoints="1",
     )
     for number in range(5):
-        tell(float(number), number + 1.0)
+        report(float(number), number + 1.0)
     assert rows == [(2, 2.0), (2, 4.0)]
 
 
 def test_a_checkpoint_at_the_end_is_the_final_report(capsys):
-    one, tell = teller(report_checkpoints="1,2", time="2")
-    tell(0.0, 1.0)
-    tell(1.0, 2.0)
-    assert one.checkpoint_s == 1
+    reporter, report = made_reporter(report_checkpoints="1,2", time="2")
+    report(0.0, 1.0)
+    report(1.0, 2.0)
+    assert reporter.checkpoint_s == 1
     assert capsys.readouterr().out.count("Checkpoint report:") == 1
+
+
+# prepare, prewarm and cleanup.
+
+
+def test_prepare_prints_each_step_once(sysbench, engine):
+    assert sysbench("oltp_read_write --tables=2 --table_size=500 --threads=2 prepare") == 0
+    assert sysbench.stdout == golden("sysbench_prepare.txt")
+    assert engine.specs[0]["seed"] == 1
+
+
+def test_a_terminal_sees_a_bar_beside_the_lines_of_prepare(engine, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert prepare(made(tables=1), ConsoleOutput(3)) == 0
+    printed, bar = capsys.readouterr()
+    assert printed.count("\n") == 3
+    assert "0 of 5 rows" in bar
+    assert bar.endswith("\r\x1b[K")
+
+
+def test_empty_tables_have_no_line_about_rows(sysbench, engine):
+    assert sysbench("oltp_insert --auto_inc=off --tables=1 prepare") == 0
+    assert engine.specs[0]["table_size"] == 0
+    assert "Inserting" not in sysbench.stdout
+
+
+def test_bulk_insert_names_its_tables_as_sysbench_does(sysbench, engine, monkeypatch):
+    def create(spec, on_progress, stop):
+        for table in range(1, json.loads(spec)["tables"] + 1):
+            on_progress(json.dumps({"table": table, "stage": "create"}))
+        return "{}"
+
+    monkeypatch.setattr(_engine, "prepare", create)
+    assert sysbench("bulk_insert --threads=2 prepare") == 0
+    printed = sysbench.stdout.split("\n\n")[1]
+    assert printed == "Creating table 'sbtest1'...\nCreating table 'sbtest2'...\n"
+    assert sysbench("bulk_insert --threads=2 cleanup") == 0
+    assert sysbench.stdout.endswith("Dropping table 'sbtest1'...\nDropping table 'sbtest2'...\n")
+
+
+def test_cleanup_names_each_table(sysbench, engine):
+    assert sysbench("oltp_read_write --tables=2 cleanup") == 0
+    banner, printed = sysbench.stdout.split("\n\n")
+    assert banner.startswith("sysbench 1.0.20 (using dbdyno ")
+    assert printed == "Dropping table 'sbtest1'...\nDropping table 'sbtest2'...\n"
+    assert engine.specs[0]["tables"] == 2
+
+
+def made(**changes):
+    """A request whose specs are those of the given changes."""
+    whole = {"tables": 2, "table_size": 5, "rows": 10, "endpoint": {}, **changes}
+    general = SimpleNamespace(threads=1, compat="1.0")
+    return SimpleNamespace(
+        general=general,
+        prepare_spec=lambda: whole,
+        cleanup_spec=lambda: whole,
+        is_bulk_insert=lambda: False,
+    )
+
+
+def test_prewarm_names_each_table_as_each_version_does(engine, capsys):
+    request = made()
+    assert prewarm(request, ConsoleOutput(3)) == 0
+    assert capsys.readouterr().out == "Prewarming table sbtest1\nPrewarming table sbtest2\n"
+    request.general.compat = "1.1"
+    assert prewarm(request, ConsoleOutput(3)) == 0
+    assert capsys.readouterr().out == "Preloading table sbtest1\nPreloading table sbtest2\n"
+
+
+def test_the_lines_of_older_scripts_have_their_words(engine, capsys):
+    assert prepare(made(layout="legacy", tables=1), ConsoleOutput(3)) == 0
+    assert capsys.readouterr().out == (
+        "Creating table 'sbtest1'...\nInserting 5 records into 'sbtest1'\n"
+        "Creating secondary indexes on 'sbtest1'...\n"
+    )
+    assert prepare(made(layout="legacy_one", tables=1), ConsoleOutput(3)) == 0
+    printed = "Creating table 'sbtest'...\nCreating 5 records in table 'sbtest'...\n"
+    assert capsys.readouterr().out == printed
+    assert cleanup(made(layout="legacy_one", tables=1), ConsoleOutput(3)) == 0
+    assert cleanup(made(layout="bulk_insert", first_table=0), ConsoleOutput(3)) == 0
+    dropped = [f"Dropping table '{name}'...\n" for name in ("sbtest", "sbtest0", "sbtest1")]
+    assert capsys.readouterr().out == "".join(dropped)
+
+
+def test_an_interrupted_prepare_says_so_and_how_far_it_came(sysbench, engine):
+    stopped = {"stage": "insert", "code": None, "sqlstate": "", "statement": ""}
+    stopped["message"] = "stopped; 5 of 9 rows were loaded"
+    engine.raises = RuntimeError(json.dumps(stopped))
+    engine.before_end = interrupt
+    assert sysbench("oltp_read_write prepare") == 128 + signal.SIGTERM
+    assert sysbench.stdout.endswith("\n\nFATAL: interrupted: stopped; 5 of 9 rows were loaded\n")

@@ -1,4 +1,4 @@
-"""The line of a load, and who sees it."""
+"""What is printed at which verbosity, and the progress bar of a load."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from io import StringIO
 
 import pytest
 
-from dbdyno.sysbench.console import ConsoleOutput, ProgressBar, described
-
-# Which lines are shown at which verbosity.
+from dbdyno.sysbench.console import ConsoleOutput, ProgressBar, progress_text
 
 
 @pytest.mark.parametrize(
     ("verbosity", "shown"),
     [
-        (0, "told\n"),
-        (2, "told\nWARNING: doubt\n"),
-        (3, "told\nWARNING: doubt\nline\nreport\n\n"),
+        (0, "step\n"),
+        (2, "step\nWARNING: doubt\n"),
+        (3, "step\nWARNING: doubt\nline\nreport\n\n"),
     ],
 )
 def test_verbosity_decides(capsys, verbosity, shown):
     output = ConsoleOutput(verbosity)
-    output.told("told")
+    output.step("step")
     output.warning("doubt")
     output.line("line")
     output.notice("report\n")
@@ -48,6 +46,9 @@ def test_levels_above_reports_are_for_who_asks(capsys):
     assert capsys.readouterr().out == "info\n"
 
 
+# The progress bar.
+
+
 class Terminal(StringIO):
     def isatty(self):
         return True
@@ -57,27 +58,27 @@ def progress(done, stage="insert", total=1_000_000):
     return {"table": 2, "stage": stage, "rows_done": done, "rows_total": total}
 
 
-def test_the_line_tells_rows_speed_and_time_left():
-    told = described(progress(250_000), 2.0)
+def test_the_bar_shows_rows_speed_and_time_left():
+    shown = progress_text(progress(250_000), 2.0)
     bar = "###" + 9 * " "
-    assert told == f"loading [{bar}] 250,000 of 1,000,000 rows, 125,000 rows/s, 6 s left"
-    assert described(progress(1_000), 36.0).endswith(" rows, 28 rows/s, 9 h 59 min left")
-    assert described(progress(100_000), 30.0).endswith("3,333 rows/s, 4 min 30 s left")
+    assert shown == f"loading [{bar}] 250,000 of 1,000,000 rows, 125,000 rows/s, 6 s left"
+    assert progress_text(progress(1_000), 36.0).endswith(" rows, 28 rows/s, 9 h 59 min left")
+    assert progress_text(progress(100_000), 30.0).endswith("3,333 rows/s, 4 min 30 s left")
 
 
 def test_the_line_is_sound_before_the_first_row_and_after_the_last():
-    assert described(progress(0, "create"), 1.0).endswith("] 0 of 1,000,000 rows")
-    done = described(progress(1_000_000, "index"), 9.0)
+    assert progress_text(progress(0, "create"), 1.0).endswith("] 0 of 1,000,000 rows")
+    done = progress_text(progress(1_000_000, "index"), 9.0)
     assert done == f"building indexes [{12 * '#'}] 1,000,000 of 1,000,000 rows"
-    assert described(progress(0, "create", total=0), 1.0) == "creating tables: table 2"
+    assert progress_text(progress(0, "create", total=0), 1.0) == "creating tables: table 2"
 
 
 def test_a_terminal_sees_it_redrawn_and_in_the_end_nothing():
     terminal, now_s = Terminal(), iter([0.0, 1.0, 1.01, 2.0])
     with ProgressBar(terminal, lambda: next(now_s)) as bar:
-        bar.tell(progress(10))
-        bar.tell(progress(20))  # too soon
-        bar.tell(progress(30))
+        bar.update(progress(10))
+        bar.update(progress(20))  # too soon
+        bar.update(progress(30))
     text = terminal.getvalue()
     assert text.count("\r\x1b[K") == 3
     assert " 10 of " in text
@@ -88,6 +89,6 @@ def test_a_terminal_sees_it_redrawn_and_in_the_end_nothing():
 def test_nobody_else_sees_it():
     stream = StringIO()
     with ProgressBar(stream) as bar:
-        bar.tell(progress(10))
+        bar.update(progress(10))
         bar.erase()
     assert stream.getvalue() == ""

@@ -1,4 +1,4 @@
-"""How a command ended; the words for each failure are in test_failure."""
+"""How a command ends: failures in the lines that scripts around sysbench look for, and signals."""
 
 from __future__ import annotations
 
@@ -15,25 +15,7 @@ from pathlib import Path
 import pytest
 
 import dbdyno
-from dbdyno.sysbench.ending import CommandOutcome, result, status, stoppable
-
-
-def test_a_result_is_handed_on():
-    assert result(CommandOutcome("{}", None, None), None, "run") == "{}"
-
-
-def test_what_is_nobody_s_fault_but_ours_is_raised_as_it_is():
-    with pytest.raises(KeyError, match="ours"):
-        result(CommandOutcome(None, KeyError("ours"), None), None, "run")
-
-
-def test_a_signal_is_in_the_status():
-    assert status(CommandOutcome("{}", None, None)) == 0
-    assert status(CommandOutcome("{}", None, 15)) == 143
-
-
-# Failures of the engine, in the lines that scripts around sysbench look for.
-
+from dbdyno.sysbench.ending import stoppable
 
 DEAD_LOCK = {
     "stage": "run",
@@ -63,11 +45,11 @@ def test_a_login_that_is_refused(sysbench, engine):
     assert "Threads started!" not in sysbench.stdout
 
 
-def test_the_server_s_own_words_are_repeated_and_what_to_try_is_told_after_them(sysbench, engine):
+def test_the_server_s_own_words_are_repeated_and_what_to_try_follows(sysbench, engine):
     words = "Table 'sbtest1' already exists"
     there = {"stage": "create", "code": 1050, "sqlstate": "42S01", "server_message": words}
-    told = f'h:1: wanted the answer to "CREATE", found error 1050: {words}; run cleanup first'
-    refusing(engine, {**there, "message": told, "statement": "CREATE TABLE sbtest1("})
+    message = f'h:1: wanted the answer to "CREATE", found error 1050: {words}; run cleanup first'
+    refusing(engine, {**there, "message": message, "statement": "CREATE TABLE sbtest1("})
     assert sysbench("oltp_read_write prepare") == 1
     assert sysbench.stdout.splitlines()[-3:] == [
         f"FATAL: mysql_drv_query() returned error 1050 ({words}) for query 'CREATE TABLE sbtest1('",
@@ -85,9 +67,11 @@ def test_a_connection_that_breaks_has_the_client_library_s_number(sysbench, engi
     assert "SQL error, errno = 2013, state = 'HY000': closed\n" in sysbench.stdout
 
 
-def test_limits_are_told_line_by_line_before_anything_began(sysbench, engine):
-    told = "300 connections are wanted\n300 connections × 9 prepared statements = 2700 are wanted"
-    refusing(engine, {"stage": "limits", "code": 1461, "sqlstate": "", "message": told})
+def test_limits_are_printed_line_by_line_before_anything_began(sysbench, engine):
+    message = (
+        "300 connections are wanted\n300 connections × 9 prepared statements = 2700 are wanted"
+    )
+    refusing(engine, {"stage": "limits", "code": 1461, "sqlstate": "", "message": message})
     assert sysbench("oltp_read_write --threads=300 run") == 1
     assert sysbench.stdout.endswith(
         "Initializing worker threads...\n\n"
@@ -161,7 +145,7 @@ def test_a_mistake_of_the_program_is_not_hidden(sysbench, engine):
         sysbench("oltp_read_write run")
 
 
-# Signals while the engine works: asked to end, waited for, and everything put back.
+# Signals while the engine works.
 
 
 class Flag:

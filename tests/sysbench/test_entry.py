@@ -77,7 +77,7 @@ def test_fatal_errors_go_to_stdout(sysbench, engine, line):
     assert engine.specs == []
 
 
-def test_a_wrong_verbosity_is_told_on_stdout(sysbench):
+def test_a_wrong_verbosity_is_refused_on_stdout(sysbench):
     assert sysbench("oltp_read_write --verbosity=6 run") == 1
     assert (sysbench.stdout, sysbench.stderr) == ("Invalid value for verbosity: 6\n", "")
 

@@ -1,4 +1,4 @@
-"""One valid document, whatever became of the run."""
+"""Results for machines: JSON whatever became of the run, CSV, HdrHistogram's log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from dbdyno.sysbench.formats import log
-from support.made_intervals import MS, encoded, interval, recorded
+from support.sysbench import MS, encoded, interval, recorded
 
 FAILURE = {
     "stage": "run",
@@ -34,12 +34,12 @@ def test_a_run_with_all_it_saw(sysbench, engine):
     }
     engine.intervals.insert(0, interval(0.0, 0.0, [900], "warmup"))
     engine.more = {"unserved": 5, "unfinished": 1}
-    told = document(sysbench, "--threads=2 --time=2 --percentile=50,99.9 --rand-seed=7")
-    assert (told["test"], told["seed"], told["exit_status"]) == ("oltp_read_write", 7, 0)
-    assert (told["stopped_by"], told["failure"]) == ("time", None)
-    assert told["environment"]["reactor"] == "io_uring"
-    assert told["environment"]["server_version"] == "8.0.31"
-    totals = told["totals"]
+    found = document(sysbench, "--threads=2 --time=2 --percentile=50,99.9 --rand-seed=7")
+    assert (found["test"], found["seed"], found["exit_status"]) == ("oltp_read_write", 7, 0)
+    assert (found["stopped_by"], found["failure"]) == ("time", None)
+    assert found["environment"]["reactor"] == "io_uring"
+    assert found["environment"]["server_version"] == "8.0.31"
+    totals = found["totals"]
     assert (totals["events"], totals["queries"], totals["seconds"]) == (9, 180, 2.0125)
     assert (totals["errors_by_code"], totals["restarts"]) == ({"1213": 2}, 3)
     assert (totals["unserved"], totals["unfinished"]) == (5, 1)
@@ -48,14 +48,14 @@ def test_a_run_with_all_it_saw(sysbench, engine):
     assert totals["latency_ms"]["percentiles"]["99.9"] == 10
     assert totals["timer_lag_ms"]["max"] == pytest.approx(1, rel=1e-3)
     assert totals["fairness"]["events_stddev"] == 0.5
-    assert told["statements"]["begin"]["count"] == 2
-    assert told["statements"]["begin"]["latency_ms"]["mean"] == pytest.approx(1.5, rel=1e-3)
-    assert [(one["phase"], one["from_s"], one["to_s"]) for one in told["intervals"]] == [
+    assert found["statements"]["begin"]["count"] == 2
+    assert found["statements"]["begin"]["latency_ms"]["mean"] == pytest.approx(1.5, rel=1e-3)
+    assert [(one["phase"], one["from_s"], one["to_s"]) for one in found["intervals"]] == [
         ("measured", 0.0, 1.0),
         ("measured", 1.0, 2.0),
         ("drain", 2.0, 2.0125),
     ]
-    assert sum(one["events"] for one in told["intervals"]) == totals["events"]
+    assert sum(one["events"] for one in found["intervals"]) == totals["events"]
 
 
 def test_options_are_as_they_hold_and_typed(sysbench):
@@ -69,24 +69,24 @@ def test_no_password_is_in_it(sysbench, monkeypatch):
     monkeypatch.setenv("MYSQL_PWD", "of-the-environment")
     document(sysbench, "--time=2")
     assert "of-the-environment" not in sysbench.stdout
-    told = document(sysbench, "--mysql-password=typed-secret")
+    found = document(sysbench, "--mysql-password=typed-secret")
     assert "typed-secret" not in sysbench.stdout + sysbench.stderr
-    assert not [name for name in told["options"] if "password" in name]
+    assert not [name for name in found["options"] if "password" in name]
 
 
-def test_a_run_that_fails_half_way_tells_what_it_saw(sysbench, engine):
+def test_a_run_that_fails_half_way_has_what_it_measured(sysbench, engine):
     engine.failure = FAILURE
-    told = document(sysbench, "--time=2", status=1)
-    assert (told["failure"]["code"], told["exit_status"]) == (1062, 1)
-    assert (told["totals"]["events"], len(told["intervals"])) == (9, 3)
+    found = document(sysbench, "--time=2", status=1)
+    assert (found["failure"]["code"], found["exit_status"]) == (1062, 1)
+    assert (found["totals"]["events"], len(found["intervals"])) == (9, 3)
     assert "FATAL: " in sysbench.stderr
 
 
-def test_a_run_that_never_began_tells_why(sysbench, engine):
+def test_a_run_that_never_began_says_why(sysbench, engine):
     engine.raises = RuntimeError(json.dumps({**FAILURE, "stage": "connect", "code": 1045}))
-    told = document(sysbench, "--time=2", status=1)
-    assert (told["failure"]["code"], told["begun_at"], told["intervals"]) == (1045, None, [])
-    assert told["totals"]["events"] == 0
+    found = document(sysbench, "--time=2", status=1)
+    assert (found["failure"]["code"], found["begun_at"], found["intervals"]) == (1045, None, [])
+    assert found["totals"]["events"] == 0
 
 
 def test_a_forced_shutdown_is_in_the_exit_status(sysbench, engine):
@@ -141,7 +141,7 @@ def test_a_run_that_fails_leaves_the_lines_it_had(sysbench, engine):
     assert "FATAL: `thread_run' function failed: " in sysbench.stderr
 
 
-# HdrHistogram's interval log, read by HdrHistogram's own tools for Python.
+# HdrHistogram's log, read by its own tools for Python.
 
 
 def read(text, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.sysbench import legacy
-from dbdyno.sysbench.legacy import SCRIPTS, recognised
+from dbdyno.sysbench.legacy import SCRIPTS, name_of_test
 from dbdyno.sysbench.options.values import Refusal
 
 MYSQL = "--mysql-host=db --mysql-user=root --mysql-db=sbtest "
@@ -261,7 +261,7 @@ OURS = ("oltp_read_write", "oltp_read_only", "bulk_insert", "select_random_point
 
 
 def of(typed, *, is_option=True, version="1.0"):
-    return recognised(typed, is_option=is_option, version=version, ours=OURS)
+    return name_of_test(typed, is_option=is_option, version=version, ours=OURS)
 
 
 KNOWN = {

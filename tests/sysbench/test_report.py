@@ -1,4 +1,4 @@
-"""The report's shape at its edges; whole texts are in test_running and test_real_sysbench."""
+"""The report's shape at its edges; whole texts are in test_commands and test_against_sysbench."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno._engine import Histogram
-from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.telling import Percentile
-from dbdyno.sysbench.options.values import Values
+from dbdyno.sysbench.options.output import Percentile
 from dbdyno.sysbench.report import (
     Ending,
-    Stretch,
+    IntervalSummary,
+    backlog,
+    detail,
+    facts,
     header,
     histogram,
     interval_line,
-    moment,
+    is_behind,
     queue_line,
     report,
+    stall,
+    time_label,
+    timer_lag,
 )
 from dbdyno.sysbench.request import General
 from dbdyno.sysbench.totals import Totals
+from support.sysbench import GOLDEN, encoded, interval, options, recorded
 
 FAIR = dict.fromkeys(("events_mean", "events_stddev", "seconds_mean", "seconds_stddev"), 0.0)
 
 
 def of(**typed):
-    options = {name.replace("_", "-"): value for name, value in typed.items()}
-    return General.of(Values(GLOBAL_TABLE, options))
+    return General.of(options(**typed))
 
 
 def test_a_run_without_events_or_time_has_a_report():
@@ -101,7 +105,7 @@ def test_one_think_time_is_one_number():
 # Interval lines, to the blank.
 
 
-NEWS = {
+LIVE = {
     "at_s": 4.0,
     "connections": 8,
     "events": 50,
@@ -111,6 +115,8 @@ NEWS = {
     "others": 100,
     "errors": 5,
     "reconnects": 0,
+    "backlog": 0,
+    "in_flight": 0,
     "seconds": 2.0,
     "latency_ms": {"50": 1.0, "99": 12.345, "99.9": 20.0},
 }
@@ -120,7 +126,7 @@ END = " err/s: 2.50 reconn/s: 0.00"
 
 def line(*percents, interval_s=1, at_s=3.0):
     percentiles = [Percentile.of(percent) for percent in percents]
-    return interval_line(Stretch.of_news(NEWS, at_s, percentiles), percentiles, interval_s)
+    return interval_line(IntervalSummary.of_live(LIVE, at_s, percentiles), percentiles, interval_s)
 
 
 def test_one_whole_percentile_is_sysbench_s_line():
@@ -151,11 +157,11 @@ def test_without_percentile_the_line_keeps_its_shape():
     ],
 )
 def test_a_moment_has_the_decimals_of_its_interval(interval_s, at_s, shown):
-    assert moment(at_s, interval_s) == shown
+    assert time_label(at_s, interval_s) == shown
 
 
 def test_a_rate_has_a_line_of_its_queue():
-    stretch = Stretch.of_news({**NEWS, "backlog": 7, "in_flight": 2}, 2.0, [])
+    stretch = IntervalSummary.of_live({**LIVE, "backlog": 7, "in_flight": 2}, 2.0, [])
     assert queue_line(stretch, 1) == "[ 2s ] queue length: 7, concurrency: 2"
 
 
@@ -202,3 +208,54 @@ def test_every_count_is_in_one_row_near_its_value(latencies_ns):
 
 def test_an_empty_histogram_has_no_row():
     assert len(shown()) == 3
+
+
+# Blocks that sysbench does not have.
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "unserved", "connections", "behind"),
+    [
+        (10_000, 0, 8, False),
+        (10_000, 100, 8, False),
+        (10_000, 101, 8, True),
+        (100, 8, 8, False),
+        (100, 9, 8, True),
+    ],
+)
+def test_a_short_queue_at_the_end_is_no_overload(arrivals, unserved, connections, behind):
+    totals = Totals.of([interval(0.0, 1.0, [1], "measured", arrivals=arrivals)])
+    assert is_behind(totals, unserved, connections) == behind
+
+
+def test_only_a_silence_of_more_than_a_second_is_a_stall():
+    intervals = [
+        interval(number, number + 1.0, [1], "measured", silence_ns_max=silence_ns)
+        for number, silence_ns in enumerate((10, 1_000_000_000, 999_999_999))
+    ]
+    assert stall(intervals, 0.0) is None
+    intervals[2]["silence_ns_max"] = 2_345_000_000
+    assert "for 2.35 s, until second 2 " in (stall(intervals, 1.0) or "")
+
+
+def test_no_error_is_said_so():
+    totals = Totals.of([interval(0.0, 1.0, [1], "drain", restarts=0)])
+    assert "\nErrors by code                 count       per s\n    none\n" in detail(
+        totals, {}, []
+    )
+
+
+def test_no_line_can_be_taken_for_one_of_sysbench_s():
+    one = interval(0.0, 1.0, [1], "measured", arrivals=100)
+    one["histograms"]["begin"] = encoded(recorded([1]))
+    totals = Totals.of([one])
+    ours = [
+        detail(totals, {"unserved": 99}, []),
+        backlog(totals, {"unserved": 99}, 100),
+        timer_lag(recorded([1])),
+        *facts({}),
+    ]
+    theirs = re.findall(r"^ *(\S[^:]*):", (GOLDEN / "sysbench_run.txt").read_text(), re.MULTILINE)
+    assert "95th percentile" in theirs
+    for text in ours:
+        assert not [label for label in theirs if f" {label}:" in f" {text}"]

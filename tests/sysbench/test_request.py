@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.values import Refusal, Values
-from dbdyno.sysbench.request import Pace
+from dbdyno.sysbench.options.values import Refusal
+from dbdyno.sysbench.request import General, Pace
+from support.sysbench import options
 
 SPECIAL = {"name": "special", "iterations": 12, "percent": 1, "result": 75}
 
@@ -186,35 +184,31 @@ def test_a_negative_seed_is_sysbench_s_unsigned_one(sysbench, engine):
     assert spec_of(sysbench, engine, "oltp_read_only --rand-seed=-1 run")["seed"] == 2**32 - 1
 
 
-def test_specs_are_json(sysbench, engine):
-    assert json.loads(json.dumps(spec_of(sysbench, engine, "oltp_read_only run")))
+# Rates and pauses: what is accepted, and what the engine gets.
 
 
-# Rates and pauses: what is accepted, and what the engine is told.
+def pace(**typed):
+    return Pace.of(options(**typed))
 
 
-def of(**typed):
-    return Pace.of(Values(GLOBAL_TABLE, {k.replace("_", "-"): v for k, v in typed.items()}))
-
-
-def test_a_closed_loop_tells_the_engine_nothing():
-    assert of().spec() == {}
-    assert not of(rate="0", think_time="0").is_set()
+def test_a_closed_loop_has_no_field():
+    assert pace().spec() == {}
+    assert not pace(rate="0", think_time="0").is_set()
 
 
 def test_a_rate_is_poisson_unless_said_otherwise():
-    assert of(rate="50").spec() == {"rate_per_s": 50, "arrival": "poisson"}
-    assert of(rate="50", arrival="uniform").spec() == {"rate_per_s": 50, "arrival": "uniform"}
+    assert pace(rate="50").spec() == {"rate_per_s": 50, "arrival": "poisson"}
+    assert pace(rate="50", arrival="uniform").spec() == {"rate_per_s": 50, "arrival": "uniform"}
 
 
 def test_a_pause_is_one_number_or_two():
-    assert of(think_time="5").spec() == {"think_time_ms": [5.0, 5.0]}
-    assert of(think_time="0-2.5").spec() == {"think_time_ms": [0.0, 2.5]}
-    assert of(think_time="0-2.5").is_set()
+    assert pace(think_time="5").spec() == {"think_time_ms": [5.0, 5.0]}
+    assert pace(think_time="0-2.5").spec() == {"think_time_ms": [0.0, 2.5]}
+    assert pace(think_time="0-2.5").is_set()
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "said"),
     [
         ({"rate": "-5"}, "Invalid value for --rate: -5. It must be 0 or more."),
         ({"rate": "x"}, "Invalid value for the 'rate' option: 'x'"),
@@ -225,16 +219,81 @@ def test_a_pause_is_one_number_or_two():
         ({"think_time": "5ms"}, "Invalid value for --think-time: '5ms'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(typed, told):
+def test_what_makes_no_sense_is_refused(typed, said):
     with pytest.raises(Refusal) as refused:
-        of(**typed)
-    assert told in refused.value.lines[0]
+        pace(**typed)
+    assert said in refused.value.lines[0]
 
 
 @given(st.text(alphabet="0123456789.-e ", max_size=9))
 def test_any_pause_is_in_order_or_refused(text):
     try:
-        pause_ms, told = of(think_time=text).think_time_ms, ""
+        pause_ms, said = pace(think_time=text).think_time_ms, ""
     except Refusal as refusal:
-        pause_ms, told = (1.0, 0.0), refusal.lines[0]
-    assert 0 <= pause_ms[0] <= pause_ms[1] or "--think-time" in told
+        pause_ms, said = (1.0, 0.0), refusal.lines[0]
+    assert 0 <= pause_ms[0] <= pause_ms[1] or "--think-time" in said
+
+
+# General options as numbers in their ranges; each mistake's words are in test_entry.
+
+
+def general(**typed):
+    return General.of(options(**typed))
+
+
+def test_each_distribution_has_its_own_parameters():
+    assert general(rand_type="uniform").distribution == {"name": "uniform"}
+    assert general(rand_type="gaussian", rand_spec_iter="6").distribution == {
+        "name": "gaussian",
+        "iterations": 6,
+    }
+    special = general(rand_spec_iter="3", rand_spec_pct="2", rand_spec_res="50").distribution
+    assert special == {"name": "special", "iterations": 3, "percent": 2, "result": 50}
+
+
+@pytest.mark.parametrize(
+    ("typed", "time", "seconds"),
+    [
+        ("off", "10", None),
+        (None, "10", 0.5),
+        ("", "10", 0.5),
+        ("20%", "10", 2.0),
+        ("3", "10", 3),
+        ("0", "10", 0),
+        ("3", "0", None),
+    ],
+)
+def test_a_forced_shutdown_is_seconds_or_a_share_of_the_time(typed, time, seconds):
+    assert general(forced_shutdown=typed, time=time).forced_shutdown_s == seconds
+
+
+@pytest.mark.parametrize("text", ["abc", "-3", "3x", "5%%", "%"])
+def test_a_forced_shutdown_that_is_none_is_refused(text):
+    with pytest.raises(Refusal) as refused:
+        general(forced_shutdown=text)
+    assert refused.value.lines == (f"FATAL: Invalid value for --forced-shutdown: '{text}'",)
+
+
+def test_a_warm_up_and_a_forced_shutdown_are_in_the_spec_only_where_asked_for():
+    assert {"warmup_s", "rate_per_s", "tell_records"}.isdisjoint(general().spec())
+    assert general().spec()["drain_s"] == 0
+    asked = general(warmup_time="3", forced_shutdown="0", rate="9").spec()
+    assert (asked["warmup_s"], asked["drain_s"], asked["rate_per_s"]) == (3, 0.001, 9)
+
+
+def test_debug_is_the_highest_verbosity():
+    assert general(debug=None, verbosity="0").verbosity == 5
+
+
+def test_seed_zero_is_no_seed():
+    assert general(rand_seed="0").seed is None
+    assert general(rand_seed="5").seed == 5
+
+
+@given(st.text(max_size=6))
+def test_threads_are_at_least_one_or_refused(text):
+    try:
+        threads, said = general(threads=text).threads, ""
+    except Refusal as refusal:
+        threads, said = 0, refusal.lines[0]
+    assert threads >= 1 or "threads" in said

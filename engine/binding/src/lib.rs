@@ -14,6 +14,7 @@ const fn version() -> &'static str {
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<histogram::Histogram>()?;
+    module.add_class::<histogram::IntervalLog>()?;
     module.add_class::<load::Stop>()?;
     module.add_class::<responder::Responder>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;

@@ -1,8 +1,7 @@
 """A trial's histograms as HdrHistogram's interval log, which the tools of that family read.
 
 Each interval's lines come below a comment that names its place in the trial, so that reading them
-back gives the very same bytes to the very same interval. Times are seconds since the load began,
-the column of greatest values is in ms, as in the logs that `dbdyno sysbench` writes.
+back gives the very same bytes to the very same interval. Times are seconds since the load began.
 """
 
 from __future__ import annotations
@@ -11,22 +10,16 @@ import binascii
 import re
 import struct
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Sequence
 from typing import Final
 
-from dbdyno._engine import Histogram
+from dbdyno._engine import Histogram, IntervalLog
 from dbdyno.errors import BundleError
 from dbdyno.measurement.parts import Interval
 
-HEAD: Final = """\
-#[dbdyno: latencies in ns, by the name of what was timed]
-#[Histogram log format version 1.3]
-"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
-"""
 PLACE: Final = re.compile(r"#\[interval ([0-9]{1,9})\]")
 LINE: Final = re.compile(r"Tag=([A-Za-z0-9_.:-]{1,64}),[0-9.]+,[0-9.]+,[0-9.]+,([A-Za-z0-9+/=]+)")
-NS_PER_MS: Final = 1e6
 DEFLATED: Final = 0x1C849314
 PLAIN: Final = 0x1C849313
 OUTER: Final = struct.Struct(">Ii")
@@ -39,17 +32,17 @@ VALUE_NS_MAX: Final = 2**43
 
 def log(intervals: Sequence[Interval]) -> str:
     """All histograms of a trial's intervals."""
-    lines = []
+    written = IntervalLog("dbdyno: latencies in ns, by the name of what was timed", decimals=6)
     for place, interval in enumerate(intervals):
         if interval.histograms:
-            lines.append(f"#[interval {place}]\n")
+            written.comment(f"interval {place}")
+        length_s = max(interval.end_s - interval.start_s, 0)
         for name, blob in sorted(interval.histograms.items()):
-            length_s = max(interval.end_s - interval.start_s, 0)
-            greatest_ms = Histogram.decode(blob).max() / NS_PER_MS
-            encoded = b64encode(blob).decode("ascii")
-            moment = f"{interval.start_s:.6f},{length_s:.6f},{greatest_ms:.6f}"
-            lines.append(f"Tag={name},{moment},{encoded}\n")
-    return HEAD + "".join(lines)
+            written.add(blob, interval.start_s, length_s, tag=name)
+    return written.text()
+
+
+HEAD: Final = log(())
 
 
 def histograms(text: str) -> dict[int, dict[str, bytes]]:

@@ -1,7 +1,8 @@
-"""The command run: the engine is told what to do, and what it tells is printed.
+"""The commands run, prepare, prewarm and cleanup: drive the engine and print sysbench's lines.
 
 A run that fails prints no report, as in sysbench: scripts take a report for a run that went well.
-How far it came is said on stderr, and the forms for machines tell what was measured until then.
+How far it came goes to stderr, and the formats for machines hold what was measured until then.
+One difference from sysbench is on purpose: a prepare that fails exits 1 with several threads too.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ from dbdyno.sysbench.ending import (
     SysbenchRun,
     failure_of,
     result,
-    run_lines,
+    run_failure_lines,
     status,
     stoppable,
 )
 from dbdyno.sysbench.options.values import fatal
 from dbdyno.sysbench.report import (
     Ending,
-    Stretch,
+    IntervalSummary,
     backlog,
     detail,
     facts,
     header,
     interval_line,
     is_behind,
-    moment,
     queue_line,
     report,
     stall,
+    time_label,
     timer_lag,
 )
 from dbdyno.sysbench.request import General, Request
-from dbdyno.sysbench.totals import TIMER_LAG, Totals
+from dbdyno.sysbench.totals import TIMER_LAG, Totals, without_warmup
 
 INITIALIZING = "Initializing worker threads...\n"
 REPORT_S_MAX = 10.0
@@ -70,25 +71,25 @@ def run(request: Request, output: ConsoleOutput) -> int:
             output.warning("Both event and time limits are disabled, running an endless test")
         output.notice(header(general))
         output.notice(INITIALIZING)
-        rows = _rows(general, stream) if general.telling.output == "csv" else None
-        teller = Teller(general, output, rows)
+        rows = _csv_rows(general, stream) if general.output.format == "csv" else None
+        reporter = Reporter(general, output, rows)
         text = json.dumps(spec)
         outcome = stoppable(
-            lambda stop: _engine.run(text, teller.tell, stop),
+            lambda stop: _engine.run(text, reporter.on_interval, stop),
             _engine.Stop(),
-            lambda: END_S_MAX if teller.begun_at is None else REPORT_S_MAX,
+            lambda: END_S_MAX if reporter.begun_at is None else REPORT_S_MAX,
         )
-        told = _told(outcome, teller, general)
-        _write(told, request, spec["seed"], stream)
+        ended = _ended(outcome, reporter, general)
+        _write_results(ended, request, spec["seed"], stream)
         record = json.loads(result(outcome, request, THREAD_INIT))
-        teller.started()
-        _tell_end(record, request, teller, output)
-        return told.exit_status
+        reporter.on_start()
+        _print_end(record, request, reporter, output)
+        return ended.exit_status
 
 
 def _opened(general: General) -> AbstractContextManager[TextIO]:
-    """Where a form for machines goes; opened before the run, so that a mistake costs none."""
-    path = general.telling.output_file
+    """Where a format for machines goes; opened before the run, so that a mistake costs none."""
+    path = general.output.file
     if not path:
         return nullcontext(sys.stdout)
     try:
@@ -97,21 +98,21 @@ def _opened(general: General) -> AbstractContextManager[TextIO]:
         raise fatal(f"Cannot write --output-file={path}: {error.strerror}") from error
 
 
-def _rows(general: General, stream: TextIO) -> Callable[[Totals, Stretch], None]:
-    from dbdyno.sysbench import formats  # noqa: PLC0415 - only who asks for it pays for it
+def _csv_rows(general: General, stream: TextIO) -> Listener:
+    from dbdyno.sysbench import formats  # noqa: PLC0415 - start-up time of runs without it
 
-    stream.write(formats.head(general.telling.percentiles))
+    stream.write(formats.head(general.output.percentiles))
     stream.flush()
 
-    def write(totals: Totals, stretch: Stretch) -> None:
-        stream.write(formats.row(totals, stretch))
+    def write(totals: Totals, summary: IntervalSummary) -> None:
+        stream.write(formats.row(totals, summary))
         stream.flush()
 
     return write
 
 
-def _told(outcome: CommandOutcome, teller: Teller, general: General) -> SysbenchRun:
-    """The run as the forms for machines see it."""
+def _ended(outcome: CommandOutcome, reporter: Reporter, general: General) -> SysbenchRun:
+    """The run as the formats for machines describe it."""
     record: dict[str, Any] = json.loads(outcome.result) if outcome.result else {}
     failure = record.get("failure")
     if isinstance(outcome.error, RuntimeError | ValueError):
@@ -119,7 +120,7 @@ def _told(outcome: CommandOutcome, teller: Teller, general: General) -> Sysbench
     exit_status = status(outcome) or (1 if failure else 0)
     if not exit_status and _is_forced(record, general):
         exit_status = FORCED_SHUTDOWN
-    return SysbenchRun(record, failure, teller.begun_at, exit_status)
+    return SysbenchRun(record, failure, reporter.begun_at, exit_status)
 
 
 def _is_forced(record: Mapping[str, Any], general: General) -> bool:
@@ -127,30 +128,25 @@ def _is_forced(record: Mapping[str, Any], general: General) -> bool:
     return is_asked and record.get("stopped_by") == "time" and record.get("unfinished", 0) > 0
 
 
-def _write(run: SysbenchRun, request: Request, seed: int, stream: TextIO) -> None:
-    form = request.general.telling.output
-    if form == "json":
+def _write_results(run: SysbenchRun, request: Request, seed: int, stream: TextIO) -> None:
+    chosen = request.general.output.format
+    if chosen == "json":
         from dbdyno.sysbench import formats  # noqa: PLC0415 - as above
 
         stream.write(formats.document(request, seed, run))
-    elif form == "hlog":
+    elif chosen == "hlog":
         from dbdyno.sysbench.formats import log  # noqa: PLC0415 - as above
 
-        begin_s = request.general.warmup_s
-        intervals = _measured(run.record)
-        stream.write(log(intervals, run.begun_at or 0.0, begin_s))
+        intervals = without_warmup(run.record.get("intervals", []))
+        stream.write(log(intervals, run.begun_at or 0.0, request.general.warmup_s))
     stream.flush()
 
 
-def _measured(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [one for one in record.get("intervals", []) if one.get("phase") != "warmup"]
-
-
-def _tell_end(
-    record: Mapping[str, Any], request: Request, teller: Teller, output: ConsoleOutput
+def _print_end(
+    record: Mapping[str, Any], request: Request, reporter: Reporter, output: ConsoleOutput
 ) -> None:
-    """The report and all that is said after it, or why there is none."""
-    general, intervals = request.general, _measured(record)
+    """The report and all that follows it, or why there is none."""
+    general, intervals = request.general, without_warmup(record["intervals"])
     totals = Totals.of(intervals)
     if note := stall(intervals, general.warmup_s):
         output.note(note)
@@ -159,7 +155,7 @@ def _tell_end(
             f"the run failed after {totals.seconds:.1f} s; until then {totals.events} events"
             f" ({totals.per_s(totals.events):.2f} per second) were completed"
         )
-        raise fatal(*run_lines(record["failure"], prepared=request.is_prepared()))
+        raise fatal(*run_failure_lines(record["failure"], prepared=request.is_prepared()))
     unfinished = record.get("unfinished", 0)
     is_forced = _is_forced(record, general)
     if limit := _LIMITS.get(record["stopped_by"]):
@@ -168,44 +164,41 @@ def _tell_end(
         output.fatal("The --max-time limit has expired, forcing shutdown...")
     elif unfinished:
         output.note(f"{unfinished} events in flight were given up")
-    since_s = general.warmup_s + teller.checkpoint_s
-    last = [one for one in intervals if one["start_s"] >= since_s - general.telling.step_s() / 2]
+    since_s = general.warmup_s + reporter.checkpoint_s
+    last = [one for one in intervals if one["start_s"] >= since_s - general.output.step_s() / 2]
     ending = Ending(totals.seconds, record["fairness"], unfinished if is_forced else None)
-    output.notice(report(Totals.of(last) if teller.checkpoint_s else totals, general, ending))
-    _tell_more(record, totals, general, output)
+    output.notice(report(Totals.of(last) if reporter.checkpoint_s else totals, general, ending))
+    _print_more(record, totals, general, output)
 
 
-def _tell_more(
+def _print_more(
     record: Mapping[str, Any], totals: Totals, general: General, output: ConsoleOutput
 ) -> None:
     """The blocks that sysbench does not have, each behind an option of ours."""
-    pace, telling = general.pace, general.telling
+    pace = general.pace
     unserved = record.get("unserved", 0)
     if pace.rate_per_s and is_behind(totals, unserved, general.threads):
         output.notice(backlog(totals, record, pace.rate_per_s))
     if pace.is_set() and TIMER_LAG in totals.histograms:
         output.notice(timer_lag(totals.histograms[TIMER_LAG]))
-    if telling.detail:
-        output.notice(detail(totals, record, telling.percentiles))
+    if general.output.detail:
+        output.notice(detail(totals, record, general.output.percentiles))
     for line in facts(record):
         output.debug(line)
 
 
-# Listens to a run: says that the load is on, then intervals and checkpoints as they end.
+Listener = Callable[[Totals, IntervalSummary], None]
+"""Takes each whole interval, as totals and as what its line says."""
 
-
-Listener = Callable[[Totals, Stretch], None]
-"""Takes each whole interval, as totals and as what a line says of it."""
-
-_WHOLE = 0.99
+_COMPLETE = 0.99
 """An interval cut short by the end has no line in sysbench."""
 
 
-class Teller:
-    """Takes the engine's news: an empty interval at the load's begin, then each as it ends.
+class Reporter:
+    """Prints that the load has begun, then interval lines and checkpoint reports as they end.
 
     Args:
-        rows: takes each interval in full; needs a run that tells records.
+        rows: takes each interval in full; needs a run whose live intervals have records.
 
     Attributes:
         begun_at: when the load began, s since 1970; None before.
@@ -216,18 +209,18 @@ class Teller:
         self, general: General, output: ConsoleOutput, rows: Listener | None = None
     ) -> None:
         self._general = general
-        self._telling = general.telling
+        self._options = general.output
         self._output = output
         self._rows = rows
         self._interval: list[Mapping[str, Any]] = []
         self._since_checkpoint: list[Mapping[str, Any]] = []
         limit_s = general.time_s or float("inf")
-        self._checkpoints_s = [at_s for at_s in self._telling.checkpoints_s if at_s < limit_s]
+        self._checkpoints_s = [at_s for at_s in self._options.checkpoints_s if at_s < limit_s]
         self.begun_at: float | None = None
         self.checkpoint_s = 0
 
-    def started(self) -> None:
-        """Says once that all connections are open."""
+    def on_start(self) -> None:
+        """Prints once that all connections are open."""
         if self.begun_at is not None:
             return
         self.begun_at = time.time()
@@ -235,55 +228,53 @@ class Teller:
         if self._general.warmup_s:
             self._output.notice(f"Warming up for {self._general.warmup_s} seconds...\n")
 
-    def tell(self, text: str) -> None:
-        """Takes one interval as JSON."""
-        self.started()
-        news = json.loads(text)
-        if news["phase"] != "measured" or news["seconds"] < self._telling.step_s() * _WHOLE:
+    def on_interval(self, text: str) -> None:
+        """Takes an interval as JSON: an empty one when the load begins, then each as it ends."""
+        self.on_start()
+        live = json.loads(text)
+        if live["phase"] != "measured" or live["seconds"] < self._options.step_s() * _COMPLETE:
             return
-        at_s = news["at_s"] - self._general.warmup_s
-        if "record" in news:
-            self._interval.append(news["record"])
+        at_s = live["at_s"] - self._general.warmup_s
+        if "record" in live:
+            self._interval.append(live["record"])
             if self._checkpoints_s:
-                self._since_checkpoint.append(news["record"])
-        self._tell_interval(news, at_s)
-        self._tell_checkpoint(at_s)
+                self._since_checkpoint.append(live["record"])
+        self._report_interval(live, at_s)
+        self._report_checkpoint(at_s)
 
-    def _tell_interval(self, news: Mapping[str, Any], at_s: float) -> None:
-        percentiles = self._telling.percentiles
+    def _report_interval(self, live: Mapping[str, Any], at_s: float) -> None:
+        percentiles = self._options.percentiles
         if not self._interval:
-            if self._telling.report_interval_s:
-                self._print(Stretch.of_news(news, at_s, percentiles))
+            if self._options.report_interval_s:
+                self._print(IntervalSummary.of_live(live, at_s, percentiles))
             return
-        if len(self._interval) < round(self._telling.interval_s() / self._telling.step_s()):
+        if len(self._interval) < round(self._options.interval_s() / self._options.step_s()):
             return
         totals = Totals.of(self._interval)
         self._interval = []
-        stretch = Stretch.of_totals(totals, news["connections"], at_s, percentiles)
-        if self._telling.report_interval_s:
-            self._print(stretch)
+        summary = IntervalSummary.of_totals(totals, live["connections"], at_s, percentiles)
+        if self._options.report_interval_s:
+            self._print(summary)
         if self._rows is not None:
-            self._rows(totals, stretch)
+            self._rows(totals, summary)
 
-    def _print(self, stretch: Stretch) -> None:
-        interval_s = self._telling.report_interval_s
-        self._output.line(interval_line(stretch, self._telling.percentiles, interval_s))
+    def _print(self, summary: IntervalSummary) -> None:
+        interval_s = self._options.report_interval_s
+        self._output.line(interval_line(summary, self._options.percentiles, interval_s))
         if self._general.pace.rate_per_s:
-            self._output.line(queue_line(stretch, interval_s))
+            self._output.line(queue_line(summary, interval_s))
 
-    def _tell_checkpoint(self, at_s: float) -> None:
-        if not self._checkpoints_s or at_s < self._checkpoints_s[0] - self._telling.step_s() / 2:
+    def _report_checkpoint(self, at_s: float) -> None:
+        if not self._checkpoints_s or at_s < self._checkpoints_s[0] - self._options.step_s() / 2:
             return
         self.checkpoint_s = self._checkpoints_s.pop(0)
         totals = Totals.of(self._since_checkpoint)
         self._since_checkpoint = []
-        self._output.line(f"{moment(self.checkpoint_s, 1)} Checkpoint report:")
+        self._output.line(f"{time_label(self.checkpoint_s, 1)} Checkpoint report:")
         self._output.notice(report(totals, self._general, Ending(at_s, None)))
 
 
-# prepare, prewarm and cleanup: the engine is told what to do, and what it tells is printed.
-#
-# One difference from sysbench is on purpose: a prepare that fails exits 1 with several threads too.
+# prepare, prewarm and cleanup.
 
 
 _STAGES = {
@@ -304,24 +295,24 @@ def prepare(request: Request, output: ConsoleOutput) -> int:
     spec = request.prepare_spec()
     if request.general.threads > 1 and not request.is_bulk_insert():
         output.notice(INITIALIZING)
-    told: set[tuple[int, str]] = set()
+    printed: set[tuple[int, str]] = set()
     stages = {"legacy": _LEGACY_STAGES, "legacy_one": _OLDEST_STAGES}.get(
         spec.get("layout", ""), _STAGES
     )
 
-    def tell(text: str) -> None:
+    def on_progress(text: str) -> None:
         progress = json.loads(text)
         table, stage = progress["table"], progress["stage"]
-        if (table, stage) not in told and stage in stages:
-            told.add((table, stage))
+        if (table, stage) not in printed and stage in stages:
+            printed.add((table, stage))
             name = f"'{_table_name(spec, table)}'"
             bar.erase()
-            output.told(stages[stage].format(table=name, rows=spec["table_size"]))
-        bar.tell(progress)
+            output.step(stages[stage].format(table=name, rows=spec["table_size"]))
+        bar.update(progress)
 
     text = json.dumps(spec)
     with ProgressBar() as bar:
-        outcome = stoppable(lambda stop: _engine.prepare(text, tell, stop), _engine.Stop())
+        outcome = stoppable(lambda stop: _engine.prepare(text, on_progress, stop), _engine.Stop())
     result(outcome, request, COMMAND)
     return status(outcome)
 
@@ -331,11 +322,11 @@ def prewarm(request: Request, output: ConsoleOutput) -> int:
     spec = request.prepare_spec()
     line = _PREWARMING[request.general.compat]
 
-    def tell(text: str) -> None:
-        output.told(line.format(table=_table_name(spec, json.loads(text)["table"])))
+    def on_progress(text: str) -> None:
+        output.step(line.format(table=_table_name(spec, json.loads(text)["table"])))
 
     text = json.dumps(spec)
-    outcome = stoppable(lambda stop: _engine.prewarm(text, tell, stop), _engine.Stop())
+    outcome = stoppable(lambda stop: _engine.prewarm(text, on_progress, stop), _engine.Stop())
     result(outcome, request, COMMAND)
     return status(outcome)
 
@@ -346,7 +337,7 @@ def cleanup(request: Request, output: ConsoleOutput) -> int:
     text = json.dumps(spec)
     first = spec.get("first_table", 1)
     for table in range(first, first + spec["tables"]):
-        output.told(f"Dropping table '{_table_name(spec, table)}'...")
+        output.step(f"Dropping table '{_table_name(spec, table)}'...")
     outcome = stoppable(lambda _stop: _engine.cleanup(text), _engine.Stop())
     result(outcome, request, COMMAND)
     return status(outcome)

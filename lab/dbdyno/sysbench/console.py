@@ -1,7 +1,7 @@
-"""How far a load has come, on one line of stderr that is redrawn in place.
+"""Lines on stdout and stderr behind sysbench's ``--verbosity``, and the progress bar of a load.
 
-Only a terminal sees it: a log or a pipe gets nothing, and stdout keeps sysbench's own lines alone.
-Standard library only, since the persona starts in the time a shell script expects of sysbench.
+Lines are written whole and at once, so that a pipe sees them coming. Only the standard library is
+imported: the persona starts in the time that a shell script expects of sysbench.
 """
 
 from __future__ import annotations
@@ -11,12 +11,6 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-# What is printed while a command works: whole lines, at once, so that a pipe sees them coming.
-#
-# ``--verbosity`` decides what is shown, as in sysbench: below 3 neither header nor report. Where a
-# form for machines goes to stdout, sysbench's text is not printed and doubts go to stderr.
-
-
 WARNING = 2
 NOTICE = 3
 INFO = 4
@@ -24,7 +18,11 @@ DEBUG = 5
 
 
 class ConsoleOutput:
-    """Stdout behind sysbench's levels: 0 FATAL, 1 ALERT, 2 WARNING, 3 NOTICE, 4 INFO, 5 DEBUG."""
+    """Stdout behind sysbench's levels: 0 FATAL, 1 ALERT, 2 WARNING, 3 NOTICE, 4 INFO, 5 DEBUG.
+
+    Where a format for machines goes to stdout (`is_text` is false), sysbench's text is not printed
+    and warnings go to stderr.
+    """
 
     def __init__(self, verbosity: int, *, is_text: bool = True) -> None:
         self._verbosity = verbosity
@@ -47,7 +45,7 @@ class ConsoleOutput:
         self._write(DEBUG, f"DEBUG: {text}\n")
 
     def warning(self, text: str) -> None:
-        """A doubt about what was asked for."""
+        """A warning about what was asked for."""
         self._write(WARNING, f"WARNING: {text}\n", anyway=True)
 
     def fatal(self, text: str) -> None:
@@ -55,12 +53,12 @@ class ConsoleOutput:
         self._write(0, f"FATAL: {text}\n", anyway=True)
 
     def note(self, text: str) -> None:
-        """What sysbench has no words for: on stderr, where no parser of its output looks."""
+        """What sysbench does not say: on stderr, where no parser of its output looks."""
         sys.stderr.write(f"note: {text}\n")
         sys.stderr.flush()
 
-    def told(self, text: str) -> None:
-        """A line of prepare or cleanup; sysbench's scripts print these whatever the verbosity."""
+    def step(self, text: str) -> None:
+        """A line of prepare or cleanup; sysbench's scripts print these at any verbosity."""
         self._write(-1, text + "\n")
 
     def _write(self, level: int, text: str, *, anyway: bool = False) -> None:
@@ -78,7 +76,10 @@ _STAGES = {"create": "creating tables", "insert": "loading", "index": "building 
 
 
 class ProgressBar:
-    """Draws the engine's news of a load; a context that leaves no trace when it ends."""
+    """Progress of a load on one line of stderr, redrawn in place and erased when the context ends.
+
+    Only a terminal sees it; logs and pipes get nothing.
+    """
 
     def __init__(
         self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
@@ -102,13 +103,13 @@ class ProgressBar:
             self._stream.write(_ERASE)
             self._stream.flush()
 
-    def tell(self, progress: dict[str, Any]) -> None:
+    def update(self, progress: dict[str, Any]) -> None:
         """Takes the engine's progress; draws a few times a second at most."""
         now_s = self._clock()
         if not self._is_shown or now_s - self._drawn_s < _EVERY_S:
             return
         self._drawn_s = now_s
-        text = described(progress, now_s - self._begin_s)
+        text = progress_text(progress, now_s - self._begin_s)
         import shutil  # noqa: PLC0415 - only a terminal pays for its start-up time
 
         width = shutil.get_terminal_size().columns
@@ -116,7 +117,7 @@ class ProgressBar:
         self._stream.flush()
 
 
-def described(progress: dict[str, Any], elapsed_s: float) -> str:
+def progress_text(progress: dict[str, Any], elapsed_s: float) -> str:
     """`loading [####    ] 250,000 of 1,000,000 rows, 125,000 rows/s, 6 s left`."""
     stage = _STAGES[progress["stage"]]
     done, total = progress.get("rows_done", 0), progress.get("rows_total", 0)

@@ -1,4 +1,4 @@
-"""How a command ended: the engine's answer, or what it raised in the words of sysbench."""
+"""How a command ends: by its result, by a failure in sysbench's FATAL lines, or by a signal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIGNALLED = 128
 
 
 class SysbenchRun(NamedTuple):
-    """What is told of.
+    """A run as the formats for machines describe it.
 
     Attributes:
         record: the engine's; empty when the load could not begin.
@@ -40,7 +40,7 @@ def result(outcome: CommandOutcome, request: Request, function: str) -> str:
     if isinstance(error, RuntimeError | ValueError):
         where = request.address().described
         failure = failure_of(error)
-        lines = begin_lines(failure, where, function, request.general.compat)
+        lines = start_failure_lines(failure, where, function, request.general.compat)
         if outcome.signal_number is not None and failure.get("code") is None:
             lines = [f"interrupted: {failure['message']}"]
         raise Refusal(
@@ -61,8 +61,7 @@ def status(outcome: CommandOutcome) -> int:
     return 0 if outcome.signal_number is None else _SIGNALLED + outcome.signal_number
 
 
-# What the engine could not do, as the FATAL lines that sysbench prints and scripts look for.
-
+# Failures of the engine as the FATAL lines that sysbench prints and scripts look for.
 
 _STATEMENT_SHOWN = 300
 _CANNOT_CONNECT_SOCKET = 2002
@@ -89,7 +88,7 @@ def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
     return {"stage": "spec", "message": str(error)}
 
 
-def begin_lines(
+def start_failure_lines(
     failure: Mapping[str, Any], where: str, function: str, compat: str = "1.0"
 ) -> list[str]:
     """Why a run, load or clean-up could not be begun or finished.
@@ -98,9 +97,9 @@ def begin_lines(
         failure: {"code", "sqlstate", "message", "server_message", "statement", "stage"}.
         where: the server's address as in messages.
         function: what sysbench says failed, `THREAD_INIT` or `COMMAND`.
-        compat: whose words, "1.0" or "1.1".
+        compat: the version of sysbench whose words are used, "1.0" or "1.1".
     """
-    message, stage = _words(failure), failure.get("stage")
+    message, stage = _message(failure), failure.get("stage")
     if stage in ("spec", "limits"):
         return message.splitlines()
     if stage == "connect":
@@ -122,7 +121,7 @@ def begin_lines(
     return [*lines, *_hints(failure)]
 
 
-def run_lines(failure: Mapping[str, Any], *, prepared: bool) -> list[str]:
+def run_failure_lines(failure: Mapping[str, Any], *, prepared: bool) -> list[str]:
     """Why a run that had begun ended early."""
     call = "mysql_stmt_execute()" if prepared else "mysql_drv_query()"
     return [_returned(call, failure), f"`thread_run' function failed: {_sql_error(failure)}"]
@@ -133,23 +132,23 @@ def _returned(call: str, failure: Mapping[str, Any]) -> str:
     if len(statement) > _STATEMENT_SHOWN:
         statement = statement[:_STATEMENT_SHOWN] + "..."
     code = failure.get("code") or _CONNECTION_LOST
-    return f"{call} returned error {code} ({_words(failure)}) for query '{statement}'"
+    return f"{call} returned error {code} ({_message(failure)}) for query '{statement}'"
 
 
 def _sql_error(failure: Mapping[str, Any]) -> str:
     code, state = failure.get("code") or _CONNECTION_LOST, failure.get("sqlstate") or "HY000"
-    return f"SQL error, errno = {code}, state = '{state}': {_words(failure)}"
+    return f"SQL error, errno = {code}, state = '{state}': {_message(failure)}"
 
 
 def _hints(failure: Mapping[str, Any]) -> list[str]:
-    """What the engine says after the server's words: what to try, how far a load came."""
-    words = failure.get("server_message")
-    hint = str(failure["message"]).rpartition(words)[2].lstrip("; ") if words else ""
+    """What the engine's message says after the server's: what to try, how far a load came."""
+    theirs = failure.get("server_message")
+    hint = str(failure["message"]).rpartition(theirs)[2].lstrip("; ") if theirs else ""
     return [f"hint: {hint}"] if hint else []
 
 
-def _words(failure: Mapping[str, Any]) -> str:
-    """The server's own words, as sysbench repeats them, or the engine's if it did not speak."""
+def _message(failure: Mapping[str, Any]) -> str:
+    """The server's own message, as sysbench repeats it, or else the engine's."""
     return str(failure.get("server_message") or failure["message"])
 
 
@@ -158,25 +157,21 @@ def _connect_code(where: str) -> int:
     return _CANNOT_CONNECT_SOCKET if is_socket else _CANNOT_CONNECT_TCP
 
 
-# Lets SIGINT and SIGTERM end the engine's work in good order: the report of what was seen
-# follows.
-#
-# Python runs signal handlers only in its main thread and only between two of its own steps, so
-# the engine works in a second thread while the main one waits. The first signal asks for the end,
-# a second one kills. A server that says nothing may keep the engine from noticing, so the end is
-# waited for only so long.
-
+# SIGINT and SIGTERM stop the engine, and the report of what was measured follows. Python runs
+# signal handlers only in its main thread and between two of its own instructions, so the engine
+# works in a second thread while the main one waits. A second signal kills. A server that does not
+# answer may keep the engine from noticing, so the wait is limited.
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 END_S_MAX = 1.5
-"""How long work that was asked to end is waited for."""
-_LOOK_S = 0.2
+"""How long work that was asked to stop is waited for."""
+_POLL_S = 0.2
 
 
 class CommandOutcome(NamedTuple):
     """What the work returned or raised, and the signal that ended it.
 
-    Work that did not end when it was asked to has neither.
+    Work that did not stop in time has neither result nor error.
     """
 
     result: str | None
@@ -185,7 +180,7 @@ class CommandOutcome(NamedTuple):
 
 
 class _Signal:
-    """The signal that asked for the end; None until there is one."""
+    """The signal that came; None until there is one."""
 
     def __init__(self) -> None:
         self.signal_number: int | None = None
@@ -199,7 +194,7 @@ def stoppable(
     """Does the work in a second thread; a signal sets `stop`, and the work's end is waited for.
 
     Args:
-        end_s_max: how long, asked when the signal has come.
+        end_s_max: seconds of that wait; called when the signal has come.
     """
     results: list[str] = []
     errors: list[BaseException] = []
@@ -211,17 +206,17 @@ def stoppable(
             errors.append(error)
 
     thread = threading.Thread(target=body, name="engine", daemon=True)
-    with _signals_set(stop) as asked:
+    with _stop_on_signal(stop) as asked:
         thread.start()
         while asked.signal_number is None and thread.is_alive():
-            thread.join(_LOOK_S)
+            thread.join(_POLL_S)
         thread.join(None if asked.signal_number is None else end_s_max())
     result = results[0] if results else None
     return CommandOutcome(result, errors[0] if errors else None, asked.signal_number)
 
 
 @contextmanager
-def _signals_set(stop: Stop) -> Iterator[_Signal]:
+def _stop_on_signal(stop: Stop) -> Iterator[_Signal]:
     asked = _Signal()
     if threading.current_thread() is not threading.main_thread():
         yield asked

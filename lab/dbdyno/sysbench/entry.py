@@ -1,8 +1,8 @@
-"""From the arguments to the exit status: grammar, banner, command.
+"""sysbench's command line: from the arguments to the exit status.
 
 The order of checks is sysbench's: a third word and general options before the banner, the test's
 name and its own options after it. Argument errors go to stderr, FATAL lines to stdout, both exit 1.
-Where a line is read otherwise than by sysbench, a note on stderr says so.
+Where a line is read differently than by sysbench, a note on stderr says so.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dbdyno import _engine
 from dbdyno.sysbench.commands import cleanup, prepare, prewarm, run
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.legacy import recognised
+from dbdyno.sysbench.legacy import name_of_test
 from dbdyno.sysbench.options import command_line, table
 from dbdyno.sysbench.options.command_line import (
     PREWARM,
@@ -24,8 +24,8 @@ from dbdyno.sysbench.options.command_line import (
     version,
     workload_help,
 )
+from dbdyno.sysbench.options.output import is_text_asked
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.telling import is_text_asked
 from dbdyno.sysbench.options.values import Refusal, Values, argument_error, boolean, fatal
 from dbdyno.sysbench.request import General, Request
 
@@ -47,38 +47,38 @@ def main(argv: Sequence[str]) -> int:
         0 done; 1 refused or failed; 128 + n when signal n ended the run, after its report.
     """
     try:
-        status = _answer(argv)
+        status = _run(argv)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader went away (`| head`): nothing is left to be told, and Python must not try.
+        # The reader went away (`| head`): nothing is left to write, and Python must not try.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return _PIPE_CLOSED
     return status
 
 
-def _answer(argv: Sequence[str]) -> int:
+def _run(argv: Sequence[str]) -> int:
     try:
-        return _obey(argv)
+        return _run_or_refuse(argv)
     except Refusal as refusal:
         stream = sys.stdout if is_text_asked(argv) and not refusal.to_stderr else sys.stderr
         stream.write("\n".join(refusal.lines) + "\n")
         return refusal.exit_status
 
 
-def _obey(argv: Sequence[str]) -> int:
+def _run_or_refuse(argv: Sequence[str]) -> int:
     line = command_line.read_command_line(argv)
     if boolean(line.typed.get("help", "off")):
         sys.stdout.write(general_help())
         return 0
-    release = command_line.asked(line.typed)
+    release = command_line.compat_version(line.typed)
     if boolean(line.typed.get("version", "off")):
         sys.stdout.write(version(release))
         return 0
     if "test" in line.typed and release == command_line.V1_0:
         sys.stderr.write(f"{command_line.TEST_IS_DEPRECATED}\n")
-    typed, warnings = command_line.applied(line.typed)
-    typed = table.driven(typed)
-    values = command_line.global_values(typed, command_line.table(GLOBAL_TABLE, release))
+    typed, warnings = command_line.with_current_names(line.typed)
+    typed = table.without_unsupported(typed)
+    values = command_line.global_values(typed, command_line.with_defaults_of(GLOBAL_TABLE, release))
     general, output = _general(values, warnings, line.command)
     output.notice(version(release))
     command_line.refuse_removed(line.spelled, release)
@@ -91,17 +91,17 @@ def _obey(argv: Sequence[str]) -> int:
         return 0
     request = Request(test, general, values, own_values)
     gaussian = check_distribution(values, release)
-    _note([*line.notes, *([gaussian] if gaussian else []), *request.notes()])
-    return _done(command, request, output)
+    _write_notes([*line.notes, *([gaussian] if gaussian else []), *request.notes()])
+    return _execute(command, request, output)
 
 
-def _done(command: Command, request: Request, output: ConsoleOutput) -> int:
+def _execute(command: Command, request: Request, output: ConsoleOutput) -> int:
     if command is run:
         return prepare(request, output) if request.is_load() else run(request, output)
     if command is prewarm and not request.has_prewarm():
         raise argument_error(f"Unknown command: {PREWARM[request.general.compat]}")
     if request.is_dry():
-        _note(["--mysql-dry-run: there is no server and nothing is done"])
+        _write_notes(["--mysql-dry-run: there is no server and nothing is done"])
         return 0
     return command(request, output)
 
@@ -111,17 +111,17 @@ def _general(
 ) -> tuple[General, ConsoleOutput]:
     """The general options, and what sysbench warns of before its banner at any verbosity."""
     general = General.of(values)
-    is_text = general.telling.is_text() or command != "run"
+    is_text = general.output.is_text() or command != "run"
     stream = sys.stdout if is_text else sys.stderr
     stream.writelines(f"WARNING: {text}\n" for text in warnings)
     return general, ConsoleOutput(general.verbosity, is_text=is_text)
 
 
 def _test(line: CommandLine, release: str) -> str:
-    """The recognised name of the test; Refusal when there is none."""
+    """The test's own name; Refusal when there is none."""
     if line.test is None or line.test == "-":
-        raise table.refusal("no test", "Lua scripts from the standard input; name a test")
-    return recognised(
+        raise table.unsupported("no test", "Lua scripts from the standard input; name a test")
+    return name_of_test(
         line.test, is_option=line.names_test, version=release, ours=_engine.workloads()
     )
 
@@ -138,6 +138,6 @@ def _command(word: str | None, release: str) -> Command | None:
     return COMMANDS[word]
 
 
-def _note(notes: Sequence[str]) -> None:
+def _write_notes(notes: Sequence[str]) -> None:
     sys.stderr.writelines(f"note: {text}\n" for text in notes)
     sys.stderr.flush()

@@ -1,6 +1,7 @@
-"""``--output=json``: one document about a run, also about one that failed half-way or never began.
+"""Results for machines: ``--output=json``, ``csv`` and ``hlog``.
 
-Units end the names. Passwords are not in it, and neither is the environment they came from.
+The JSON document is written for runs too that failed half-way or never began. Names end with units.
+Passwords are not in it, and neither is the environment they came from.
 """
 
 from __future__ import annotations
@@ -14,24 +15,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbdyno import __version__
-from dbdyno._engine import Histogram, version
+from dbdyno._engine import Histogram, IntervalLog, version
 from dbdyno.sysbench.ending import SysbenchRun
+from dbdyno.sysbench.options.output import Percentile
 from dbdyno.sysbench.options.table import GLOBAL_TABLE, of_test
-from dbdyno.sysbench.options.telling import Percentile
 from dbdyno.sysbench.options.values import Option, Values
-from dbdyno.sysbench.report import Stretch
+from dbdyno.sysbench.report import IntervalSummary
 from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.totals import EVENT, SERVICE, TIMER_LAG, Totals, mean_ns
+from dbdyno.sysbench.totals import EVENT, SERVICE, TIMER_LAG, Totals, mean_ns, without_warmup
 
 _NS_PER_MS = 1e6
-_UNTOLD = ("help", "version")
+_OPTIONS_LEFT_OUT = ("help", "version")
+_OTHER_COUNTS = (
+    *("restarts", "reconnects", "bytes_sent", "bytes_received"),
+    *("arrivals", "backlog", "in_flight"),
+)
 
 
 def document(request: Request, seed: int, run: SysbenchRun) -> str:
     """The whole document, with its last newline."""
-    record, percentiles = run.record, request.general.telling.percentiles
+    record, percentiles = run.record, request.general.output.percentiles
     begin_s = request.general.warmup_s
-    intervals = [one for one in record.get("intervals", []) if one["phase"] != "warmup"]
+    intervals = without_warmup(record.get("intervals", []))
     totals = Totals.of(intervals)
     return (
         json.dumps(
@@ -72,7 +77,7 @@ def _options(request: Request) -> dict[str, Any]:
         option.name: _value(values, option)
         for values, options in tables
         for option in options
-        if "password" not in option.name and option.name not in _UNTOLD
+        if "password" not in option.name and option.name not in _OPTIONS_LEFT_OUT
     }
 
 
@@ -106,18 +111,10 @@ def _counts(totals: Totals, percentiles: Sequence[Percentile]) -> dict[str, Any]
         "events_per_s": totals.per_s(totals.events),
         "queries": totals.queries,
         "queries_per_s": totals.per_s(totals.queries),
-        "reads": totals.reads,
-        "writes": totals.writes,
-        "others": totals.others,
+        **{name: getattr(totals, name) for name in ("reads", "writes", "others")},
         "errors": sum(totals.errors.values()),
         "errors_by_code": totals.errors,
-        "restarts": totals.restarts,
-        "reconnects": totals.reconnects,
-        "bytes_sent": totals.bytes_sent,
-        "bytes_received": totals.bytes_received,
-        "arrivals": totals.arrivals,
-        "backlog": totals.backlog,
-        "in_flight": totals.in_flight,
+        **{name: getattr(totals, name) for name in _OTHER_COUNTS},
         "silence_ms_max": totals.silence_ns_max / _NS_PER_MS,
         "latency_ms": {
             "min": totals.latency_ns_min / _NS_PER_MS,
@@ -171,10 +168,8 @@ def _iso(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
-# ``--output=csv``: a line of names with their units, then a line for each whole interval.
-#
-# The rows are those of sysbench's interval lines, and are written as the intervals end.
-
+# ``--output=csv``: a line of names with their units, then a line for each of sysbench's interval
+# lines, written as the interval ends.
 
 _CSV_COLUMNS = (
     *("time_s", "interval_s", "threads", "transactions_per_s", "queries_per_s"),
@@ -189,7 +184,7 @@ def head(percentiles: Sequence[Percentile]) -> str:
     return ",".join([*_CSV_COLUMNS, *(f"latency_ms_p{one.text}" for one in percentiles)]) + "\n"
 
 
-def row(totals: Totals, stretch: Stretch) -> str:
+def row(totals: Totals, interval: IntervalSummary) -> str:
     """One interval."""
     rates = (
         *(totals.events, totals.queries, totals.reads, totals.writes, totals.others),
@@ -197,27 +192,22 @@ def row(totals: Totals, stretch: Stretch) -> str:
     )
     latencies_ns = (totals.latency_ns_min, totals.latency_ns_mean(), totals.latency_ns_max)
     cells = [
-        f"{stretch.at_s:.6f}".rstrip("0").rstrip("."),
+        f"{interval.at_s:.6f}".rstrip("0").rstrip("."),
         f"{totals.seconds:.6f}",
-        str(stretch.connections),
+        str(interval.connections),
         *(f"{totals.per_s(count):.3f}" for count in rates),
         str(totals.backlog),
         str(totals.in_flight),
         f"{totals.silence_ns_max / _NS_PER_MS:.3f}",
         *(f"{latency_ns / _NS_PER_MS:.6f}" for latency_ns in latencies_ns),
-        *(f"{latency_ms:.6f}" for latency_ms in stretch.latencies_ms),
+        *(f"{latency_ms:.6f}" for latency_ms in interval.latencies_ms),
     ]
     return ",".join(cells) + "\n"
 
 
-# ``--output=hlog``: HdrHistogram's interval log, format 1.3, for the tools that read it.
-#
-# The events' latency has no tag; every other histogram (statements by kind, the events' latency
-# from their real start, the generator's timer lag) has its name as tag. Values are ns; the column
-# of greatest values is in ms, as those tools expect.
-
-
-_HLOG_COLUMNS = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
+# ``--output=hlog``: HdrHistogram's interval log. The events' latency has no tag; every other
+# histogram (statements by kind, the events' latency from their real start, the generator's timer
+# lag) has its name as tag.
 
 
 def log(intervals: Sequence[Mapping[str, Any]], begun_at: float, begin_s: float) -> str:
@@ -226,32 +216,19 @@ def log(intervals: Sequence[Mapping[str, Any]], begun_at: float, begin_s: float)
     Args:
         intervals: as a record has them, without those of a warm-up.
         begun_at: when the load began, s since 1970.
-        begin_s: how long after that the measuring began, which is moment 0 of the log.
+        begin_s: how long after that the measured time began, which is second 0 of the log.
     """
     start_s = begun_at + begin_s
-    shown = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start_s))
-    lines = [
-        "#[dbdyno: latencies in ns; untagged: events from the moment they were due]",
-        "#[Histogram log format version 1.3]",
-        f"#[StartTime: {start_s:.3f} (seconds since epoch), {shown}]",
-        _HLOG_COLUMNS,
-    ]
+    log = IntervalLog(
+        "dbdyno: latencies in ns; untagged: events from the moment they were due",
+        start_time=f"{start_s:.3f} (seconds since epoch), {_iso(start_s)}",
+        decimals=3,
+    )
     for interval in intervals:
-        lines += _lines(interval, begin_s)
-    return "\n".join(lines) + "\n"
-
-
-def _lines(interval: Mapping[str, Any], begin_s: float) -> list[str]:
-    at_s, length_s = interval["start_s"] - begin_s, interval["end_s"] - interval["start_s"]
-    lines = []
-    by_name = interval["histograms"].items()
-    for name, text in sorted(by_name, key=lambda item: item[0] != EVENT):
-        is_event = name == EVENT
-        greatest_ns = interval["latency_ns_max"] if is_event else _greatest_ns(text)
-        tag = "" if is_event else f"Tag={name},"
-        lines.append(f"{tag}{at_s:.3f},{length_s:.3f},{greatest_ns / _NS_PER_MS:.3f},{text}")
-    return lines
-
-
-def _greatest_ns(text: str) -> int:
-    return Histogram.decode(b64decode(text)).max()
+        at_s, length_s = interval["start_s"] - begin_s, interval["end_s"] - interval["start_s"]
+        by_name = dict(interval["histograms"])
+        if event := by_name.pop(EVENT, None):
+            log.add(b64decode(event), at_s, length_s, max_ns=interval["latency_ns_max"])
+        for name, text in by_name.items():
+            log.add(b64decode(text), at_s, length_s, tag=name)
+    return log.text()

@@ -1,4 +1,4 @@
-"""The tests of sysbench 0.4 and 0.5 in the words of the engine's specs.
+"""The tests of sysbench 0.4 and 0.5 as specs of the engine, and which test a name or path means.
 
 The scripts of 0.5 work on tables of their own layout; 0.4's test `oltp` on the one table `sbtest`.
 """
@@ -9,9 +9,16 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.options import table
 from dbdyno.sysbench.options.command_line import V1_1
-from dbdyno.sysbench.options.table import LEGACY, ONE_TABLE, check_test, refusal
+from dbdyno.sysbench.options.table import (
+    LEGACY,
+    LEGACY_ONE_TABLE,
+    LEGACY_OPTIONS,
+    ONE_TABLE,
+    SCRIPT,
+    check_is_supported,
+    unsupported,
+)
 from dbdyno.sysbench.options.values import Values, fatal, whole
 
 LOAD_BY_RUN = LEGACY + "parallel_prepare"
@@ -61,13 +68,13 @@ class Legacy(NamedTuple):
             options[name.replace("-", "_")] = whole(self.own, f"oltp-{name}")
         for name in _SWITCHES:
             options[name.replace("-", "_")] = self.own.flag(f"oltp-{name}")
-        for name, engine_s in _OTHERS.items():
-            options[engine_s] = whole(self.own, name)
+        for name, engine_name in _OTHERS.items():
+            options[engine_name] = whole(self.own, name)
         if options["read_only"] and options["write_only"]:
             raise fatal("--oltp-read-only and --oltp-write-only are mutually exclusive")
         options["table_locks"] = self._locks_tables()
-        if self._is_one():
-            self._check_one()
+        if self._is_one_table():
+            self._check_one_table()
             options["one_table"] = True
         return {"name": self._workload_name(), "options": options}
 
@@ -92,28 +99,28 @@ class Legacy(NamedTuple):
         """Which tables to drop."""
         if self.test == BULK_INSERT:
             return {"tables": self.threads, "layout": "bulk_insert", "first_table": 0}
-        layout = "legacy_one" if self._is_one() else "legacy"
+        layout = "legacy_one" if self._is_one_table() else "legacy"
         return {"tables": self._tables(), "layout": layout}
 
     def is_prepared(self) -> bool:
         """Whether `--db-ps-mode` matters: 0.5's other scripts send text in any mode."""
-        return self._is_one() or self.test in _RANDOM
+        return self._is_one_table() or self.test in _RANDOM
 
     def reconnects_every(self) -> int:
         """Events between two connections of 0.4's test; 0 for one connection."""
         mode = self.own.text("oltp-reconnect-mode")
         if mode not in ("session", "transaction"):
-            raise refusal(f"--oltp-reconnect-mode={mode}", "connecting again within an event")
+            raise unsupported(f"--oltp-reconnect-mode={mode}", "connecting again within an event")
         return int(mode == "transaction" or self.own.flag("oltp-reconnect"))
 
     def notes(self) -> list[str]:
-        """Where the options say more to dbdyno than to sysbench's scripts."""
+        """Where options mean something else here than to sysbench's scripts."""
         notes = []
-        for option in table.LEGACY_OPTIONS:
+        for option in LEGACY_OPTIONS:
             raw = self.own.raw(option.name)
             if not self.own.was_typed(option.name):
                 continue
-            if option.kind == "BOOL" and option in table.SCRIPT and not self._is_one():
+            if option.kind == "BOOL" and option in SCRIPT and not self._is_one_table():
                 shown = "on" if self.own.flag(option.name) else "off"
                 if raw != shown:
                     notes.append(
@@ -122,33 +129,33 @@ class Legacy(NamedTuple):
                     )
                 elif (option.name, raw) == ("oltp-secondary", "off"):
                     notes.append("--oltp-secondary=off is read as off, sysbench's script as on")
-            elif option in table.LEGACY_ONE_TABLE and not self._is_one():
+            elif option in LEGACY_ONE_TABLE and not self._is_one_table():
                 notes.append(f"--{option.name} is of sysbench 0.4's --test=oltp: no effect here")
-            elif option.name == "oltp-dist-type" and not self._is_one():
+            elif option.name == "oltp-dist-type" and not self._is_one_table():
                 notes.append("--oltp-dist-type is read as --rand-type; sysbench 1.0 ignores it")
         return notes
 
-    def _is_one(self) -> bool:
+    def _is_one_table(self) -> bool:
         return self.test == ONE_TABLE
 
     def _tables(self) -> int:
         if self.test in _RANDOM:
             return 1
         tables = whole(self.own, "oltp-tables-count")
-        if self._is_one() and tables != 1:
+        if self._is_one_table() and tables != 1:
             raise fatal("--test=oltp is sysbench 0.4's and has one table: --oltp-tables-count is 1")
         return tables
 
     def _locks_tables(self) -> bool:
         is_myisam = self.own.text("mysql-table-engine") == "myisam"
-        return is_myisam or (self._is_one() and self.own.text("mysql-engine-trx") == "no")
+        return is_myisam or (self._is_one_table() and self.own.text("mysql-engine-trx") == "no")
 
     def _workload_name(self) -> str:
-        if not self._is_one():
+        if not self._is_one_table():
             return self.test
         mode = self.own.text("oltp-test-mode")
         if mode == "sp":
-            raise refusal("--oltp-test-mode=sp", "calling a stored procedure")
+            raise unsupported("--oltp-test-mode=sp", "calling a stored procedure")
         if mode != "nontrx":
             return self._chosen(mode, _MODES, "oltp-test-mode")
         return self._chosen(self.own.text("oltp-nontrx-mode"), _NONTRX, "oltp-nontrx-mode")
@@ -158,19 +165,16 @@ class Legacy(NamedTuple):
             raise fatal(f"Invalid value for --{option}: '{mode}'.")
         return known[mode]
 
-    def _check_one(self) -> None:
+    def _check_one_table(self) -> None:
         if (name := self.own.text("oltp-table-name")) != "sbtest":
-            raise refusal(f"--oltp-table-name={name}", "a table of another name than sbtest")
+            raise unsupported(f"--oltp-table-name={name}", "a table of another name than sbtest")
         if self.own.number("oltp-user-delay-min") or self.own.number("oltp-user-delay-max"):
-            raise refusal("--oltp-user-delay-*", "resting before each statement")
+            raise unsupported("--oltp-user-delay-*", "resting before each statement")
 
 
 # Which test is meant: a built-in one, by its name or by the path under which sysbench ships it.
-#
-# Published command lines name scripts by paths of machines long gone. Such a path means the
-# built-in test unless there is a file: a file is only taken for sysbench's own where sysbench
-# puts its own.
-
+# Published command lines have paths of other machines. Such a path means the built-in test unless
+# there is a file: a file is only taken for sysbench's own where sysbench installs its own.
 
 COMMON = "oltp_common"
 """The module that sysbench 1.0's tests share; its prepare and cleanup are theirs."""
@@ -186,7 +190,7 @@ _FOLDERS = ("sysbench", "lua")
 _TOO_OLD = "a legacy test of sysbench 1.0 and before: leave --compat=1.1 out"
 
 
-def recognised(typed: str, *, is_option: bool, version: str, ours: Sequence[str]) -> str:
+def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[str]) -> str:
     """The test's own name: one of `ours`, `COMMON`, `ONE_TABLE`, or `LEGACY` and a script's name.
 
     Args:
@@ -199,13 +203,13 @@ def recognised(typed: str, *, is_option: bool, version: str, ours: Sequence[str]
     stem = base.removesuffix(".lua")
     script = _file(typed, ours)
     if script is not None and not _is_of_sysbench(script, stem, ours):
-        raise refusal(script, f"Lua scripts; built in are {', '.join(ours)}")
+        raise unsupported(script, f"Lua scripts; built in are {', '.join(ours)}")
     is_bare = typed == stem
     is_legacy_folder = os.path.basename(folder) in _LEGACY_FOLDERS  # noqa: PTH119 - start-up time
     if stem in (*ours, COMMON) and not is_legacy_folder:
         return stem
     if stem not in SCRIPTS or (is_bare and not is_option):
-        check_test(typed, ours)
+        check_is_supported(typed, ours)
     if version == V1_1:
         raise fatal(f"{typed}: {_TOO_OLD}")
     return ONE_TABLE if typed == ONE_TABLE else LEGACY + stem

@@ -1,7 +1,7 @@
-"""The texts of a run, to the blank: header and report. Pure: no stream, no clock.
+"""The texts of a run, exactly as sysbench prints them: header, interval lines, report. Pure.
 
-Counts, sums and times are of the measured time, events that came home after ``--time`` included, as
-in sysbench. Percentiles are read from the merged histograms.
+Counts, sums and times are of the measured time, including events that ended after ``--time``, as in
+sysbench. Percentiles are read from the merged histograms.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dbdyno._engine import Histogram
-from dbdyno.sysbench.options.telling import Percentile, decimals
+from dbdyno.sysbench.options.output import Percentile, decimals
 from dbdyno.sysbench.request import General
 from dbdyno.sysbench.totals import EVENT, Totals, mean_ns
 
@@ -21,18 +21,18 @@ _LATENCY_WIDTH = 53
 
 
 def header(general: General) -> str:
-    """What is run, as far as sysbench says it; ends before "Initializing worker threads..."."""
+    """What is run, as sysbench prints it; ends before "Initializing worker threads..."."""
     seed = "the system's entropy" if general.seed is None else f"seed ({general.seed})."
-    telling = general.telling
+    output = general.output
     lines = ["Running the test with following options:", f"Number of threads: {general.threads}"]
     if general.warmup_s:
         lines.append(f"Warmup time: {general.warmup_s}s")
     lines += _pace(general)
-    if telling.report_interval_s:
-        lines.append(f"Report intermediate results every {telling.report_interval_s} second(s)")
-    if telling.checkpoints_s:
-        moments = ", ".join(str(moment_s) for moment_s in telling.checkpoints_s)
-        lines.append(f"Report checkpoint(s) at {moments} seconds")
+    if output.report_interval_s:
+        lines.append(f"Report intermediate results every {output.report_interval_s} second(s)")
+    if output.checkpoints_s:
+        times = ", ".join(str(time_s) for time_s in output.checkpoints_s)
+        lines.append(f"Report checkpoint(s) at {times} seconds")
     if general.debug:
         lines.append("Debug mode enabled.\n")
     if general.validate:
@@ -71,15 +71,15 @@ class Ending(NamedTuple):
 
 def report(totals: Totals, general: General, ending: Ending) -> str:
     """A final report, or one in the middle, from the histogram to the fairness."""
-    telling = general.telling
+    output = general.output
     lines = []
-    if telling.histogram and EVENT in totals.histograms:
+    if output.histogram and EVENT in totals.histograms:
         lines.append(histogram(totals.histograms[EVENT]))
     lines += _statistics(totals)
     if ending.unfinished is not None:
         lines += ["", f"Number of unfinished transactions on forced shutdown: {ending.unfinished}"]
     throughput = _throughput if general.compat == "1.1" else _general_statistics
-    lines += ["", *throughput(totals, ending.time_s), "", *_latency(totals, telling.percentiles)]
+    lines += ["", *throughput(totals, ending.time_s), "", *_latency(totals, output.percentiles)]
     if ending.fairness is not None:
         lines += ["", *_fairness(ending.fairness)]
     return "\n".join(lines) + "\n"
@@ -155,11 +155,9 @@ def _fairness(fairness: Mapping[str, Any]) -> list[str]:
     ]
 
 
-# What a report says beyond sysbench's: blocks after "Threads fairness".
-#
-# Their words avoid those of sysbench's lines (``max:``, ``95th percentile:``, ``queries:`` …), so
-# that a script which searches the whole output for such a line finds only the one it means.
-
+# Blocks that sysbench does not have, after "Threads fairness". They avoid the words of sysbench's
+# lines (``max:``, ``95th percentile:``, ``queries:`` …), so that a script which searches the whole
+# output for such a line finds only the one it means.
 
 _NS_PER_S = 1e9
 _BEHIND = 0.01
@@ -176,7 +174,7 @@ def is_behind(totals: Totals, unserved: int, connections: int) -> bool:
 
 
 def backlog(totals: Totals, record: Mapping[str, Any], rate_per_s: float) -> str:
-    """What a rate that was too high left undone."""
+    """How far the server fell behind a rate that was too high."""
     unserved = record.get("unserved", 0)
     late_s = unserved / rate_per_s
     rows = (
@@ -198,7 +196,7 @@ def backlog(totals: Totals, record: Mapping[str, Any], rate_per_s: float) -> str
 
 
 def timer_lag(histogram: Histogram) -> str:
-    """How exactly the generator itself kept the moments at which events were due."""
+    """How late the generator itself sent events that were due."""
     return (
         f"Timer lag of the generator: 99 % of events sent within "
         f"{histogram.quantile(0.99) / _NS_PER_MS:.3f} ms of their moment, all within "
@@ -208,10 +206,9 @@ def timer_lag(histogram: Histogram) -> str:
 
 def stall(intervals: Sequence[Mapping[str, Any]], begin_s: float) -> str | None:
     """A sentence about the longest silence, if it was long and events were in flight."""
-    told = [one for one in intervals if one.get("silence_ns_max", 0) > _STALL_NS]
-    if not told:
+    worst = max(intervals, key=lambda one: one["silence_ns_max"], default=None)
+    if worst is None or worst["silence_ns_max"] <= _STALL_NS:
         return None
-    worst = max(told, key=lambda one: one["silence_ns_max"])
     return (
         f"stall: for {worst['silence_ns_max'] / _NS_PER_S:.2f} s, until second "
         f"{worst['end_s'] - begin_s:.0f} or just before, no statement was answered although events"
@@ -288,109 +285,98 @@ def facts(record: Mapping[str, Any]) -> list[str]:
     ]
 
 
-# The lines of ``--report-interval``: sysbench's, and one more where events have a schedule.
+# Interval lines: sysbench's, and a second one where events have a rate.
 
 
-_TOLD = (
-    *("seconds", "connections", "events", "queries", "reads", "writes", "others"),
-    *("errors", "reconnects"),
-)
-
-
-class Stretch(NamedTuple):
-    """What a line is about: the stretch of time that has just ended.
+class IntervalSummary(NamedTuple):
+    """What an interval line says.
 
     Attributes:
-        at_s: its end, seconds of the measured time.
+        at_s: the interval's end, seconds of the measured time.
         backlog, in_flight: events due but not begun, and running, at its end.
     """
 
     at_s: float
-    seconds: float
+    errors: int
     connections: int
+    latencies_ms: tuple[float, ...]
+    seconds: float
     events: int
     queries: int
     reads: int
     writes: int
     others: int
-    errors: int
     reconnects: int
     backlog: int
     in_flight: int
-    latencies_ms: tuple[float, ...]
 
     @classmethod
-    def of_news(
-        cls, news: Mapping[str, Any], at_s: float, percentiles: Sequence[Percentile]
-    ) -> Stretch:
-        """What the engine tells of an interval, without its histograms."""
-        latency_ms = news["latency_ms"]
+    def of_live(
+        cls, live: Mapping[str, Any], at_s: float, percentiles: Sequence[Percentile]
+    ) -> IntervalSummary:
+        """An interval as the engine reports it during the run, without histograms."""
+        latency_ms = live["latency_ms"]
         return cls(
-            **{name: news[name] for name in _TOLD},
             at_s=at_s,
-            backlog=news.get("backlog", 0),
-            in_flight=news.get("in_flight", 0),
+            errors=live["errors"],
+            connections=live["connections"],
             latencies_ms=tuple(latency_ms.get(one.text, 0.0) for one in percentiles),
+            **{name: live[name] for name in _AS_IN_TOTALS},
         )
 
     @classmethod
     def of_totals(
         cls, totals: Totals, connections: int, at_s: float, percentiles: Sequence[Percentile]
-    ) -> Stretch:
-        """Several recorded intervals put together."""
+    ) -> IntervalSummary:
+        """Several recorded intervals merged."""
         return cls(
             at_s=at_s,
-            seconds=totals.seconds,
-            connections=connections,
-            events=totals.events,
-            queries=totals.queries,
-            reads=totals.reads,
-            writes=totals.writes,
-            others=totals.others,
             errors=sum(totals.errors.values()),
-            reconnects=totals.reconnects,
-            backlog=totals.backlog,
-            in_flight=totals.in_flight,
+            connections=connections,
             latencies_ms=tuple(totals.latency_ms(percentile) for percentile in percentiles),
+            **{name: getattr(totals, name) for name in _AS_IN_TOTALS},
         )
 
 
-def interval_line(stretch: Stretch, percentiles: Sequence[Percentile], interval_s: float) -> str:
+_AS_IN_TOTALS = IntervalSummary._fields[4:]
+
+
+def interval_line(
+    interval: IntervalSummary, percentiles: Sequence[Percentile], interval_s: float
+) -> str:
     """One line of rates. Each percentile has sysbench's words, so a search finds any of them."""
 
     def rate(count: int) -> str:
-        return f"{count / stretch.seconds:4.2f}"
+        return f"{count / interval.seconds:4.2f}"
 
     latencies = "lat (ms,0%): 0.00"
     if percentiles:
-        pairs = zip(percentiles, stretch.latencies_ms, strict=True)
+        pairs = zip(percentiles, interval.latencies_ms, strict=True)
         latencies = " ".join(f"lat (ms,{one.text}%): {ms:4.2f}" for one, ms in pairs)
     return (
-        f"{moment(stretch.at_s, interval_s)} thds: {stretch.connections} "
-        f"tps: {rate(stretch.events)} qps: {rate(stretch.queries)} "
-        f"(r/w/o: {rate(stretch.reads)}/{rate(stretch.writes)}/{rate(stretch.others)}) "
-        f"{latencies} err/s: {rate(stretch.errors)} reconn/s: {rate(stretch.reconnects)}"
+        f"{time_label(interval.at_s, interval_s)} thds: {interval.connections} "
+        f"tps: {rate(interval.events)} qps: {rate(interval.queries)} "
+        f"(r/w/o: {rate(interval.reads)}/{rate(interval.writes)}/{rate(interval.others)}) "
+        f"{latencies} err/s: {rate(interval.errors)} reconn/s: {rate(interval.reconnects)}"
     )
 
 
-def queue_line(stretch: Stretch, interval_s: float) -> str:
-    """Events that wait and events that run, at the stretch's end; only where there is a rate."""
+def queue_line(interval: IntervalSummary, interval_s: float) -> str:
+    """Events that wait and events that run, at the interval's end; only where there is a rate."""
     return (
-        f"{moment(stretch.at_s, interval_s)} "
-        f"queue length: {stretch.backlog}, concurrency: {stretch.in_flight}"
+        f"{time_label(interval.at_s, interval_s)} "
+        f"queue length: {interval.backlog}, concurrency: {interval.in_flight}"
     )
 
 
-def moment(at_s: float, interval_s: float) -> str:
+def time_label(at_s: float, interval_s: float) -> str:
     """``[ 3s ]``, with the decimals that multiples of the interval need."""
     return f"[ {at_s:.{decimals(interval_s)}f}s ]"
 
 
-# sysbench's latency histogram: 1.8 % steps from 1 us on, a bar of at most 40 stars, a count.
-#
-# Its grid is made from our finer counts. sysbench's own ends at 100 s and puts all that is longer
-# into the last row; here the grid goes on.
-
+# sysbench's latency histogram: 1.8 % steps from 1 us on, a bar of at most 40 stars, a count. Rows
+# are made from our finer counts. sysbench's own end at 100 s, and the last one counts all that is
+# longer; here there are rows beyond.
 
 _MS_MIN = 0.001
 _STEP = math.log(1e8) / 1023

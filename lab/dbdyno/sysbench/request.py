@@ -1,4 +1,4 @@
-"""What was asked for, in the words of the engine's specs."""
+"""What was asked for, as specs of the engine: `Request`, its general options, rate and pauses."""
 
 from __future__ import annotations
 
@@ -9,17 +9,10 @@ from typing import Any, NamedTuple
 from dbdyno.sysbench import legacy
 from dbdyno.sysbench.legacy import COMMON, Legacy
 from dbdyno.sysbench.options.command_line import PREWARM
-from dbdyno.sysbench.options.table import of_test, refusal
-from dbdyno.sysbench.options.telling import OutputOptions
+from dbdyno.sysbench.options.output import OutputOptions
+from dbdyno.sysbench.options.table import of_test, unsupported
 from dbdyno.sysbench.options.values import Refusal, Values, fatal, whole
 from dbdyno.sysbench.target import Address, address, transport
-
-# When events begin: the options of a rate and of pauses. Without them the loop is closed.
-#
-# With a rate every event has a moment at which it is due, and its latency counts from there.
-# sysbench counts from the moment its generator thread got round to it, and gives up when too many
-# wait.
-
 
 _ARRIVALS = ("poisson", "uniform")
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
@@ -27,7 +20,10 @@ _PAUSE = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?", re.ASCII)
 
 
 class Pace(NamedTuple):
-    """How events follow each other.
+    """When events begin: a rate, pauses, or neither, which is a closed loop.
+
+    With a rate every event is due at some moment, and its latency counts from there. sysbench
+    counts from the moment its generator thread got round to it, and gives up when too many wait.
 
     Attributes:
         rate_per_s: events due per second over all connections; 0 for a closed loop.
@@ -82,24 +78,21 @@ def _think_time_ms(text: str) -> tuple[float, float]:
     return (least, most)
 
 
-# The general options, checked before anything begins: how many threads, how long, what to say.
-
-
 VERBOSITY_MAX = 5
 _DRAIN_S_MIN = 0.001
 _GRACE = re.compile(r"([0-9]{1,9})(%?)", re.ASCII)
 
 
 class General(NamedTuple):
-    """What holds for every test.
+    """The options that every test has, checked before anything begins.
 
     Attributes:
         compat: the version of sysbench whose texts are printed, "1.0" or "1.1".
         warmup_s: seconds of load before anything is counted.
         forced_shutdown_s: how long events in flight may outlast the time limit; None for as long
             as they take.
-        seed: None when the system's entropy is to choose.
-        distribution: in the words of the engine's spec.
+        seed: None for one from the system's entropy.
+        distribution: as in the engine's spec.
     """
 
     compat: str
@@ -109,7 +102,7 @@ class General(NamedTuple):
     warmup_s: int
     forced_shutdown_s: float | None
     pace: Pace
-    telling: OutputOptions
+    output: OutputOptions
     verbosity: int
     debug: bool
     validate: bool
@@ -137,7 +130,7 @@ class General(NamedTuple):
             warmup_s=_at_least(values, "warmup-time", 0),
             forced_shutdown_s=_forced_shutdown_s(values, time_s),
             pace=Pace.of(values),
-            telling=OutputOptions.of(values),
+            output=OutputOptions.of(values),
             verbosity=VERBOSITY_MAX if debug or values.flag("mysql-debug") else verbosity,
             debug=debug,
             validate=values.flag("validate"),
@@ -146,7 +139,7 @@ class General(NamedTuple):
         )
 
     def spec(self) -> dict[str, Any]:
-        """The engine's fields of when and how long, and of what is told."""
+        """The engine's fields of when and how long, and of live intervals."""
         spec: dict[str, Any] = {
             "connections": self.threads,
             "window_s": self.time_s,
@@ -159,7 +152,7 @@ class General(NamedTuple):
         if self.forced_shutdown_s is not None:
             # 0 would be no limit to the engine.
             spec["drain_s"] = max(self.forced_shutdown_s, _DRAIN_S_MIN)
-        return {**spec, **self.pace.spec(), **self.telling.spec()}
+        return {**spec, **self.pace.spec(), **self.output.spec()}
 
 
 def _forced_shutdown_s(values: Values, time_s: int) -> float | None:
@@ -212,7 +205,13 @@ _NOT_OF_EVENTS = ("pgsql_variant", "create_table_options", "reconnect")
 
 
 class Request(NamedTuple):
-    """One invocation: the test under its recognised name, and all options."""
+    """One invocation.
+
+    Attributes:
+        test: the test's own name, however it was typed.
+        values: the options that every test has.
+        own: the options of this test.
+    """
 
     test: str
     general: General
@@ -297,11 +296,11 @@ class Request(NamedTuple):
         return self.test not in (BULK_INSERT, "oltp_insert") and self._prepared()
 
     def is_dry(self) -> bool:
-        """Whether there is to be no server."""
+        """Whether no server is to be used."""
         return self.values.flag("mysql-dry-run")
 
     def notes(self) -> list[str]:
-        """What the options mean here and not to sysbench; Refusal as for `run_spec`."""
+        """Where options mean something else here than to sysbench; Refusal as for `run_spec`."""
         notes = [*transport(self.values).notes]
         if self.values.text("luajit-cmd"):
             notes.append("--luajit-cmd has no effect: there is no LuaJIT to be switched")
@@ -321,7 +320,7 @@ class Request(NamedTuple):
         return {"name": self.test, "options": self._options()}
 
     def _connecting(self) -> dict[str, Any]:
-        """What a run says about its connections, where it says anything."""
+        """The fields about connections; only those that differ from the engine's defaults."""
         if self.is_dry():
             return {"dry_run": True}
         fields: dict[str, Any] = {}
@@ -342,7 +341,7 @@ class Request(NamedTuple):
     def _login(self) -> dict[str, Any]:
         driver = self.values.text("db-driver") or "mysql"
         if driver == "pgsql":
-            raise refusal("--db-driver=pgsql", "the PostgreSQL driver")
+            raise unsupported("--db-driver=pgsql", "the PostgreSQL driver")
         if driver != "mysql":
             raise fatal(f"invalid database driver name: '{driver}'")
         password = self.values.text("mysql-password") or os.environ.get(PASSWORD_VARIABLE, "")

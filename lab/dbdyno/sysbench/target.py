@@ -1,8 +1,4 @@
-"""How connections are protected and packed: ``--mysql-ssl*`` and ``--mysql-compression*``.
-
-In sysbench 1.0 ``--mysql-ssl`` is a switch and takes three files from the working directory; in 1.1
-it is a mode and the files are options. Both spellings work in both.
-"""
+"""Where the servers are, and TLS and compression of the connections to them."""
 
 from __future__ import annotations
 
@@ -10,14 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dbdyno.sysbench.options.table import refusal
+from dbdyno.sysbench.options.table import unsupported
 from dbdyno.sysbench.options.values import Values, argument_error, boolean, fatal
-
-# Where the servers are: named sockets, else the client library's own for localhost, else TCP.
-#
-# Several hosts and several ports are every host with every port, the ports first, as in sysbench;
-# connections go to the addresses in turn.
-
 
 SOCKET_VARIABLE = "MYSQL_UNIX_PORT"
 """Environment variable by which MySQL's client libraries let their default socket be set."""
@@ -32,14 +22,17 @@ DEFAULT_SOCKETS = (
 
 
 class Address(NamedTuple):
-    """The servers' addresses for the engine (one, or a list), and how messages name them."""
+    """The servers' addresses for the engine (one, or a list), and their name in messages."""
 
     endpoint: dict[str, Any] | list[dict[str, Any]]
     described: str
 
 
 def address(values: Values) -> Address:
-    """The addresses of the options.
+    """The addresses: named sockets, else the client library's socket for localhost, else TCP.
+
+    Several hosts and several ports are every host with every port, the ports first, as in sysbench;
+    connections go to the addresses in turn.
 
     Raises:
         Refusal: a port is none, or there is no host or port at all.
@@ -86,14 +79,17 @@ _FILES_OF_1_0 = {"ca": "cacert.pem", "cert": "client-cert.pem", "key": "client-k
 
 
 class Transport(NamedTuple):
-    """Fields of the engine's specs, and what a person should know of them."""
+    """Fields of the engine's specs, and notes for the user about them."""
 
     fields: dict[str, Any]
     notes: tuple[str, ...]
 
 
 def transport(values: Values) -> Transport:
-    """The fields that differ from a plain connection.
+    """``--mysql-ssl*``, ``--mysql-compression*``: the fields that differ from a plain connection.
+
+    In sysbench 1.0 ``--mysql-ssl`` is a switch and takes three files from the working directory; in
+    1.1 it is a mode and the files are options. Both spellings work in both.
 
     Raises:
         Refusal: a mode is unknown, or a named file is not there.
@@ -143,7 +139,7 @@ def _compresses(values: Values) -> bool:
     algorithms = values.items("mysql-compression-algorithms")
     if "zlib" not in algorithms:
         named = f"--mysql-compression-algorithms={','.join(algorithms)}"
-        raise refusal(named, "compression by other algorithms than zlib")
+        raise unsupported(named, "compression by other algorithms than zlib")
     return True
 
 

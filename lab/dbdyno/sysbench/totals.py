@@ -1,8 +1,4 @@
-"""Intervals of a run put together: counts are added, extremes kept, histograms merged.
-
-What is read of a record beyond the plain counts may be missing: records of closed loops have no
-schedule to tell of.
-"""
+"""Intervals of a run merged: counts are added, extremes kept, histograms merged."""
 
 from __future__ import annotations
 
@@ -12,18 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dbdyno._engine import Histogram
-from dbdyno.sysbench.options.telling import Percentile
+from dbdyno.sysbench.options.output import Percentile
 
 EVENT = "event"
 SERVICE = "event_service"
 TIMER_LAG = "timer_lag"
 _NOT_STATEMENTS = frozenset({EVENT, SERVICE, TIMER_LAG})
-_WARMUP = "warmup"
+_AT_THE_END = ("backlog", "in_flight")
 _NS_PER_MS = 1e6
 
 
 class Totals(NamedTuple):
-    """Intervals merged; those of the warm-up count for nothing.
+    """Intervals merged; those of the warm-up are left out.
+
+    Counts have the names that they have in the engine's record.
 
     Attributes:
         seconds: from the first interval's beginning to the last one's end.
@@ -56,32 +54,13 @@ class Totals(NamedTuple):
     @classmethod
     def of(cls, intervals: Sequence[Mapping[str, Any]]) -> Totals:
         """The sum of intervals as a record has them."""
-        counted = [interval for interval in intervals if interval.get("phase") != _WARMUP]
-        busy = [interval for interval in counted if interval["events"]]
-        last: Mapping[str, Any] = counted[-1] if counted else {}
-
-        def total(name: str) -> int:
-            return sum(interval.get(name, 0) for interval in counted)
-
+        counted = without_warmup(intervals)
+        start_s = min((one["start_s"] for one in counted), default=0.0)
         return cls(
-            seconds=_end_s(counted) - min((one["start_s"] for one in counted), default=0.0),
-            events=total("events"),
-            reads=total("reads"),
-            writes=total("writes"),
-            others=total("others"),
+            seconds=max((one["end_s"] for one in counted), default=0.0) - start_s,
             errors=_errors(counted),
-            restarts=total("restarts"),
-            reconnects=total("reconnects"),
-            bytes_received=total("bytes_received"),
-            bytes_sent=total("bytes_sent"),
-            arrivals=total("arrivals"),
-            backlog=last.get("backlog", 0),
-            in_flight=last.get("in_flight", 0),
-            silence_ns_max=max((one.get("silence_ns_max", 0) for one in counted), default=0),
-            latency_ns_sum=total("latency_ns_sum"),
-            latency_ns_min=min((one["latency_ns_min"] for one in busy), default=0),
-            latency_ns_max=max((one["latency_ns_max"] for one in busy), default=0),
             histograms=_histograms(counted),
+            **{name: _merged(name, counted) for name in _COUNTS},
         )
 
     @property
@@ -121,8 +100,23 @@ def mean_ns(histogram: Histogram) -> float:
     return sum(middle_ns * count for middle_ns, count in recorded) / count if count else 0.0
 
 
-def _end_s(intervals: Sequence[Mapping[str, Any]]) -> float:
-    return max((float(interval["end_s"]) for interval in intervals), default=0.0)
+def without_warmup(intervals: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The intervals whose events count: of the measured time, and of what outlasted it."""
+    return [interval for interval in intervals if interval["phase"] != "warmup"]
+
+
+_COUNTS = tuple(name for name in Totals._fields if name not in ("seconds", "errors", "histograms"))
+
+
+def _merged(name: str, intervals: Sequence[Mapping[str, Any]]) -> int:
+    """A count of several intervals: their sum, unless its name says otherwise."""
+    if name in _AT_THE_END:
+        return int(intervals[-1][name]) if intervals else 0
+    if name.endswith("_min"):
+        return min((one[name] for one in intervals if one["events"]), default=0)
+    if name.endswith("_max"):
+        return max((one[name] for one in intervals), default=0)
+    return sum(one[name] for one in intervals)
 
 
 def _errors(intervals: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""sysbench's grammar: what is an option, what is a word, which of several wins."""
+"""sysbench's grammar: words and options, option files, deprecated names, help, `--compat`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dbdyno.sysbench.options import command_line
 from dbdyno.sysbench.options.command_line import Setting, workload_help
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Refusal
 
 
@@ -55,7 +56,7 @@ def test_any_arguments_are_sorted_or_refused(arguments):
         assert [word for word in (line.test, line.command) if word is not None] == words
 
 
-# Files of options: what sysbench reads is read, and what it loses is heeded and told.
+# Files of options: what sysbench reads is read, and what it loses is heeded with a note.
 
 
 @pytest.fixture
@@ -121,12 +122,12 @@ def test_quoted_parts_come_back_as_they_were(parts, quote, between):
 
 @given(st.text(max_size=60))
 def test_any_line_is_read_or_refused(line):
-    told = ""
+    said = ""
     try:
         setting = command_line._setting(line, "f, line 1")
     except Refusal as refusal:
-        told, setting = refusal.lines[0], None
-    assert told in ("", "unexpected EOL on line 1 (f, line 1)")
+        said, setting = refusal.lines[0], None
+    assert said in ("", "unexpected EOL on line 1 (f, line 1)")
     assert setting is None or "=" in line
 
 
@@ -209,20 +210,20 @@ def test_a_value_that_says_nothing_is_passed_over(sysbench, engine):
     assert "deprecated" not in sysbench.stdout
 
 
-def test_the_rate_goes_by_its_name_of_today():
-    renamed, warnings = command_line.applied({"tx-rate": "100", "rate": "7"})
+def test_the_rate_goes_by_its_current_name():
+    renamed, warnings = command_line.with_current_names({"tx-rate": "100", "rate": "7"})
     assert renamed == {"rate": "100"}
     assert warnings == ["--tx-rate is deprecated, use --rate instead"]
 
 
 def test_a_number_that_is_none_is_refused_under_its_own_name():
     with pytest.raises(Refusal, match="Invalid value for the 'num_threads' option: '1K'"):
-        command_line.applied({"num-threads": "1K"})
+        command_line.with_current_names({"num-threads": "1K"})
 
 
 def test_the_distribution_of_0_4_is_that_of_today_unless_that_is_typed():
     typed = {"oltp-dist-type": "uniform", "oltp-dist-pct": "2", "rand-spec-pct": "3"}
-    renamed, warnings = command_line.applied(typed)
+    renamed, warnings = command_line.with_current_names(typed)
     assert renamed == {**typed, "rand-type": "uniform"}
     assert warnings == []
 
@@ -280,6 +281,94 @@ def test_help_of_a_random_select_lists_its_own_option_in_its_place():
     assert "--delta" not in shown
 
 
-def test_version_is_where_scripts_look_for_it(sysbench):
-    assert sysbench("--version") == 0
-    assert sysbench.stdout.split()[:2] == ["sysbench", "1.0.20"]
+@pytest.mark.parametrize(("compat", "version"), [("", "1.0.20"), ("--compat=1.1 ", "1.1.0")])
+def test_version_is_where_scripts_look_for_it(sysbench, compat, version):
+    assert sysbench(compat + "--version") == 0
+    assert sysbench.stdout.split()[:2] == ["sysbench", version]
+
+
+# `--compat=1.1`: defaults, names, what is refused.
+
+
+def test_the_versions_differ_in_their_defaults(sysbench, engine):
+    assert sysbench("oltp_read_only run") == 0
+    assert engine.specs[-1]["distribution"]["name"] == "special"
+    assert sysbench.stdout.startswith("sysbench 1.0.20 (using dbdyno ")
+    assert sysbench("--compat=1.1 oltp_read_only run") == 0
+    assert engine.specs[-1]["distribution"] == {"name": "uniform"}
+    assert sysbench.stdout.startswith("sysbench 1.1.0 (using dbdyno ")
+    assert sysbench.stderr == ""
+
+
+@pytest.mark.parametrize("value", ["--compat=2", "--compat=", "--compat"])
+def test_an_unknown_version_is_refused(sysbench, value):
+    assert sysbench(f"{value} oltp_read_only run") == 1
+    shown = value.partition("=")[2]
+    message = f"FATAL: Invalid value for --compat: '{shown}'. It must be 1.0 or 1.1.\n"
+    assert sysbench.stdout == message
+
+
+REMOVED = {
+    "--num-threads=4": "  hint: sysbench 1.1 has --threads",
+    "--max_time=4": "  hint: sysbench 1.1 has --time",
+    "--max-requests=4": "  hint: sysbench 1.1 has --events",
+    "--rand-spec-pct=4": "  hint: sysbench 1.1 has it no more",
+    "--test=oltp_read_only": "  hint: sysbench 1.1 has it no more",
+}
+
+
+@pytest.mark.parametrize("option", REMOVED)
+def test_what_1_1_removed_is_refused_after_the_banner(sysbench, engine, option):
+    assert sysbench(f"oltp_read_only --compat=1.1 {option} run") == 1
+    assert sysbench.stderr.splitlines() == [f"invalid option: {option}", REMOVED[option]]
+    assert sysbench.stdout.splitlines()[-2].startswith("sysbench 1.1.0 ")
+    assert engine.specs == []
+
+
+def test_special_is_gone_and_gaussian_is_mended(sysbench, engine):
+    assert sysbench("oltp_read_only --compat=1.1 --rand-type=special run") == 1
+    assert sysbench.stdout.endswith("FATAL: Invalid random numbers distribution: special.\n")
+    assert sysbench("oltp_read_only --compat=1.1 --rand-type=gaussian run") == 0
+    assert engine.specs[-1]["distribution"] == {"name": "gaussian", "iterations": 12}
+    assert sysbench.stderr.startswith("note: --rand-type=gaussian draws a bell curve here")
+    assert sysbench("oltp_read_only --rand-type=gaussian run") == 0
+    assert sysbench.stderr == ""
+
+
+def test_what_1_1_added_works_in_both(sysbench, engine):
+    line = (
+        "oltp_read_only --reconnect=5 --create_table_options=COMMENT='x'"
+        " --thread-init-timeout=3 --luajit-cmd=off --rand-type=zipfian "
+    )
+    for version in ("", "--compat=1.1 "):
+        assert sysbench(line + version + "run") == 0
+        spec = engine.specs[-1]
+        assert (spec["reconnect_every"], spec["connect_timeout_s"]) == (5, 3)
+        assert sysbench.stderr.startswith("note: --luajit-cmd has no effect")
+        assert sysbench(line + version + "prepare") == 0
+        assert engine.specs[-1]["table_options"] == "COMMENT='x'"
+
+
+def test_a_login_must_be_given_time(sysbench, engine):
+    assert sysbench("oltp_read_only --thread-init-timeout=0 run") == 1
+    assert sysbench.stdout.endswith("FATAL: Invalid value for --thread-init-timeout: 0.\n")
+
+
+def test_both_names_of_the_command_work_in_both(sysbench, engine):
+    for word in ("prewarm", "warmup"):
+        assert sysbench(f"oltp_read_only {word}") == 0
+        assert sysbench.stdout.endswith("Prewarming table sbtest1\n")
+        assert sysbench(f"--compat=1.1 oltp_read_only {word}") == 0
+        assert sysbench.stdout.endswith("Preloading table sbtest1\n")
+    for test in ("bulk_insert", "tests/db/oltp.lua"):
+        assert sysbench(f"{test} prewarm") == 1
+        assert sysbench.stderr == "Unknown command: prewarm\n"
+    sysbench("--compat=1.1 oltp_read_only")
+    assert "Supported commands: prepare, warmup, run, cleanup, help" in sysbench.stdout
+
+
+def test_every_changed_or_removed_option_is_one(sysbench):
+    assert set(command_line.REMOVED) - {"test", "tx-rate"} <= set(GLOBAL_TABLE)
+    changed = command_line.with_defaults_of(GLOBAL_TABLE, "1.1")
+    different = {name for name in changed if changed[name] != GLOBAL_TABLE[name]}
+    assert different == {"rand-type", "mysql-ssl"}

@@ -12,15 +12,16 @@ from dbdyno.sysbench.options.table import (
     DATABASE,
     GENERAL,
     GLOBAL_TABLE,
+    LEGACY_OPTIONS,
     LOG,
     MYSQL,
-    OPTIONS_NOT_YET,
     OWN,
     RANDOM,
+    UNSUPPORTED_OPTIONS,
     WORKLOAD,
     by_name,
-    driven,
     of_test,
+    without_unsupported,
 )
 from dbdyno.sysbench.options.values import canonical
 
@@ -44,9 +45,9 @@ def helped(*words):
     return {name: match[1] if match else None for name, match in found.items()}
 
 
-def test_every_option_of_sysbench_is_driven_or_refused_by_name():
+def test_every_option_of_sysbench_is_supported_or_refused_by_name():
     theirs = helped("--help")
-    refused = {option.name for option in OPTIONS_NOT_YET}
+    refused = {option.name for option in UNSUPPORTED_OPTIONS}
     assert set(theirs) - refused == set(OURS) - ADDED
 
 
@@ -74,7 +75,7 @@ def test_no_name_stands_twice():
 # What sysbench has and dbdyno has not: refused by name, unless it would do nothing anyway.
 
 
-NOT_YET = {
+REFUSED = {
     "oltp_read_write --pgsql-host=h run": "--pgsql-host: ",
     "oltp_read_write --db-driver=pgsql run": "--db-driver=pgsql: ",
     "oltp_read_write --mysql-compression --mysql-compression-algorithms=zstd run": (
@@ -87,13 +88,13 @@ NOT_YET = {
 }
 
 
-@pytest.mark.parametrize("line", NOT_YET)
-def test_what_is_not_driven_yet_is_said_by_name(sysbench, engine, line):
+@pytest.mark.parametrize("line", REFUSED)
+def test_an_unsupported_option_or_test_is_refused_by_name(sysbench, engine, line):
     assert sysbench(line) == 1
-    expected = NOT_YET[line] + "this version of dbdyno does not do this yet: "
-    told = [it for it in sysbench.stderr.splitlines() if not it.startswith("WARNING: the --test")]
-    assert told[0].startswith(expected)
-    assert len(told) == 1
+    expected = REFUSED[line] + "this version of dbdyno does not do this yet: "
+    said = [it for it in sysbench.stderr.splitlines() if not it.startswith("WARNING: the --test")]
+    assert said[0].startswith(expected)
+    assert len(said) == 1
     assert engine.specs == []
 
 
@@ -104,8 +105,8 @@ def test_a_script_is_told_from_a_name_that_is_nothing(sysbench, tmp_path):
     assert "does not do this yet: Lua scripts" in sysbench.stderr
 
 
-def test_an_option_is_driven_or_not_yet_but_never_both():
-    names = [option.name for option in OPTIONS_NOT_YET]
+def test_no_option_is_both_supported_and_refused():
+    names = [option.name for option in UNSUPPORTED_OPTIONS]
     assert len(names) == len(set(names))
     own = by_name(option for several in (WORKLOAD, *OWN.values()) for option in several)
     assert not set(names) & {*GLOBAL_TABLE, *own}
@@ -113,4 +114,24 @@ def test_an_option_is_driven_or_not_yet_but_never_both():
 
 def test_what_does_nothing_is_dropped_and_the_rest_kept():
     typed = {"pgsql-port": "5432", "threads": "8", "unheard-of": None}
-    assert driven(typed) == {"threads": "8", "unheard-of": None}
+    assert without_unsupported(typed) == {"threads": "8", "unheard-of": None}
+
+
+# Options of the tests of before 1.0.
+
+
+def test_no_legacy_name_stands_twice():
+    names = [canonical(option.name) for option in LEGACY_OPTIONS]
+    assert len(names) == len(set(names))
+    assert not set(names) & set(GLOBAL_TABLE)
+
+
+def test_all_legacy_tests_have_them_and_no_other_test():
+    assert set(of_test("oltp")) == set(of_test("legacy_select")) == set(LEGACY_OPTIONS)
+    assert not set(of_test("oltp_read_write")) & set(LEGACY_OPTIONS)
+
+
+def test_they_are_listed(sysbench):
+    assert sysbench("--test=tests/db/oltp.lua help") == 0
+    assert "legacy_oltp options:" in sysbench.stdout
+    assert "--oltp-table-size=N " in sysbench.stdout

@@ -5,6 +5,8 @@
 //! encoding of the HDR family, which other tools read. Merging adds counts; percentiles are only
 //! ever read after merging, because averaging them is wrong (docs/how-it-works/stability.md).
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use std::fmt;
 
@@ -123,6 +125,74 @@ impl Histogram {
             own.counts.saturating_record_n(step.value_iterated_to(), step.count_at_value());
         }
         Ok(own)
+    }
+}
+
+const NS_PER_MS: f64 = 1e6;
+
+/// HdrHistogram's interval log, format 1.3, of encoded histograms; the column of greatest values is
+/// in ms.
+///
+/// The crate's own `IntervalLogWriter` is not used: it always writes three decimals, knows no line of
+/// column names, and encodes histograms anew, while a bundle gives back the bytes it was given.
+pub struct IntervalLog {
+    text: String,
+    decimals: usize,
+}
+
+impl IntervalLog {
+    /// A log without intervals; times are written with so many decimals. `start_time` is the text of
+    /// the comment that names the moment from which intervals count.
+    #[must_use]
+    pub fn new(description: &str, start_time: Option<&str>, decimals: usize) -> Self {
+        let mut log = Self { text: String::new(), decimals };
+        log.comment(description);
+        log.comment("Histogram log format version 1.3");
+        if let Some(moment) = start_time {
+            log.comment(&format!("StartTime: {moment}"));
+        }
+        log.text += "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",";
+        log.text += "\"Interval_Compressed_Histogram\"\n";
+        log
+    }
+
+    /// A line for people, which readers of logs skip.
+    pub fn comment(&mut self, text: &str) {
+        self.text += &format!("#[{text}]\n");
+    }
+
+    /// A line for the encoded `histogram` of an interval. `max_ns` is its greatest value where that is
+    /// known more exactly than the histogram knows it.
+    ///
+    /// # Errors
+    /// When the bytes are no histogram; nothing is written then.
+    pub fn add(
+        &mut self,
+        histogram: &[u8],
+        start_s: f64,
+        length_s: f64,
+        tag: Option<&str>,
+        max_ns: Option<u64>,
+    ) -> Result<(), DecodeError> {
+        let max_ns = max_ns.map_or_else(|| Histogram::decode(histogram).map(|it| it.max()), Ok)?;
+        if let Some(tag) = tag {
+            self.text += &format!("Tag={tag},");
+        }
+        #[expect(clippy::cast_precision_loss, reason = "an hour in ns has 42 bits")]
+        let max_ms = max_ns as f64 / NS_PER_MS;
+        let decimals = self.decimals;
+        for number in [start_s, length_s, max_ms] {
+            self.text += &format!("{number:.decimals$},");
+        }
+        STANDARD.encode_string(histogram, &mut self.text);
+        self.text.push('\n');
+        Ok(())
+    }
+
+    /// The whole log.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
     }
 }
 

@@ -15,43 +15,21 @@ from dbdyno.errors import CellError, LoadError
 from dbdyno.measurement.measurement import EngineFacts
 from dbdyno.measurement.parts import Interval, Phase
 
-COUNTS: Final = (
-    "phase",
-    "start_s",
-    "end_s",
-    "events",
-    "reads",
-    "writes",
-    "others",
-    "errors",
-    "restarts",
-    "reconnects",
-    "arrivals",
-    "backlog",
-    "in_flight",
-    "silence_ns_max",
-    "bytes_received",
-    "bytes_sent",
-    "latency_ns_sum",
-    "latency_ns_min",
-    "latency_ns_max",
-)
-"""What is taken over; a newer engine may tell more."""
 UNKNOWN_CODE: Final = "unknown"
 
 
 def intervals_of(record: Mapping[str, Any]) -> tuple[Interval, ...]:
-    """The record's intervals, their histograms decoded from base64."""
-    return tuple(
-        Interval(
-            **{name: interval[name] for name in COUNTS if name in interval},
-            histograms={
-                name: base64.b64decode(text)
-                for name, text in interval.get("histograms", {}).items()
-            },
-        )
-        for interval in record["intervals"]
-    )
+    """The record's intervals, their histograms decoded from base64.
+
+    An `Interval` has the names of the engine's record; what a newer engine adds is left out.
+    """
+    return tuple(_interval(interval) for interval in record["intervals"])
+
+
+def _interval(recorded: Mapping[str, Any]) -> Interval:
+    known = {name: recorded[name] for name in Interval.model_fields if name in recorded}
+    blobs = {name: base64.b64decode(text) for name, text in known.pop("histograms", {}).items()}
+    return Interval(**known, histograms=blobs)
 
 
 def measured_of(record: Mapping[str, Any]) -> tuple[Interval, ...]:

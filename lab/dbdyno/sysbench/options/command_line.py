@@ -38,7 +38,7 @@ class CommandLine:
         spelled: the options as they were typed, for messages.
         places: file and line of those options that came from a file.
         names_test: whether the test was named by ``--test``.
-        notes: for stderr: where the line is read otherwise than by sysbench.
+        notes: for stderr: where the line is read differently than by sysbench.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class CommandLine:
         self.names_test = False
         self.notes: list[str] = []
 
-    def take_word(self, word: str) -> None:
+    def add_word(self, word: str) -> None:
         """The first is the test, the second the command."""
         if self.test is None:
             self.test = word
@@ -59,16 +59,16 @@ class CommandLine:
         else:
             raise argument_error(f"Unrecognized command line argument: {word}")
 
-    def take_option(self, name: str, value: str | None, spelling: str, place: str | None) -> None:
+    def add_option(self, name: str, value: str | None, spelling: str, place: str | None) -> None:
         """The last of several wins; ``test`` also takes the place of a word that came first."""
         self.typed[name], self.spelled[name] = value, spelling
         self.places.pop(name, None)
         if place is not None:
             self.places[name] = place
         if name == "test":
-            self._take_test(value, spelling)
+            self._add_test(value, spelling)
 
-    def _take_test(self, value: str | None, spelling: str) -> None:
+    def _add_test(self, value: str | None, spelling: str) -> None:
         if value is None:
             raise argument_error(f"invalid option: {spelling}", "  hint: it takes a test's name")
         if not value:
@@ -88,14 +88,14 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
     line = CommandLine()
     for argument in argv:
         if not argument.startswith("--"):
-            line.take_word(argument)
+            line.add_word(argument)
             continue
         name, equals, value = argument[2:].partition("=")
         key = canonical(name)
         if key == "config-file":
-            _take_file(line, value if equals else None)
+            _add_file(line, value if equals else None)
         else:
-            line.take_option(key, value if equals else None, argument, None)
+            line.add_option(key, value if equals else None, argument, None)
     return line
 
 
@@ -107,7 +107,7 @@ def global_values(
 
 
 def workload_values(line: CommandLine, test: str, typed: Mapping[str, str | None]) -> Values:
-    """The workload's own options; a file's lines that are of no use are noted in `line`.
+    """The workload's own options; lines of a file without effect are noted in `line`.
 
     Raises:
         Refusal: an option is unknown, or a BOOL option is neither on nor off.
@@ -124,12 +124,12 @@ def workload_values(line: CommandLine, test: str, typed: Mapping[str, str | None
         if place and name not in {**GLOBAL_TABLE, **table}:
             line.notes.append(f"{place}: no option is called {name}; it is ignored")
             continue
-        hint = _meant(name, {**GLOBAL_TABLE, **table})
+        hint = _suggestion(name, {**GLOBAL_TABLE, **table})
         raise argument_error(f"invalid option: {line.spelled[name]}", *hint)
     return Values(table, accepted)
 
 
-def _take_file(line: CommandLine, path: str | None) -> None:
+def _add_file(line: CommandLine, path: str | None) -> None:
     for setting in read_config_file(path):
         name, place = setting.name, setting.place
         option = GLOBAL_TABLE.get(name)
@@ -141,7 +141,7 @@ def _take_file(line: CommandLine, path: str | None) -> None:
             line.notes.append(f"{place}: sysbench does not see {name} for the blanks around it")
         value = ",".join(setting.values)
         shown = "..." if name.endswith("password") else value
-        line.take_option(name, value, f"--{name}={shown} ({place})", place)
+        line.add_option(name, value, f"--{name}={shown} ({place})", place)
 
 
 def _accepted(
@@ -154,8 +154,8 @@ def _accepted(
     }
 
 
-def _meant(name: str, table: Mapping[str, Option]) -> list[str]:
-    """What a mistyped option may have been meant to be; for a known one, its value is wrong."""
+def _suggestion(name: str, table: Mapping[str, Option]) -> list[str]:
+    """The option that a mistyped one is close to; of a known one the value is wrong."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
 
     if name in table:
@@ -164,11 +164,9 @@ def _meant(name: str, table: Mapping[str, Option]) -> list[str]:
     return [f"  hint: did you mean --{near[0]}?"] if near else []
 
 
-# ``--config-file``: a line ``name=value`` for each option, as sysbench reads them.
-#
-# Two things differ: a name's blanks are cut off (sysbench looks for an option called ``threads ``),
-# and what cannot be read ends the program (sysbench goes on with the defaults).
-
+# ``--config-file``: lines ``name=value``, as sysbench reads them. Two things differ: blanks around
+# a name are cut off (sysbench looks for an option called ``threads ``), and a file that cannot be
+# read ends the program (sysbench goes on with the defaults).
 
 _PART = re.compile(r"""[\s,]*(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<plain>[^\s,'"]+))""")
 
@@ -229,18 +227,16 @@ def _parts(value: str, place: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-# Names of options that sysbench 1.0 accepts for older command lines, put under today's names.
-#
-# They win over today's names whatever the order, as in sysbench, but only with a value that says
-# something: ``--max-time=0`` leaves ``--time`` alone.
+# Deprecated names of options. They win over the current names whatever the order, as in sysbench,
+# but not with a value that means none: ``--max-time=0`` leaves ``--time`` alone.
 
 
 class Alias(NamedTuple):
-    """A deprecated name, today's, and the greatest value that is as good as none."""
+    """A deprecated name, the current one, and the greatest value that is ignored."""
 
     name: str
-    now: str
-    idle: int
+    current: str
+    ignored_max: int
 
 
 DEPRECATED = (
@@ -260,8 +256,10 @@ _DISTRIBUTION = {
 """sysbench 0.4's names; they stay where they are too, for they are a legacy test's own."""
 
 
-def applied(typed: Mapping[str, str | None]) -> tuple[dict[str, str | None], list[str]]:
-    """The options under today's names, and sysbench's warnings about the others.
+def with_current_names(
+    typed: Mapping[str, str | None],
+) -> tuple[dict[str, str | None], list[str]]:
+    """The options under their current names, and sysbench's warnings about deprecated ones.
 
     Raises:
         Refusal: a deprecated option is no integer.
@@ -269,24 +267,21 @@ def applied(typed: Mapping[str, str | None]) -> tuple[dict[str, str | None], lis
     renamed = dict(typed)
     values = Values(GLOBAL_TABLE, {name: raw for name, raw in typed.items() if raw is not None})
     warnings = []
-    for name, now, idle in DEPRECATED:
+    for name, current, ignored_max in DEPRECATED:
         if name in typed:
             number = values.integer(name.replace("-", "_"))
             del renamed[name]
-            if number > idle:
-                renamed[now] = str(number)
-                warnings.append(f"--{name} is deprecated, use --{now} instead")
-    for name, now in _DISTRIBUTION.items():
-        if name in typed and now not in typed:
-            renamed[now] = typed[name]
+            if number > ignored_max:
+                renamed[current] = str(number)
+                warnings.append(f"--{name} is deprecated, use --{current} instead")
+    for name, current in _DISTRIBUTION.items():
+        if name in typed and current not in typed:
+            renamed[current] = typed[name]
     return renamed, warnings
 
 
-# The two sysbenches people run: 1.0.20, the last release, and 1.1, built from its repository.
-#
-# What 1.1 added is also there in 1.0 here, because it collides with nothing. What 1.1 removed is
-# refused under ``--compat=1.1`` as 1.1 refuses it.
-
+# ``--compat``: 1.0.20, the last release, or 1.1, built from sysbench's repository. What 1.1 added
+# works in both here; what 1.1 removed is refused under ``--compat=1.1`` as 1.1 refuses it.
 
 V1_0 = "1.0"
 V1_1 = "1.1"
@@ -310,7 +305,7 @@ PREWARM = {V1_0: "prewarm", V1_1: "warmup"}
 """The name of the command that reads tables into the server's memory; both names work."""
 
 
-def asked(typed: Mapping[str, str | None]) -> str:
+def compat_version(typed: Mapping[str, str | None]) -> str:
     """The version that ``--compat`` names.
 
     Raises:
@@ -323,8 +318,8 @@ def asked(typed: Mapping[str, str | None]) -> str:
     return name
 
 
-def table(options: Mapping[str, Option], version: str) -> dict[str, Option]:
-    """The options with the version's defaults, those included that it refuses."""
+def with_defaults_of(options: Mapping[str, Option], version: str) -> dict[str, Option]:
+    """The options with the version's defaults, including options that it refuses."""
     if version == V1_0:
         return dict(options)
     changed = {name: options[name]._replace(default=it) for name, it in _DEFAULTS_OF_1_1.items()}
@@ -332,7 +327,7 @@ def table(options: Mapping[str, Option], version: str) -> dict[str, Option]:
 
 
 def refuse_removed(spelled: Mapping[str, str], version: str) -> None:
-    """Refuses what the version does not have, in its words.
+    """Refuses options that the version does not have, in its words.
 
     Raises:
         Refusal: such an option was typed.
@@ -345,7 +340,7 @@ def refuse_removed(spelled: Mapping[str, str], version: str) -> None:
 
 
 def check_distribution(values: Values, version: str) -> str | None:
-    """A note where the draws are better than the version's own.
+    """A note where the draws differ from the version's own.
 
     Raises:
         Refusal: the version has no such distribution.
@@ -361,8 +356,7 @@ def check_distribution(values: Values, version: str) -> str | None:
     return None
 
 
-# Help and version, made from the tables of options, in sysbench's layout.
-
+# Help and version, in sysbench's layout.
 
 _SHAPES = {
     "BOOL": "[=on|off]",

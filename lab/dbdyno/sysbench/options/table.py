@@ -1,9 +1,8 @@
-"""The one table of options: name, type, default and description of everything dbdyno drives.
+"""The one table of options: name, type, default and description of everything dbdyno supports.
 
 Names, types and defaults are sysbench 1.0.20's, and what 1.1 added; `compat` says what differs
-there. Numeric options of the workloads are DOUBLE as in
-sysbench, where every number of a Lua script is one. Real options that this version does not drive
-stand in `not_yet`.
+there. Numeric options of the workloads are DOUBLE as in sysbench, where every number of a Lua
+script is one. Real options that this version does not support are in `UNSUPPORTED_OPTIONS`.
 """
 
 from __future__ import annotations
@@ -247,11 +246,8 @@ def by_name(options: Iterable[Option]) -> dict[str, Option]:
 GLOBAL_TABLE = by_name((*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL))
 
 
-# Options of the tests of before 1.0, with their defaults.
-#
-# sysbench's scripts have no table of options: they accept any word and read some of them. Here they
-# have one, so that a mistyped option is refused and not ignored.
-
+# Options of the tests of before 1.0. sysbench's scripts accept any word and read some of them; a
+# table lets a mistyped option be refused and not ignored.
 
 SCRIPT = (
     Option("oltp-table-size", "DOUBLE", "10000", "rows of a table"),
@@ -315,13 +311,12 @@ WITHOUT_EFFECT = (
 LEGACY_OPTIONS = (*SCRIPT, *LEGACY_ONE_TABLE, *WITHOUT_EFFECT)
 
 
-# What sysbench has and this version of dbdyno does not drive: refused by name, never ignored.
-#
-# An option that is set to its default (``--pgsql-port=5432``) is accepted, so that command lines
-# which spell out their defaults go on working.
+# What sysbench has and this version of dbdyno does not support: refused by name, never ignored. An
+# option that is set to its default (``--pgsql-port=5432``) is accepted, so that command lines which
+# spell out their defaults go on working.
 
 
-class NotYet(NamedTuple):
+class UnsupportedOption(NamedTuple):
     """An option's name, the values with which it does nothing, and what is missing."""
 
     name: str
@@ -331,17 +326,15 @@ class NotYet(NamedTuple):
 
 _POSTGRES = "the PostgreSQL driver"
 
-OPTIONS_NOT_YET = (
-    NotYet("pgsql-host", frozenset({"localhost"}), _POSTGRES),
-    NotYet("pgsql-port", frozenset({"5432"}), _POSTGRES),
-    NotYet("pgsql-user", frozenset({"sbtest"}), _POSTGRES),
-    NotYet("pgsql-password", frozenset({"", None}), _POSTGRES),
-    NotYet("pgsql-db", frozenset({"sbtest"}), _POSTGRES),
-    NotYet("pgsql-sslmode", frozenset({"prefer"}), _POSTGRES),
+UNSUPPORTED_OPTIONS = (
+    UnsupportedOption("pgsql-host", frozenset({"localhost"}), _POSTGRES),
+    UnsupportedOption("pgsql-port", frozenset({"5432"}), _POSTGRES),
+    UnsupportedOption("pgsql-user", frozenset({"sbtest"}), _POSTGRES),
+    UnsupportedOption("pgsql-password", frozenset({"", None}), _POSTGRES),
+    UnsupportedOption("pgsql-db", frozenset({"sbtest"}), _POSTGRES),
+    UnsupportedOption("pgsql-sslmode", frozenset({"prefer"}), _POSTGRES),
 )
-_BY_NAME = {option.name: option for option in OPTIONS_NOT_YET}
-
-TESTS = (
+SYSBENCH_TESTS = (
     *("bulk_insert", "oltp_delete", "oltp_insert", "oltp_point_select", "oltp_read_only"),
     *("oltp_read_write", "oltp_update_index", "oltp_update_non_index", "oltp_write_only"),
     *("select_random_points", "select_random_ranges"),
@@ -349,29 +342,30 @@ TESTS = (
 )
 
 
-def refusal(what: str, missing: str) -> Refusal:
-    """The message about something real that is not driven yet."""
+def unsupported(what: str, missing: str) -> Refusal:
+    """The message about something that sysbench can do and this version of dbdyno cannot."""
     return argument_error(f"{what}: this version of dbdyno does not do this yet: {missing}")
 
 
-def driven(typed: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The typed options without the harmless ones of this table.
+def without_unsupported(typed: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The typed options without unsupported ones that are set to their defaults.
 
     Raises:
-        Refusal: an option asks for something that is not driven yet.
+        Refusal: an option asks for something that is not supported yet.
     """
+    known = {option.name: option for option in UNSUPPORTED_OPTIONS}
     kept = {}
     for name, raw in typed.items():
-        option = _BY_NAME.get(name)
+        option = known.get(name)
         if option is None:
             kept[name] = raw
         elif raw not in option.harmless:
-            raise refusal(f"--{name}", option.missing)
+            raise unsupported(f"--{name}", option.missing)
     return kept
 
 
-def check_test(name: str, ours: Sequence[str]) -> None:
-    """Refuses a test that is not one of `ours`: real ones and scripts as not yet, else as unknown.
+def check_is_supported(name: str, ours: Sequence[str]) -> None:
+    """Refuses a test that is not one of `ours`, as unsupported where sysbench has it.
 
     Raises:
         Refusal: `name` is not a workload of this version.
@@ -379,8 +373,8 @@ def check_test(name: str, ours: Sequence[str]) -> None:
     if name in ours:
         return
     there_are = ", ".join(ours)
-    if name in TESTS:
-        raise refusal(name, f"this test; there are {there_are}")
+    if name in SYSBENCH_TESTS:
+        raise unsupported(name, f"this test; there are {there_are}")
     if os.path.isfile(name):  # noqa: PTH113 - pathlib costs a fifth of the start-up time
-        raise refusal(name, f"Lua scripts; built in are {there_are}")
+        raise unsupported(name, f"Lua scripts; built in are {there_are}")
     raise fatal(f"Cannot find benchmark '{name}': no such built-in test, file or module")

@@ -138,7 +138,7 @@ class Values:
 
 
 def whole(values: Values, name: str) -> int:
-    """A number of things; sysbench reads 1M as 1 and says nothing, which helps nobody.
+    """A DOUBLE option that must be a whole number; sysbench silently reads 1M as 1.
 
     Raises:
         Refusal: the text is no whole number.
@@ -152,15 +152,12 @@ def whole(values: Values, name: str) -> int:
     return int(found)
 
 
-# The one way in which the sysbench command line ends early: lines for a stream, an exit status.
-
-
 class Refusal(Exception):  # noqa: N818 - it carries lines for the user, not a program's mistake
-    """What cannot be done, in sysbench's words.
+    """Ends the command early, with lines in sysbench's words.
 
     Args:
         lines: printed as they are, one after the other.
-        to_stderr: sysbench tells argument errors on stderr, everything else on stdout.
+        to_stderr: sysbench writes argument errors to stderr, everything else to stdout.
         exit_status: 1, but for a run that a signal ended.
     """
 

@@ -1,4 +1,4 @@
-"""What a run is to tell: percentiles, intervals, checkpoints, and in which form."""
+"""Options of the output: percentiles, intervals, checkpoints, and the format of the results."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from dbdyno.sysbench.options.values import Values, argument_error, fatal
 
 TEXT = "text"
-OUTPUTS = (TEXT, "json", "csv", "hlog")
+FORMATS = (TEXT, "json", "csv", "hlog")
 STEP_S_MIN = 0.01
-"""Shortest stretch that the engine records apart."""
+"""Shortest interval that the engine records."""
 
 _UNREPORTED_INTERVAL_S = 60
 _MACHINE_INTERVAL_S = 1
@@ -34,14 +34,14 @@ class Percentile(NamedTuple):
 
 
 class OutputOptions(NamedTuple):
-    """What is told, and how.
+    """What is written, and in which format.
 
     Attributes:
         percentiles: ascending, without repeats; empty when they are disabled.
         report_interval_s: seconds between interval lines; 0 for none.
         checkpoints_s: moments of reports in the middle, ascending, seconds of the measured time.
-        output: one of `OUTPUTS`.
-        output_file: where a form other than text goes; empty for stdout, in place of the text.
+        format: one of `FORMATS`.
+        file: where a format other than text goes; empty for stdout, in place of the text.
     """
 
     percentiles: tuple[Percentile, ...]
@@ -49,8 +49,8 @@ class OutputOptions(NamedTuple):
     checkpoints_s: tuple[int, ...]
     histogram: bool
     detail: bool
-    output: str
-    output_file: str
+    format: str
+    file: str
 
     @classmethod
     def of(cls, values: Values) -> OutputOptions:
@@ -59,42 +59,42 @@ class OutputOptions(NamedTuple):
         Raises:
             Refusal: a value is none of its kind or out of its range, or two contradict each other.
         """
-        output, output_file = values.text("output"), values.text("output-file")
-        if output not in OUTPUTS:
+        chosen, file = values.text("output"), values.text("output-file")
+        if chosen not in FORMATS:
             raise fatal(
-                f"Invalid value for --output: '{output}'. It must be one of {', '.join(OUTPUTS)}."
+                f"Invalid value for --output: '{chosen}'. It must be one of {', '.join(FORMATS)}."
             )
-        if output_file and output == TEXT:
+        if file and chosen == TEXT:
             raise fatal("--output-file takes what --output=json, csv or hlog makes; give one")
-        telling = cls(
+        options = cls(
             percentiles=_percentiles(values),
             report_interval_s=_report_interval_s(values),
             checkpoints_s=_checkpoints_s(values),
             histogram=values.flag("histogram"),
             detail=values.flag("detail"),
-            output=output,
-            output_file=output_file,
+            format=chosen,
+            file=file,
         )
-        if telling.histogram and not telling.percentiles:
+        if options.histogram and not options.percentiles:
             raise fatal("--histogram cannot be used with --percentile=0")
-        if telling.step_s() < STEP_S_MIN:
+        if options.step_s() < STEP_S_MIN:
             raise fatal(
                 f"--report-interval={values.text('report-interval')} and --report-checkpoints have"
                 f" no step in common of {STEP_S_MIN} s or more; take an interval such as 0.1"
             )
-        return telling
+        return options
 
     def is_text(self) -> bool:
         """Whether sysbench's text goes to stdout."""
-        return self.output == TEXT or bool(self.output_file)
+        return self.format == TEXT or bool(self.file)
 
     def interval_s(self) -> float:
-        """Length of what one line or one row is about; forms for machines have rows by default."""
-        default = _UNREPORTED_INTERVAL_S if self.output == TEXT else _MACHINE_INTERVAL_S
+        """Length of the interval of a line or row; formats for machines have rows by default."""
+        default = _UNREPORTED_INTERVAL_S if self.format == TEXT else _MACHINE_INTERVAL_S
         return self.report_interval_s or default
 
     def step_s(self) -> float:
-        """Length of the stretches to be recorded: every interval and checkpoint ends with one."""
+        """Length of the intervals to be recorded, which divides every interval and checkpoint."""
         parts_us = [
             round(part_s * _US_PER_S) for part_s in (self.interval_s(), *self.checkpoints_s)
         ]
@@ -102,8 +102,8 @@ class OutputOptions(NamedTuple):
         return int(step_s) if step_s.is_integer() else step_s
 
     def needs_records(self) -> bool:
-        """Whether more must be known while the run goes on than the engine's few numbers."""
-        return bool(self.checkpoints_s) or self.output == "csv"
+        """Whether whole records of intervals are needed while the run goes on."""
+        return bool(self.checkpoints_s) or self.format == "csv"
 
     def spec(self) -> dict[str, Any]:
         """The engine's fields."""
@@ -117,7 +117,7 @@ class OutputOptions(NamedTuple):
 
 
 def is_text_asked(argv: Sequence[str]) -> bool:
-    """Whether stdout belongs to sysbench's text, told before the options are checked."""
+    """Whether stdout belongs to sysbench's text; asked before the options are checked."""
     last: dict[str, str] = {}
     for argument in argv:
         name, _, value = argument.partition("=")
@@ -126,7 +126,7 @@ def is_text_asked(argv: Sequence[str]) -> bool:
 
 
 def decimals(seconds: float) -> int:
-    """How many decimals a moment needs when moments are multiples of `seconds`."""
+    """How many decimals a time needs when times are multiples of `seconds`."""
     return len(f"{seconds:.6f}".rstrip("0").partition(".")[2])
 
 

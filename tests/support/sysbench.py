@@ -1,19 +1,45 @@
-"""Intervals as a record of the engine has them, of chosen latencies."""
+"""For tests of the sysbench persona: recorded intervals, options, expected texts."""
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
-from dbdyno._engine import Histogram
+from dbdyno import __version__
+from dbdyno._engine import Histogram, Stop
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.options.values import Values
 
 MS = 1_000_000
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def golden(name: str) -> str:
+    """A text of tests/golden, with the version of this dbdyno."""
+    return (GOLDEN / name).read_text().replace("VERSION", __version__)
+
+
+def options(**typed: str | None) -> Values:
+    """Global options as if typed; `_` in names stands for `-`."""
+    return Values(GLOBAL_TABLE, {name.replace("_", "-"): raw for name, raw in typed.items()})
+
+
+def interrupt(stop: Stop) -> None:
+    """Sends SIGTERM to this process and waits until the engine is asked to stop."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    deadline = time.monotonic() + 20
+    while not stop.is_set() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def interval(
     start_s: float, end_s: float, latencies_ms: list[int], phase: str, **more: Any
 ) -> dict[str, Any]:
-    """An interval of a record; `more` are fields that only some runs have."""
+    """An interval of a record; `more` are fields in place of the made ones."""
     histogram = recorded(latencies_ms)
     events = len(latencies_ms)
     return {
@@ -26,7 +52,7 @@ def interval(
         "others": 2 * events,
         "errors": {"1213": 1} if phase == "measured" else {},
         "restarts": 1,
-        "reconnects": 0,
+        **dict.fromkeys(("reconnects", "arrivals", "backlog", "in_flight", "silence_ns_max"), 0),
         "bytes_received": 1,
         "bytes_sent": 1,
         "latency_ns_sum": sum(latencies_ms) * MS,
@@ -49,9 +75,9 @@ def encoded(histogram: Histogram) -> str:
     return b64encode(histogram.encode()).decode()
 
 
-def news(interval: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-    """What the engine tells of an interval, by its spec."""
-    counts = ("phase", "events", "reads", "writes", "others", "reconnects")
+def live_interval(interval: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """The interval as the engine reports it during a run with the spec `asked`."""
+    counts = ("phase", "events", "reads", "writes", "others", "reconnects", "backlog", "in_flight")
     return {
         **{name: interval[name] for name in counts},
         "at_s": interval["end_s"],
@@ -60,6 +86,5 @@ def news(interval: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
         "errors": sum(interval["errors"].values()),
         "seconds": interval["end_s"] - interval["start_s"],
         "latency_ms": {f"{p:g}": interval["latency_ns_max"] / MS for p in asked["percentiles"]},
-        **{name: interval[name] for name in ("backlog", "in_flight") if name in interval},
         **({"record": interval} if asked.get("tell_records") else {}),
     }

@@ -1,18 +1,16 @@
-"""Percentiles, intervals, checkpoints and forms: what is accepted and what it means."""
+"""Percentiles, intervals, checkpoints and formats: what is accepted and what it means."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.sysbench.options.table import GLOBAL_TABLE
-from dbdyno.sysbench.options.telling import OutputOptions, Percentile, decimals, is_text_asked
-from dbdyno.sysbench.options.values import Refusal, Values
+from dbdyno.sysbench.options.output import OutputOptions, Percentile, decimals, is_text_asked
+from dbdyno.sysbench.options.values import Refusal
+from support.sysbench import options
 
 
 def of(**typed):
-    return OutputOptions.of(
-        Values(GLOBAL_TABLE, {k.replace("_", "-"): v for k, v in typed.items()})
-    )
+    return OutputOptions.of(options(**typed))
 
 
 def percentiles(text):
@@ -89,17 +87,12 @@ def test_an_interval_that_meets_no_checkpoint_is_refused():
         of(report_interval="0.015", report_checkpoints="1")
 
 
-def test_forms_for_machines_have_a_row_each_second_unless_said_otherwise():
-    assert [of(output=form).interval_s() for form in ("text", "json", "csv", "hlog")] == [
-        60,
-        1,
-        1,
-        1,
-    ]
+def test_formats_for_machines_have_a_row_each_second_unless_said_otherwise():
+    assert [of(output=it).interval_s() for it in ("text", "json", "csv")] == [60, 1, 1]
     assert of(output="csv", report_interval="0.2").interval_s() == 0.2
 
 
-def test_the_engine_tells_records_only_where_they_are_needed():
+def test_records_are_asked_for_only_where_they_are_needed():
     assert of(percentile="50,99.9").spec() == {"interval_s": 60, "percentiles": [50.0, 99.9]}
     assert "tell_records" not in of(report_interval="1", output="json").spec()
     assert of(report_checkpoints="5").spec()["tell_records"] is True
@@ -121,7 +114,7 @@ def test_whose_stdout_it_is_shows_before_the_options_are_checked(words, is_text)
 
 
 @given(st.integers(1, 6), st.integers(1, 999))
-def test_a_moment_is_told_exactly_by_its_decimals(places, count):
+def test_a_time_is_exact_with_its_decimals(places, count):
     interval_s = count / 10**places
     assert float(f"{7 * interval_s:.{decimals(interval_s)}f}") == pytest.approx(7 * interval_s)
 
@@ -136,7 +129,7 @@ def test_a_percentile_is_read_back_from_its_name(percent):
 @given(st.text(max_size=8))
 def test_any_text_is_percentiles_or_refused(text):
     try:
-        percents, told = [one.percent for one in of(percentile=text).percentiles], ""
+        percents, said = [one.percent for one in of(percentile=text).percentiles], ""
     except Refusal as refusal:
-        percents, told = [0.0], refusal.lines[0]
-    assert all(0 < percent <= 100 for percent in percents) or "percentile" in told
+        percents, said = [0.0], refusal.lines[0]
+    assert all(0 < percent <= 100 for percent in percents) or "percentile" in said

@@ -102,5 +102,5 @@ def prepare(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) ->
 def prewarm(spec: str, on_progress: Callable[[str], None] | None, stop: Stop) -> str:
     """Reads the tables of a dataset spec (JSON, as for `prepare`) into the server's memory."""
 
-def cleanup(spec: str) -> str:
-    """Drops the tables of a dataset spec (JSON)."""
+def cleanup(spec: str, stop: Stop) -> str:
+    """Drops the tables of a dataset spec (JSON); ended within 1.5 s of `stop`, as `prepare` is."""

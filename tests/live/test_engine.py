@@ -125,7 +125,7 @@ def test_prepare_refuses_existing_tables_and_cleanup_drops_them(server: Server) 
     with pytest.raises(RuntimeError) as caught:
         _engine.prepare(json.dumps(spec), None, _engine.Stop())
     assert json.loads(str(caught.value))["code"] == 1050
-    _engine.cleanup(json.dumps({**login(server), "tables": 3}))
+    _engine.cleanup(json.dumps({**login(server), "tables": 3}), _engine.Stop())
     prepare(server)
 
 

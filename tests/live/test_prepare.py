@@ -60,7 +60,7 @@ def spec(server: Server, **changes: Any) -> dict[str, Any]:
 
 
 def load(server: Server, tell: Any = None, stop: Any = None, **changes: Any) -> dict[str, Any]:
-    _engine.cleanup(json.dumps(spec(server)))
+    _engine.cleanup(json.dumps(spec(server)), _engine.Stop())
     whole = spec(server, **{"table_size": ROWS, "seed": 4, **changes})
     return json.loads(_engine.prepare(json.dumps(whole), tell, stop or _engine.Stop()))
 
@@ -100,7 +100,7 @@ def test_one_seed_makes_the_same_tables_whichever_way_they_are_loaded(server: Se
 def test_the_older_tables_are_loaded_too(server: Server) -> None:
     for way in ("insert", "infile"):
         older = {"layout": "legacy_one", "tables": 1}
-        _engine.cleanup(json.dumps(spec(server, **older)))
+        _engine.cleanup(json.dumps(spec(server, **older)), _engine.Stop())
         whole = spec(server, **older, table_size=3, seed=1, load=way)
         _engine.prepare(json.dumps(whole), None, _engine.Stop())
         pad = "qqqqqqqqqqwwwwwwwwwweeeeeeeeeerrrrrrrrrrtttttttttt"

@@ -63,7 +63,7 @@ def prepare(server: Server, **changes: Any) -> None:
 
 
 def cleanup(server: Server, **changes: Any) -> None:
-    _engine.cleanup(json.dumps({**spec(server, **changes), "tables": 2}))
+    _engine.cleanup(json.dumps({**spec(server, **changes), "tables": 2}), _engine.Stop())
 
 
 def run(server: Server, **changes: Any) -> dict[str, Any]:

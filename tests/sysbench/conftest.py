@@ -89,7 +89,8 @@ class FakeEngine:
             on_progress(json.dumps({"table": table, "stage": "prewarm"}))
         return "{}"
 
-    def cleanup(self, spec: str) -> str:
+    def cleanup(self, spec: str, stop: FakeStop) -> str:
+        self.before_end(stop)
         self._take(spec)
         return "{}"
 

@@ -93,9 +93,9 @@ pub fn prewarm(
 
 /// Drops the tables of a dataset spec (JSON).
 #[pyfunction]
-pub fn cleanup(py: Python<'_>, spec: &str) -> PyResult<String> {
+pub fn cleanup(py: Python<'_>, spec: &str, stop: &Stop) -> PyResult<String> {
     let spec: dataset::CleanupSpec = parsed(spec)?;
-    let report = py.detach(|| dataset::cleanup(&spec));
+    let report = py.detach(|| dataset::cleanup(&spec, &stop.flag));
     json(&report.map_err(|failure| refused(&failure))?)
 }
 

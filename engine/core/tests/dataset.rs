@@ -157,7 +157,7 @@ fn a_wrong_password_is_refused_at_stage_connect() {
     let mut wrong = address(&server);
     wrong["password"] = json!("wrong");
     let wrong: CleanupSpec = serde_json::from_value(wrong).expect("a sound specification");
-    let failure = cleanup(&wrong).expect_err("a refused login");
+    let failure = cleanup(&wrong, &AtomicBool::new(false)).expect_err("a refused login");
     assert_eq!((failure.stage, failure.code), ("connect", Some(1045)));
     assert!(!format!("{failure:?}{wrong:?}").contains("right"));
 }
@@ -166,7 +166,7 @@ fn a_wrong_password_is_refused_at_stage_connect() {
 fn cleanup_drops_the_tables() {
     let server = started(Script::default());
     let spec: CleanupSpec = serde_json::from_value(address(&server)).expect("a specification");
-    assert_eq!(cleanup(&spec).expect("nothing is refused").tables, 2);
+    assert_eq!(cleanup(&spec, &AtomicBool::new(false)).expect("nothing is refused").tables, 2);
     let log = sorted_log(&server);
     assert_eq!(log, ["DROP TABLE IF EXISTS sbtest1", "DROP TABLE IF EXISTS sbtest2"]);
 }

@@ -224,11 +224,15 @@ fn a_stop_does_not_wait_for_a_server_that_stalls() {
 
 #[test]
 fn rows_without_an_end_do_not_outlast_the_window() {
-    let server = server(Script { malformed: Some(Malformed::Endless), ..Script::default() });
-    for reactor in reactors() {
+    for (reactor, malformed) in reactors().into_iter().flat_map(|reactor| {
+        [Malformed::Endless, Malformed::EndlessSlowly].map(|malformed| (reactor, malformed))
+    }) {
+        let server = server(Script { malformed: Some(malformed), ..Script::default() });
         let changes =
             json!({"window_s": 0.3, "drain_s": 0.2, "connections": 8, "reactor": reactor});
+        let began = Instant::now();
         let record = go(&server, "oltp_point_select", &changes);
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
         assert_eq!((total(&record, "events"), record.stopped_by), (0, "time"), "{reactor}");
         // Silence is recorded slice by slice.
         assert!(record.intervals.len() >= 3, "{reactor}: {} intervals", record.intervals.len());

@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use dbdyno_core::reference::{Fail, RANGE_ROWS, ROW_LENGTH, Reference, Script};
+use dbdyno_core::reference::{Fail, Malformed, RANGE_ROWS, ROW_LENGTH, Reference, Script};
 use dbdyno_core::session::{CONNECT_TIMEOUT, Endpoint, Login, Session, SessionError};
 use dbdyno_wire::mysql::auth::Plugin;
 use dbdyno_wire::mysql::capability;
@@ -183,6 +183,9 @@ fn caching_server(name: &str, answers: Vec<&'static [u8]>) -> Endpoint {
             let start = begin_packet(&mut out, sequence);
             out.extend_from_slice(answer);
             sequence = end_packet(&mut out, start);
+            if answer == WELCOME {
+                sequence = 0; // of the request that comes next
+            }
         }
         drop(client.write_all(&out));
         drop(client.read(&mut [0; 512]));
@@ -210,6 +213,42 @@ fn a_login_that_never_ends_is_ended() {
     let login = Login { user: "u".into(), password: "secret".into(), database: String::new() };
     let text = refused(&endpoint, &login).to_string();
     assert!(text.contains("a login that does not come to an end"), "{text}");
+}
+
+#[test]
+fn a_login_has_one_time_limit_however_slowly_the_server_speaks() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its address").port();
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        // A greeting of 255 bytes, one every 50 ms.
+        for byte in std::iter::once(255).chain(std::iter::repeat(0)) {
+            if client.write_all(&[byte]).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let login = Login { user: "bench".into(), password: String::new(), database: String::new() };
+    let began = Instant::now();
+    let text = refused(&Endpoint::Tcp { host: "localhost".into(), port }, &login).to_string();
+    assert!(text.contains("no answer within the time limit"), "{text}");
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+}
+
+#[test]
+fn lengths_that_a_server_claims_are_not_believed() {
+    let login = Login { user: "u".into(), password: "secret".into(), database: String::new() };
+    let packet_of_columns = &[0xfe, 0, 0, 0, 0, 2, 0, 0, 0]; // 2^33
+    let endpoint = caching_server("columns", vec![FULL, WELCOME, packet_of_columns]);
+    let mut session = Session::connect(&endpoint, &login, CONNECT_TIMEOUT).expect("a session");
+    let text = session.query("SELECT 1").expect_err("nonsense").to_string();
+    assert!(text.contains("a result of 8589934592 columns"), "{text}");
+    let reference =
+        reference(Script { malformed: Some(Malformed::HugeLength), ..Script::default() });
+    let mut session = self::session(&reference);
+    let text = session.query("SELECT 1").expect_err("nonsense").to_string();
+    assert!(text.contains("a message longer than 1048576 bytes"), "{text}");
 }
 
 #[test]

@@ -299,3 +299,21 @@ fn packets_in_numbered_frames_may_have_any_number() {
     scanner.begin(ReplyShape::Text);
     assert!(matches!(scanner.feed(reply), Ok(Some(Outcome::Done(_)))));
 }
+
+#[test]
+fn a_reply_without_an_end_is_a_failure() {
+    let mut writer = Writer::new(true);
+    writer.rows(ReplyShape::Text, &[], 1);
+    let mut scanner = Scanner::new(true);
+    scanner.begin(ReplyShape::Text);
+    assert_eq!(scanner.feed(&writer.out), Ok(None));
+    let mut row = Vec::new();
+    let start = begin_packet(&mut row, 0);
+    row.resize(PAYLOAD_LENGTH_MAX, 7);
+    end_packet(&mut row, start);
+    let found = (0..).find_map(|number: u64| {
+        row[3] = (u64::from(writer.sequence) + number) as u8;
+        scanner.feed(&row).err().map(|error| (number, error.to_string()))
+    });
+    assert_eq!(found, Some((64, "a reply longer than 1024 MiB".to_owned())));
+}

@@ -338,7 +338,7 @@ def cleanup(request: Request, output: ConsoleOutput) -> int:
     first = spec.get("first_table", 1)
     for table in range(first, first + spec["tables"]):
         output.step(f"Dropping table '{_table_name(spec, table)}'...")
-    outcome = stoppable(lambda _stop: _engine.cleanup(text), _engine.Stop())
+    outcome = stoppable(lambda stop: _engine.cleanup(text, stop), _engine.Stop())
     result(outcome, request, COMMAND)
     return status(outcome)
 

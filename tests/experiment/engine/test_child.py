@@ -84,7 +84,7 @@ def test_a_load_tells_its_progress_and_then_its_report(monkeypatch):
 
 
 def test_a_cleanup_answers_with_an_empty_report(monkeypatch):
-    _, told = answers(monkeypatch, "cleanup", lambda spec: "")
+    _, told = answers(monkeypatch, "cleanup", lambda spec, stop: "")
     assert told == [{"report": {}}]
 
 

@@ -1,32 +1,44 @@
-//! Kills long statements of a load that was stopped (`KILL QUERY`).
+//! Ends what is still waited for when a load is stopped: soon, whatever the server does.
 //!
-//! An index of a large table takes minutes, and the server would go on with it after its client has
-//! left.
+//! Logins are given up at once. Statements may end by themselves for a moment; then the server is
+//! asked to end them (`KILL QUERY`), since it would go on with the index of a large table for minutes
+//! after its client has left; at last their sessions are given up.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::target::{Connect, Target};
 use crate::error::Failure;
+use crate::session::{CONNECT_TIMEOUT, Waits};
 
 /// How long statements may go on after a stop: most end by themselves, with rows that are kept.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long the server may take to be asked to end them, all together.
+const KILLS_MAX: Duration = Duration::from_millis(500);
+/// How long statements may take to end after that.
+const KILLED_MAX: Duration = Duration::from_millis(200);
+const KILL_THREADS_MAX: usize = 8;
+/// How often a stop is looked for.
+const LOOK: Duration = Duration::from_millis(50);
 /// What the server says of a statement that was ended by `KILL QUERY`.
 const INTERRUPTED: u16 = 1317;
 
 /// The sessions of one piece of work.
 pub(super) struct Sessions<'a> {
     stop: &'a AtomicBool,
+    waits: Waits,
     /// Our own number of each, and the server's.
     open: Mutex<Vec<(u32, u32)>>,
     count: AtomicU32,
 }
 
 impl<'a> Sessions<'a> {
-    pub(super) fn new(stop: &'a AtomicBool) -> Self {
-        Self { stop, open: Mutex::new(Vec::new()), count: AtomicU32::new(0) }
+    /// Sessions whose server may say nothing for so long; None for no limit.
+    pub(super) fn new(stop: &'a AtomicBool, silence: Option<Duration>) -> Self {
+        let waits = Waits { silence, ..Waits::of_login(CONNECT_TIMEOUT) };
+        Self { stop, waits, open: Mutex::new(Vec::new()), count: AtomicU32::new(0) }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -36,46 +48,75 @@ impl<'a> Sessions<'a> {
     /// Opens one more session.
     pub(super) fn connect(&self, connect: &Connect<'_>) -> Result<Box<dyn Target>, Failure> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let target = connect(number)?;
+        let target = connect(number, &self.waits).map_err(|failure| self.explained(failure))?;
         let id = target.connection_id();
         self.open.lock().expect("no session panics with the lock").push((number, id));
         Ok(target)
     }
 
-    /// Takes what the sessions tell until they have all ended; after a stop it has the server end
-    /// what they still wait for.
+    /// Takes what the sessions tell until they have all ended; after a stop it ends what they still
+    /// wait for.
     pub(super) fn receive<T>(
         &self,
         arriving: &Receiver<T>,
         connect: &Connect<'_>,
         mut take: impl FnMut(T),
     ) {
-        let mut has_killed = false;
+        let (mut stopped_at, mut killed_at) = (None, None);
         loop {
-            match arriving.recv_timeout(GRACE) {
+            if self.is_stopped() {
+                self.waits.no_login.store(true, Ordering::Relaxed);
+                let stopped_at = *stopped_at.get_or_insert_with(Instant::now);
+                if stopped_at.elapsed() >= GRACE && killed_at.is_none() {
+                    self.kill(connect);
+                    killed_at = Some(Instant::now());
+                }
+                if killed_at.is_some_and(|at| at.elapsed() >= KILLED_MAX) {
+                    self.waits.given_up.store(true, Ordering::Relaxed);
+                }
+            }
+            match arriving.recv_timeout(LOOK) {
                 Ok(news) => take(news),
                 Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) if self.is_stopped() && !has_killed => {
-                    has_killed = true;
-                    // Without a session for it the statements end when they end.
-                    drop(self.kill(connect));
-                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
 
-    fn kill(&self, connect: &Connect<'_>) -> Result<(), Failure> {
-        for (number, id) in self.open.lock().expect("no session panics with the lock").iter() {
-            // At its own server; one that has ended is unknown to it, which is as well.
-            drop(connect(*number)?.execute(&format!("KILL QUERY {id}")));
-        }
-        Ok(())
+    /// Has the server end every statement, each at the server it was sent to; a session that has ended
+    /// is unknown there, which is as well.
+    fn kill(&self, connect: &Connect<'_>) {
+        let end = Instant::now() + KILLS_MAX;
+        let waits = Waits { until: Some(end), ..Waits::of_login(KILLS_MAX) };
+        let open = self.open.lock().expect("no session panics with the lock").clone();
+        let next = AtomicUsize::new(0);
+        let kill = || {
+            while let Some((number, id)) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if Instant::now() >= end {
+                    return;
+                }
+                // Without a session for it, the statement is given up later.
+                drop(
+                    connect(*number, &waits)
+                        .and_then(|mut at| at.execute(&format!("KILL QUERY {id}"))),
+                );
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..open.len().min(KILL_THREADS_MAX) {
+                scope.spawn(kill);
+            }
+        });
     }
 
-    /// A statement that was ended here was stopped, and did not fail.
+    /// What was ended or given up here was stopped, and did not fail.
     pub(super) fn explained(&self, failure: Failure) -> Failure {
-        if failure.code == Some(INTERRUPTED) && self.is_stopped() {
+        let is_given_up = || {
+            let Waits { no_login, given_up, .. } = &self.waits;
+            let flag = if failure.stage == "connect" { no_login } else { given_up };
+            failure.code.is_none() && flag.load(Ordering::Relaxed)
+        };
+        if self.is_stopped() && (failure.code == Some(INTERRUPTED) || is_given_up()) {
             return Failure::new(failure.stage, "stopped");
         }
         failure

@@ -58,7 +58,7 @@ pub(super) fn load(
     let load = Load {
         spec,
         k: spec.distribution.over(1, spec.table_size),
-        sessions: Sessions::new(stop),
+        sessions: Sessions::new(stop, spec.silence()),
         failure: Mutex::new(None),
         over: AtomicBool::new(false),
         tables_taken: Default::default(),
@@ -119,6 +119,9 @@ impl Load<'_> {
     }
 
     fn work_on(&self, stage: Stage, session: &mut Session, news: &Sender<Finished>) {
+        // The index of a large table takes as long as it takes, and the server says nothing meanwhile.
+        let silence = if stage == Stage::Index { None } else { self.spec.silence() };
+        session.target.limit_silence(silence);
         while let Some((table, chunk)) = self.next_task(stage, &mut session.own) {
             if self.sessions.is_stopped() {
                 self.fail(Failure::new(stage.name(), "stopped"));

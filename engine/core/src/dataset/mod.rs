@@ -19,10 +19,12 @@ pub use spec::{CleanupSpec, Layout, LoadMethod, PrepareSpec};
 
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use crate::error::Failure;
-use target::{Connect, connect};
+use interrupt::Sessions;
+use target::Connect;
 
 /// What is being done to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -101,7 +103,7 @@ pub fn prepare(
     on_progress: &mut dyn FnMut(LoadProgress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    prepare_through(&|number| spec.connect(number), spec, on_progress, stop)
+    prepare_through(&|number, waits| spec.connect(number, waits), spec, on_progress, stop)
 }
 
 fn prepare_through(
@@ -119,24 +121,51 @@ fn prepare_through(
 
 /// Drops the tables of `spec`, those that exist.
 ///
+/// `stop` is looked at between statements, and what takes long is ended at the server.
+///
 /// # Errors
 /// The first failure, at stage `spec`, `connect` or `drop`.
-pub fn cleanup(spec: &CleanupSpec) -> Result<Report, Failure> {
-    let connect_one =
-        |number| connect(&spec.endpoint.of(number), &spec.login(), &spec.transport()?);
-    cleanup_through(&connect_one, spec)
+pub fn cleanup(spec: &CleanupSpec, stop: &AtomicBool) -> Result<Report, Failure> {
+    cleanup_through(&|number, waits| spec.connect(number, waits), spec, stop)
 }
 
-fn cleanup_through(connect: &Connect<'_>, spec: &CleanupSpec) -> Result<Report, Failure> {
+fn cleanup_through(
+    connect: &Connect<'_>,
+    spec: &CleanupSpec,
+    stop: &AtomicBool,
+) -> Result<Report, Failure> {
     let begin = Instant::now();
     refuse(&spec.mistakes())?;
-    let mut target = connect(0)?;
-    for table in (spec.first_table..).take(spec.tables as usize) {
-        let dropped = target.execute(&schema::drop_table(spec.layout, table));
-        dropped.map_err(|failure| Failure { stage: "drop", ..failure })?;
-    }
+    let sessions = Sessions::new(stop, spec.silence());
+    let (working, arriving) = channel::<()>();
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| {
+            let _working = working;
+            drop_tables(&sessions, connect, spec)
+        });
+        sessions.receive(&arriving, connect, drop);
+        work.join().expect("the session does not panic")
+    })?;
     let seconds = begin.elapsed().as_secs_f64();
     Ok(Report { tables: spec.tables, rows: 0, seconds, stages: None })
+}
+
+fn drop_tables(
+    sessions: &Sessions<'_>,
+    connect: &Connect<'_>,
+    spec: &CleanupSpec,
+) -> Result<(), Failure> {
+    const STAGE: &str = "drop";
+    let mut target = sessions.connect(connect)?;
+    for table in (spec.first_table..).take(spec.tables as usize) {
+        if sessions.is_stopped() {
+            return Err(Failure::new(STAGE, "stopped"));
+        }
+        target
+            .execute(&schema::drop_table(spec.layout, table))
+            .map_err(|failure| sessions.explained(Failure { stage: STAGE, ..failure }))?;
+    }
+    Ok(())
 }
 
 fn refuse(mistakes: &[String]) -> Result<(), Failure> {

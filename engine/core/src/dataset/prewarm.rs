@@ -40,7 +40,7 @@ pub fn prewarm(
     on_progress: &mut dyn FnMut(PrewarmProgress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    prewarm_through(&|number| spec.connect(number), spec, on_progress, stop)
+    prewarm_through(&|number, waits| spec.connect(number, waits), spec, on_progress, stop)
 }
 
 pub(super) fn prewarm_through(
@@ -52,7 +52,7 @@ pub(super) fn prewarm_through(
     let begin = Instant::now();
     refuse(&spec.mistakes())?;
     let (tables_taken, failure) = (AtomicU32::new(0), Mutex::new(None));
-    let (sessions, over) = (Sessions::new(stop), AtomicBool::new(false));
+    let (sessions, over) = (Sessions::new(stop, spec.silence()), AtomicBool::new(false));
     let (sender, arriving) = channel();
     std::thread::scope(|scope| {
         for news in vec![sender; spec.sessions().min(spec.tables as usize)] {
@@ -102,6 +102,8 @@ fn read_tables(
                 // The receiver outlives every session.
                 news.send(table).expect("somebody listens");
             }
+            // A read of a large table takes as long as it takes, and has no row before its end.
+            session.limit_silence(if number == 0 { spec.silence() } else { None });
             session.execute(sql).map_err(staged)?;
         }
     }

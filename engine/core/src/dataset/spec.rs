@@ -2,12 +2,13 @@
 
 use serde::Deserialize;
 use std::fmt;
+use std::time::Duration;
 
 use super::target::{Target, connect};
 use crate::error::Failure;
 use crate::random::Distribution;
 use crate::session::tls::TlsSpec;
-use crate::session::{Login, Transport};
+use crate::session::{Login, SILENCE_MAX, Transport, Waits};
 use crate::spec::Endpoints;
 
 /// Names and columns of the tables.
@@ -109,6 +110,10 @@ pub struct PrepareSpec {
     /// SQL that follows the storage engine, as the user wrote it: further options of the table.
     #[serde(default)]
     pub table_options: String,
+    /// How long the server may say nothing, s; 0 for no limit. It holds for all statements but those
+    /// that work on a whole table: `CREATE INDEX`, and the reads of `prewarm`.
+    #[serde(default = "silence_max_s")]
+    pub answer_timeout_s: f64,
 }
 
 /// Which tables to drop.
@@ -138,6 +143,17 @@ pub struct CleanupSpec {
     /// Their names.
     #[serde(default)]
     pub layout: Layout,
+    /// How long the server may say nothing, s; 0 for no limit.
+    #[serde(default = "silence_max_s")]
+    pub answer_timeout_s: f64,
+}
+
+const fn silence_max_s() -> f64 {
+    SILENCE_MAX.as_secs_f64()
+}
+
+fn limit_of(seconds: f64) -> Option<Duration> {
+    (seconds > 0.0).then(|| Duration::from_secs_f64(seconds))
 }
 
 const fn yes() -> bool {
@@ -179,7 +195,8 @@ impl PrepareSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = common_mistakes(self.tables, &self.endpoint, &self.tls);
+        let mut mistakes =
+            common_mistakes(self.tables, &self.endpoint, &self.tls, self.answer_timeout_s);
         mistakes.extend(layout_mistakes(self.layout, self.first_table, self.tables));
         if self.table_size > ROWS_MAX {
             mistakes
@@ -208,8 +225,13 @@ impl PrepareSpec {
     }
 
     /// Opens session `number` of a load.
-    pub(super) fn connect(&self, number: u32) -> Result<Box<dyn Target>, Failure> {
-        connect(&self.endpoint.of(number), &self.login(), &self.transport()?)
+    pub(super) fn connect(&self, number: u32, waits: &Waits) -> Result<Box<dyn Target>, Failure> {
+        connect(&self.endpoint.of(number), &self.login(), &self.transport()?, waits)
+    }
+
+    /// How long the server may say nothing; None for no limit.
+    pub(super) fn silence(&self) -> Option<Duration> {
+        limit_of(self.answer_timeout_s)
     }
 
     /// Sessions that may work at the same time.
@@ -246,7 +268,8 @@ impl CleanupSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = common_mistakes(self.tables, &self.endpoint, &self.tls);
+        let mut mistakes =
+            common_mistakes(self.tables, &self.endpoint, &self.tls, self.answer_timeout_s);
         mistakes.extend(layout_mistakes(self.layout, self.first_table, self.tables));
         mistakes
     }
@@ -255,6 +278,16 @@ impl CleanupSpec {
     #[must_use]
     pub fn login(&self) -> Login {
         login(&self.user, &self.password, &self.database)
+    }
+
+    /// Opens the session.
+    pub(super) fn connect(&self, number: u32, waits: &Waits) -> Result<Box<dyn Target>, Failure> {
+        connect(&self.endpoint.of(number), &self.login(), &self.transport()?, waits)
+    }
+
+    /// How long the server may say nothing; None for no limit.
+    pub(super) fn silence(&self) -> Option<Duration> {
+        limit_of(self.answer_timeout_s)
     }
 
     /// How sessions travel.
@@ -270,8 +303,16 @@ fn login(user: &str, password: &str, database: &str) -> Login {
     Login { user: user.to_owned(), password: password.to_owned(), database: database.to_owned() }
 }
 
-fn common_mistakes(tables: u32, endpoint: &Endpoints, tls: &TlsSpec) -> Vec<String> {
+fn common_mistakes(
+    tables: u32,
+    endpoint: &Endpoints,
+    tls: &TlsSpec,
+    answer_timeout_s: f64,
+) -> Vec<String> {
     let mut mistakes = tls.mistakes();
+    if !(0.0..=1e8).contains(&answer_timeout_s) {
+        mistakes.push("answer_timeout_s must be 0 (no limit) or more seconds".to_owned());
+    }
     if tables == 0 {
         mistakes.push("tables must be at least 1, not 0".to_owned());
     }

@@ -1,7 +1,9 @@
 //! Where statements of a load go: a session with a server, or a fake in tests.
 
+use std::time::Duration;
+
 use crate::error::Failure;
-use crate::session::{CONNECT_TIMEOUT, Endpoint, Login, Session, Transport};
+use crate::session::{Endpoint, Login, Session, Transport, Waits};
 
 /// Runs one statement after the other.
 pub(super) trait Target {
@@ -10,6 +12,9 @@ pub(super) trait Target {
     /// # Errors
     /// What the server refused, in its words.
     fn execute(&mut self, sql: &str) -> Result<(), Failure>;
+
+    /// Lets the server say nothing for so long from now on; None for no limit.
+    fn limit_silence(&mut self, limit: Option<Duration>);
 
     /// The server's number for the session.
     fn connection_id(&self) -> u32;
@@ -28,12 +33,16 @@ pub(super) trait Target {
     -> Result<(), Failure>;
 }
 
-/// Opens a session by its number, which says where among several servers.
-pub(super) type Connect<'a> = dyn Fn(u32) -> Result<Box<dyn Target>, Failure> + Sync + 'a;
+/// Opens a session by its number, which says where among several servers, with limits of its waits.
+pub(super) type Connect<'a> = dyn Fn(u32, &Waits) -> Result<Box<dyn Target>, Failure> + Sync + 'a;
 
 impl Target for Session {
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
         Self::execute(self, sql).map(drop).map_err(|error| error.into_failure("load", sql))
+    }
+
+    fn limit_silence(&mut self, limit: Option<Duration>) {
+        Self::limit_silence(self, limit);
     }
 
     fn connection_id(&self) -> u32 {
@@ -64,8 +73,9 @@ pub(super) fn connect(
     endpoint: &Endpoint,
     login: &Login,
     transport: &Transport,
+    waits: &Waits,
 ) -> Result<Box<dyn Target>, Failure> {
-    match Session::connect_loader(endpoint, login, transport, CONNECT_TIMEOUT) {
+    match Session::connect_loader(endpoint, login, transport, waits) {
         Ok(session) => Ok(Box::new(session)),
         Err(error) => Err(error.into_failure("connect", "")),
     }

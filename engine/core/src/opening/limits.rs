@@ -12,7 +12,7 @@
 use crate::error::Failure;
 use crate::session::{Session, SessionError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const VARIABLES: &str = "SHOW VARIABLES WHERE Variable_name IN \
     ('max_connections', 'max_user_connections', 'max_prepared_stmt_count')";
@@ -53,14 +53,15 @@ struct Problem {
 }
 
 impl ServerLimits {
-    /// Asks the server by a session that has prepared nothing yet; each answer may take `timeout`.
+    /// Asks the server by a session that has prepared nothing yet; its answers together may take
+    /// `timeout`.
     ///
     /// # Errors
     /// When the session broke over it. That the server refuses to answer is no error.
     pub fn ask(session: &mut Session, timeout: Duration) -> Result<Self, SessionError> {
-        session.limit_waits(Some(timeout))?;
+        session.wait_until(Some(Instant::now() + timeout));
         let known = Self::told_by(session)?;
-        session.limit_waits(None)?;
+        session.wait_until(None);
         Ok(known)
     }
 

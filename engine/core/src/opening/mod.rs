@@ -1,14 +1,14 @@
 //! Opens the connections of a run and prepares its statements on each, before the clock starts.
 //!
 //! Several detached threads log in with blocking sessions. The first session of each server goes
-//! ahead alone and checks the server's limits. A stop does not wait for a thread that hangs in a
-//! name look-up or on a silent server: that thread ends with its timeout.
+//! ahead alone and checks the server's limits. A stop waits for none of them; those that wait for a
+//! server end soon after, one that hangs in a name look-up when that ends.
 
 pub mod limits;
 
 use crate::error::Failure;
 use crate::session::link::Link;
-use crate::session::{Session, Transport};
+use crate::session::{SILENCE_MAX, Session, Transport, Waits};
 use crate::spec::RunSpec;
 use crate::workload::Workload;
 use limits::{Demand, ServerLimits, raise_open_files_limit};
@@ -89,20 +89,25 @@ pub fn open_range(
     stop: &AtomicBool,
 ) -> Result<Vec<Opened>, Failure> {
     let (next, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
-    let count = range.count(spec.connections);
-    let shared =
-        Arc::new(OpenerThreads { opener: Opener::new(spec)?, range, count, next, is_over });
+    let (count, given_up) = (range.count(spec.connections), Arc::default());
+    let opener = Opener::new(spec, Arc::clone(&given_up))?;
+    let shared = Arc::new(OpenerThreads { opener, range, count, next, is_over });
+    let opened = open_together(&shared, stop);
+    shared.is_over.store(true, Ordering::Relaxed);
+    given_up.store(true, Ordering::Relaxed);
+    opened
+}
+
+fn open_together(shared: &Arc<OpenerThreads>, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
     let (finished, arriving) = channel();
     shared.start(1, &finished)?;
     let (_, first) = next_attempt(&arriving, stop)?;
     let mut opened = vec![first?];
-    let count = count as usize;
+    let count = shared.count as usize;
     let threads = (count / CONNECTIONS_OF_A_THREAD).clamp(THREADS_LEAST, THREADS_MOST).min(count);
     shared.start(threads - 1, &finished)?;
     drop(finished);
-    let result = collect(&mut opened, count, &arriving, stop);
-    shared.is_over.store(true, Ordering::Relaxed);
-    result.map(|()| opened)
+    collect(&mut opened, count, &arriving, stop).map(|()| opened)
 }
 
 /// Puts the connections that arrive into their order, behind the first.
@@ -196,15 +201,20 @@ pub(crate) struct Opener {
     pub(crate) spec: RunSpec,
     workload: Box<dyn Workload>,
     transport: Transport,
+    waits: Waits,
 }
 
 impl Opener {
+    /// Once `given_up` is set, no server is waited for any more.
+    ///
     /// # Errors
     /// All that is wrong with `spec`, or a certificate or key that cannot be used.
-    pub(crate) fn new(spec: &RunSpec) -> Result<Self, Failure> {
+    pub(crate) fn new(spec: &RunSpec, given_up: Arc<AtomicBool>) -> Result<Self, Failure> {
         let workload =
             spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
-        Ok(Self { spec: spec.clone(), workload, transport: spec.transport()? })
+        let login = Waits::of_login(spec.connect_timeout());
+        let waits = Waits { silence: Some(SILENCE_MAX), given_up, ..login };
+        Ok(Self { spec: spec.clone(), workload, transport: spec.transport()?, waits })
     }
 
     /// Opens the run's connection `number`, counted from 0.
@@ -239,8 +249,8 @@ impl Opener {
 
     fn connect(&self, number: u32) -> Result<Session, Failure> {
         let spec = &self.spec;
-        let (endpoint, timeout) = (spec.endpoint.of(number), spec.connect_timeout());
-        Session::connect_over(&endpoint, &spec.login(), &self.transport, timeout)
+        let endpoint = spec.endpoint.of(number);
+        Session::connect_over(&endpoint, &spec.login(), &self.transport, &self.waits)
             .map_err(|error| error.into_failure("connect", ""))
     }
 

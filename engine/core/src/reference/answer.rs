@@ -134,7 +134,7 @@ impl Answers {
                 self.out.truncate(HEADER_LENGTH);
                 self.out[..3].fill(0xff);
             }
-            Malformed::Endless => {}
+            Malformed::Endless | Malformed::EndlessSlowly => {}
         }
     }
 }

@@ -1,10 +1,13 @@
 //! How the reference server takes a file from its client: it asks, counts lines, and keeps nothing.
 
 use std::io::{self, Read, Write};
+use std::thread;
+use std::time::Duration;
 
 use dbdyno_wire::mysql::local_infile::FileRequest;
 use dbdyno_wire::mysql::response::ServerError;
 
+use super::MESSAGE_LENGTH_MAX;
 use super::answer::Answers;
 use super::script::Files;
 use crate::session::frame;
@@ -24,7 +27,7 @@ pub(super) fn take(
     writer.write_all(&request)?;
     let (mut payload, mut bytes, mut lines) = (Vec::new(), 0, 0);
     loop {
-        frame::read_payload(reader, &mut sequence, &mut payload)?;
+        frame::read_payload(reader, &mut sequence, MESSAGE_LENGTH_MAX, &mut payload)?;
         if payload.is_empty() {
             break;
         }
@@ -34,6 +37,7 @@ pub(super) fn take(
             Files::DiesAfter(limit) if bytes > limit => {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
+            Files::HangsAfter(limit) if bytes > limit => thread::sleep(Duration::from_secs(60)),
             Files::RefusesAfter(limit) if bytes > limit => {
                 let message = "The table 'sbtest1' is full".to_owned();
                 ServerError { code: 1114, sqlstate: *b"HY000", message }

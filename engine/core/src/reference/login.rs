@@ -7,6 +7,7 @@ use dbdyno_wire::mysql::capability;
 use dbdyno_wire::mysql::handshake::{AuthSwitch, Handshake, HandshakeResponse, NONCE_LENGTH};
 use dbdyno_wire::mysql::response::{self, STATUS_AUTOCOMMIT, ServerError};
 
+use super::MESSAGE_LENGTH_MAX;
 use super::script::Script;
 use crate::session::frame;
 
@@ -24,7 +25,7 @@ pub(super) fn accept(
     let (mut out, mut sequence, mut payload) = (Vec::new(), 0, Vec::new());
     greeting.write(&mut out, &mut sequence);
     writer.write_all(&out)?;
-    frame::read_payload(reader, &mut sequence, &mut payload)?;
+    frame::read_payload(reader, &mut sequence, MESSAGE_LENGTH_MAX, &mut payload)?;
     let response = HandshakeResponse::parse(&payload).map_err(io::Error::other)?;
     let mut answer = response.answer.to_vec();
     if !response.plugin.is_empty() && response.plugin != PLUGIN.name().as_bytes() {
@@ -32,7 +33,7 @@ pub(super) fn accept(
         AuthSwitch { plugin: PLUGIN.name().as_bytes(), nonce: &greeting.nonce }
             .write(&mut out, &mut sequence);
         writer.write_all(&out)?;
-        frame::read_payload(reader, &mut sequence, &mut answer)?;
+        frame::read_payload(reader, &mut sequence, MESSAGE_LENGTH_MAX, &mut answer)?;
     }
     let accepted = response.user == script.user.as_bytes()
         && answer == PLUGIN.answer(script.password.as_bytes(), &greeting.nonce);

@@ -32,6 +32,8 @@ pub use self::answer::{RANGE_ROWS, ROW_LENGTH};
 pub use self::null::NullResponder;
 pub use self::script::{Fail, Files, Malformed, Script, Stall};
 
+/// The longest message of a client: MySQL's own default.
+const MESSAGE_LENGTH_MAX: usize = 64 << 20;
 /// How often a listener looks whether it should stop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(2);
 static STARTED: AtomicU32 = AtomicU32::new(0);

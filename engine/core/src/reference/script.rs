@@ -88,6 +88,8 @@ pub enum Files {
     RefusesAfter(usize),
     /// The session ends after so many bytes.
     DiesAfter(usize),
+    /// After so many bytes no more is read, for a minute.
+    HangsAfter(usize),
 }
 
 /// A kind of nonsense.
@@ -99,6 +101,8 @@ pub enum Malformed {
     Truncated,
     /// Rows without an end.
     Endless,
+    /// The same, one row now and then.
+    EndlessSlowly,
     /// A first packet that claims 16 MiB.
     HugeLength,
 }

@@ -13,12 +13,14 @@ use dbdyno_wire::mysql::response::ServerError;
 
 use super::answer::Answers;
 use super::script::Malformed;
-use super::{Shared, Statement, file, locked, login};
+use super::{MESSAGE_LENGTH_MAX, Shared, Statement, file, locked, login};
 use crate::session::frame;
 use crate::session::socket::Socket;
 
 /// Bytes after which endless rows are sent off.
 const ENDLESS_PART: usize = 64 * 1024;
+/// How long rows that come slowly are apart.
+const SLOW_PAUSE: Duration = Duration::from_millis(20);
 
 struct Prepared {
     text: String,
@@ -53,7 +55,7 @@ impl Session<'_> {
     fn run(&mut self) -> io::Result<()> {
         let mut payload = Vec::new();
         while !self.shared.is_stopped() {
-            frame::read_payload(&mut self.reader, &mut 0, &mut payload)?;
+            frame::read_payload(&mut self.reader, &mut 0, MESSAGE_LENGTH_MAX, &mut payload)?;
             self.answers.out.clear();
             match Command::parse(&payload).map_err(io::Error::other)? {
                 Command::Quit => return Ok(()),
@@ -163,19 +165,21 @@ impl Session<'_> {
                 self.writer.shut_down();
                 Err(io::ErrorKind::ConnectionAborted.into())
             }
-            Malformed::Endless => self.send_rows_forever(binary),
+            Malformed::Endless => self.send_rows_forever(binary, ENDLESS_PART, Duration::ZERO),
+            Malformed::EndlessSlowly => self.send_rows_forever(binary, 1, SLOW_PAUSE),
         }
     }
 
-    fn send_rows_forever(&mut self, binary: bool) -> io::Result<()> {
+    fn send_rows_forever(&mut self, binary: bool, part: usize, pause: Duration) -> io::Result<()> {
         self.answers.out.clear();
         let mut sequence = self.answers.open_rows();
         while !self.shared.is_stopped() {
-            while self.answers.out.len() < ENDLESS_PART {
+            while self.answers.out.len() < part {
                 sequence = self.answers.row(sequence, binary);
             }
             self.writer.write_all(&self.answers.out)?;
             self.answers.out.clear();
+            thread::sleep(pause);
         }
         Err(io::ErrorKind::ConnectionAborted.into())
     }

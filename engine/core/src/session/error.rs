@@ -7,6 +7,7 @@ use dbdyno_wire::mysql::login::LoginError;
 use dbdyno_wire::mysql::response::ServerError;
 use dbdyno_wire::mysql::scanner::ScanError;
 
+use super::waits::WaitEnd;
 use super::{Endpoint, Login};
 use crate::error::Failure;
 use crate::session::link::LinkError;
@@ -54,6 +55,9 @@ pub(super) enum Problem {
     /// The server asks for a file.
     #[error("{}", ScanError::LocalInfile)]
     LocalInfile,
+    /// A result has more columns than any server knows.
+    #[error("a result of {0} columns")]
+    Columns(u64),
     /// An answer is far too long.
     #[error("rows without an end")]
     Endless,
@@ -117,9 +121,11 @@ impl From<io::Error> for Problem {
 }
 
 fn broken(error: &io::Error) -> String {
+    if let Some(end) = error.get_ref().and_then(|inner| inner.downcast_ref::<WaitEnd>()) {
+        return end.to_string();
+    }
     match error.kind() {
         io::ErrorKind::UnexpectedEof => "that the server closed the connection".to_owned(),
-        _ if is_timeout(error) => "no answer within the time limit".to_owned(),
         _ => format!("a broken connection: {error}"),
     }
 }
@@ -212,10 +218,6 @@ fn advice_for(error: &io::Error) -> &'static str {
         io::ErrorKind::TimedOut => "the host's address and its firewall",
         _ => "the host's name and whether the server runs",
     }
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 #[cfg(test)]

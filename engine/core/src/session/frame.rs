@@ -4,16 +4,18 @@ use std::io::{self, Read};
 
 use dbdyno_wire::mysql::packet::{HEADER_LENGTH, Header};
 
-/// Replaces `payload` by the next one and advances `sequence` past its packets.
+/// Replaces `payload` by the next one, of `most` bytes, and advances `sequence` past its packets.
 ///
 /// # Errors
-/// Those of the stream; `UnexpectedEof` when it ends, `InvalidData` for a wrong sequence number.
+/// Those of the stream; `UnexpectedEof` when it ends, `InvalidData` for a wrong sequence number or a
+/// longer payload, before its bytes are read.
 pub(crate) fn read_payload(
     stream: &mut impl Read,
     sequence: &mut u8,
+    most: usize,
     payload: &mut Vec<u8>,
 ) -> io::Result<()> {
-    read_packets(stream, payload, |found| {
+    read_packets(stream, most, payload, |found| {
         if found != *sequence {
             let text = format!("packet number {found} where {} comes next", *sequence);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
@@ -23,19 +25,21 @@ pub(crate) fn read_payload(
     })
 }
 
-/// Replaces `payload` by the next one; its packets may have any number.
+/// Replaces `payload` by the next one, of `most` bytes; its packets may have any number.
 ///
 /// # Errors
-/// Those of the stream; `UnexpectedEof` when it ends.
+/// Those of the stream; `UnexpectedEof` when it ends, `InvalidData` for a longer payload.
 pub(crate) fn read_payload_of_any_number(
     stream: &mut impl Read,
+    most: usize,
     payload: &mut Vec<u8>,
 ) -> io::Result<()> {
-    read_packets(stream, payload, |_| Ok(()))
+    read_packets(stream, most, payload, |_| Ok(()))
 }
 
 fn read_packets(
     stream: &mut impl Read,
+    most: usize,
     payload: &mut Vec<u8>,
     mut check_number: impl FnMut(u8) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -45,6 +49,10 @@ fn read_packets(
         stream.read_exact(&mut bytes)?;
         let header = Header::parse(bytes);
         check_number(header.sequence)?;
+        if header.length > most - payload.len() {
+            let text = format!("a message longer than {most} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
         let read = stream.by_ref().take(header.length as u64).read_to_end(payload)?;
         if read < header.length {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -61,7 +69,7 @@ mod tests {
 
     fn read(mut bytes: &[u8]) -> io::Result<(Vec<u8>, usize)> {
         let mut payload = b"old".to_vec();
-        read_payload(&mut bytes, &mut 0, &mut payload).map(|()| (payload, bytes.len()))
+        read_payload(&mut bytes, &mut 0, 40_000_000, &mut payload).map(|()| (payload, bytes.len()))
     }
 
     #[test]
@@ -83,7 +91,30 @@ mod tests {
         let error = read(b"\x00\0\0\x05").expect_err("a wrong number");
         assert_eq!(error.to_string(), "packet number 5 where 0 comes next");
         let mut payload = Vec::new();
-        read_payload_of_any_number(&mut &b"\x01\0\0\x05a"[..], &mut payload).expect("a payload");
+        read_payload_of_any_number(&mut &b"\x01\0\0\x05a"[..], 1, &mut payload).expect("a payload");
         assert_eq!(payload, b"a");
+    }
+
+    /// Packets of 16 MiB, each of which says that another one follows, for ever.
+    struct Endless(usize);
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            buffer.fill(0xff);
+            self.0 += buffer.len();
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn a_payload_beyond_the_limit_is_refused_by_its_length() {
+        let (mut endless, mut payload) = (Endless(0), Vec::new());
+        let found = read_payload_of_any_number(&mut endless, 1 << 20, &mut payload);
+        let error = found.expect_err("too long");
+        assert_eq!(error.to_string(), "a message longer than 1048576 bytes");
+        assert_eq!((endless.0, payload.capacity()), (HEADER_LENGTH, 0));
+        let found = read_payload_of_any_number(&mut endless, 40_000_000, &mut payload);
+        assert_eq!(found.expect_err("too long").kind(), io::ErrorKind::InvalidData);
+        assert!(endless.0 < 40_000_000, "{}", endless.0);
     }
 }

@@ -1,7 +1,6 @@
 //! `LOAD DATA LOCAL INFILE` from memory: rows are streamed as they are made, no file is ever opened.
 
-use std::io::{self, Write};
-use std::time::Duration;
+use std::io;
 
 use dbdyno_wire::mysql::local_infile::{FileRequest, write_end};
 use dbdyno_wire::mysql::packet::{begin_packet, end_packet, packets_in};
@@ -9,13 +8,11 @@ use dbdyno_wire::mysql::response::{self, ServerError};
 use dbdyno_wire::mysql::{command, local_infile};
 
 use super::error::Problem;
-use super::socket::Socket;
-use super::{Session, SessionError, frame};
+use super::stream::WatchedSocket;
+use super::{ROWS_LENGTH_MAX, Session, SessionError, frame};
 
 /// What statements call the file; a server that asks for any other gets nothing.
 pub const FILE_NAME: &str = "rows made by dbdyno";
-/// How long a server may not read before we check whether it has sent an error instead.
-const WRITE_PAUSE: Duration = Duration::from_millis(200);
 
 impl Session {
     /// Runs `sql`, a `LOAD DATA LOCAL INFILE` of [`FILE_NAME`], with what `next` appends: a part of
@@ -47,9 +44,7 @@ impl Session {
         if !FileRequest::parse(&self.payload)?.is_for(FILE_NAME) {
             return Err(Problem::LocalInfile);
         }
-        self.stream.socket.limit_writes(Some(WRITE_PAUSE))?;
         let sent = self.send_parts(&mut sequence, next)?;
-        self.stream.socket.limit_writes(None)?;
         self.next_payload(&mut sequence)?;
         let ok = response::Ok::parse(&self.payload)?;
         if ok.affected_rows != sent {
@@ -87,16 +82,20 @@ impl Session {
         match write_while_unheard(&mut self.stream.socket, bytes) {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.interruption()),
-            Err(error) => match self.stream.socket.is_readable().map(|_| self.interruption()) {
-                Ok(why @ Problem::Server(_)) => Err(why),
-                _ => Err(error.into()),
-            },
+            Err(error) => {
+                match self.stream.socket.socket.is_readable().map(|_| self.interruption()) {
+                    Ok(why @ Problem::Server(_)) => Err(why),
+                    _ => Err(error.into()),
+                }
+            }
         }
     }
 
     /// What a server said instead of reading on.
     fn interruption(&mut self) -> Problem {
-        if let Err(error) = frame::read_payload_of_any_number(&mut self.stream, &mut self.payload) {
+        if let Err(error) =
+            frame::read_payload_of_any_number(&mut self.stream, ROWS_LENGTH_MAX, &mut self.payload)
+        {
             return error.into();
         }
         match ServerError::parse(&self.payload) {
@@ -107,22 +106,16 @@ impl Session {
 }
 
 /// Writes all of `bytes`; false when there is something to read before that.
-fn write_while_unheard(socket: &mut Socket, bytes: &[u8]) -> io::Result<bool> {
+fn write_while_unheard(socket: &mut WatchedSocket, bytes: &[u8]) -> io::Result<bool> {
     let mut written = 0;
     while written < bytes.len() {
-        if socket.is_readable()? {
+        if socket.socket.is_readable()? {
             return Ok(false);
         }
-        match socket.write(&bytes[written..]) {
-            Ok(more) => written += more,
-            Err(error) if is_pause(&error) => {}
-            Err(error) => return Err(error),
+        written += socket.write_now(&bytes[written..])?;
+        if written < bytes.len() {
+            socket.wait_for_either()?;
         }
     }
     Ok(true)
-}
-
-fn is_pause(error: &io::Error) -> bool {
-    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }

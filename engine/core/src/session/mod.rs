@@ -14,13 +14,14 @@ pub(crate) mod socket;
 pub(crate) mod stream;
 pub mod tls;
 mod transport;
+mod waits;
 
 use std::fmt;
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use dbdyno_wire::mysql::packet::packets_in;
+use dbdyno_wire::mysql::packet::{HEADER_LENGTH, packets_in};
 use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
 use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
@@ -30,15 +31,21 @@ use self::error::Problem;
 pub use self::error::SessionError;
 pub use self::load::FILE_NAME;
 use self::socket::Socket;
-use self::stream::Stream;
+use self::stream::{Stream, WatchedSocket};
 pub use self::transport::Transport;
+use self::waits::Clock;
+pub use self::waits::Waits;
 use crate::session::link::Link;
 
 /// How long a server may take to accept a session, when nothing else is asked for.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_LENGTH: usize = 16 * 1024;
-/// Bytes of rows that are kept of an answer, at most; expected are some hundred.
+/// How long a server may say nothing while it works on a statement, when nothing else is asked for.
+pub const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// Bytes that are kept of an answer, or a message of the login, at most; expected are some hundred.
 const ROWS_LENGTH_MAX: usize = 1 << 20;
+/// Columns of a result; MySQL's own limit is 4096.
+const COLUMNS_MAX: u64 = 0xffff;
 
 /// An open session.
 pub struct Session {
@@ -63,8 +70,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Connects and logs in, without TLS or compression; `timeout` limits the connecting and each
-    /// answer of the login.
+    /// Connects and logs in, without TLS or compression; `timeout` limits both together.
     ///
     /// # Errors
     /// [`SessionError`] when the server cannot be reached, refuses, or wants what is not known here.
@@ -73,10 +79,10 @@ impl Session {
         login: &Login,
         timeout: Duration,
     ) -> Result<Self, SessionError> {
-        Self::connect_over(endpoint, login, &Transport::default(), timeout)
+        Self::connect_over(endpoint, login, &Transport::default(), &Waits::of_login(timeout))
     }
 
-    /// Connects and logs in as `transport` asks; `timeout` limits as in [`Self::connect`].
+    /// Connects and logs in as `transport` asks, within the limits of `waits`.
     ///
     /// # Errors
     /// As [`Self::connect`], and when TLS or compression cannot be had as asked.
@@ -84,9 +90,9 @@ impl Session {
         endpoint: &Endpoint,
         login: &Login,
         transport: &Transport,
-        timeout: Duration,
+        waits: &Waits,
     ) -> Result<Self, SessionError> {
-        Self::open(endpoint, login, transport, timeout, 0)
+        Self::open(endpoint, login, transport, waits, 0)
     }
 
     /// [`Self::connect_over`] for a session that may also [`Self::load`].
@@ -97,25 +103,26 @@ impl Session {
         endpoint: &Endpoint,
         login: &Login,
         transport: &Transport,
-        timeout: Duration,
+        waits: &Waits,
     ) -> Result<Self, SessionError> {
-        Self::open(endpoint, login, transport, timeout, capability::LOCAL_FILES)
+        Self::open(endpoint, login, transport, waits, capability::LOCAL_FILES)
     }
 
     fn open(
         endpoint: &Endpoint,
         login: &Login,
         transport: &Transport,
-        timeout: Duration,
+        waits: &Waits,
         wanted: u32,
     ) -> Result<Self, SessionError> {
         let failed = |problem: Problem| SessionError::session(endpoint, login, problem);
+        let clock = Clock::start(waits);
         let socket =
-            Socket::connect(endpoint, timeout).map_err(|e| failed(Problem::Unreachable(e)))?;
-        let mut stream = Stream::new(socket);
+            Socket::connect(endpoint, &clock).map_err(|e| failed(Problem::Unreachable(e)))?;
+        let mut stream = Stream::new(WatchedSocket { socket, clock });
         let entered =
             entry::enter(&mut stream, endpoint, login, transport, wanted).map_err(failed)?;
-        stream.socket.wait_forever().map_err(|e| failed(Problem::Broken(e)))?;
+        stream.socket.clock.logged_in();
         let is_compressed = stream.link.is_compressed();
         Ok(Self {
             stream,
@@ -147,13 +154,14 @@ impl Session {
         self.deprecate_eof
     }
 
-    /// Limits the time of each later wait for the server; `None` lifts the limit.
-    ///
-    /// # Errors
-    /// [`SessionError`] when the system refuses, as for a limit of 0.
-    pub fn limit_waits(&self, timeout: Option<Duration>) -> Result<(), SessionError> {
-        let limited = self.stream.socket.limit_waits(timeout);
-        limited.map_err(|error| self.failed("", Problem::Broken(error)))
+    /// Waits for nothing beyond `moment`, however the server spends its time; `None` for no limit.
+    pub(crate) const fn wait_until(&mut self, moment: Option<Instant>) {
+        self.stream.socket.clock.waits.until = moment;
+    }
+
+    /// Lets the server say nothing for so long while it works on a statement; `None` for no limit.
+    pub(crate) const fn limit_silence(&mut self, limit: Option<Duration>) {
+        self.stream.socket.clock.waits.silence = limit;
     }
 
     /// Runs a statement and gives all its rows as text; `None` is NULL.
@@ -191,7 +199,7 @@ impl Session {
     /// Hands the session over: a blocking socket, and its compression and TLS.
     #[must_use]
     pub fn into_stream(self) -> (OwnedFd, Link) {
-        (self.stream.socket.into(), self.stream.link)
+        (self.stream.socket.socket.into(), self.stream.link)
     }
 
     /// Logs out. Errors no longer matter: the session ends in any case.
@@ -227,12 +235,13 @@ impl Session {
     fn read_rows(&mut self) -> Result<Vec<Vec<Option<String>>>, Problem> {
         self.stream.request(&self.request)?;
         let (mut rows, mut sequence) = (Vec::new(), packets_in(self.request.len()));
+        let mut left = ROWS_LENGTH_MAX;
         loop {
-            self.next_payload(&mut sequence)?;
+            self.next_part(&mut sequence, &mut left)?;
             let status = match self.payload.first() {
                 Some(&response::OK) => response::Ok::parse(&self.payload)?.status,
                 Some(&lenenc::NULL) => return Err(Problem::LocalInfile),
-                _ => self.read_result(&mut sequence, &mut rows)?,
+                _ => self.read_result(&mut sequence, &mut left, &mut rows)?,
             };
             if status & STATUS_MORE_RESULTS == 0 {
                 return Ok(rows);
@@ -244,17 +253,18 @@ impl Session {
     fn read_result(
         &mut self,
         sequence: &mut u8,
+        left: &mut usize,
         rows: &mut Vec<Vec<Option<String>>>,
     ) -> Result<u16, Problem> {
         let columns = result_set::parse_column_count(&self.payload)?;
-        let definitions = columns.saturating_add(u64::from(!self.deprecate_eof));
-        for _ in 0..definitions {
-            self.next_payload(sequence)?;
+        if columns > COLUMNS_MAX {
+            return Err(Problem::Columns(columns));
         }
-        let mut kept = 0_usize;
-        while kept <= ROWS_LENGTH_MAX {
-            self.next_payload(sequence)?;
-            kept = kept.saturating_add(self.payload.len());
+        for _ in 0..columns + u64::from(!self.deprecate_eof) {
+            self.next_part(sequence, left)?;
+        }
+        loop {
+            self.next_part(sequence, left)?;
             let first = self.payload.first().copied().unwrap_or_default();
             if response::ends_rows(first, self.payload.len(), self.deprecate_eof) {
                 return Ok(if self.deprecate_eof {
@@ -267,14 +277,25 @@ impl Session {
             let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
             rows.push(row.into_iter().map(|value| value.map(text)).collect());
         }
-        Err(Problem::Endless)
+    }
+
+    /// The next payload of an answer of which only so many bytes are `left` to be read.
+    fn next_part(&mut self, sequence: &mut u8, left: &mut usize) -> Result<(), Problem> {
+        self.next_payload(sequence)?;
+        let length = HEADER_LENGTH + self.payload.len();
+        *left = left.checked_sub(length).ok_or(Problem::Endless)?;
+        Ok(())
     }
 
     fn next_payload(&mut self, sequence: &mut u8) -> Result<(), Problem> {
         if self.stream.link.is_compressed() {
-            frame::read_payload_of_any_number(&mut self.stream, &mut self.payload)?;
+            frame::read_payload_of_any_number(
+                &mut self.stream,
+                ROWS_LENGTH_MAX,
+                &mut self.payload,
+            )?;
         } else {
-            frame::read_payload(&mut self.stream, sequence, &mut self.payload)?;
+            frame::read_payload(&mut self.stream, sequence, ROWS_LENGTH_MAX, &mut self.payload)?;
         }
         if self.payload.first() == Some(&response::ERR) {
             return Err(Problem::Server(ServerError::parse(&self.payload)?));

@@ -1,16 +1,22 @@
-//! A blocking stream to a server, over TCP or a Unix socket.
+//! A blocking stream to a server, over TCP or a Unix socket, and how it is connected.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::Endpoint;
+use super::waits::Clock;
+
+/// How long to wait before a server with a full backlog is tried again.
+const BACKLOG_PAUSE: Duration = Duration::from_millis(20);
 
 /// The stream of a session.
 #[derive(Debug)]
@@ -20,58 +26,21 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Connects; `timeout` also limits every later read and write, until [`Self::wait_forever`].
-    pub(crate) fn connect(endpoint: &Endpoint, timeout: Duration) -> io::Result<Self> {
+    /// Connects, within the limits of a login.
+    pub(super) fn connect(endpoint: &Endpoint, clock: &Clock) -> io::Result<Self> {
         match endpoint {
             Endpoint::Tcp { host, port } => {
-                let stream = connect_tcp(host, *port, timeout)?;
+                let stream = connect_tcp(host, *port, clock)?;
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(timeout))?;
-                stream.set_write_timeout(Some(timeout))?;
                 Ok(Self::Tcp(stream))
             }
-            Endpoint::Unix { path } => {
-                let stream = connect_unix(path, timeout)?;
-                stream.set_read_timeout(Some(timeout))?;
-                Ok(Self::Unix(stream))
-            }
-        }
-    }
-
-    /// Lifts the time limits: statements may take as long as they need.
-    pub(crate) fn wait_forever(&self) -> io::Result<()> {
-        self.limit_waits(None)
-    }
-
-    /// Limits the time of each later read and write; None for no limit.
-    pub(crate) fn limit_waits(&self, timeout: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => {
-                stream.set_read_timeout(timeout)?;
-                stream.set_write_timeout(timeout)
-            }
-            Self::Unix(stream) => {
-                stream.set_read_timeout(timeout)?;
-                stream.set_write_timeout(timeout)
-            }
-        }
-    }
-
-    /// Lets a write end early, with what was written, when the server does not read for so long.
-    pub(crate) fn limit_writes(&self, limit: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.set_write_timeout(limit),
-            Self::Unix(stream) => stream.set_write_timeout(limit),
+            Endpoint::Unix { path } => connect_unix(path, clock).map(Self::Unix),
         }
     }
 
     /// Whether something can be read, even if only the end of the stream.
     pub(crate) fn is_readable(&self) -> io::Result<bool> {
-        let socket = match self {
-            Self::Tcp(stream) => stream.as_fd(),
-            Self::Unix(stream) => stream.as_fd(),
-        };
-        let mut watched = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+        let mut watched = [PollFd::new(self, PollFlags::IN)];
         Ok(poll(&mut watched, Some(&Timespec::default()))? > 0)
     }
 
@@ -98,10 +67,10 @@ impl Socket {
 }
 
 /// Tries every address of the host; the error is that of the last.
-fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
+fn connect_tcp(host: &str, port: u16, clock: &Clock) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, timeout) {
+    for address in addresses(host, port, clock)? {
+        match connect_to(&address, clock) {
             Ok(stream) => return Ok(stream),
             Err(error) => failure = error,
         }
@@ -109,16 +78,64 @@ fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream
     Err(failure)
 }
 
-/// The standard library would wait for ever when the server's backlog is full; with a write timeout, set
-/// before, the kernel gives up with `EAGAIN`.
-fn connect_unix(path: &str, timeout: Duration) -> io::Result<UnixStream> {
-    let (unix, close) = (AddressFamily::UNIX, SocketFlags::CLOEXEC);
-    let stream = UnixStream::from(socket_with(unix, SocketType::STREAM, close, None)?);
-    stream.set_write_timeout(Some(timeout))?;
+/// Looks a name up in a thread of its own: that cannot be interrupted, only be left behind.
+fn addresses(host: &str, port: u16, clock: &Clock) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![(address, port).into()]);
+    }
+    let (found, arriving) = channel();
+    let (host, begun) = (host.to_owned(), Instant::now());
+    thread::Builder::new().name("name look-up".into()).spawn(move || {
+        // Nobody may be listening any more.
+        drop(found.send((&*host, port).to_socket_addrs().map(Iterator::collect)));
+    })?;
+    loop {
+        match arriving.recv_timeout(clock.next_wait(begun)?) {
+            Ok(addresses) => return addresses,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+fn connect_to(address: &SocketAddr, clock: &Clock) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream = TcpStream::from(socket_with(family, SocketType::STREAM, flags, None)?);
+    match connect(&stream, address) {
+        Err(Errno::INPROGRESS | Errno::INTR) => clock.wait(&stream, PollFlags::OUT)?,
+        connected => connected?,
+    }
+    stream.take_error()?.map_or(Ok(()), Err)?;
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// A blocking `connect` would wait for ever when the server's backlog is full; this one says so.
+fn connect_unix(path: &str, clock: &Clock) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream =
+        UnixStream::from(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?);
     // Too long, or with a NUL in it.
     let address = SocketAddrUnix::new(path).map_err(|_| io::ErrorKind::InvalidInput)?;
-    retry_on_intr(|| connect(&stream, &address))?;
+    let begun = Instant::now();
+    loop {
+        match (retry_on_intr(|| connect(&stream, &address)), clock.next_wait(begun)) {
+            (Err(Errno::AGAIN), Ok(length)) => thread::sleep(length.min(BACKLOG_PAUSE)),
+            (connected, _) => break connected?,
+        }
+    }
+    stream.set_nonblocking(false)?;
     Ok(stream)
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        }
+    }
 }
 
 impl Read for Socket {

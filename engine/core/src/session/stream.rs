@@ -5,15 +5,19 @@
 
 use std::io::{self, Read, Write};
 
+use rustix::event::PollFlags;
+
 use super::socket::Socket;
+use super::waits::Clock;
 use crate::session::link::Link;
+use crate::system::{receive_now, send_now};
 
 const READ_LENGTH: usize = 16 * 1024;
 
 /// The stream of a session.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) socket: Socket,
+    pub(crate) socket: WatchedSocket,
     pub(crate) link: Link,
     /// Bytes of packets that were read ahead, from `taken` on.
     ready: Vec<u8>,
@@ -21,7 +25,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) const fn new(socket: Socket) -> Self {
+    pub(crate) const fn new(socket: WatchedSocket) -> Self {
         Self { socket, link: Link::Plain, ready: Vec::new(), taken: 0 }
     }
 
@@ -32,7 +36,7 @@ impl Stream {
 
     /// Whether nobody can eavesdrop: a Unix socket, or TLS.
     pub(crate) fn is_private(&self) -> bool {
-        self.socket.is_private() || self.link.is_encrypted()
+        self.socket.socket.is_private() || self.link.is_encrypted()
     }
 
     fn read_on(&mut self) -> io::Result<usize> {
@@ -75,5 +79,51 @@ impl Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         self.socket.flush()
+    }
+}
+
+/// A socket that is read and written within the limits of a session.
+#[derive(Debug)]
+pub(crate) struct WatchedSocket {
+    pub(super) socket: Socket,
+    pub(super) clock: Clock,
+}
+
+impl WatchedSocket {
+    /// Writes what the socket takes at once, which may be nothing.
+    pub(super) fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        send_now(&self.socket, bytes).map_err(io::Error::from_raw_os_error)
+    }
+
+    /// Waits until something can be read, or be written.
+    pub(super) fn wait_for_either(&self) -> io::Result<()> {
+        self.clock.wait(&self.socket, PollFlags::IN | PollFlags::OUT)
+    }
+}
+
+impl Read for WatchedSocket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.clock.wait(&self.socket, PollFlags::IN)?;
+            match receive_now(&self.socket, buffer) {
+                Err(libc::EAGAIN | libc::EINTR) => {}
+                received => return received.map_err(io::Error::from_raw_os_error),
+            }
+        }
+    }
+}
+
+impl Write for WatchedSocket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.write_now(bytes)? {
+                0 if !bytes.is_empty() => self.clock.wait(&self.socket, PollFlags::OUT)?,
+                written => return Ok(written),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -228,7 +228,8 @@ impl ReconnectThreads {
         waker.set_nonblocking(true)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let shared = Arc::new(Shared {
-            opener: Opener::new(spec).map_err(|failure| io::Error::other(failure.message))?,
+            opener: Opener::new(spec, Arc::clone(&is_over))
+                .map_err(|failure| io::Error::other(failure.message))?,
             retries: spec.ignore_errors.survives_loss(),
             requests: Mutex::new(requested),
             waker,

@@ -171,7 +171,10 @@ impl Scanner {
     /// session can then not go on.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, ScanError> {
         self.reply.summary.bytes += bytes.len() as u64;
-        let result = self.follow(bytes);
+        let mut result = self.follow(bytes);
+        if matches!(result, Ok(None)) && self.reply.summary.bytes > REPLY_LENGTH_MAX {
+            result = Err(ScanError::Endless);
+        }
         if !matches!(result, Ok(None)) {
             self.reply.stage = Stage::Idle;
         }
@@ -262,6 +265,8 @@ fn whole_packet(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
 const ERROR_LENGTH_MAX: usize = 4096;
 /// The longest packet that is no row; far above what servers send there.
 const NOT_ROW_LENGTH_MAX: usize = 1 << 20;
+/// The longest reply, 1 GiB: more comes only from a server that has lost its way.
+const REPLY_LENGTH_MAX: u64 = 1 << 30;
 /// Columns of a result; MySQL's own limit is 4096.
 const COLUMNS_MAX: u64 = 0xffff;
 /// Every column definition begins with the catalogue "def", preceded by its length.
@@ -469,6 +474,9 @@ impl ReplyState {
 /// A reply that does not follow the protocol, or asks for what is never given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScanError {
+    /// More bytes than any reply has.
+    #[error("a reply longer than {} MiB", REPLY_LENGTH_MAX >> 20)]
+    Endless,
     /// A packet has another sequence number than the one that comes next.
     #[error("wanted packet number {expected} of the reply, found number {found}")]
     Sequence {

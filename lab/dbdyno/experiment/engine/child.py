@@ -74,7 +74,7 @@ def _do(
     if what == "prepare":
         report = _engine.prepare(spec, lambda text: tell("progress", json.loads(text)), stop)
         return "report", json.loads(report)
-    _engine.cleanup(spec)
+    _engine.cleanup(spec, stop)
     return "report", {}
 
 

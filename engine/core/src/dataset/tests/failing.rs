@@ -76,7 +76,7 @@ fn a_statement_that_takes_long_is_ended_at_the_server_after_a_stop() {
 
 #[test]
 fn a_refused_login_ends_the_load() {
-    let refuse = |_| Err(Failure::new("connect", "Access denied"));
+    let refuse = |_, _: &Waits| Err(Failure::new("connect", "Access denied"));
     let never = AtomicBool::new(false);
     let four = spec(json!({"threads": 4}));
     let failure = prepare_through(&refuse, &four, &mut |_| (), &never).unwrap_err();
@@ -108,8 +108,8 @@ fn a_file_that_is_refused_is_an_error_where_it_was_asked_for() {
     };
     let notebook = Notebook::new(refused);
     let (spec, never) = (spec(json!({"load": "infile"})), AtomicBool::new(false));
-    let failure =
-        prepare_through(&|_| notebook.connect_files(true), &spec, &mut |_| (), &never).unwrap_err();
+    let failure = prepare_through(&|_, _| notebook.connect_files(true), &spec, &mut |_| (), &never)
+        .unwrap_err();
     assert_eq!((failure.stage, failure.code), ("insert", Some(1148)));
     assert_eq!(failure.statement, "LOAD DATA INTO sbtest1, rows 1 to 25000");
     assert!(failure.message.ends_with("; 0 of 120000 rows were loaded"), "{}", failure.message);
@@ -124,7 +124,7 @@ fn a_stop_ends_a_file_early_and_counts_its_rows() {
         Ok(())
     });
     let failure =
-        prepare_through(&|_| notebook.connect_files(true), &spec(json!({})), &mut |_| (), &stop)
+        prepare_through(&|_, _| notebook.connect_files(true), &spec(json!({})), &mut |_| (), &stop)
             .unwrap_err();
     assert_eq!((failure.stage, failure.code), ("insert", None));
     assert_eq!(failure.message, "stopped; 0 of 120000 rows were loaded");

@@ -42,7 +42,7 @@ fn rows_are_the_same_by_file_and_by_insert() {
         let mut tell = |progress: LoadProgress| told.push(progress.rows_done);
         let mut spec = spec(changes);
         spec.table_size = 30_000;
-        prepare_through(&|_| rule.connect_files(says), &spec, &mut tell, &never).unwrap();
+        prepare_through(&|_, _| rule.connect_files(says), &spec, &mut tell, &never).unwrap();
         let written = rule.written();
         assert_eq!(written.iter().filter(|it| it.starts_with("LOAD DATA")).count(), loads);
         assert_eq!(rows(&written), inserted);

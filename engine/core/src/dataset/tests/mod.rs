@@ -7,10 +7,14 @@ use super::{
 };
 use crate::dataset::target::Target;
 use crate::error::Failure;
+use crate::session::Waits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Decides what happens to a statement; the number counts all statements of the load.
 type Rule = dyn Fn(usize, &str) -> Result<(), Failure> + Send + Sync;
@@ -29,6 +33,8 @@ impl Target for Notebook {
         self.statements.lock().unwrap().push(sql.to_owned());
         Ok(())
     }
+
+    fn limit_silence(&mut self, _limit: Option<Duration>) {}
 
     fn connection_id(&self) -> u32 {
         7
@@ -57,6 +63,8 @@ impl Target for FileNotebook {
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
         self.notebook.execute(sql)
     }
+
+    fn limit_silence(&mut self, _limit: Option<Duration>) {}
 
     fn connection_id(&self) -> u32 {
         self.notebook.connection_id()
@@ -120,12 +128,12 @@ fn loaded(spec: &PrepareSpec) -> (Vec<String>, Vec<LoadProgress>, Report) {
     let mut told = Vec::new();
     let mut tell = |progress| told.push(progress);
     let never = AtomicBool::new(false);
-    let report = prepare_through(&|_| notebook.connect(), spec, &mut tell, &never).unwrap();
+    let report = prepare_through(&|_, _| notebook.connect(), spec, &mut tell, &never).unwrap();
     (notebook.written(), told, report)
 }
 
 fn failed(spec: &PrepareSpec, notebook: &Notebook, stop: &AtomicBool) -> Failure {
-    prepare_through(&|_| notebook.connect(), spec, &mut |_| (), stop).unwrap_err()
+    prepare_through(&|_, _| notebook.connect(), spec, &mut |_| (), stop).unwrap_err()
 }
 
 fn server_error(code: u16, message: &str) -> Failure {

@@ -88,7 +88,7 @@ fn prewarm_reads_each_table_once() {
     let (mut told, never) = (Vec::new(), AtomicBool::new(false));
     let mut tell = |it: PrewarmProgress| told.push(serde_json::to_string(&it).unwrap());
     let one = spec(json!({"table_size": 50}));
-    prewarm_through(&|_| notebook.connect(), &one, &mut tell, &never).unwrap();
+    prewarm_through(&|_, _| notebook.connect(), &one, &mut tell, &never).unwrap();
     assert_eq!(told, [r#"{"table":1,"stage":"prewarm"}"#, r#"{"table":2,"stage":"prewarm"}"#]);
     assert_eq!(
         notebook.written()[..5],
@@ -109,7 +109,8 @@ fn a_prewarm_ends_at_the_first_failure_and_when_stopped() {
     let notebook = Notebook::new(move |number, _| if number < 2 { Ok(()) } else { missing() });
     let prewarm = |notebook: &Notebook, stop| {
         let stop = AtomicBool::new(stop);
-        prewarm_through(&|_| notebook.connect(), &spec(json!({})), &mut |_| (), &stop).unwrap_err()
+        prewarm_through(&|_, _| notebook.connect(), &spec(json!({})), &mut |_| (), &stop)
+            .unwrap_err()
     };
     let failure = prewarm(&notebook, false);
     assert_eq!((failure.stage, failure.code), ("prewarm", Some(1146)));
@@ -125,17 +126,17 @@ fn cleanup_drops_every_table() {
     }))
     .unwrap();
     let notebook = Notebook::new(|_, _| Ok(()));
-    let report = cleanup_through(&|_| notebook.connect(), &spec).unwrap();
+    let report = cleanup_through(&|_, _| notebook.connect(), &spec, &NEVER).unwrap();
     let drops = [1, 2, 3].map(|n| format!("DROP TABLE IF EXISTS sbtest{n}"));
     assert_eq!(notebook.written(), drops);
     assert_eq!((report.tables, report.rows), (3, 0));
     let older = CleanupSpec { first_table: 0, tables: 1, ..spec.clone() };
-    cleanup_through(&|_| notebook.connect(), &older).unwrap();
+    cleanup_through(&|_, _| notebook.connect(), &older, &NEVER).unwrap();
     let oldest = CleanupSpec { layout: Layout::LegacyOne, tables: 1, ..spec.clone() };
-    cleanup_through(&|_| notebook.connect(), &oldest).unwrap();
+    cleanup_through(&|_, _| notebook.connect(), &oldest, &NEVER).unwrap();
     let further = ["DROP TABLE IF EXISTS sbtest0", "DROP TABLE IF EXISTS sbtest"];
     assert_eq!(notebook.written()[3..], further);
     let denied = Notebook::new(|_, _| Err(server_error(1142, "DROP command denied")));
-    let failure = cleanup_through(&|_| denied.connect(), &spec).unwrap_err();
+    let failure = cleanup_through(&|_, _| denied.connect(), &spec, &NEVER).unwrap_err();
     assert_eq!((failure.stage, failure.code), ("drop", Some(1142)));
 }

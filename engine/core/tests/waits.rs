@@ -1,0 +1,128 @@
+//! Work on tables at servers that say nothing: it ends soon after a stop, and not without one either.
+
+use dbdyno_core::dataset::{CleanupSpec, PrepareSpec, cleanup, prepare, prewarm};
+use dbdyno_core::error::Failure;
+use dbdyno_core::reference::{Files, Reference, Script, Stall};
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// 1.5 s are promised; the rest is for a busy machine.
+const END_MAX: Duration = Duration::from_secs(2);
+
+/// What is done to tables; gives the failure.
+type Work = fn(&Value, &AtomicBool) -> Option<Failure>;
+
+fn prepared(spec: &Value, stop: &AtomicBool) -> Option<Failure> {
+    let spec: PrepareSpec = serde_json::from_value(spec.clone()).expect("a specification");
+    prepare(&spec, &mut |_| (), stop).err()
+}
+
+fn prewarmed(spec: &Value, stop: &AtomicBool) -> Option<Failure> {
+    let spec: PrepareSpec = serde_json::from_value(spec.clone()).expect("a specification");
+    prewarm(&spec, &mut |_| (), stop).err()
+}
+
+fn cleaned(spec: &Value, stop: &AtomicBool) -> Option<Failure> {
+    let mut spec = spec.clone();
+    let keys = spec.as_object_mut().expect("a map");
+    keys.retain(|key, _| !["table_size", "seed", "threads"].contains(&key.as_str()));
+    let spec: CleanupSpec = serde_json::from_value(spec).expect("a specification");
+    cleanup(&spec, stop).err()
+}
+
+const WORKS: [(&str, Work); 3] = [("create", prepared), ("prewarm", prewarmed), ("drop", cleaned)];
+
+fn spec(port: u16) -> Value {
+    let login = Reference::start(Script::default()).expect("a server").login();
+    json!({
+        "endpoint": {"host": "127.0.0.1", "port": port}, "user": login.user,
+        "password": login.password, "database": login.database, "tables": 4, "table_size": 0,
+        "seed": 1, "threads": 3,
+    })
+}
+
+/// A server that lets everybody in, and answers no statement from the first on, or a moment later.
+fn stalled(after: Duration, lasting: Duration) -> Reference {
+    let service_time = after * 2;
+    let stall = Some(Stall { after, lasting });
+    Reference::start(Script { stall, service_time, ..Script::default() }).expect("a free port")
+}
+
+#[test]
+fn a_stop_ends_all_work_whatever_the_server_does() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent_port = silent.local_addr().expect("its address").port();
+    let stalled = stalled(Duration::ZERO, Duration::from_secs(60));
+    thread::scope(|scope| {
+        for (stage, work) in WORKS {
+            for (stage, port) in [("connect", silent_port), (stage, stalled.port)] {
+                scope.spawn(move || {
+                    let stop = AtomicBool::new(false);
+                    thread::scope(|scope| {
+                        let working = scope.spawn(|| work(&spec(port), &stop));
+                        thread::sleep(Duration::from_millis(300));
+                        assert!(!working.is_finished(), "{stage}");
+                        stop.store(true, Ordering::Relaxed);
+                        let stopped = Instant::now();
+                        let failure = working.join().expect("no panic").expect("a failure");
+                        assert!(stopped.elapsed() < END_MAX, "{stage}: {:?}", stopped.elapsed());
+                        assert_eq!((failure.stage, &*failure.message), (stage, "stopped"));
+                    });
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn a_server_that_says_nothing_for_too_long_is_a_failure() {
+    let stalled = stalled(Duration::ZERO, Duration::from_secs(60));
+    let mut spec = spec(stalled.port);
+    spec["answer_timeout_s"] = json!(0.3);
+    for (stage, work) in WORKS {
+        let began = Instant::now();
+        let failure = work(&spec, &AtomicBool::new(false)).expect("a failure");
+        assert!(began.elapsed() < END_MAX, "{stage}: {:?}", began.elapsed());
+        assert_eq!(failure.stage, stage);
+        let says = failure.message.contains("the server has said nothing for 0.3 s");
+        assert!(says, "{}", failure.message);
+    }
+}
+
+#[test]
+fn a_server_that_stops_reading_a_file_is_not_written_to_for_ever() {
+    let files = Some(Files::HangsAfter(100_000));
+    let server = Reference::start(Script { files, ..Script::default() }).expect("a free port");
+    let mut spec = spec(server.port);
+    (spec["load"], spec["table_size"]) = (json!("infile"), json!(200_000));
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let working = scope.spawn(|| prepared(&spec, &stop));
+        thread::sleep(Duration::from_millis(800));
+        stop.store(true, Ordering::Relaxed);
+        let stopped = Instant::now();
+        let failure = working.join().expect("no panic").expect("a failure");
+        assert!(stopped.elapsed() < END_MAX, "{:?}", stopped.elapsed());
+        assert_eq!(failure.stage, "insert");
+        assert!(failure.message.starts_with("stopped; "), "{}", failure.message);
+    });
+    spec["answer_timeout_s"] = json!(0.3);
+    let failure = prepared(&spec, &AtomicBool::new(false)).expect("a failure");
+    let says = failure.message.contains("the server has said nothing for 0.3 s");
+    assert!(says, "{}", failure.message);
+}
+
+#[test]
+fn an_index_may_take_as_long_as_it_takes() {
+    // The table takes 0.2 s, and then its index 1.2 s.
+    let stalled = stalled(Duration::from_millis(100), Duration::from_millis(1100));
+    let mut spec = spec(stalled.port);
+    spec["tables"] = json!(1);
+    spec["answer_timeout_s"] = json!(0.7);
+    let began = Instant::now();
+    assert_eq!(prepared(&spec, &AtomicBool::new(false)), None);
+    assert!(began.elapsed() > Duration::from_secs(1), "the server was not silent");
+}

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.kept import supervisor
 
@@ -63,5 +62,5 @@ class Servers:
 
 
 if __name__ == "__main__":
-    open = Servers  # type: ignore[attr-defined, assignment]
+    supervisor.open = Servers  # type: ignore[attr-defined, assignment]
     supervisor.detached(Path(sys.argv[1]))

@@ -20,7 +20,7 @@ ENGINE := lab/dbdyno/_engine.abi3.so
 RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name Cargo.toml)
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup demo test check live bench docs clean requirements requirements-of-tests
+.PHONY: help setup demo test quick check live bench docs clean requirements requirements-of-tests
 
 help: ## print this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -32,10 +32,11 @@ demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five
 	$(VENV)/bin/dbdyno compare mysql:5.7.22 mysql:8.0.15 --workload oltp_read_write --threads 1,8 \
 		--blocks 3 --tables 4 --table-size 50000 --warmup 4 --window 10
 
-test: requirements-of-tests setup ## set-up, then every test
-	cargo test --quiet --locked --workspace --exclude dbdyno-binding
-	$(PY) -m pytest -q -n 2 -m "not live"
-	$(MAKE) --no-print-directory live
+test: requirements-of-tests setup ## set-up, then every test; a failure hides no later one
+	@$(PY) tools/stages.py cargo quick live alone
+
+quick: requirements-of-tests setup ## every test that needs no server
+	@$(PY) tools/stages.py cargo quick
 
 check: setup ## what every change must pass: format, lint, types, then test
 	$(VENV)/bin/ruff format --check .
@@ -46,8 +47,7 @@ check: setup ## what every change must pass: format, lint, types, then test
 	$(MAKE) --no-print-directory test
 
 live: requirements-of-tests setup ## only the tests on real servers
-	$(PY) -m pytest -q -n 2 --dist loadfile -m "live and not alone"
-	$(PY) -m pytest -q -m alone # one after the other, as they measure
+	@$(PY) tools/stages.py live alone
 
 bench: requirements-of-tests setup ## client CPU, its floor, many connections, loading
 	$(PY) -m benchmarks.client_cpu

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -92,9 +93,21 @@ def servers_of(workspace: Path) -> list[psutil.Process]:
     return [p for p in processes_of(workspace) if p.name() == "mysqld"]
 
 
-def in_a_window(workspace: Path, trials: int) -> Callable[[], bool]:
-    """Whether that many trials are stored and the next one's load is running."""
-    return lambda: len(stored(workspace)) >= trials and bool(engines())
+def feed(workspace: Path) -> list[dict[str, Any]]:
+    """What the newest run has told of its progress so far, as a page that watches it reads it."""
+    files = sorted(workspace.glob("*/live.jsonl"))
+    lines = files[-1].read_text().splitlines(keepends=True) if files else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def under_load(workspace: Path, trials: int = 0) -> Callable[[], bool]:
+    """Whether that many trials have ended and the next one's load has told of its first moments."""
+
+    def is_under_load() -> bool:
+        kinds = [event["kind"] for event in feed(workspace)]
+        return kinds.count("end") == trials and kinds[-1:] == ["interval"]
+
+    return is_under_load
 
 
 def engines() -> list[psutil.Process]:

@@ -201,9 +201,9 @@ def test_no_server_outlives_a_lab_that_is_killed(folder):
         f"""
         import time
         from pathlib import Path
-        from dbdyno import servers
-        spec = servers.ServerSpec("pg", {NEWEST!r}, {SMALL!r})
-        server = servers.instance(spec, Path({str(folder / "killed")!r}), lambda text: None).start()
+        from dbdyno.servers import base, open
+        spec = base.ServerSpec("pg", {NEWEST!r}, {SMALL!r})
+        server = open.instance(spec, Path({str(folder / "killed")!r}), lambda text: None).start()
         print(server.pid, flush=True)
         time.sleep(600)
         """

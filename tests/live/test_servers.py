@@ -204,9 +204,9 @@ def test_no_server_outlives_a_lab_that_is_killed(spec, folder):
         f"""
         import sys, time
         from pathlib import Path
-        from dbdyno import servers
-        spec = servers.ServerSpec("fast", {spec.reference!r}, {SMALL!r})
-        server = servers.instance(spec, Path({str(folder)!r}), lambda text: None).start()
+        from dbdyno.servers import base, open
+        spec = base.ServerSpec("fast", {spec.reference!r}, {SMALL!r})
+        server = open.instance(spec, Path({str(folder)!r}), lambda text: None).start()
         print(server.pid, flush=True)
         time.sleep(600)
         """

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support import lab_process
-from support.lab_process import GONE_S, finished, processes_of, started, stored, until
+from support.lab_process import (
+    GONE_S,
+    finished,
+    processes_of,
+    started,
+    stored,
+    under_load,
+    until,
+)
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 PLAN = """
@@ -24,23 +34,21 @@ trial: {warmup: 0, window: 1s}
 design: {blocks: 2}
 """
 TRIALS = 8
+UNDER_LOAD = "the load itself"
 STEPS = (
     "a: loading table",
-    "a: building the index",
-    "a: taking a digest",
     "a: copying the dataset aside",
     "a: keeping a copy",
-    "b: starting the server",
     "b: keeping a copy",
     "how fast the load is without a server",
     "restoring the dataset",
     "starting the server",
     "TPS",
+    UNDER_LOAD,
     "stopping the server",
     "TPS",
-    "trial ",
 )
-"""Words of the progress at which the lab is killed, each time in a run that goes on from there."""
+"""Words of the progress at which the lab is killed, each time in the run that was killed before."""
 
 
 @pytest.fixture
@@ -49,27 +57,37 @@ def workspace() -> Iterator[Path]:
         yield folder
 
 
-def test_kills_at_every_step_leave_nothing_and_lose_nothing(workspace: Path) -> None:
+def test_kills_at_every_step_leave_nothing_lose_nothing_and_repeat_nothing(workspace: Path) -> None:
     plan = workspace.parent / "plan.yaml"
     plan.write_text(PLAN)
-    kept: list[str] = []
-    for step in STEPS:
-        resumed = ["--resume"] if kept else []
-        with started(workspace, "run", str(plan), *resumed) as lab:
-            assert lab.stderr is not None
-            told = []
-            while told[-1:] == [] or step not in told[-1]:
-                told.append(lab.stderr.readline())
-                assert told[-1], (step, told)
+    kept: list[dict[str, Any]] = []
+    for number, step in enumerate(STEPS):
+        with started(workspace, "run", str(plan), *["--resume"][: min(number, 1)]) as lab:
+            if step == UNDER_LOAD:
+                until(under_load(workspace, len(kept)), "the load")
+            else:
+                read_until(lab, step)
             os.kill(lab.pid, signal.SIGKILL)
         until(lambda: processes_of(workspace) == [], f"all gone after a kill at {step}", GONE_S)
-        keys = [row["trial_key"] for row in stored(workspace) if row["failure"] is None]
-        assert keys[: len(kept)] == kept, "a stored trial was lost"
-        kept = keys
+        rows = stored(workspace)
+        assert rows[: len(kept)] == kept, "a stored trial was lost"
+        kept = rows
     assert 0 < len(kept) < TRIALS
     ended = finished(workspace, "run", str(plan), "--resume")
     assert ended.returncode == 0, ended.stderr
-    done = [row for row in stored(workspace) if row["failure"] is None]
-    last = done[-1]["run_id"]
-    assert len({row["trial_key"] for row in done if row["run_id"] == last}) == TRIALS
+    rows = stored(workspace)
+    assert rows[: len(kept)] == kept
+    assert [row["failure"] for row in rows] == [None] * TRIALS
+    assert len({(row["run_id"], row["trial_key"]) for row in rows}) == TRIALS
+    assert len({row["run_id"] for row in rows}) == 1
     assert processes_of(workspace) == []
+
+
+def read_until(lab: subprocess.Popen[str], step: str) -> None:
+    assert lab.stderr is not None
+    told = ""
+    for line in lab.stderr:
+        told += line
+        if step in line:
+            return
+    raise AssertionError(f"it ended without a word of {step}: {told}")

@@ -1,4 +1,4 @@
-"""Set-up on a machine that lacks things: everything missing is named in one message."""
+"""Set-up on a machine that lacks things, and the stages of the tests with their summary."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tools import stages
 
 from support.source import ROOT
 
@@ -108,3 +109,30 @@ def test_the_packages_are_those_of_the_project() -> None:
     ).stdout.splitlines()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert printed == [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+
+
+def test_every_stage_of_the_tests_runs_whatever_failed_before(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    outputs = {
+        "cargo": ("test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured", 101),
+        "quick": ("FAILED tests/x.py::test_y - assert\n1 failed, 7 passed, 2 skipped in 3.1s", 1),
+        "live": ("\x1b[32m5 passed\x1b[0m, 9 deselected in 60.2s (0:01:00)", 0),
+    }
+    commands = {
+        name: [sys.executable, "-c", f"print({text!r}); raise SystemExit({status})"]
+        for name, (text, status) in outputs.items()
+    }
+    monkeypatch.setattr(stages, "STAGES", commands)
+    assert stages.main(list(outputs)) == 101
+    told = capfdbinary.readouterr().out.decode()
+    assert all(text in told for text, _ in outputs.values())
+    rows = [line.rsplit(" s  ", 1) for line in told.splitlines() if " skipped " in line]
+    assert [row[0].split()[:-1] for row in rows[-3:]] == [
+        ["cargo", "3", "passed", "1", "failed", "2", "skipped"],
+        ["quick", "7", "passed", "1", "failed", "2", "skipped"],
+        ["live", "5", "passed", "0", "failed", "0", "skipped"],
+    ]
+    verdicts = ["FAILED (exit status 101)", "FAILED (exit status 1)", "ok"]
+    assert [row[1] for row in rows[-3:]] == verdicts
+    assert "  quick: FAILED tests/x.py::test_y - assert" in told

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from dbdyno.errors import Interrupted
@@ -26,6 +25,7 @@ from dbdyno.measurement.parts import Phase
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
 from dbdyno.store.store import Store
+from support.lab_process import children
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 SYSTEMS = ("mysql:5.7.22", "mysql:8.0.15")
@@ -142,4 +142,4 @@ def test_ctrl_c_keeps_the_trial_and_leaves_no_process(
     assert kept.events == sum(i.events for i in kept.measured) > 0
     assert kept.histogram().count() == kept.events
     assert any("the dataset is there already" in text for text in progress.stages)
-    assert psutil.Process().children(recursive=True) == []
+    assert children() == []

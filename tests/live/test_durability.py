@@ -9,13 +9,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import psutil
 import pytest
 
 from dbdyno.experiment.durability import prove
 from dbdyno.judge.checks.durability import Proof, verdict_of
 from dbdyno.measurement.parts import KilledServer
 from dbdyno.servers.base import ServerSpec
+from support.lab_process import children
 
 pytestmark = pytest.mark.live
 LAZY = {"innodb_flush_log_at_trx_commit": "0"}
@@ -39,7 +39,7 @@ def test_a_server_that_waits_for_its_log_keeps_every_answered_commit(reference: 
     assert verdict.proof in (Proof.DURABLE, Proof.UNPROVEN)
     (kill,) = seen.kills
     assert kill.unanswered <= seen.connections
-    assert psutil.Process().children(recursive=True) == []
+    assert children() == []
 
 
 def test_a_server_that_writes_its_log_once_a_second_is_found_out() -> None:

@@ -1,5 +1,7 @@
-"""The main job as a user types it: `dbdyno compare` on real servers, and everything that can happen
-to it on the way: Ctrl-C, kill -9 of the lab, kill -9 of a server, mistakes in what was typed."""
+"""The main job as a user types it: `dbdyno compare` on real servers, and what can befall it.
+
+Ctrl-C, kill -9 of a server, mistakes in what was typed; kills of the lab are in `test_unattended`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,6 @@ import pytest
 from dbdyno.report.formats import html
 from support import lab_process
 from support.lab_process import (
-    GONE_S,
     engines,
     finished,
     processes_of,
@@ -32,7 +33,7 @@ AT_ONCE_S = 6
 """Far more than an interrupt takes on a busy machine, far less than what would go on without it."""
 PASSWORD = re.compile(r"\b[0-9a-f]{48}\b")
 """The form of those that the lab draws."""
-TINY = ["--tables", "1", "--table-size", "1000", "--warmup", "0.5", "--window", "2"]
+TINY = ["--tables", "1", "--table-size", "1000", "--warmup", "0.5", "--window", "1"]
 PAIR = ["compare", "a=mysql:5.7.22", "b=mysql:5.7.22", "--threads", "2", "--blocks", "3", *TINY]
 
 
@@ -66,22 +67,6 @@ def test_a_comparison_ends_with_verdicts_and_a_report_in_three_forms(workspace: 
     colours = set(PASSWORD.findall(html.program()))  # the chart program's, one after the other
     for text in (page, Path(paths[1]).read_text(), again.stdout, ended.stdout, ended.stderr):
         assert not set(PASSWORD.findall(text)) - colours, "a password of the lab's form"
-
-
-def test_a_killed_lab_leaves_no_process_and_is_resumed_without_repeating(workspace: Path) -> None:
-    with started(workspace, *PAIR) as lab:
-        until(under_load(workspace, trials=2), "two trials stored and the third running")
-        before = stored(workspace)
-        os.kill(lab.pid, signal.SIGKILL)
-    until(lambda: processes_of(workspace) == [], "servers and children gone", GONE_S)
-    run_id = before[0]["run_id"]
-    ended = finished(workspace, "compare", "--resume", run_id)
-    assert ended.returncode == 0, ended.stderr
-    after = stored(workspace)
-    assert after[: len(before)] == before
-    keys = [row["trial_key"] for row in after]
-    assert len(keys) == len(set(keys)) == 6
-    assert processes_of(workspace) == []
 
 
 def test_ctrl_c_stops_at_once_and_keeps_what_was_measured(workspace: Path) -> None:
@@ -120,7 +105,7 @@ def test_ctrl_c_wins_while_a_server_has_stopped_answering(workspace: Path, momen
 
 
 def test_a_server_that_dies_in_a_window_costs_that_trial_only(workspace: Path) -> None:
-    with started(workspace, *PAIR) as lab:
+    with started(workspace, *PAIR[:-1], "3", "--blocks", "2") as lab:
         until(under_load(workspace, trials=1), "the second trial's load")
         servers_of(workspace)[0].kill()
         output, errors = lab.communicate(timeout=300)
@@ -128,12 +113,12 @@ def test_a_server_that_dies_in_a_window_costs_that_trial_only(workspace: Path) -
     assert "Traceback" not in output + errors
     rows = stored(workspace)
     failed = [row for row in rows if row["failure"]]
-    assert len(rows) == 6
+    assert len(rows) == 4
     assert len(failed) == 1
     assert processes_of(workspace) == []
     ended = finished(workspace, "compare", "--resume", rows[0]["run_id"])
     assert ended.returncode == 0, ended.stderr
-    assert len(stored(workspace)) == 7
+    assert len(stored(workspace)) == 5
 
 
 def test_a_port_that_is_taken_is_told_with_its_holder(workspace: Path) -> None:
@@ -147,21 +132,6 @@ def test_a_port_that_is_taken_is_told_with_its_holder(workspace: Path) -> None:
     assert f"(pid {os.getpid()})" in ended.stderr
     assert "leave port out" in ended.stderr
     assert "Traceback" not in ended.stderr
-    assert processes_of(workspace) == []
-
-
-@pytest.mark.parametrize("moment", ["loading table", "keeping a copy", "restoring the dataset"])
-def test_a_lab_killed_while_it_prepares_is_resumed_as_if_nothing_was(
-    workspace: Path, moment: str
-) -> None:
-    with started(workspace, *PAIR, "--blocks", "1") as lab:
-        assert lab.stderr is not None
-        assert any(moment in line for line in lab.stderr)
-        os.kill(lab.pid, signal.SIGKILL)
-    until(lambda: processes_of(workspace) == [], "servers and children gone", GONE_S)
-    ended = finished(workspace, "compare", "--resume", "latest")
-    assert ended.returncode == 0, ended.stderr
-    assert [row["failure"] for row in stored(workspace)] == [None] * 2
     assert processes_of(workspace) == []
 
 

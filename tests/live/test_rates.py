@@ -25,6 +25,7 @@ CONNECTIONS = 8
 SERVICE_MS = 10.0
 QUANTILE = 0.9
 LIMIT_MS = 20.0
+TRIES = 8
 
 
 @contextmanager
@@ -84,15 +85,28 @@ def true_rate(service_s: float) -> float:
 
 def test_the_rate_within_a_limit_is_that_of_a_server_of_known_speed() -> None:
     with reference() as login:
-        service_ms = measured(login, 0, window_s=1).latency_ms
-        assert service_ms == pytest.approx(SERVICE_MS, rel=0.15)
-        truth = true_rate((service_ms or SERVICE_MS) / 1e3)  # a sleeping thread wakes a bit late
-        points = [measured(login, truth * off, window_s=2) for off in (0.88, 0.96, 1.04, 1.12, 2)]
+        for _ in range(TRIES):
+            before_ms = served_ms(login)
+            truth = true_rate(before_ms / 1e3)
+            offered = [truth * off for off in (0.88, 0.96, 1.04, 1.12, 2)]
+            points = [measured(login, rate, window_s=2) for rate in offered]
+            if served_ms(login) == pytest.approx(before_ms, rel=0.03):
+                break  # as fast as before: nothing else held up the machine meanwhile
+        else:
+            pytest.fail("the machine is too busy for a server of known speed")
     assert points[0].sustained
     assert not points[-1].sustained
     met = rate_at_limit(points, LIMIT_MS)
     assert met.side is RateSide.BETWEEN
     assert met.rate_per_s == pytest.approx(truth, rel=0.12)
+
+
+def served_ms(login: Mapping[str, Any]) -> float:
+    """How long a statement really takes: a sleeping thread wakes up a bit late."""
+    latency_ms = measured(login, 0, window_s=1).latency_ms
+    assert latency_ms is not None
+    assert latency_ms >= SERVICE_MS
+    return latency_ms
 
 
 # Of point selects this server answers so many that the generator is near its own limit (void).

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,6 +29,9 @@ from support.real_server import login, started
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 STALL_S = 1.0
+CLOSED_S = 7
+AWAY = {"2003", "1053", "2013"}
+"""Errors of attempts to connect while the server is away, ends or starts."""
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def run(server: Server, **changes: Any) -> dict[str, Any]:
+def run(server: Server, tell: Any = None, stop: Any = None, **changes: Any) -> dict[str, Any]:
     options = {"tables": 2, "table_size": 1000}
     spec = {
         **login(server),
@@ -48,7 +52,7 @@ def run(server: Server, **changes: Any) -> dict[str, Any]:
         "workload": {"name": "oltp_point_select", "options": options},
         **changes,
     }
-    record: dict[str, Any] = json.loads(_engine.run(json.dumps(spec), None, _engine.Stop()))
+    record: dict[str, Any] = json.loads(_engine.run(json.dumps(spec), tell, stop or _engine.Stop()))
     return record
 
 
@@ -62,19 +66,25 @@ def latency_s(record: Mapping[str, Any], quantile: float, name: str = "event") -
 
 
 @contextmanager
-def stalling(server: Server, after_s: float) -> Iterator[None]:
-    """The server stands still for STALL_S, in the middle of two seconds of the run."""
+def stalling(server: Server, after_s: float) -> Iterator[list[float]]:
+    """The server stands still for STALL_S, in the middle of two seconds of the run.
+
+    Afterwards the list has the seconds that it really stood still: more on a busy machine.
+    """
+    held_s: list[float] = []
 
     def stall() -> None:
         time.sleep(after_s)
         os.kill(server.pid, signal.SIGSTOP)
+        began = time.monotonic()
         time.sleep(STALL_S)
+        held_s.append(time.monotonic() - began)
         os.kill(server.pid, signal.SIGCONT)
 
     stalls = threading.Thread(target=stall)
     stalls.start()
     try:
-        yield
+        yield held_s
     finally:
         stalls.join()
 
@@ -91,15 +101,16 @@ def test_a_stall_is_in_the_p99_at_a_rate_and_in_max_and_finding_in_a_closed_loop
     assert total(opened, "arrivals") == pytest.approx(capacity / 2 * 5, rel=0.1)
     begun = total(opened, "events") + opened["unfinished"]
     assert begun + opened["unserved"] == total(opened, "arrivals")
-    # The generator's own error: where a connection was free, how late the request was.
-    assert latency_s(opened, 0.5, "timer_lag") < 0.02
+    # The generator's own error: where a connection was free, how late the request was. The stall,
+    # which held up every second request, is not in it.
+    assert latency_s(opened, 0.5, "timer_lag") < 0.1 * STALL_S
 
-    with stalling(server, after_s=2.5):
-        closed = run(server, window_s=10)
+    with stalling(server, after_s=2.5) as held_s:
+        closed = run(server, window_s=CLOSED_S)
     assert latency_s(closed, 0.99) < 0.5 * STALL_S, "eight of thousands of events waited"
     assert max(i["latency_ns_max"] for i in closed["intervals"]) > 0.9e9
     assert max(i["silence_ns_max"] for i in closed["intervals"]) > 0.9e9
-    made = making.measurement(workload="oltp_point_select", window_s=10, warmup_s=0)
+    made = making.measurement(workload="oltp_point_select", window_s=CLOSED_S, warmup_s=0)
     seen = made.model_copy(update={"intervals": intervals_of(closed)})
     found = course.stall(seen, making.plan())
     assert found is not None
@@ -108,8 +119,8 @@ def test_a_stall_is_in_the_p99_at_a_rate_and_in_max_and_finding_in_a_closed_loop
     # The same as stability: one stall of its length, and a dip in the two seconds it touched.
     rates = rates_of(seen)
     longest = max(stalls_of(seen.measured, float(rates.mean())), key=lambda stall: stall.seconds)
-    assert longest.seconds == pytest.approx(STALL_S, abs=0.15)
-    assert 3 < longest.until_s < 7
+    assert held_s[0] - 0.1 < longest.seconds < held_s[0] + STALL_S
+    assert longest.until_s > 3
     stood_still = [dip for dip in dips_of(whole_seconds(seen), rates) if dip.end_s > 2]
     assert any(dip.start_s <= 4 and dip.least < 0.7 for dip in stood_still)
 
@@ -136,29 +147,33 @@ def killed_and_started(server: Server) -> subprocess.Popen[bytes]:
 def test_a_server_that_is_killed_and_started_again_is_survived(
     server: Server, schedule: dict[str, Any]
 ) -> None:
-    window_s = 15
-    records: list[dict[str, Any]] = []
-    codes = [2006, 2011, 2013, 2055]
+    """The load goes on by itself; it is stopped a second after all sessions are there again."""
+    told: list[dict[str, Any]] = []
+    under_load, stop = threading.Event(), _engine.Stop()
 
-    def load() -> None:
-        records.append(run(server, window_s=window_s, ignore_errors=codes, **schedule))
+    def tell(text: str) -> None:
+        told.append(json.loads(text))
+        under_load.set()
+        back = [at for at, one in enumerate(told) if one["reconnects"]]
+        if sum(told[at]["reconnects"] for at in back) == 8 and len(told) > back[-1] + 4:
+            stop.set()
 
-    loading = threading.Thread(target=load)
-    began = time.monotonic()
-    loading.start()
-    time.sleep(1.5)
-    again = killed_and_started(server)
-    try:
-        loading.join()
-    finally:
-        again.kill()
-        again.wait()
-    assert time.monotonic() - began < window_s + 10
-    (record,) = records
-    assert (record["failure"], record["stopped_by"]) == (None, "time")
+    ignored = {"ignore_errors": [2006, 2011, 2013, 2055]}
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(
+            run, server, tell, stop, window_s=120, interval_s=0.25, **ignored, **schedule
+        )
+        assert under_load.wait(30)
+        again = killed_and_started(server)
+        try:
+            record = loading.result()
+        finally:
+            again.kill()
+            again.wait()
+    assert (record["failure"], record["stopped_by"]) == (None, "stop")
     assert total(record, "reconnects") == 8
     # While it was away each attempt to connect failed, and nothing else did.
-    assert {code for i in record["intervals"] for code in i["errors"]} <= {"2003", "1053", "2013"}
+    assert {code for i in record["intervals"] for code in i["errors"]} <= AWAY
     assert sum(i["events"] for i in record["intervals"][-4:]) > 100, "it did not go on"
     assert latency_s(record, 1.0) > 0.3, "the time without a server is in the latency"
 
@@ -169,7 +184,7 @@ def test_a_server_that_is_killed_for_good_ends_nothing_before_its_time(server: S
     began = time.monotonic()
     record = run(server, window_s=3, ignore_errors="all")
     killing.join()
-    assert 2.9 < time.monotonic() - began < 10
+    assert time.monotonic() - began > 2.9
     assert (record["failure"], record["stopped_by"]) == (None, "time")
     assert record["unfinished"] == 8
     assert sum(i["errors"].get("2003", 0) for i in record["intervals"]) > 8

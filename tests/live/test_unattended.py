@@ -1,31 +1,54 @@
-"""A run that nobody looks after: killed at any moment, it leaves nothing and is gone on with."""
+"""A run that nobody looks after: killed at each of its steps, it leaves nothing and is resumed."""
 
 from __future__ import annotations
 
 import os
-import random
 import signal
-import time
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support import lab_process
-from support.lab_process import GONE_S, finished, processes_of, started, stored, until
+from support.lab_process import (
+    GONE_S,
+    finished,
+    processes_of,
+    started,
+    stored,
+    under_load,
+    until,
+)
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
-KILLS = 20
 PLAN = """
 systems:
   - {label: a, reference: "mysql:5.7.22"}
   - {label: b, reference: "mysql:5.7.22"}
 workloads: [oltp_point_select, oltp_read_write]
 dataset: {tables: 1, rows: 1000}
-load: {threads: [2, 4]}
+load: {threads: [2]}
 trial: {warmup: 0, window: 1s}
-design: {blocks: 3}
+design: {blocks: 2}
 """
+TRIALS = 8
+UNDER_LOAD = "the load itself"
+STEPS = (
+    "a: loading table",
+    "a: copying the dataset aside",
+    "a: keeping a copy",
+    "b: keeping a copy",
+    "how fast the load is without a server",
+    "restoring the dataset",
+    "starting the server",
+    "TPS",
+    UNDER_LOAD,
+    "stopping the server",
+    "TPS",
+)
+"""Words of the progress at which the lab is killed, each time in the run that was killed before."""
 
 
 @pytest.fixture
@@ -34,26 +57,37 @@ def workspace() -> Iterator[Path]:
         yield folder
 
 
-def test_twenty_kills_at_random_moments_leave_nothing_and_lose_nothing(workspace: Path) -> None:
+def test_kills_at_every_step_leave_nothing_lose_nothing_and_repeat_nothing(workspace: Path) -> None:
     plan = workspace.parent / "plan.yaml"
     plan.write_text(PLAN)
-    moments = random.Random(20)  # the same ones each time, wherever they fall
-    kept: list[str] = []
-    for kill in range(KILLS):
-        resumed = ["--resume"] if kept else []
-        with started(workspace, "run", str(plan), *resumed) as lab:
-            time.sleep(moments.uniform(0, 4))
+    kept: list[dict[str, Any]] = []
+    for number, step in enumerate(STEPS):
+        with started(workspace, "run", str(plan), *["--resume"][: min(number, 1)]) as lab:
+            if step == UNDER_LOAD:
+                until(under_load(workspace, len(kept)), "the load")
+            else:
+                read_until(lab, step)
             os.kill(lab.pid, signal.SIGKILL)
-        until(lambda: processes_of(workspace) == [], f"all gone after kill {kill}", GONE_S)
-        keys = [row["trial_key"] for row in stored(workspace) if row["failure"] is None]
-        assert keys[: len(kept)] == kept, "a stored trial was lost"
-        kept = keys
-        if len(kept) == 24:
-            break
-    run = ["--resume"] if kept and len(kept) < 24 else []
-    ended = finished(workspace, "run", str(plan), *run)
+        until(lambda: processes_of(workspace) == [], f"all gone after a kill at {step}", GONE_S)
+        rows = stored(workspace)
+        assert rows[: len(kept)] == kept, "a stored trial was lost"
+        kept = rows
+    assert 0 < len(kept) < TRIALS
+    ended = finished(workspace, "run", str(plan), "--resume")
     assert ended.returncode == 0, ended.stderr
-    done = [row for row in stored(workspace) if row["failure"] is None]
-    last = done[-1]["run_id"]
-    assert len({row["trial_key"] for row in done if row["run_id"] == last}) == 24
+    rows = stored(workspace)
+    assert rows[: len(kept)] == kept
+    assert [row["failure"] for row in rows] == [None] * TRIALS
+    assert len({(row["run_id"], row["trial_key"]) for row in rows}) == TRIALS
+    assert len({row["run_id"] for row in rows}) == 1
     assert processes_of(workspace) == []
+
+
+def read_until(lab: subprocess.Popen[str], step: str) -> None:
+    assert lab.stderr is not None
+    told = ""
+    for line in lab.stderr:
+        told += line
+        if step in line:
+            return
+    raise AssertionError(f"it ended without a word of {step}: {told}")

@@ -88,6 +88,20 @@ def processes_of(workspace: Path) -> list[psutil.Process]:
     return found
 
 
+def children() -> list[psutil.Process]:
+    """What this process started and is still there, but for the one that watches over servers."""
+    started = psutil.Process().children(recursive=True)
+    return [child for child in started if not any("leash.py" in word for word in words_of(child))]
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """The command line; empty once the process is gone."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
 def servers_of(workspace: Path) -> list[psutil.Process]:
     """The database servers among them."""
     return [p for p in processes_of(workspace) if p.name() == "mysqld"]

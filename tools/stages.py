@@ -1,0 +1,114 @@
+"""Runs the tests in stages, each whatever became of the one before, and ends with one summary.
+
+usage: python tools/stages.py STAGE...        the stages are named in STAGES
+
+The exit status is the worst of the stages' own. Ctrl-C ends the stage that runs, and the rest is
+reported as not run.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+PYTEST = [sys.executable, "-m", "pytest", "-q"]
+STAGES = {
+    "cargo": [
+        *("cargo", "test", "--quiet", "--locked", "--no-fail-fast"),
+        *("--workspace", "--exclude", "dbdyno-binding"),
+    ],
+    "quick": [*PYTEST, "-n", "2", "-m", "not live"],
+    # One worker has a file's tests, so that they share its servers.
+    "live": [*PYTEST, "-n", "2", "--dist", "loadfile", "-m", "live and not alone"],
+    # One after the other, as they measure.
+    "alone": [*PYTEST, "-m", "alone"],
+}
+SAYS = {"ignored": "skipped", "error": "failed", "errors": "failed"}
+"""The tools' words for what the summary calls otherwise."""
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+TOTALS = re.compile(r"^(test result: .*|=* ?\d+ (passed|failed|skipped|error|deselected).* in .*)$")
+COUNT = re.compile(r"(\d+) (passed|failed|skipped|ignored|errors?)\b")
+FAILURE = re.compile(r"^(?:FAILED|ERROR) .*|^---- .* stdout ----$")
+
+
+@dataclass
+class Outcome:
+    """What a stage came to; `status` is as a shell has it, None if the stage did not run."""
+
+    status: int | None = None
+    seconds: float = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+    def read(self, line: str) -> None:
+        """Adds what a line of the tool's output tells."""
+        line = COLOUR.sub("", line).rstrip()
+        if TOTALS.match(line):
+            for number, word in COUNT.findall(line):
+                self.counts[SAYS.get(word, word)] += int(number)
+        elif FAILURE.match(line):
+            self.failures.append(line)
+
+
+def run(command: list[str], outcome: Outcome) -> None:
+    """Runs a stage to its end; its output is passed on as it comes, progress dots too."""
+    began = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout is not None
+    rest = b""
+    try:
+        with process.stdout as output:
+            while piece := output.read1():  # type: ignore[attr-defined]
+                sys.stdout.buffer.write(piece)
+                sys.stdout.flush()
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    outcome.read(line.decode("utf-8", "replace"))
+    finally:  # after Ctrl-C too, which reached the process as well
+        ended = process.wait()
+        outcome.status = 128 - ended if ended < 0 else ended
+        outcome.seconds = time.monotonic() - began
+
+
+def summary(outcomes: dict[str, Outcome]) -> str:
+    """A line for each stage, under those the names of all failed tests."""
+    lines = []
+    for name, outcome in outcomes.items():
+        if outcome.status is None:
+            lines.append(f"{name:<8} not run")
+            continue
+        told = "".join(
+            f"{outcome.counts[word]:>6} {word}" for word in ("passed", "failed", "skipped")
+        )
+        verdict = "ok" if outcome.status == 0 else f"FAILED (exit status {outcome.status})"
+        lines.append(f"{name:<8}{told}{outcome.seconds:>7.0f} s  {verdict}")
+    failures = [f"  {name}: {line}" for name in outcomes for line in outcomes[name].failures]
+    return "\n".join(["", *lines, *failures, ""])
+
+
+def main(names: list[str]) -> int:
+    """Runs the named stages; the worst exit status."""
+    unknown = [name for name in names if name not in STAGES]
+    if unknown or not names:
+        sys.stderr.write(
+            f"wanted stages of {', '.join(STAGES)}; found {' '.join(names) or 'none'}\n"
+        )
+        return 2
+    outcomes = {name: Outcome() for name in names}
+    interrupted = False
+    try:
+        for name in names:
+            run(STAGES[name], outcomes[name])
+    except KeyboardInterrupt:
+        interrupted = True
+    sys.stdout.write(summary(outcomes))
+    worst = max(outcome.status or 0 for outcome in outcomes.values())
+    return 130 if interrupted else worst
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

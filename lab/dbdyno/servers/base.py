@@ -1,4 +1,4 @@
-"""What a server owes the lab, whatever its product: the few values and methods bench builds on.
+"""What a server owes the lab, whatever its product: the few values and methods a run builds on.
 
 An `Instance` is files (programs, data directory, snapshot) and may outlive many starts; a `Server`
 is one running process of it. The two are kept apart so that "restore the data" cannot be asked of
@@ -7,6 +7,7 @@ a process that has the files open.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from dbdyno.plan.plan import NetworkPlan, TopologyPlan
 from dbdyno.plan.settings import OptionValue
 
 DATABASE: Final = "sbtest"
+LOAD_USER: Final = "dbdyno"
 
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""
@@ -44,6 +46,11 @@ class Credentials:
 
     user: str
     password: str = field(repr=False)
+
+    @classmethod
+    def fresh(cls, user: str) -> Credentials:
+        """A user with a new random password."""
+        return cls(user, secrets.token_hex(24))
 
 
 @dataclass(frozen=True)

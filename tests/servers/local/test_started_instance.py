@@ -40,7 +40,7 @@ class Product(StartedInstance):
         site = Site("fast", find(SPEC.reference), Path("/home-of-it"), files.work, None, {})
         super().__init__(SPEC, site, files, lambda text: None)
 
-    def start(self, begin=lambda site: FakeServer()):
+    def start(self, begin=lambda site, port: FakeServer()):
         self._must_be_stopped("started")
         return self._start(self._site, begin)
 
@@ -73,7 +73,7 @@ def test_a_running_server_is_neither_copied_restored_nor_started_again(lab):
 
 
 def test_a_server_that_crashed_or_did_not_come_up_gives_no_snapshot(lab):
-    def fail(site):
+    def fail(site, port):
         raise ServerError("did not start")
 
     instance = Product(lab)

@@ -49,7 +49,7 @@ def lab(monkeypatch, tmp_path):
     monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")
     monkeypatch.setattr(process, "server_user", lambda: None)
     monkeypatch.setattr(mysql_instance, "pristine", lambda *_: source)
-    monkeypatch.setattr(mysql_server, "start", lambda site: FakeServer())
+    monkeypatch.setattr(mysql_server, "start", lambda site, port: FakeServer())
     return tmp_path / "instance"
 
 
@@ -142,7 +142,9 @@ def test_settings_that_leave_the_format_alone_share_the_snapshot(lab):
 
 def test_settings_of_one_start_are_laid_over_in_any_spelling(lab, monkeypatch):
     seen = []
-    monkeypatch.setattr(mysql_server, "start", lambda site: seen.append(site.asked) or FakeServer())
+    monkeypatch.setattr(
+        mysql_server, "start", lambda site, port: seen.append(site.asked) or FakeServer()
+    )
     instance = made(lab)
     instance.start({"innodb-log-file-size": "1G", "sync_binlog": 0}).stop()
     instance.start().stop()

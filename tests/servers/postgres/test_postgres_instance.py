@@ -39,7 +39,7 @@ def lab(monkeypatch, tmp_path):
     monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")
     monkeypatch.setattr(process, "server_user", lambda: None)
     monkeypatch.setattr(instance_module, "pristine", lambda *_: source)
-    monkeypatch.setattr(module, "start", lambda site: FakeServer())
+    monkeypatch.setattr(module, "start", lambda site, port: FakeServer())
     return tmp_path / "instance"
 
 
@@ -95,7 +95,7 @@ def test_a_snapshot_counts_for_its_format_and_version_alone(lab, reference, sett
 
 def test_settings_of_one_start_are_laid_over_in_any_spelling(lab, monkeypatch):
     seen = []
-    monkeypatch.setattr(module, "start", lambda site: seen.append(site.asked) or FakeServer())
+    monkeypatch.setattr(module, "start", lambda site, port: seen.append(site.asked) or FakeServer())
     instance = made(lab)
     instance.start({"Work-Mem": "64MB", "fsync": False}).stop()
     instance.start().stop()

@@ -28,7 +28,7 @@ def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path):
     program.write_text('#!/bin/sh\necho "FATAL:  no room for $1 $2"\nexit 7\n')
     program.chmod(0o755)
     with pytest.raises(ServerError, match=r"did not start \(exit code 7\)") as caught:
-        starting.start(Site("pg", ENTRY, home, work, None, {"work_mem": "8MB"}))
+        starting.start(Site("pg", ENTRY, home, work, None, {"work_mem": "8MB"}), 4711)
     assert caught.value.found == f"FATAL:  no room for -D {work / 'data'}"
     written = work / "data" / "postgresql.auto.conf"
     assert "work_mem = '8MB'\n" in written.read_text()

@@ -133,7 +133,7 @@ def test_another_version_is_an_error(made):
 
 def test_the_load_user_gets_a_sealed_password_and_a_database_of_his_own(made):
     server, _ = made()
-    server.open_to_the_load()
+    server.admit_load()
     orders = [sql for _, sql in server._client.asked if not sql.startswith("SELECT")]
     assert orders == [
         'CREATE ROLE "dbdyno"',
@@ -150,7 +150,7 @@ def test_what_is_there_is_not_made_again(made):
             "SELECT FROM pg_database WHERE datname = 'sbtest'": [()],
         }
     )
-    server.open_to_the_load()
+    server.admit_load()
     assert not [sql for _, sql in server._client.asked if sql.startswith("CREATE")]
 
 

@@ -69,7 +69,7 @@ def check(spec: ServerSpec, entry: CatalogEntry) -> None:
 
 
 class TopologyInstance:
-    """Made by `servers.instance` for a system with replicas or with a network; as `Instance`."""
+    """Made by `open.instance` for a system with replicas or with a network; as `Instance`."""
 
     def __init__(
         self,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import secrets
 import signal
 import subprocess
 from typing import Final
@@ -18,13 +17,12 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.files import private
 from dbdyno.servers import process
-from dbdyno.servers.base import DATABASE, Credentials, Endpoint, Observer
+from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, Observer
 from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
     ListenerIdentity,
     Site,
     StartedServer,
-    on_a_port,
     printed_log,
 )
 from dbdyno.servers.postgres import settings
@@ -47,7 +45,7 @@ GIVE_UP_S: Final = 1.5
 
 
 class PostgresServer(StartedServer):
-    """A running postgres; made by `postgres_starting.start`."""
+    """A running postgres; made by `start`."""
 
     stop_signal = signal.SIGINT  # sessions are ended, all is written out
 
@@ -90,7 +88,7 @@ class PostgresServer(StartedServer):
             self._status_sql = question(views, DATABASE)
         return flattened(client.rows(self._status_sql))
 
-    def open_to_the_load(self) -> None:
+    def admit_load(self) -> None:
         """Give the load user its password, and a database of its own; ServerError if refused."""
         user = self.credentials.user
         kept = self._client.sealed(self.credentials)
@@ -137,33 +135,26 @@ class PostgresServer(StartedServer):
         return self.last_words() or "it left no log"
 
 
-# Starts a PostgreSQL: free port, who may log in how, configuration, process, password, proof.
-#
 # No password is written to a file, an argument list or a log: the server lets the lab's own user in
 # through its socket as the administrator, who then gives the load user a password of this start. It
 # travels as the SCRAM secret that the server would make of it, never as itself.
 
 
-LOAD_USER: Final = "dbdyno"
 MAP: Final = "lab"
 
 
-def start(site: Site) -> PostgresServer:
-    """Start the server and return it when it is ready and proven.
+def start(site: Site, port: int) -> PostgresServer:
+    """Start the server on a port and return it when it is ready and proven.
 
     Raises:
-        ServerError: it did not start, a port it was told to use is taken, or it did not take its
+        ServerError: it did not start (PortTakenError if that is why), or it did not take its
             settings; no process is left.
     """
-    return on_a_port(site, lambda port: _start_on(site, port))
-
-
-def _start_on(site: Site, port: int) -> PostgresServer:
     printed_log(site.work).unlink(missing_ok=True)
     name = f".s.PGSQL.{port}"
     socket = socket_place(site.label, site.work, name, site.user, commas=False)
     endpoint = Endpoint(LOOPBACK, port, socket)
-    load = Credentials(LOAD_USER, secrets.token_hex(24))
+    load = Credentials.fresh(LOAD_USER)
     data = site.work / "data"
     where = settings.places_of(site.work, socket.parent, port)
     private(site.work / "pg_hba.conf", login_rules(load.user), site.user)
@@ -173,13 +164,7 @@ def _start_on(site: Site, port: int) -> PostgresServer:
     command = [str(site.home / site.entry.program), "-D", str(data)]
     running = process.spawn(command, site.work, site.user, printed_log(site.work))
     server = PostgresServer(site, running, endpoint, load)
-    try:
-        server.wait_ready()
-        server.open_to_the_load()
-        server.prove()
-    except BaseException:
-        server.kill()
-        raise
+    server.wait_proven()
     return server
 
 

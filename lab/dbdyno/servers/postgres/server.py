@@ -17,7 +17,7 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.files import private
 from dbdyno.servers import process
-from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, Observer
+from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, Observer, check_columns
 from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
     ListenerIdentity,
@@ -63,7 +63,7 @@ class PostgresServer(StartedServer):
 
     def version(self) -> str:
         """What the server says of itself, as 17.11; ServerError if it is gone."""
-        return self._client.rows("SHOW server_version")[0][0]
+        return self._row("SHOW server_version", 1)[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The administrator's question or order in the load's database; ServerError if refused."""
@@ -71,7 +71,9 @@ class PostgresServer(StartedServer):
 
     def settings(self) -> dict[str, str]:
         """Every effective parameter, in the server's own units; ServerError if it is gone."""
-        return {row[0].lower(): row[1] for row in self._client.rows("SHOW ALL")}
+        rows = self._client.rows("SHOW ALL")
+        check_columns(self.label, "SHOW ALL", rows, 2)
+        return {row[0].lower(): row[1] for row in rows}
 
     def status(self) -> dict[str, float]:
         """Every number of the statistics views, by name; ServerError if it is gone."""
@@ -126,10 +128,16 @@ class PostgresServer(StartedServer):
 
     def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
         asked = "SELECT current_setting('data_directory'), current_setting('port')"
-        answers = self._client.rows(asked)[0]
+        answers = self._row(asked, 2)
         data = self._site.work / "data"
         written = self._pid_in("data/postmaster.pid")
         return (str(data), str(self.endpoint.port)), ListenerIdentity(answers, written)
+
+    def _row(self, sql: str, columns: int) -> tuple[str, ...]:
+        """The first row that the administrator's session is answered with; else ServerError."""
+        rows = self._client.rows(sql)
+        check_columns(self.label, sql, rows or [()], columns)
+        return rows[0]
 
     def _log_of_start(self) -> str:
         return self.last_words() or "it left no log"

@@ -1,4 +1,9 @@
-from dbdyno.servers.base import Credentials, Endpoint, Instance, Server, ServerSpec
+"""What every server and instance owes, and answers that are none."""
+
+import pytest
+
+from dbdyno.errors import ServerError
+from dbdyno.servers.base import Credentials, Instance, Server, count_of, row_of
 from dbdyno.servers.mysql.instance import MysqlInstance
 from dbdyno.servers.mysql.server import MysqlServer
 
@@ -20,6 +25,30 @@ def test_no_password_is_printed_with_its_owner():
     assert repr(Credentials("dbdyno", "secret")) == "Credentials(user='dbdyno')"
 
 
-def test_a_spec_without_settings_takes_the_common_ones():
-    assert ServerSpec("fast", "mysql:8.0.15").settings == {}
-    assert Endpoint("127.0.0.1", 3306, None).socket is None
+class OneAnswer:
+    """A server that gives every question one answer."""
+
+    label = "odd"
+
+    def __init__(self, *rows):
+        self.rows = list(rows)
+
+    def ask(self, sql):
+        return self.rows
+
+
+def test_an_answer_is_a_row_or_a_number():
+    assert row_of(OneAnswer(("1", "x"), ("2", "y")), "SELECT a, b", 2) == ("1", "x")
+    assert [count_of(OneAnswer((text,)), "SELECT n") for text in ("7", "32768.0", "")] == [
+        *(7, 32768, 0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [((), "none"), (((),), "rows such as ()"), ((("x",),), "'x'"), ((("1e999.",),), "'1e999.'")],
+)
+def test_an_odd_answer_is_an_error_in_words(rows, found):
+    with pytest.raises(ServerError, match="odd: the server answered 'SELECT n' with") as caught:
+        count_of(OneAnswer(*rows), "SELECT n")
+    assert caught.value.found == found

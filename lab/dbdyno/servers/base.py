@@ -1,4 +1,4 @@
-"""What a server owes the lab, whatever its product: the few values and methods bench builds on.
+"""What a server owes the lab, whatever its product: the few values and methods a run builds on.
 
 An `Instance` is files (programs, data directory, snapshot) and may outlive many starts; a `Server`
 is one running process of it. The two are kept apart so that "restore the data" cannot be asked of
@@ -7,15 +7,18 @@ a process that has the files open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
+from dbdyno.errors import ServerError
 from dbdyno.plan.plan import NetworkPlan, TopologyPlan
 from dbdyno.plan.settings import OptionValue
 
 DATABASE: Final = "sbtest"
+LOAD_USER: Final = "dbdyno"
 
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""
@@ -44,6 +47,11 @@ class Credentials:
 
     user: str
     password: str = field(repr=False)
+
+    @classmethod
+    def fresh(cls, user: str) -> Credentials:
+        """A user with a new random password."""
+        return cls(user, secrets.token_hex(24))
 
 
 @dataclass(frozen=True)
@@ -176,3 +184,55 @@ class Observer(Protocol):
 
     def close(self) -> None:
         """Give up the connection."""
+
+
+class Answering(Protocol):
+    """Whoever answers questions: a server, or what stands for one."""
+
+    @property
+    def label(self) -> str:
+        """The system's label, for messages."""
+
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
+        """The answer, every value as text; ServerError if refused."""
+
+
+def rows_of(server: Answering, sql: str, columns: int) -> list[tuple[str, ...]]:
+    """An answer whose rows have at least so many columns; ServerError if one has fewer."""
+    found = server.ask(sql)
+    check_columns(server.label, sql, found, columns)
+    return found
+
+
+def row_of(server: Answering, sql: str, columns: int = 1) -> tuple[str, ...]:
+    """The first row of an answer; ServerError if there is none with so many columns."""
+    found = rows_of(server, sql, columns)
+    if not found:
+        raise odd_answer(server.label, sql, "a row", "none")
+    return found[0]
+
+
+def count_of(server: Answering, sql: str) -> int:
+    """The whole number that is the answer, 0 for NULL; ServerError if it is none."""
+    text = row_of(server, sql)[0] or "0"
+    try:
+        return int(float(text)) if "." in text else int(text)
+    except (ValueError, OverflowError):
+        raise odd_answer(server.label, sql, "a number", repr(text[:200])) from None
+
+
+def check_columns(label: str, sql: str, rows: Sequence[Sequence[str]], columns: int) -> None:
+    """ServerError unless each row has at least so many columns."""
+    short = next((row for row in rows if len(row) < columns), None)
+    if short is not None:
+        raise odd_answer(label, sql, f"{columns} columns", f"rows such as {short}")
+
+
+def odd_answer(label: str, sql: str, wanted: str, found: str) -> ServerError:
+    """The error of an answer that is none to the question."""
+    return ServerError(
+        f"{label}: the server answered {sql!r} with something else",
+        wanted=wanted,
+        found=found,
+        hint="is it the product it should be, and reached without a proxy that changes answers?",
+    )

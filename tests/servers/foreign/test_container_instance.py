@@ -157,7 +157,7 @@ def test_a_snapshot_brings_the_data_back(docker, instance, tmp_path):
 
 
 def test_a_snapshots_tables_have_a_size(docker, instance):
-    with pytest.raises(ServerError, match="no dataset to size"):
+    with pytest.raises(ServerError, match="no snapshot to measure"):
         instance.data_bytes()
     server = instance.start()
     (volume,) = docker.volumes()

@@ -1,4 +1,4 @@
-"""None"""
+"""Servers that somebody else runs: logins, added counters, and our mark in their database."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ REFERENCE = "mysql://bench@db1:4000,db2:4000/sbtest"
 class Dataset:
     """Remembers what was asked of it."""
 
-    def __init__(self, label, database, dataset, ask):
-        self.about, self.calls, self.wrong = (label, database, dataset), [], "not loaded"
+    def __init__(self, server, database, dataset):
+        self.about, self.calls, self.wrong = (server.label, database, dataset), [], "not loaded"
 
     def begin(self):
         self.calls.append("begin")
@@ -176,6 +176,8 @@ def test_replicas_are_the_owners_too(tmp_path):
 class Database:
     """Understands the handful of statements that are sent; tables map to their largest id."""
 
+    label = "shop"
+
     def __init__(self, **tables):
         self.exists, self.tables, self.mark = bool(tables), dict(tables), None
 
@@ -203,7 +205,7 @@ class Database:
 
 
 def of(database, dataset="abc"):
-    return EndpointDataset("shop", "d", dataset, database.ask)
+    return EndpointDataset(database, "d", dataset)
 
 
 def loaded(**tables):

@@ -1,4 +1,4 @@
-"""None"""
+"""A process that is watched and ended, the port it gets, and the tails of its logs."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ class Product(StartedServer):
     answers: tuple[str, ...] = OURS
     pid_written = ""
     logged_out = 0
+
+    def prove(self):
+        raise ServerError("it took another setting")
 
     def _try_login(self):
         return self.ready
@@ -110,6 +113,13 @@ def test_a_taken_port_is_told_apart_from_other_failures(made, tmp_path):
     assert caught.value.wanted == "port 3999"
 
 
+def test_a_server_that_cannot_be_proven_is_killed(made):
+    server = made()
+    with pytest.raises(ServerError, match="another setting"):
+        server.wait_proven()
+    assert not server.alive()
+
+
 def test_a_server_that_never_answers_is_given_up(made, monkeypatch):
     monkeypatch.setattr("dbdyno.servers.local.server.START_S_MAX", 0.05)
     server = made()
@@ -171,6 +181,7 @@ def test_one_that_is_taken_says_who_wanted_what():
             local_server.on_a_port(site(port=str(port)), lambda port: port)
     assert caught.value.message == f"pg: its settings want port {port}, which is taken"
     assert "for pg (postgres:18.6)" in (caught.value.wanted or "")
+    assert "held by" in (caught.value.found or "")
 
 
 @pytest.mark.parametrize("port", ["many", "0", "70000"])

@@ -1,4 +1,4 @@
-"""None"""
+"""The administrator's connection to a MySQL, and the counters that are read on it."""
 
 from __future__ import annotations
 

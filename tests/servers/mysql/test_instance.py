@@ -1,4 +1,4 @@
-"""None"""
+"""A MySQL's files: initialising, what a start may change, the SQL of system tables."""
 
 from __future__ import annotations
 
@@ -18,26 +18,9 @@ from dbdyno.servers.mysql import server as mysql_server
 from dbdyno.servers.mysql.instance import pristine, system_tables_sql
 from dbdyno.servers.programs import provision
 from dbdyno.servers.reference import find
+from support.idle_server import IdleServer
 
 SPEC = ServerSpec("fast", "mysql:8.0.15", {"innodb_log_file_size": "48M"})
-
-
-class FakeServer:
-    """A process that is only remembered."""
-
-    pid = 4242
-
-    def __init__(self):
-        self.running, self.stopped_cleanly, self.kills = True, False, 0
-
-    def alive(self):
-        return self.running
-
-    def stop(self):
-        self.running, self.stopped_cleanly = False, True
-
-    def kill(self):
-        self.running, self.kills = False, self.kills + 1
 
 
 @pytest.fixture
@@ -49,7 +32,7 @@ def lab(monkeypatch, tmp_path):
     monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")
     monkeypatch.setattr(process, "server_user", lambda: None)
     monkeypatch.setattr(mysql_instance, "pristine", lambda *_: source)
-    monkeypatch.setattr(mysql_server, "start", lambda site: FakeServer())
+    monkeypatch.setattr(mysql_server, "start", lambda site, port: IdleServer())
     return tmp_path / "instance"
 
 
@@ -142,7 +125,12 @@ def test_settings_that_leave_the_format_alone_share_the_snapshot(lab):
 
 def test_settings_of_one_start_are_laid_over_in_any_spelling(lab, monkeypatch):
     seen = []
-    monkeypatch.setattr(mysql_server, "start", lambda site: seen.append(site.asked) or FakeServer())
+
+    def start(site, port):
+        seen.append(site.asked)
+        return IdleServer()
+
+    monkeypatch.setattr(mysql_server, "start", start)
     instance = made(lab)
     instance.start({"innodb-log-file-size": "1G", "sync_binlog": 0}).stop()
     instance.start().stop()

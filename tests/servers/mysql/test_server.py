@@ -1,4 +1,7 @@
+"""A running MySQL: who answers, what it says, how it is started, and the SQL of its accounts."""
+
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,7 @@ from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.local.server import PortTakenError, Site
 from dbdyno.servers.mysql import server as module
-from dbdyno.servers.mysql.server import MysqlServer
+from dbdyno.servers.mysql.server import MysqlServer, accounts_sql
 from dbdyno.servers.reference import find
 
 NEW = find("mysql:8.0.15")
@@ -152,3 +155,46 @@ def test_stopping_waits_for_a_clean_end_and_may_be_asked_twice(made):
     assert server.stopped_cleanly
     assert not server.alive()
     assert server.stop() is None
+
+
+def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path, monkeypatch):
+    home, work = tmp_path / "home", tmp_path / "server"
+    (home / "bin").mkdir(parents=True)
+    (home / "share" / "charsets").mkdir(parents=True)
+    (home / "share" / "charsets" / "Index.xml").touch()
+    work.mkdir()
+    program = home / "bin" / "mysqld"
+    program.write_text("#!/bin/sh\necho \"[ERROR] unknown variable 'x=1'\"\nexit 7\n")
+    program.chmod(0o755)
+    with pytest.raises(ServerError, match=r"did not start \(exit code 7\)") as caught:
+        module.start(Site("fast", NEW, home, work, None, {"x": "1"}), 4711)
+    assert caught.value.found == "[ERROR] unknown variable 'x=1'"
+    assert "x=1" in (work / "my.cnf").read_text()
+    assert (work / "my.cnf").stat().st_mode & 0o777 == 0o600
+    assert not (work / "passwords.sql").exists()
+
+
+MIDDLE = find("mysql:5.7.22")
+OLD = replace(MIDDLE, version="5.6.24")
+MARIADB = replace(MIDDLE, product="mariadb", version="11.4.5")
+ROOT, LOAD = Credentials("root", "aa"), Credentials("dbdyno", "bb")
+
+
+@pytest.mark.parametrize(
+    ("entry", "plugin"), [(MIDDLE, "mysql_native_password"), (NEW, "caching_sha2_password")]
+)
+def test_the_load_user_logs_in_as_the_version_does_by_itself(entry, plugin):
+    sql = accounts_sql(entry, ROOT, LOAD)
+    assert f"ALTER USER 'dbdyno'@'%' IDENTIFIED WITH {plugin} BY 'bb';" in sql
+    assert "CREATE DATABASE IF NOT EXISTS sbtest;" in sql
+    assert sql.splitlines()[0] == "SET SESSION sql_log_bin = 0;"
+
+
+@pytest.mark.parametrize("entry", [OLD, MARIADB])
+def test_where_no_user_can_be_altered_a_grant_sets_the_password(entry):
+    assert accounts_sql(entry, ROOT, LOAD).splitlines() == [
+        "SET SESSION sql_log_bin = 0;",
+        "GRANT ALL ON *.* TO 'root'@'localhost' IDENTIFIED BY 'aa' WITH GRANT OPTION;",
+        "GRANT ALL ON *.* TO 'dbdyno'@'%' IDENTIFIED BY 'bb';",
+        "CREATE DATABASE IF NOT EXISTS sbtest;",
+    ]

@@ -78,6 +78,21 @@ def test_it_tells_how_replication_stands():
     assert made("async", replicas=0).replication() == {}
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"gtid_executed": []},
+        {"GTID_SUBTRACT": [()]},
+        {"SHOW GLOBAL STATUS": [("Rpl_semi_sync_source_status",)]},
+        {"SHOW GLOBAL STATUS": []},
+        {"SHOW GLOBAL VARIABLES": [("rpl_semi_sync_source_timeout", "soon")]},
+    ],
+)
+def test_an_odd_answer_is_an_error_in_words(odd):
+    with pytest.raises(ServerError, match=r"both: the server answered .* with something else"):
+        made(**odd).replication()
+
+
 def test_every_name_it_tells_has_a_way_over_the_window():
     assert set(made().replication()) == set(replication.EDGES)
 

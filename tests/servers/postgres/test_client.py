@@ -1,4 +1,4 @@
-"""None"""
+"""The administrator's connection to a PostgreSQL, and its statistics as numbers."""
 
 from __future__ import annotations
 

@@ -1,3 +1,6 @@
+"""A running PostgreSQL: who answers, what it says, how it is started, and who may log in."""
+
+import os
 import subprocess
 from pathlib import Path
 
@@ -133,7 +136,7 @@ def test_another_version_is_an_error(made):
 
 def test_the_load_user_gets_a_sealed_password_and_a_database_of_his_own(made):
     server, _ = made()
-    server.open_to_the_load()
+    server.admit_load()
     orders = [sql for _, sql in server._client.asked if not sql.startswith("SELECT")]
     assert orders == [
         'CREATE ROLE "dbdyno"',
@@ -150,7 +153,7 @@ def test_what_is_there_is_not_made_again(made):
             "SELECT FROM pg_database WHERE datname = 'sbtest'": [()],
         }
     )
-    server.open_to_the_load()
+    server.admit_load()
     assert not [sql for _, sql in server._client.asked if sql.startswith("CREATE")]
 
 
@@ -202,3 +205,38 @@ def test_a_port_that_was_taken_is_told_apart(made):
     printed_log(work).write_text(f"LOG:  {told}\nFATAL:  could not create any TCP/IP sockets\n")
     with pytest.raises(PortTakenError, match="did not start"):
         server.wait_ready()
+
+
+def test_only_the_lab_and_the_load_may_log_in_and_the_load_from_here_alone():
+    rules = [line.split() for line in module.login_rules("dbdyno").splitlines()]
+    assert rules == [
+        ["local", "all", "dbdyno_admin", "peer", "map=lab"],
+        ["local", "all", "dbdyno", "scram-sha-256"],
+        ["host", "all", "dbdyno", "127.0.0.1/32", "scram-sha-256"],
+    ]
+
+
+def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path):
+    home, work = tmp_path / "home", tmp_path / "server"
+    (home / "bin").mkdir(parents=True)
+    (work / "data").mkdir(parents=True)
+    program = home / "bin" / "postgres"
+    program.write_text('#!/bin/sh\necho "FATAL:  no room for $1 $2"\nexit 7\n')
+    program.chmod(0o755)
+    with pytest.raises(ServerError, match=r"did not start \(exit code 7\)") as caught:
+        module.start(Site("pg", ENTRY, home, work, None, {"work_mem": "8MB"}), 4711)
+    assert caught.value.found == f"FATAL:  no room for -D {work / 'data'}"
+    written = work / "data" / "postgresql.auto.conf"
+    assert "work_mem = '8MB'\n" in written.read_text()
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert "password" not in written.read_text().replace("password_encryption", "")
+
+
+def test_a_user_without_a_name_is_told_so(monkeypatch):
+    def nameless(uid):
+        raise KeyError(uid)
+
+    monkeypatch.setattr(module.pwd, "getpwuid", nameless)
+    with pytest.raises(ServerError, match="users that have a name") as caught:
+        module._own_name(Site("pg", ENTRY, Path("/h"), Path("/w"), None, {}))
+    assert caught.value.found == f"user id {os.geteuid()}, which has none"

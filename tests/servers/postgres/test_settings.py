@@ -1,4 +1,4 @@
-"""None"""
+"""Settings of a PostgreSQL: laid over the common ones, written, and proven."""
 
 from __future__ import annotations
 

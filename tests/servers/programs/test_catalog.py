@@ -1,4 +1,4 @@
-"""None"""
+"""The catalog's rows are pinned, in order and named in one way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""None"""
+"""Packages of Debian, fetched by an apt of their own and tied to their libraries."""
 
 from __future__ import annotations
 

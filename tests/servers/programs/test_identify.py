@@ -1,4 +1,4 @@
-"""None"""
+"""What a program says it is, and where its files lie."""
 
 from __future__ import annotations
 

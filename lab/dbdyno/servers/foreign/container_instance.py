@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,8 +17,9 @@ from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
-from dbdyno.servers.base import DATABASE, Credentials, Endpoint, ServerSpec
+from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, find, look
+from dbdyno.servers.local.server import OwnInstance
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.mysql.server import accounts_sql
@@ -27,7 +27,6 @@ from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.process import LOOPBACK
 from dbdyno.servers.reference import ImageReference
 
-LOAD_USER: Final = "dbdyno"
 MARKER: Final = "snapshot.json"
 PORT: Final = "3306"
 SQL: Final = "/dbdyno.sql"
@@ -37,7 +36,7 @@ SIZE: Final = f"du -sk /from/{DATABASE}"
 COPY_S_MAX: Final = 3600.0
 
 
-class ContainerInstance:
+class ContainerInstance(OwnInstance[ContainerServer]):
     """Made by `open.instance`."""
 
     def __init__(
@@ -45,8 +44,7 @@ class ContainerInstance:
     ) -> None:
         if spec.topology.replicas:
             raise UsageError(f"{spec.label}: replicas of containers cannot be made yet")
-        self.spec = spec
-        self.folder = folder.absolute()
+        super().__init__(spec, folder.absolute(), report)
         self._program = find()
         self._image = look(self._program, asked, report)
         self._entry = self._image.entry
@@ -55,8 +53,6 @@ class ContainerInstance:
         named = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]
         self._label = f"dbdyno.folder={named}"
         self._data, self._copy = f"dbdyno-{named}-data", f"dbdyno-{named}-copy"
-        self._report = report
-        self._server: ContainerServer | None = None
         self._leash: ContainerLeash | None = None
         self._has_data = False
         self._clear()  # a lab that died may have left its own
@@ -73,8 +69,9 @@ class ContainerInstance:
         asked = self._with(settings or {})
         if not self._has_data and self.has_snapshot():
             self.restore()
-        root = Credentials("root", secrets.token_hex(24))
-        load = Credentials(LOAD_USER, secrets.token_hex(24))
+        self._untouched = False
+        root = Credentials.fresh("root")
+        load = Credentials.fresh(LOAD_USER)
         sql = accounts_sql(self._entry, root, load)
         try:
             container = self._create(asked, root, sql)
@@ -92,23 +89,6 @@ class ContainerInstance:
             raise
         return server
 
-    def snapshot(self) -> None:
-        """Copy the stopped container's data to a volume of their own.
-
-        Raises:
-            ServerError: it runs, or did not stop cleanly.
-        """
-        self._must_be_stopped("copied")
-        if self._server is None or not self._server.stopped_cleanly:
-            raise ServerError(
-                f"{self.spec.label}: no snapshot of a server that did not stop cleanly",
-                hint="restore the older snapshot, or load the rows again",
-            )
-        self._report(f"{self.spec.label}: keeping a copy of the loaded data")
-        (self.folder / MARKER).unlink(missing_ok=True)
-        self._copy_volume(self._data, self._copy)
-        (self.folder / MARKER).write_text(json.dumps(self._identity()))
-
     def has_snapshot(self) -> bool:
         """Whether a complete snapshot of this image and format exists."""
         try:
@@ -117,30 +97,21 @@ class ContainerInstance:
             return False
         return kept and self._program.says("volume", "inspect", self._copy) is not None
 
-    def restore(self) -> None:
-        """The data become the snapshot again; ServerError if there is none."""
-        self._must_be_stopped("restored")
-        if not self.has_snapshot():
-            raise ServerError(f"{self.spec.label}: there is no snapshot to restore")
-        self._copy_volume(self._copy, self._data)
-        self._has_data = True
-
     def data_bytes(self) -> int:
         """Bytes on disk of the snapshot's tables and indexes; ServerError if there is none."""
-        if not self.has_snapshot():
-            raise ServerError(f"{self.spec.label}: there is no dataset to size")
+        self._must_have_snapshot("measure")
         volume = ("--volume", f"{self._copy}:/from:ro")
         told = self._program.call(*self._alone(SIZE, *volume), seconds_max=COPY_S_MAX)
         return 1024 * int(told.split()[0])
 
-    def close(self) -> None:
-        """End the container if it runs and remove its data; a snapshot stays."""
-        try:
-            if self._server is not None and self._server.alive():
-                self._server.kill()
-        finally:
-            self._let_go()
-            self._clear()
+    def _copy_aside(self) -> None:
+        (self.folder / MARKER).unlink(missing_ok=True)
+        self._copy_volume(self._data, self._copy)
+        (self.folder / MARKER).write_text(json.dumps(self._identity()))
+
+    def _bring_back(self) -> None:
+        self._copy_volume(self._copy, self._data)
+        self._has_data = True
 
     def _with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
         own = {**settings.normalise(self.spec.settings), **settings.normalise(more)}
@@ -221,18 +192,13 @@ class ContainerInstance:
     def _identity(self) -> dict[str, object]:
         return {"image": self._image.name, "format": settings.format_deciding(self._asked)}
 
-    def _must_be_stopped(self, what: str) -> None:
-        if self._server is not None and self._server.alive():
-            raise ServerError(
-                f"{self.spec.label}: a running server cannot be {what}", hint="stop it first"
-            )
-
     def _let_go(self) -> None:
         if self._leash is not None:
             self._leash.let_go()
         self._leash = None
 
     def _clear(self) -> None:
+        self._let_go()
         left = self._program.says("ps", "--all", "--quiet", "--filter", f"label={self._label}")
         for container in (left or "").split():
             self._program.says("rm", "--force", "--volumes", container)

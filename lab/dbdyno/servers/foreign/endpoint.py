@@ -13,7 +13,15 @@ from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
-from dbdyno.servers.base import STOP_S, Credentials, Endpoint, ServerSpec
+from dbdyno.servers.base import (
+    STOP_S,
+    Answering,
+    Credentials,
+    Endpoint,
+    ServerSpec,
+    count_of,
+    rows_of,
+)
 from dbdyno.servers.mysql.client import Client, numbers
 from dbdyno.servers.reference import PASSWORD_VARIABLE, EndpointReference, credentials
 
@@ -147,7 +155,7 @@ class EndpointInstance:
             credentials(asked, spec.password_env),
             asked.database,
         )
-        self._dataset = EndpointDataset(spec.label, asked.database, spec.dataset, self._server.ask)
+        self._dataset = EndpointDataset(self._server, asked.database, spec.dataset)
         self._is_loading = False
 
     def start(self, settings: Mapping[str, OptionValue] | None = None) -> EndpointServer:
@@ -245,17 +253,14 @@ GROWTH_MAX: Final = 0.1
 another table."""
 _TABLE = re.compile(r"sbtest[0-9]*")
 
-Ask = Callable[[str], list[tuple[str, ...]]]
-
 
 class EndpointDataset:
-    """The load's tables in one database, asked for by `ask`."""
+    """The load's tables in one database of a server."""
 
-    def __init__(self, label: str, database: str, dataset: str, ask: Ask) -> None:
-        self._label = label
+    def __init__(self, server: Answering, database: str, dataset: str) -> None:
+        self._server = server
         self._database = database
         self._dataset = dataset
-        self._ask = ask
 
     def begin(self) -> None:
         """Make room for rows to be loaded: the database and the mark that they are under way.
@@ -264,13 +269,14 @@ class EndpointDataset:
             ServerError: the user may not, or there are tables that dbdyno did not load.
         """
         wanted = f"SELECT 1 FROM information_schema.schemata WHERE schema_name = '{self._database}'"
-        if not self._ask(wanted):
-            self._ask(f"CREATE DATABASE `{self._database}`")
+        if not self._server.ask(wanted):
+            self._server.ask(f"CREATE DATABASE `{self._database}`")
         tables = self._tables()
         foreign = [name for name in tables if _TABLE.fullmatch(name)]
         if foreign and MARK not in tables:
             raise ServerError(
-                f"{self._label}: the database {self._database} has tables that dbdyno did not load",
+                f"{self._server.label}: the database {self._database} has tables that dbdyno "
+                "did not load",
                 wanted="a database for dbdyno alone: loading drops the tables it makes anew",
                 found=", ".join(foreign[:5]) + (", …" if len(foreign) > 5 else ""),
                 hint="name another database in the reference, or drop these tables yourself",
@@ -295,34 +301,33 @@ class EndpointDataset:
             return "this dataset was not loaded there"
         for name, end in mark.items():
             found = self._end(name) if name in tables else 0
-            if abs(found - int(end)) > GROWTH_MAX * int(end):
+            if not end.isdecimal() or abs(found - int(end)) > GROWTH_MAX * int(end):
                 return f"{name} ends at id {found}, and at {end} when it was loaded"
         return None
 
     def data_bytes(self) -> int:
         """What the database occupies at the server, as it estimates it; 0 if it does not say."""
-        found = self._ask(
+        return count_of(
+            self._server,
             "SELECT SUM(data_length + index_length) FROM information_schema.tables "
-            f"WHERE table_schema = '{self._database}'"
+            f"WHERE table_schema = '{self._database}'",
         )
-        return int(float(found[0][0] or 0))
 
     def _tables(self) -> list[str]:
         asked = f"FROM information_schema.tables WHERE table_schema = '{self._database}'"
-        return [row[0] for row in self._ask(f"SELECT table_name {asked}")]
+        return [row[0] for row in rows_of(self._server, f"SELECT table_name {asked}", 1)]
 
     def _end(self, table: str) -> int:
-        found = self._ask(f"SELECT MAX(id) FROM `{self._database}`.`{table}`")
-        return int(found[0][0] or 0)
+        return count_of(self._server, f"SELECT MAX(id) FROM `{self._database}`.`{table}`")
 
     def _read(self) -> dict[str, str]:
-        rows = self._ask(f"SELECT name, value FROM `{self._database}`.{MARK}")
-        return {row[0]: row[1] for row in rows}
+        sql = f"SELECT name, value FROM `{self._database}`.{MARK}"
+        return {row[0]: row[1] for row in rows_of(self._server, sql, 2)}
 
     def _write(self, mark: dict[str, str]) -> None:
         table = f"`{self._database}`.{MARK}"
         columns = "name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(128) NOT NULL"
-        self._ask(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
-        self._ask(f"DELETE FROM {table}")
+        self._server.ask(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+        self._server.ask(f"DELETE FROM {table}")
         values = ", ".join(f"('{name}', '{value}')" for name, value in mark.items())
-        self._ask(f"INSERT INTO {table} VALUES {values}")
+        self._server.ask(f"INSERT INTO {table} VALUES {values}")

@@ -112,14 +112,10 @@ class InstanceFiles:
         except (OSError, ValueError):
             return False
 
-    def must_have_snapshot(self, wanted_for: str) -> None:
-        """ServerError unless there is one to restore, to measure…"""
-        if not self.has_snapshot():
-            raise ServerError(f"{self.label}: there is no snapshot to {wanted_for}")
-
     def restore(self) -> None:
         """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
-        self.must_have_snapshot("restore")
+        if not self.has_snapshot():
+            raise ServerError(f"{self.label}: there is no snapshot to restore")
         self.clear()
         with self.told("restored"):
             self._lay(self.kept)

@@ -2,6 +2,7 @@
 
 Products differ in how they are asked and by which signals they end; that a server counts as started
 only when the one who answers is our own child, and as stopped only when it ended well, does not.
+Nor does it differ when a server's data may be used (`OwnInstance`, for containers too).
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from dbdyno.errors import ServerError
 from dbdyno.servers import process
@@ -25,6 +27,9 @@ from dbdyno.servers.programs.catalog import CatalogEntry
 
 START_S_MAX: Final = 120.0
 PORT_TAKEN: Final = "Address already in use"
+PORT_ATTEMPTS: Final = 5
+LINES_SHOWN: Final = 12
+Bound = TypeVar("Bound")
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,16 @@ class StartedServer(ABC):
         self._log_out()  # now nobody waits for its answers any more
         self._remove_traces()
 
+    def wait_proven(self) -> None:
+        """Wait until it is ready for the load and its settings are proven; else it is killed."""
+        try:
+            self.wait_ready()
+            self.admit_load()
+            self.prove()
+        except BaseException:
+            self.kill()
+            raise
+
     def wait_ready(self) -> None:
         """Wait until our own process answers; ServerError with its log if it does not."""
         limit = time.monotonic() + START_S_MAX
@@ -126,6 +141,13 @@ class StartedServer(ABC):
                 raise self._failure(f"did not answer within {START_S_MAX:.0f} s of its start")
             time.sleep(0.02)
         self._check_identity()
+
+    def admit_load(self) -> None:  # noqa: B027 - most servers did so as they started
+        """Let the load user log in, where the server did not do so as it started."""
+
+    @abstractmethod
+    def prove(self) -> None:
+        """Version and settings are those asked for, the load user can log in; else ServerError."""
 
     @abstractmethod
     def _try_login(self) -> bool:
@@ -203,122 +225,11 @@ class StartedServer(ABC):
             shutil.rmtree(socket.parent, ignore_errors=True)
 
 
-# A system whose server the lab starts itself: which of its files may be used when.
-#
-# Nothing is done to the files while a server runs on them, and no snapshot is taken of a server
-# that did not stop cleanly. What a start is told, and how it is started, is its product's own.
-
-
-Started = TypeVar("Started", bound=StartedServer)
-
-
-class StartedInstance(ABC, Generic[Started]):
-    """One instance's files, and the one server that may run on them; not shared between labs.
-
-    Args:
-        report: told in words what takes time.
-    """
-
-    def __init__(
-        self, spec: ServerSpec, site: Site, files: InstanceFiles, report: Callable[[str], None]
-    ) -> None:
-        self.spec = spec
-        self.folder = files.folder
-        self._files = files
-        self._site = site
-        self._report = report
-        self._server: Started | None = None
-        self._untouched = True  # no server has run on the data since it was laid out
-        self._clear()  # a lab that died may have left its own
-        with self._files.told("laid out"):
-            if not self.has_snapshot():
-                self._lay_pristine()
-
-    def snapshot(self) -> None:
-        """Copy the stopped server's data aside, flushed; an older snapshot is replaced.
-
-        Raises:
-            ServerError: it runs, did not stop cleanly, or the disk is short.
-        """
-        self._must_be_stopped("copied")
-        if not self._untouched and not (self._server and self._server.stopped_cleanly):
-            raise ServerError(
-                f"{self.spec.label}: no snapshot of a server that did not stop cleanly",
-                hint="restore the older snapshot, or load the rows again",
-            )
-        self._report(f"{self.spec.label}: keeping a copy of the loaded data")
-        self._files.snapshot()
-
-    def has_snapshot(self) -> bool:
-        """Whether a complete snapshot of this very server and format exists."""
-        return self._files.has_snapshot()
-
-    def restore(self) -> None:
-        """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
-        self._must_be_stopped("restored")
-        self._before_removal()
-        self._files.restore()
-        self._server, self._untouched = None, True
-
-    def close(self) -> None:
-        """End the server if it runs and remove the working data; a snapshot stays.
-
-        It is killed, not stopped: pages that nobody will read need not be written first.
-        """
-        try:
-            if self._server is not None and self._server.alive():
-                self._server.kill()
-        finally:
-            self._clear()
-
-    @abstractmethod
-    def _pristine(self) -> Path:
-        """A freshly made data directory to copy."""
-
-    def _before_removal(self) -> None:
-        """What must be given back before the data directory goes; nothing for most products."""
-
-    def _start(self, site: Site, start: Callable[[Site], Started]) -> Started:
-        """Start the stopped server, on the snapshot or on fresh data if it has none now."""
-        with self._files.told("started on"):
-            if not self._files.data.is_dir():
-                self.restore() if self.has_snapshot() else self._lay_pristine()
-            self._server, self._untouched = None, False
-            self._server = start(site)
-        return self._server
-
-    def _must_be_stopped(self, what: str) -> None:
-        if self._server is not None and self._server.alive():
-            raise ServerError(
-                f"{self.spec.label}: a running server cannot be {what}",
-                found=f"pid {self._server.pid}",
-                hint="stop it first",
-            )
-
-    def _lay_pristine(self) -> None:
-        source = self._pristine()
-        self._before_removal()
-        self._files.lay(source)
-        self._server, self._untouched = None, True
-
-    def _clear(self) -> None:
-        self._before_removal()
-        self._files.clear()
-        self._server, self._untouched = None, True
-
-
-# Starts a server on a port that nobody else has: the one its settings name, or a free one.
-#
-# A port that was free a moment ago may be taken when the server binds it, so a lost race is tried
-# again on another port; a port that the user named is kept to, and whoever holds it is named.
-
-
-PORT_ATTEMPTS: Final = 5
-Bound = TypeVar("Bound")
-
-
 def on_a_port(site: Site, start_on: Callable[[int], Bound]) -> Bound:
-    """What `start_on` gives for the first port that works.
+    """What `start_on` gives for the port that the settings name, else for a free one.
+
+    A port that was free a moment ago may be taken when the server binds it, so a lost race is tried
+    again on another port; a port that the user named is kept to.
 
     Args:
         start_on: starts the server on a port; raises PortTakenError if somebody else has it.
@@ -351,10 +262,157 @@ def _fixed(site: Site, text: str) -> int:
     return port
 
 
-# What a server wrote before it failed, cut to what helps a reader.
+# When data may be used: nothing is done to them while a server runs on them, and no snapshot is
+# taken of a server that did not stop cleanly.
 
 
-LINES_SHOWN: Final = 12
+class OwnServer(Protocol):
+    """What is asked of a server before its data are touched."""
+
+    pid: int
+    stopped_cleanly: bool
+
+    def alive(self) -> bool:
+        """Whether it runs."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+
+Owned = TypeVar("Owned", bound=OwnServer)
+Started = TypeVar("Started", bound=StartedServer)
+
+
+class OwnInstance(ABC, Generic[Owned]):
+    """The data of one system, and the one server that the lab may start on them.
+
+    Args:
+        report: told in words what takes time.
+    """
+
+    def __init__(self, spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> None:
+        self.spec = spec
+        self.folder = folder
+        self._report = report
+        self._server: Owned | None = None
+        self._untouched = False  # whether no server has run on the data since they were laid out
+
+    def snapshot(self) -> None:
+        """Copy the stopped server's data aside; an older snapshot is replaced.
+
+        Raises:
+            ServerError: it runs, did not stop cleanly, or the disk is short.
+        """
+        self._must_be_stopped("copied")
+        if not self._untouched and not (self._server and self._server.stopped_cleanly):
+            raise ServerError(
+                f"{self.spec.label}: no snapshot of a server that did not stop cleanly",
+                hint="restore the older snapshot, or load the rows again",
+            )
+        self._report(f"{self.spec.label}: keeping a copy of the loaded data")
+        self._copy_aside()
+
+    @abstractmethod
+    def has_snapshot(self) -> bool:
+        """Whether a complete snapshot of these very programs and this format exists."""
+
+    def restore(self) -> None:
+        """The data become the snapshot again; ServerError if there is none or a server runs."""
+        self._must_be_stopped("restored")
+        self._must_have_snapshot("restore")
+        self._bring_back()
+        self._server, self._untouched = None, True
+
+    def close(self) -> None:
+        """End the server if it runs and remove the working data; a snapshot stays.
+
+        It is killed, not stopped: pages that nobody will read need not be written first.
+        """
+        try:
+            if self._server is not None and self._server.alive():
+                self._server.kill()
+        finally:
+            self._clear()
+
+    @abstractmethod
+    def _copy_aside(self) -> None:
+        """Make the snapshot."""
+
+    @abstractmethod
+    def _bring_back(self) -> None:
+        """Make the data what the snapshot is."""
+
+    @abstractmethod
+    def _clear(self) -> None:
+        """Remove what a server works on."""
+
+    def _must_be_stopped(self, what: str) -> None:
+        if self._server is not None and self._server.alive():
+            raise ServerError(
+                f"{self.spec.label}: a running server cannot be {what}",
+                found=f"pid {self._server.pid}",
+                hint="stop it first",
+            )
+
+    def _must_have_snapshot(self, wanted_for: str) -> None:
+        if not self.has_snapshot():
+            raise ServerError(f"{self.spec.label}: there is no snapshot to {wanted_for}")
+
+
+class StartedInstance(OwnInstance[Started]):
+    """An instance of a server that runs as a process of this machine, its files in a folder."""
+
+    def __init__(
+        self, spec: ServerSpec, site: Site, files: InstanceFiles, report: Callable[[str], None]
+    ) -> None:
+        super().__init__(spec, files.folder, report)
+        self._files = files
+        self._site = site
+        self._clear()  # a lab that died may have left its own
+        with self._files.told("laid out"):
+            if not self.has_snapshot():
+                self._lay_pristine()
+
+    def has_snapshot(self) -> bool:
+        """Whether a complete snapshot of this very server and format exists."""
+        return self._files.has_snapshot()
+
+    @abstractmethod
+    def _pristine(self) -> Path:
+        """A freshly made data directory to copy."""
+
+    def _before_removal(self) -> None:
+        """What must be given back before the data directory goes; nothing for most products."""
+
+    def _start(self, site: Site, start: Callable[[Site, int], Started]) -> Started:
+        """Start the stopped server, on the snapshot or on fresh data if it has none now."""
+        with self._files.told("started on"):
+            if not self._files.data.is_dir():
+                self.restore() if self.has_snapshot() else self._lay_pristine()
+            self._server, self._untouched = None, False
+            self._server = on_a_port(site, partial(start, site))
+        return self._server
+
+    def _copy_aside(self) -> None:
+        self._files.snapshot()
+
+    def _bring_back(self) -> None:
+        self._before_removal()
+        self._files.restore()
+
+    def _lay_pristine(self) -> None:
+        source = self._pristine()
+        self._before_removal()
+        self._files.lay(source)
+        self._server, self._untouched = None, True
+
+    def _clear(self) -> None:
+        self._before_removal()
+        self._files.clear()
+        self._server, self._untouched = None, True
+
+
+# Tails of server logs for error messages.
 
 
 def printed_log(work: Path) -> Path:

@@ -23,7 +23,14 @@ import pymysql
 from pymysql.constants import CR, ER
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import Credentials, Endpoint, Observer, Server
+from dbdyno.servers.base import (
+    Credentials,
+    Endpoint,
+    Observer,
+    Server,
+    check_columns,
+    odd_answer,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -142,15 +149,14 @@ class Client:
             except Exception as error:
                 self._drop()
                 raise self._failed(f"did not answer {sql!r}", error) from error
-        if any(len(row) < columns for row in found):
-            raise self._odd(sql, f"{columns} columns", f"rows such as {found[0]}")
+        check_columns(self._label, sql, found, columns)
         return found
 
     def row(self, sql: str, columns: int = 1) -> tuple[str, ...]:
         """The first row of an answer; ServerError if there is none with so many columns."""
         found = self.rows(sql, columns)
         if not found:
-            raise self._odd(sql, "a row", "none")
+            raise odd_answer(self._label, sql, "a row", "none")
         return found[0]
 
     def close(self) -> None:
@@ -219,14 +225,6 @@ class Client:
         return ServerError(
             f"{self._label}: the server {what} (user {self._who.user})",
             found=f"{type(error).__name__}: {error}",
-        )
-
-    def _odd(self, sql: str, wanted: str, found: str) -> ServerError:
-        return ServerError(
-            f"{self._label}: the server answered {sql!r} with something else",
-            wanted=wanted,
-            found=found,
-            hint="is it a MySQL or MariaDB, and reached without a proxy that changes answers?",
         )
 
 
@@ -339,7 +337,11 @@ class MysqlObserver:
 
 
 def numbers(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:
-    """Names with the values that are numbers; others (a version, a state) are left out."""
+    """Names with the values that are numbers; others (a version, a state) are left out.
+
+    Args:
+        rows: each a name, its value, and whatever else.
+    """
     found = {}
     for name, value, *_ in rows:
         try:

@@ -1,7 +1,7 @@
 """A MySQL or MariaDB system's files and the one server that may run on them.
 
 What a start may change, and what decides the bytes of a data directory, is said here; when files
-may be used is `started_instance`'s business, the folders themselves are `instance_files`'.
+may be used is said in `local.server`, the folders themselves are in `local.files`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dbdyno.servers.programs.identify import ServerFiles, files_of
 
 
 class MysqlInstance(StartedInstance[MysqlServer]):
-    """Made by `servers.instance`; not shared between labs."""
+    """Made by `open.instance`; not shared between labs."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class MysqlInstance(StartedInstance[MysqlServer]):
         report: Callable[[str], None],
         copy: Path | None = None,
     ) -> None:
-        """As `servers.instance` says.
+        """As `open.instance` says.
 
         Args:
             copy: where the snapshot lies; another instance's for a replica, which begins with the
@@ -80,7 +80,7 @@ class MysqlInstance(StartedInstance[MysqlServer]):
 
     def data_bytes(self) -> int:
         """Bytes on disk of the loaded tables and their indexes; ServerError without a snapshot."""
-        self._files.must_have_snapshot("measure")
+        self._must_have_snapshot("measure")
         return occupied_bytes(self._files.kept / DATABASE)
 
     def _asked_with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.plan import TopologyPlan
 from dbdyno.plan.settings import OptionValue
-from dbdyno.servers.base import Credentials, Server
+from dbdyno.servers.base import Credentials, Server, count_of, row_of, rows_of
 from dbdyno.servers.mysql.settings import OFF_WORDS, normalise
 
 # How each version says replication: statements, variables and counters of primary and replica.
@@ -284,7 +284,7 @@ class Links:
             ServerError: a replica did not follow; the server's own reason is quoted.
         """
         who = Credentials(USER, secrets.token_hex(PASSWORD_BYTES))
-        begin = primary.ask(self.words.position)[0][0]
+        begin = row_of(primary, self.words.position)[0]
         self._make_user(primary, who)
         if self.plan.replication == "group":
             self._join_group(primary, replicas, who)
@@ -301,7 +301,7 @@ class Links:
     def running(self, primary: Server, replicas: Sequence[Server]) -> int:
         """How many replicas receive and apply now."""
         if self.plan.replication == "group":
-            return max(0, int(primary.ask(ONLINE)[0][0]) - 1)
+            return max(0, count_of(primary, ONLINE) - 1)
         return sum(self._follows(replica) for replica in replicas)
 
     def _make_user(self, primary: Server, who: Credentials) -> None:
@@ -330,12 +330,12 @@ class Links:
 
     def _follows(self, replica: Server) -> bool:
         """Whether a replica receives and applies; ServerError if it has given up."""
-        status = replica.ask(self.words.order("SHOW"))
+        status = rows_of(replica, self.words.order("SHOW"), 1 + APPLIES)
         return bool(status) and status[0][RECEIVES] == status[0][APPLIES] == "Yes"
 
     def _trouble(self, replica: Server) -> Callable[[], str]:
         def told() -> str:
-            status = replica.ask(self.words.order("SHOW"))
+            status = rows_of(replica, self.words.order("SHOW"), 1 + APPLY_ERROR)
             errors = (status[0][RECEIVE_ERROR], status[0][APPLY_ERROR]) if status else ()
             return "; ".join(filter(None, errors)) or "no error in its status"
 
@@ -364,7 +364,7 @@ class Links:
             )
 
     def _online(self, primary: Server, number: int) -> bool:
-        return int(primary.ask(ONLINE)[0][0]) == 1 + number
+        return count_of(primary, ONLINE) == 1 + number
 
 
 def _tell(server: Server, order: str, secret: str) -> None:

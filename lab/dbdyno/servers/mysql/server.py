@@ -6,7 +6,6 @@ file, data directory and port are compared. An old server that still holds the p
 
 from __future__ import annotations
 
-import secrets
 import signal
 import subprocess
 from pathlib import Path
@@ -14,14 +13,13 @@ from typing import Final
 
 from dbdyno.files import private
 from dbdyno.servers import process
-from dbdyno.servers.base import DATABASE, Credentials, Endpoint, Observer
+from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, Observer
 from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
     ListenerIdentity,
     Site,
     StartedServer,
     error_lines,
-    on_a_port,
     printed_log,
 )
 from dbdyno.servers.mysql import readback, settings
@@ -35,7 +33,7 @@ REDO_CAPACITY_STATUS: Final = "Innodb_redo_log_capacity_resized"
 
 
 class MysqlServer(StartedServer):
-    """A running mysqld; made by `starting.start`."""
+    """A running mysqld; made by `start`."""
 
     stop_signal = signal.SIGTERM
 
@@ -107,33 +105,24 @@ class MysqlServer(StartedServer):
         return error_lines(self._site.work)
 
 
-# Starts a MySQL: free port, fresh passwords, configuration, process, proof.
-#
 # Passwords are made anew at each start and reach the server in a file that only it can read and
 # that is removed once it is up: they are in no argument list and no log, and a restored data
 # directory never depends on a password somebody had to keep.
 
 
-LOAD_USER: Final = "dbdyno"
-
-
-def start(site: Site) -> MysqlServer:
-    """Start the server and return it when it is ready and proven.
+def start(site: Site, port: int) -> MysqlServer:
+    """Start the server on a port and return it when it is ready and proven.
 
     Raises:
-        ServerError: it did not start, a port it was told to use is taken, or it did not take its
+        ServerError: it did not start (PortTakenError if that is why), or it did not take its
             settings; no process is left.
     """
-    return on_a_port(site, lambda port: _start_on(site, port))
-
-
-def _start_on(site: Site, port: int) -> MysqlServer:
     for path in (site.work / "pid", site.work / "err.log", printed_log(site.work)):
         path.unlink(missing_ok=True)
     socket = socket_place(site.label, site.work, "my.sock", site.user, commas=True)
     endpoint = Endpoint(site.place.address, port, socket)
-    root = Credentials("root", secrets.token_hex(24))
-    load = Credentials(LOAD_USER, secrets.token_hex(24))
+    root = Credentials.fresh("root")
+    load = Credentials.fresh(LOAD_USER)
     passwords = site.work / "passwords.sql"
     try:
         private(passwords, accounts_sql(site.entry, root, load), site.user)
@@ -145,12 +134,7 @@ def _start_on(site: Site, port: int) -> MysqlServer:
             command, site.work, site.user, log, libraries=found.libraries, place=site.place
         )
         server = MysqlServer(site, running, endpoint, root, load)
-        try:
-            server.wait_ready()
-            server.prove()
-        except BaseException:
-            server.kill()
-            raise
+        server.wait_proven()
         return server
     finally:
         passwords.unlink(missing_ok=True)
@@ -164,14 +148,11 @@ def _configuration(site: Site, endpoint: Endpoint, passwords: Path) -> str:
     return settings.render({**site.asked, **where}, family)
 
 
-# The SQL that gives a server its two accounts anew at each start, in each family's words.
-#
-# It is run by the server itself before anybody can log in, from a file that goes at once. One
-# statement a line: that is all the oldest servers read there.
-
-
 def accounts_sql(entry: CatalogEntry, root: Credentials, load: Credentials) -> str:
-    """Fresh passwords for root and the load user, and the load's database; one statement a line."""
+    """SQL for fresh passwords of root and the load user, and for the load's database.
+
+    One statement a line: that is all the oldest servers read from a file as they start.
+    """
     family = family_of(entry.product, entry.version_numbers)
     ways = {"alter": _altered, "grant": _granted}
     return "\n".join(

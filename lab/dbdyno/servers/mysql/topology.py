@@ -23,7 +23,7 @@ from dbdyno.measurement import replication
 from dbdyno.plan.plan import NetworkPlan, TopologyPlan
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers import process
-from dbdyno.servers.base import STOP_S, Observer, Server, ServerSpec
+from dbdyno.servers.base import STOP_S, Observer, Server, ServerSpec, odd_answer, row_of, rows_of
 from dbdyno.servers.local import network
 from dbdyno.servers.local.network import Network, wanted
 from dbdyno.servers.mysql.client import observe
@@ -69,7 +69,7 @@ def check(spec: ServerSpec, entry: CatalogEntry) -> None:
 
 
 class TopologyInstance:
-    """Made by `servers.instance` for a system with replicas or with a network; as `Instance`."""
+    """Made by `open.instance` for a system with replicas or with a network; as `Instance`."""
 
     def __init__(
         self,
@@ -292,7 +292,7 @@ class TopologyServer:
         """Replication status by the names of `measurement.replication`; ServerError if unknown."""
         if not self.replicas:
             return {}
-        committed = self._primary.ask(self._links.words.position)[0][0]
+        committed = row_of(self._primary, self._links.words.position)[0]
         found = {
             replication.TRANSACTIONS_BEHIND: max(self._behind(committed, r) for r in self.replicas),
             replication.REPLICAS_RUNNING: self._links.running(self._primary, self.replicas),
@@ -312,12 +312,13 @@ class TopologyServer:
             ServerError: a replica is gone.
         """
         began = time.monotonic()
-        committed = "" if not self.replicas else self._primary.ask(self._links.words.position)[0][0]
+        position = self._links.words.position
+        committed = row_of(self._primary, position)[0] if self.replicas else ""
         if committed:
             for replica in self.replicas:
                 while (left_s := began + cap_s - time.monotonic()) > 0:
                     sql = self._links.words.wait(committed, min(left_s, WAIT_S_MAX))
-                    if replica.ask(sql)[0][0] == "0":
+                    if row_of(replica, sql)[0] == "0":
                         break
         return time.monotonic() - began
 
@@ -327,7 +328,9 @@ class TopologyServer:
             if self._links.plan.replication == "semisync":
                 off = self._links.words.variable("source", "enabled")
                 self._primary.ask(f"SET GLOBAL {off} = OFF")
-            for number, *_, command in (row[:5] for row in self._primary.ask("SHOW PROCESSLIST")):
+            for number, *_, command in (
+                row[:5] for row in rows_of(self._primary, "SHOW PROCESSLIST", 5)
+            ):
                 if command.startswith("Binlog Dump"):
                     self._primary.ask(f"KILL {number}")
 
@@ -335,32 +338,37 @@ class TopologyServer:
         return (self._primary, *self.replicas)
 
     def _behind(self, committed: str, replica: Server) -> float:
-        applied = replica.ask(self._links.words.applied)[0][0]
+        applied = row_of(replica, self._links.words.applied)[0]
         if self._links.words.mariadb:
             return behind(committed, applied)
-        left = self._primary.ask(f"SELECT GTID_SUBTRACT('{committed}', '{applied}')")[0][0]
+        left = row_of(self._primary, f"SELECT GTID_SUBTRACT('{committed}', '{applied}')")[0]
         return count_of_set(left)
 
     def _semisync(self) -> dict[str, float]:
         words = self._links.words
-        told = self._primary.ask(f"SHOW GLOBAL STATUS LIKE '{words.counter('%')}'")
-        told += self._primary.ask(f"SHOW GLOBAL VARIABLES LIKE '{words.variable('source', '%')}'")
-        seen = {name.lower(): value for name, value in told}
+        status = f"SHOW GLOBAL STATUS LIKE '{words.counter('%')}'"
+        variables = f"SHOW GLOBAL VARIABLES LIKE '{words.variable('source', '%')}'"
+        rows = [row for sql in (status, variables) for row in rows_of(self._primary, sql, 2)]
+        seen = {row[0].lower(): row[1] for row in rows}
 
         def counter(name: str) -> str:
             return seen[words.counter(name).lower()]
 
-        return {
-            replication.SEMISYNC_ON: float(counter("status") == "ON"),
-            replication.SEMISYNC_REPLICAS: float(counter("clients")),
-            replication.COMMITS_ACKNOWLEDGED: float(counter("yes_tx")),
-            replication.COMMITS_NOT_ACKNOWLEDGED: float(counter("no_tx")),
-            replication.TIMES_OFF: float(counter("no_times")),
-            replication.AFTER_SYNC: float(
-                seen[words.variable("source", "wait_point")] == "AFTER_SYNC"
-            ),
-            replication.TIMEOUT_S: float(seen[words.variable("source", "timeout")]) / 1000,
-        }
+        try:
+            return {
+                replication.SEMISYNC_ON: float(counter("status") == "ON"),
+                replication.SEMISYNC_REPLICAS: float(counter("clients")),
+                replication.COMMITS_ACKNOWLEDGED: float(counter("yes_tx")),
+                replication.COMMITS_NOT_ACKNOWLEDGED: float(counter("no_tx")),
+                replication.TIMES_OFF: float(counter("no_times")),
+                replication.AFTER_SYNC: float(
+                    seen[words.variable("source", "wait_point")] == "AFTER_SYNC"
+                ),
+                replication.TIMEOUT_S: float(seen[words.variable("source", "timeout")]) / 1000,
+            }
+        except (KeyError, ValueError) as error:
+            wanted = "counters and variables of semi-synchronous replication"
+            raise odd_answer(self.label, status, wanted, f"{error!r}") from error
 
 
 def _cpu_s(pid: int) -> float:

@@ -1,10 +1,7 @@
-"""Gives back the shared memory that a killed PostgreSQL left, as its own next start would.
+"""A PostgreSQL system's files and the one server that may run on them.
 
-A server that is stopped frees it. One that is killed, alone or with the lab, leaves a System V
-segment of 56 bytes and a megabyte or two under /dev/shm; it would find them when it starts on the
-same data again, but the lab removes that data. So the way the server goes is gone here: its pid
-file names the segment, the segment names the control file, and that lists the other files. Nothing
-is touched that another user owns or that a process still uses.
+What a start may change, and what of the data is the load's, is said here; when files may be used is
+said in `local.server`, the folders themselves are in `local.files`.
 """
 
 from __future__ import annotations
@@ -41,18 +38,12 @@ from dbdyno.servers.process import ServerUser
 from dbdyno.servers.programs import places
 from dbdyno.servers.programs.catalog import CatalogEntry
 
-# A PostgreSQL system's files and the one server that may run on them.
-#
-# What a start may change, and what of the data is the load's, is said here; when files may be
-# used is `started_instance`'s business, the folders themselves are `instance_files`'.
-
-
 OWN_DATABASES: Final = frozenset({"1", "4", "5"})
 """Folders of template1, template0 and postgres; their numbers are fixed from 15 on."""
 
 
 class PostgresInstance(StartedInstance[PostgresServer]):
-    """Made by `servers.instance`; not shared between labs."""
+    """Made by `open.instance`; not shared between labs."""
 
     def __init__(
         self,
@@ -86,7 +77,7 @@ class PostgresInstance(StartedInstance[PostgresServer]):
         Raises:
             ServerError: there is no snapshot.
         """
-        self._files.must_have_snapshot("measure")
+        self._must_have_snapshot("measure")
         databases = (self._files.kept / "base").iterdir()
         return sum(occupied_bytes(d) for d in databases if d.name not in OWN_DATABASES)
 
@@ -164,6 +155,15 @@ def _initialise(
             wanted=" ".join(options) or None,
             found=last_lines(work) or "it printed nothing",
         )
+
+
+# Shared memory that a killed PostgreSQL left is given back, as its own next start would.
+#
+# A server that is stopped frees it. One that is killed, alone or with the lab, leaves a System V
+# segment of 56 bytes and a megabyte or two under /dev/shm; it would find them when it starts on the
+# same data again, but the lab removes that data. So the way the server goes is gone here: its pid
+# file names the segment, the segment names the control file, and that lists the other files.
+# Nothing is touched that another user owns or that a process still uses.
 
 
 SEGMENTS: Final = Path("/proc/sysvipc/shm")

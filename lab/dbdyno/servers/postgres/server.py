@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import secrets
 import signal
 import subprocess
 from typing import Final
@@ -18,13 +17,12 @@ from typing import Final
 from dbdyno.errors import ServerError
 from dbdyno.files import private
 from dbdyno.servers import process
-from dbdyno.servers.base import DATABASE, Credentials, Endpoint, Observer
+from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, Observer, check_columns
 from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
     ListenerIdentity,
     Site,
     StartedServer,
-    on_a_port,
     printed_log,
 )
 from dbdyno.servers.postgres import settings
@@ -47,7 +45,7 @@ GIVE_UP_S: Final = 1.5
 
 
 class PostgresServer(StartedServer):
-    """A running postgres; made by `postgres_starting.start`."""
+    """A running postgres; made by `start`."""
 
     stop_signal = signal.SIGINT  # sessions are ended, all is written out
 
@@ -65,7 +63,7 @@ class PostgresServer(StartedServer):
 
     def version(self) -> str:
         """What the server says of itself, as 17.11; ServerError if it is gone."""
-        return self._client.rows("SHOW server_version")[0][0]
+        return self._row("SHOW server_version", 1)[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The administrator's question or order in the load's database; ServerError if refused."""
@@ -73,7 +71,9 @@ class PostgresServer(StartedServer):
 
     def settings(self) -> dict[str, str]:
         """Every effective parameter, in the server's own units; ServerError if it is gone."""
-        return {row[0].lower(): row[1] for row in self._client.rows("SHOW ALL")}
+        rows = self._client.rows("SHOW ALL")
+        check_columns(self.label, "SHOW ALL", rows, 2)
+        return {row[0].lower(): row[1] for row in rows}
 
     def status(self) -> dict[str, float]:
         """Every number of the statistics views, by name; ServerError if it is gone."""
@@ -90,7 +90,7 @@ class PostgresServer(StartedServer):
             self._status_sql = question(views, DATABASE)
         return flattened(client.rows(self._status_sql))
 
-    def open_to_the_load(self) -> None:
+    def admit_load(self) -> None:
         """Give the load user its password, and a database of its own; ServerError if refused."""
         user = self.credentials.user
         kept = self._client.sealed(self.credentials)
@@ -128,42 +128,41 @@ class PostgresServer(StartedServer):
 
     def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
         asked = "SELECT current_setting('data_directory'), current_setting('port')"
-        answers = self._client.rows(asked)[0]
+        answers = self._row(asked, 2)
         data = self._site.work / "data"
         written = self._pid_in("data/postmaster.pid")
         return (str(data), str(self.endpoint.port)), ListenerIdentity(answers, written)
+
+    def _row(self, sql: str, columns: int) -> tuple[str, ...]:
+        """The first row that the administrator's session is answered with; else ServerError."""
+        rows = self._client.rows(sql)
+        check_columns(self.label, sql, rows or [()], columns)
+        return rows[0]
 
     def _log_of_start(self) -> str:
         return self.last_words() or "it left no log"
 
 
-# Starts a PostgreSQL: free port, who may log in how, configuration, process, password, proof.
-#
 # No password is written to a file, an argument list or a log: the server lets the lab's own user in
 # through its socket as the administrator, who then gives the load user a password of this start. It
 # travels as the SCRAM secret that the server would make of it, never as itself.
 
 
-LOAD_USER: Final = "dbdyno"
 MAP: Final = "lab"
 
 
-def start(site: Site) -> PostgresServer:
-    """Start the server and return it when it is ready and proven.
+def start(site: Site, port: int) -> PostgresServer:
+    """Start the server on a port and return it when it is ready and proven.
 
     Raises:
-        ServerError: it did not start, a port it was told to use is taken, or it did not take its
+        ServerError: it did not start (PortTakenError if that is why), or it did not take its
             settings; no process is left.
     """
-    return on_a_port(site, lambda port: _start_on(site, port))
-
-
-def _start_on(site: Site, port: int) -> PostgresServer:
     printed_log(site.work).unlink(missing_ok=True)
     name = f".s.PGSQL.{port}"
     socket = socket_place(site.label, site.work, name, site.user, commas=False)
     endpoint = Endpoint(LOOPBACK, port, socket)
-    load = Credentials(LOAD_USER, secrets.token_hex(24))
+    load = Credentials.fresh(LOAD_USER)
     data = site.work / "data"
     where = settings.places_of(site.work, socket.parent, port)
     private(site.work / "pg_hba.conf", login_rules(load.user), site.user)
@@ -173,13 +172,7 @@ def _start_on(site: Site, port: int) -> PostgresServer:
     command = [str(site.home / site.entry.program), "-D", str(data)]
     running = process.spawn(command, site.work, site.user, printed_log(site.work))
     server = PostgresServer(site, running, endpoint, load)
-    try:
-        server.wait_ready()
-        server.open_to_the_load()
-        server.prove()
-    except BaseException:
-        server.kill()
-        raise
+    server.wait_proven()
     return server
 
 

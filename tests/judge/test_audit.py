@@ -8,7 +8,7 @@ import pytest
 
 from dbdyno.judge import audit as audit_module
 from dbdyno.judge.audit import CHECKS, GATES, Sound, audit
-from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement.metric import TABLE
 from support import making
 from support.making import A, B
@@ -115,3 +115,13 @@ def test_audit_of_nothing_finds_only_that_it_is_nothing():
         "incomplete-run",
         "controls-declined",
     }
+
+
+def test_place_counts_blocks_from_one() -> None:
+    made = making.measurement(making.B, block=2)
+    found = on_trial(made, "check", Level.NOTE, "seen", "do")
+    assert found.place == "mysql:8.0.15, oltp_read_write, 8 threads, block 3"
+
+
+def test_place_of_a_finding_on_the_run_is_empty() -> None:
+    assert Finding(check="check", level=Level.NOTE, evidence="seen", advice="do").place == ""

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from validation.multipliers import HEAD, HORIZONS, PATHS, SEED, final_levels, multipliers
 
+from dbdyno.judge import multiplier_table
 from dbdyno.judge.interval import (
     FIXED,
     HORIZON_MAX,
@@ -19,7 +21,7 @@ from dbdyno.judge.interval import (
     typical,
     typical_of_logs,
 )
-from dbdyno.judge.multiplier_table import LEVELS
+from dbdyno.judge.multiplier_table import FINAL_LEVELS, LEVELS
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.plan.plan import DesignPlan
 
@@ -168,3 +170,24 @@ def test_a_run_that_may_stop_early_has_wider_intervals():
 def test_nothing_is_not_a_number():
     assert typical([], FIXED) is None
     assert typical_of_logs([], FIXED) is None
+
+
+def test_made_again_with_fewer_paths_multipliers_agree_within_a_percent():
+    made = final_levels([8, 12, 20], [0.05, 0.025], 150_000, seed=3)
+    for horizon, (level, half) in made.items():
+        assert (level, half) == pytest.approx(FINAL_LEVELS[horizon][:2], rel=0.03)
+        shipped = multipliers(horizon, FINAL_LEVELS[horizon][0])
+        assert multipliers(horizon, level) == pytest.approx(shipped, rel=0.01)
+
+
+def test_it_holds_every_horizon_and_level_that_the_program_makes():
+    assert tuple(FINAL_LEVELS) == HORIZONS
+    assert FINAL_LEVELS[3] == LEVELS
+    for row in FINAL_LEVELS.values():
+        assert sorted(row, reverse=True) == list(row)
+        assert len(row) == len(LEVELS)
+
+
+def test_its_head_says_how_it_was_made():
+    said = HEAD.partition("\n")[2].partition("says what")[0].format(paths=PATHS, seed=SEED)
+    assert said.split("`sequential`")[0] in (multiplier_table.__doc__ or "")

@@ -6,14 +6,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import polars
 
 from dbdyno.measurement.cost import COSTS, per_event, source_of
 from dbdyno.measurement.measurement import Measurement, merge_histograms
 from dbdyno.measurement.metric import BY_NAME, TABLE, Metric
-from dbdyno.measurement.parts import Interval, Phase
+from dbdyno.measurement.parts import (
+    DiskSample,
+    Interval,
+    NetworkSample,
+    Noun,
+    Phase,
+    WatchSample,
+)
 from dbdyno.report.rows import Attempt, effective
 
 # What a table of an export is made of: columns with a type, a unit and a meaning.
@@ -115,6 +122,14 @@ def _metric(metric: Metric) -> ExportColumn:
     return number(metric.name, f"{metric.label}, {metric.unit}; empty with too few requests")
 
 
+def _fields(part: type[Noun]) -> Iterable[ExportColumn]:
+    """A column for each field of a part of a measurement that says what it is."""
+    for name, field in part.model_fields.items():
+        if field.description:
+            is_whole = int in (field.annotation, *get_args(field.annotation))
+            yield (integer if is_whole else number)(name, field.description)
+
+
 TRIALS: Final = TableDefinition(
     "trials",
     "one attempt at a trial",
@@ -190,41 +205,7 @@ WATCH: Final = TableDefinition(
     (
         PHASE,
         AT,
-        number("length_s", "how long the second was"),
-        number("host_cpu_user", "nice included"),
-        number("host_cpu_system", "interrupts included"),
-        number("host_cpu_irq", "hardware interrupts, within system"),
-        number("host_cpu_softirq", "software interrupts, within system"),
-        number("host_cpu_iowait", "idle while a disk request was open"),
-        number("host_cpu_steal", "given to others by the hypervisor"),
-        number("host_cpu_idle", "idle"),
-        number("cpu_mhz", "mean of the cores' clocks"),
-        number("throttled_per_s", "periods in which a CPU quota held back server or generator"),
-        number("thermal_events_per_s", "times that a core was slowed down because it was hot"),
-        number("swap_pages_per_s", "pages moved to or from swap"),
-        number("pressure_cpu_some", "share of time in which a task waited for a CPU"),
-        number("pressure_io_some", "share in which a task waited for I/O"),
-        number("pressure_io_full", "share in which all tasks waited for I/O"),
-        number("pressure_memory_some", "share in which a task waited for memory"),
-        number("pressure_memory_full", "share in which all tasks waited for memory"),
-        integer("memory_available_bytes", "of the host, at the second's end"),
-        integer("memory_cached_bytes", "page cache"),
-        integer("memory_dirty_bytes", "page cache that waits to be written"),
-        integer("swap_used_bytes", "swap in use"),
-        number("disk_read_bytes_per_s", "all whole disks"),
-        number("disk_written_bytes_per_s", "all whole disks"),
-        number("disk_writes_per_s", "write requests completed"),
-        number("disk_flushes_per_s", "flush requests completed"),
-        number("server_cpu", "the server's process, all threads and forks"),
-        integer("server_rss_bytes", "resident memory, shared pages once"),
-        integer("server_threads", "threads"),
-        number("server_read_bytes_per_s", "from storage"),
-        number("server_written_bytes_per_s", "to storage"),
-        number("server_switches_per_s", "context switches; empty where it was not time to count"),
-        number("generator_cpu", "the load generator"),
-        integer("generator_rss_bytes", "resident memory"),
-        number("generator_switches_per_s", "context switches"),
-        number("watch_cpu", "what these readings took"),
+        *_fields(WatchSample),
     ),
 )
 DISKS: Final = TableDefinition(
@@ -234,14 +215,7 @@ DISKS: Final = TableDefinition(
         PHASE,
         AT,
         text("device", "the kernel's name"),
-        number("reads_per_s", "requests completed"),
-        number("writes_per_s", "requests completed"),
-        number("read_bytes_per_s", "bytes"),
-        number("written_bytes_per_s", "bytes"),
-        number("busy", "share of time with a request open"),
-        number("read_ms_avg", "mean time of a read; empty without one"),
-        number("write_ms_avg", "mean time of a write; empty without one"),
-        number("flushes_per_s", "flush requests completed"),
+        *_fields(DiskSample),
     ),
 )
 NETWORKS: Final = TableDefinition(
@@ -251,11 +225,7 @@ NETWORKS: Final = TableDefinition(
         PHASE,
         AT,
         text("device", "the kernel's name; `lo` is loopback"),
-        number("received_bytes_per_s", "bytes"),
-        number("sent_bytes_per_s", "bytes"),
-        number("received_packets_per_s", "packets"),
-        number("sent_packets_per_s", "packets"),
-        number("dropped_per_s", "dropped or faulty packets of both directions"),
+        *_fields(NetworkSample),
     ),
 )
 STATUS: Final = TableDefinition(

@@ -2,13 +2,13 @@
 
 `audit` looks at every measurement with every check and hands on those without a void finding as
 `Sound`. Estimates take `Sound` only, and nothing else can make one, so a void measurement cannot
-reach a verdict by accident of a later change (design.md, invariant 3).
+reach a verdict by accident of a later change (docs/how-it-works/decisions.md).
 
 A failed attempt that was repeated stays in the list with its finding; the complete attempt counts.
 Should a trial be complete twice, the first one counts, whatever it says: nobody may draw again.
 
-To add a check: one function in a `checks_*` file named for what it looks at, one line here, one
-measurement that trips it and one that does not in the file's twin under tests/judge.
+To add a check: a function in the file of `judge/checks` that asks its question, a line here, and in
+tests/judge/checks a measurement that trips it and one that does not.
 """
 
 from __future__ import annotations

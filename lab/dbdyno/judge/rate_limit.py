@@ -176,7 +176,7 @@ def _logs(blocks: Iterable[BlockLimit]) -> dict[int, float]:
 def _verdicts(
     plan: Plan, searches: Sequence[RateSearch], of: int, findings_of: FindingsOf
 ) -> list[Verdict]:
-    """One system's verdict in every search; they hold together, as those on cells do (`holm`)."""
+    """One system's verdict in every search; they hold together as those on cells do."""
     made = [_estimate(plan, search, of) for search in searches]
     return [
         _verdict(plan, search, of, estimate, held, findings_of)

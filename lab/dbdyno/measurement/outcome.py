@@ -64,7 +64,7 @@ class RunFacts(Noun):
         dbdyno_version: the dbdyno that ran it.
         plan_hash: `Plan.hash()` of the plan that was run.
         command: the command line that would run it again; holds no password.
-        environment: machine, kernel, disk and so on, as `bench.environment` describes them.
+        environment: machine, kernel, disk and so on, as `watch.environment` describes them.
         complete: every planned trial has a measurement without failure.
         trials_planned: trials the plan asks for.
     """

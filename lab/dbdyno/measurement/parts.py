@@ -1,8 +1,7 @@
-"""What was watched while a trial ran: the machine each second, the server's work, its counters.
+"""The parts of a measurement: seconds of load and of the machine, steps before it, evidence.
 
-These are parts of a measurement, kept in a file of their own because they grow with every counter
-that somebody wants to see. A field that a machine cannot tell (no pressure files, a process of
-another user) is None and never a zero, so that nobody takes "unknown" for "nothing".
+A field that a machine cannot tell (no pressure files, a process of another user) is None and never
+a zero, so that nobody takes "unknown" for "nothing".
 """
 
 from __future__ import annotations
@@ -14,12 +13,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 SECRET: Final = re.compile(r".*password$")
-"""Names whose value is nobody's business."""
-
-# The parts of a measurement that stand alone: its seconds, its steps, the load that warmed it up.
-#
-# They are here and not in `measurement` only so that both can be read in one go; everybody imports
-# them from there.
+"""Names of settings whose value is neither stored nor shown."""
 
 
 class Noun(BaseModel):
@@ -124,89 +118,88 @@ class WarmUp(Noun):
 
 
 class DiskSample(Noun):
-    """One disk, one second.
+    """One disk, one second; None where there was no request, or an old kernel does not count."""
 
-    Attributes:
-        busy: share of the time in which at least one request was open.
-        read_ms_avg, write_ms_avg: from hand-over to completion; None without a request.
-        flushes_per_s: orders to empty the device's cache, as fsync gives; None on an old kernel.
-    """
-
-    reads_per_s: float
-    writes_per_s: float
-    read_bytes_per_s: float
-    written_bytes_per_s: float
-    busy: float
-    read_ms_avg: float | None = None
-    write_ms_avg: float | None = None
-    flushes_per_s: float | None = None
+    reads_per_s: float = Field(description="requests completed")
+    writes_per_s: float = Field(description="requests completed")
+    read_bytes_per_s: float = Field(description="bytes")
+    written_bytes_per_s: float = Field(description="bytes")
+    busy: float = Field(description="share of time with a request open")
+    read_ms_avg: float | None = Field(None, description="mean time of a read; empty without one")
+    write_ms_avg: float | None = Field(None, description="mean time of a write; empty without one")
+    flushes_per_s: float | None = Field(None, description="flush requests completed")
 
 
 class NetworkSample(Noun):
-    """One network device, one second; `dropped` counts both directions, errors included."""
+    """One network device, one second."""
 
-    received_bytes_per_s: float
-    sent_bytes_per_s: float
-    received_packets_per_s: float
-    sent_packets_per_s: float
-    dropped_per_s: float
+    received_bytes_per_s: float = Field(description="bytes")
+    sent_bytes_per_s: float = Field(description="bytes")
+    received_packets_per_s: float = Field(description="packets")
+    sent_packets_per_s: float = Field(description="packets")
+    dropped_per_s: float = Field(description="dropped or faulty packets of both directions")
 
 
 class WatchSample(Noun):
     """Host, server and generator, one second: CPU is in cores (seconds per second).
 
+    A field's description is its column's in an export. What a machine does not tell is None. Disks
+    are summed over whole disks, each counted once; `disks` and `networks` have them by device.
+
     Attributes:
         at_s: middle of the second, counted from the load's begin.
-        length_s: how long the sample's second really was.
-        host_cpu_user: nice included; host_cpu_system: both kinds of interrupts included.
-        host_cpu_irq, host_cpu_softirq: the interrupts' part of host_cpu_system.
-        cpu_mhz: mean of the cores' clocks; None where the kernel does not tell it.
-        throttled_per_s: periods in which a CPU quota held back server or generator (cgroups).
-        thermal_events_per_s: times that a core was slowed down because it was hot.
-        swap_pages_per_s: pages moved to or from swap, of the whole host.
-        pressure_*: share of the second in which some, or all, tasks stood still for want of it.
-        memory_*, swap_used_bytes: of the host, at the second's end.
-        disk_*: sums over whole disks, each counted once; disks, networks: by device.
-        server_*: the server's process with all its threads; io is what reached the storage.
-        watch_cpu: what the watch itself took.
     """
 
     at_s: float
-    length_s: float = 1.0
-    host_cpu_user: float
-    host_cpu_system: float
-    host_cpu_irq: float = 0.0
-    host_cpu_softirq: float = 0.0
-    host_cpu_iowait: float
-    host_cpu_steal: float
-    host_cpu_idle: float
-    cpu_mhz: float | None = None
-    throttled_per_s: float | None = None
-    thermal_events_per_s: float | None = None
-    swap_pages_per_s: float | None = None
-    pressure_cpu_some: float | None = None
-    pressure_io_some: float | None = None
-    pressure_io_full: float | None = None
-    pressure_memory_some: float | None = None
-    pressure_memory_full: float | None = None
-    memory_available_bytes: int
-    memory_cached_bytes: int | None = None
-    memory_dirty_bytes: int | None = None
-    swap_used_bytes: int | None = None
-    disk_read_bytes_per_s: float
-    disk_written_bytes_per_s: float
-    disk_writes_per_s: float
-    disk_flushes_per_s: float | None = None
-    server_cpu: float
-    server_rss_bytes: int
-    server_threads: int | None = None
-    server_read_bytes_per_s: float | None = None
-    server_written_bytes_per_s: float | None = None
-    server_switches_per_s: float | None = None
-    generator_cpu: float
-    generator_rss_bytes: int | None = None
-    generator_switches_per_s: float | None = None
-    watch_cpu: float | None = None
+    length_s: float = Field(1.0, description="how long the second was")
+    host_cpu_user: float = Field(description="nice included")
+    host_cpu_system: float = Field(description="interrupts included")
+    host_cpu_irq: float = Field(0.0, description="hardware interrupts, within system")
+    host_cpu_softirq: float = Field(0.0, description="software interrupts, within system")
+    host_cpu_iowait: float = Field(description="idle while a disk request was open")
+    host_cpu_steal: float = Field(description="given to others by the hypervisor")
+    host_cpu_idle: float = Field(description="idle")
+    cpu_mhz: float | None = Field(None, description="mean of the cores' clocks")
+    throttled_per_s: float | None = Field(
+        None, description="periods in which a CPU quota held back server or generator"
+    )
+    thermal_events_per_s: float | None = Field(
+        None, description="times that a core was slowed down because it was hot"
+    )
+    swap_pages_per_s: float | None = Field(None, description="pages moved to or from swap")
+    pressure_cpu_some: float | None = Field(
+        None, description="share of time in which a task waited for a CPU"
+    )
+    pressure_io_some: float | None = Field(None, description="share in which a task waited for I/O")
+    pressure_io_full: float | None = Field(
+        None, description="share in which all tasks waited for I/O"
+    )
+    pressure_memory_some: float | None = Field(
+        None, description="share in which a task waited for memory"
+    )
+    pressure_memory_full: float | None = Field(
+        None, description="share in which all tasks waited for memory"
+    )
+    memory_available_bytes: int = Field(description="of the host, at the second's end")
+    memory_cached_bytes: int | None = Field(None, description="page cache")
+    memory_dirty_bytes: int | None = Field(None, description="page cache that waits to be written")
+    swap_used_bytes: int | None = Field(None, description="swap in use")
+    disk_read_bytes_per_s: float = Field(description="all whole disks")
+    disk_written_bytes_per_s: float = Field(description="all whole disks")
+    disk_writes_per_s: float = Field(description="write requests completed")
+    disk_flushes_per_s: float | None = Field(None, description="flush requests completed")
+    server_cpu: float = Field(description="the server's process, all threads and forks")
+    server_rss_bytes: int = Field(description="resident memory, shared pages once")
+    server_threads: int | None = Field(None, description="threads")
+    server_read_bytes_per_s: float | None = Field(None, description="from storage")
+    server_written_bytes_per_s: float | None = Field(None, description="to storage")
+    server_switches_per_s: float | None = Field(
+        None, description="context switches; empty where it was not time to count"
+    )
+    generator_cpu: float = Field(description="the load generator")
+    generator_rss_bytes: int | None = Field(None, description="resident memory")
+    generator_switches_per_s: float | None = Field(None, description="context switches")
+    watch_cpu: float | None = Field(None, description="what these readings took")
     disks: dict[str, DiskSample] = {}
     networks: dict[str, NetworkSample] = {}
 
@@ -253,15 +246,6 @@ class StatusSeries(Noun):
     trouble: str | None = None
 
 
-# What is collected besides the load so that doubts can be settled later from the store alone.
-#
-# How fast the machine was before an arm, what the generator reaches when nothing holds it back,
-# which way each statement takes through the tables, which rows were left at the end, what twice
-# the generator's threads reach. Whoever could not look leaves a field empty; nothing is ever a
-# guess. And what a server kept of its commits when it was killed (`dbdyno prove-durability`),
-# which no benchmark shows.
-
-
 class Probe(Noun):
     """The machine at rest, a moment before an arm.
 
@@ -299,7 +283,9 @@ class DoubledThreads(Noun):
 
 
 class TrialEvidence(Noun):
-    """What was found out around a trial.
+    """What was found out around a trial, so that doubts can be settled later from the store alone.
+
+    What could not be looked at is empty; nothing is ever a guess.
 
     Attributes:
         probe: of the trial's arm.
@@ -343,7 +329,7 @@ class Kill(Noun):
 
 
 class KilledServer(Noun):
-    """All that `prove-durability` saw of one system.
+    """What one system kept of its commits when it was killed (`dbdyno prove-durability`).
 
     Attributes:
         settings: all effective variables, as in `ServerFacts`.

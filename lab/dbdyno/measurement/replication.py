@@ -1,7 +1,7 @@
 """What a primary and its replicas say of replication, by name, and how two readings become one.
 
-The side that asks servers (`servers`, `bench`) and the side that judges (`judge`) share these names
-and nothing else. A reading is taken at both edges of the measured window. Of what is counted, the
+Those who ask servers (`servers`, `experiment`) and those who judge (`judge`) share these names and
+nothing else. A reading is taken at both edges of the measured window. Of what is counted, the
 growth is kept; of a state, the worse of the two, because a promise that did not hold at one edge
 did not hold over the window.
 """

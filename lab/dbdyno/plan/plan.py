@@ -1,6 +1,6 @@
 """The experiment as it was asked for: systems × workloads × load × settings, and how to run them.
 
-A plan comes from a file (`plan_file.read`) or from a command line (`compare`); both give this
+A plan comes from a file (`plan.file.read`) or from a command line (`compare`); both give this
 value, so both are checked by the same rules. A plan is stored whole with its run, and its hash
 names it.
 """

@@ -2,7 +2,7 @@
 
 It is made from the plan itself, widened by the short ways of writing, and shipped beside this file
 as ``plan.schema.json``; a test holds that the two agree. What a schema cannot say (is there such a
-workload, such a system?) is left to `plan_file.read`.
+workload, such a system?) is left to `plan.file.read`.
 """
 
 from __future__ import annotations

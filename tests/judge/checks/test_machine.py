@@ -1,4 +1,4 @@
-"""Quotas, heat, memory, swap, clock: each limit from both sides, silence where nobody looked."""
+"""Was the machine alone, the same and not held back? Each limit from both sides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import pytest
 
 from dbdyno.judge.checks import machine
 from dbdyno.judge.finding import Level
+from dbdyno.measurement.parts import Probe, TrialEvidence
 from support import making
+from support.making import A, B
 
 PLAN = making.plan()
 OF_A_TRIAL = (
@@ -86,3 +88,110 @@ def test_a_slower_clock_is_told_from_three_percent_on(last, level):
 
 def test_two_trials_have_no_usual_clock():
     assert list(machine.uneven_clock(clocked(3000, 2000), PLAN)) == []
+
+
+@pytest.mark.parametrize(("share", "void"), [(0.2, False), (0.70, False), (0.71, True)])
+def test_generator_above_70_percent_of_a_core_is_void(share, void):
+    found = machine.client_bound(making.measurement(cpu_share_max=share), PLAN)
+    assert (found is not None) == void
+    if found:
+        assert found.level is Level.VOID
+        assert "used 71% of a core (limit 70%, threads in all: 1)" in found.evidence
+
+
+@pytest.mark.parametrize(
+    ("cores", "level", "share"),
+    [
+        (0.0, None, ""),
+        (0.019, None, ""),
+        (0.03, Level.NOTE, "0.75%"),
+        (0.079, Level.NOTE, "1.97%"),
+        (0.09, Level.DOUBTFUL, "2.25%"),
+    ],
+)
+def test_stolen_time_is_noted_from_half_a_percent_and_doubtful_from_two(cores, level, share):
+    # of four cores: 0.02 are 0.5 %, 0.08 are 2 %
+    found = machine.steal(making.measurement(steal=cores), PLAN)
+    assert (found and found.level) == level
+    assert found is None or found.evidence.startswith(f"{share} of the host's CPU was stolen")
+
+
+@pytest.mark.parametrize(
+    ("cores", "level"), [(0.0, None), (0.07, None), (0.2, Level.NOTE), (1.0, Level.DOUBTFUL)]
+)
+def test_other_processes(cores, level):
+    found = machine.other_processes(making.measurement(other_cpu=cores), PLAN)
+    assert (found and found.level) == level
+    if found:
+        assert f"({cores:.2f} of 4.0 cores; limit 2%)" in found.evidence
+
+
+@pytest.mark.parametrize(("server_cpu_s", "noted"), [(36.4, True), (30.0, False)])
+def test_machine_without_idle_cores_is_noted(server_cpu_s, noted):
+    # four cores for 10 s; the generator takes 2 s, the server almost all the rest
+    made = making.measurement(server_cpu_s=server_cpu_s, cpu_share_max=0.2)
+    found = machine.shared_machine(made, PLAN)
+    assert (found is not None) == noted
+    if found:
+        assert found.level is Level.NOTE
+        assert found.evidence.startswith("generator and server share the machine: 4.0%")
+
+
+def test_without_a_watch_nothing_is_claimed_of_the_machine():
+    blind = making.measurement(steal=1, other_cpu=2).model_copy(update={"watch": ()})
+    assert machine.steal(blind, PLAN) is None
+    assert machine.other_processes(blind, PLAN) is None
+    assert machine.shared_machine(blind, PLAN) is None
+
+
+def test_only_samples_of_the_window_count():
+    made = making.measurement(warmup_s=2, window_s=10)
+    samples = made.watch_measured
+    assert [sample.at_s for sample in samples] == [second + 0.5 for second in range(2, 12)]
+
+
+USUAL = (5.00, 5.01, 4.99, 5.02, 5.00, 4.98)
+
+
+def probed(cpu_ms=USUAL, sync_ms=(0.40, 0.42, 0.38, 0.41, 0.40, 0.39)):
+    """Three blocks of A and B, their arms' probes in that order."""
+    made = making.pairs((1.0,) * 3)
+    return [
+        making.changed(one, evidence=TrialEvidence(probe=Probe(cpu_ms=cpu, sync_ms=sync)))
+        for one, cpu, sync in zip(made, cpu_ms, sync_ms, strict=True)
+    ]
+
+
+def told(trials):
+    return [(f.system, f.level, str(f.evidence)) for f in machine.probe_strays(trials, PLAN)]
+
+
+def test_an_even_machine_is_not_told():
+    assert told(probed()) == []
+
+
+@pytest.mark.parametrize(
+    ("cpu_ms", "level"), [(5.2, None), (5.5, Level.NOTE), (6.5, Level.DOUBTFUL)]
+)
+def test_slow_arithmetic(cpu_ms, level):
+    found = told(probed(cpu_ms=(*USUAL[:3], cpu_ms, *USUAL[4:])))
+    assert [(system, lvl) for system, lvl, _ in found] == ([(B, level)] if level else [])
+    if found:
+        assert found[0][2].endswith(f": block 2: arithmetic {cpu_ms / 5.0 - 1:+.0%}")
+
+
+def test_slow_syncs_of_two_arms():
+    found = told(probed(sync_ms=(0.4, 0.4, 0.41, 0.4, 1.0, 2.0)))
+    assert [(system, level) for system, level, _ in found] == [
+        (A, Level.NOTE),
+        (B, Level.DOUBTFUL),
+    ]
+    assert "block 3: a sync +" in found[0][2]
+
+
+def test_few_probes_say_nothing():
+    assert told(probed(cpu_ms=(5, 9, 5, 5, 5, 5))[:4]) == []
+
+
+def test_trials_without_a_probe_are_left_out():
+    assert told(making.pairs((1.0,) * 5)) == []

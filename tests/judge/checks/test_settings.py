@@ -1,10 +1,17 @@
-"""Unequal promises and unequal memory: by accident, on purpose, and not at all."""
+"""Unequal settings, promises and memory: by accident, on purpose, and not at all."""
 
 from __future__ import annotations
 
 import pytest
 
-from dbdyno.judge.checks.settings import cache_bytes, durability, unequal_durability, unequal_memory
+from dbdyno.judge.checks.settings import (
+    cache_bytes,
+    changed_versions,
+    durability,
+    unequal_durability,
+    unequal_memory,
+    unequal_settings,
+)
 from dbdyno.judge.finding import Level
 from dbdyno.plan.plan import SystemPlan
 from support import making
@@ -174,3 +181,42 @@ def test_the_cache_in_each_product_s_units():
     assert cache_bytes({"innodb_buffer_pool_size": "268435456"}) == 256 * 1024**2
     assert cache_bytes({"shared_buffers": "256MB"}) == 256 * 1024**2
     assert cache_bytes({"shared_buffers": "lots"}) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "of_a", "of_b", "what"),
+    [
+        ("innodb_flush_method", "", "O_DIRECT", "files"),
+        ("performance_schema", "OFF", "ON", "instrumentation"),
+    ],
+)
+def test_settings_that_differ_are_doubtful(key, of_a, of_b, what):
+    (found,) = unequal_settings(two({key: of_a}, {key: of_b}), PLAN)
+    assert (found.level, found.system, found.check) == (Level.DOUBTFUL, B, "unequal-settings")
+    assert found.evidence.startswith(f"{key} ({what}): {A} {of_a or 'fsync'}, {B} ")
+
+
+def test_spellings_of_one_value_are_equal():
+    of_a = {"performance_schema": "on", "innodb_flush_method": ""}
+    of_b = {"performance_schema": "TRUE", "innodb_flush_method": "fsync"}
+    assert not list(unequal_settings(two(of_a, of_b), PLAN))
+
+
+def test_difference_that_the_plan_asks_for_is_a_note():
+    asked = SystemPlan(label=B, reference=B, settings={"innodb-flush-method": "fsync"})
+    asking = PLAN.model_copy(update={"systems": (PLAN.systems[0], asked)})
+    of_b = {"innodb_flush_method": "fsync", "performance_schema": "ON"}
+    by_accident, on_purpose = unequal_settings(two({}, of_b), asking)
+    assert (by_accident.level, on_purpose.level) == (Level.DOUBTFUL, Level.NOTE)
+    assert by_accident.evidence.startswith("performance_schema")
+    assert on_purpose.evidence.startswith("innodb_flush_method")
+
+
+def test_one_version_per_system_is_right_and_two_are_doubtful():
+    trials = making.pairs((1.0, 1.0))
+    assert not list(changed_versions(trials, PLAN))
+    upgraded = trials[3].server.model_copy(update={"version": "8.0.16"})
+    trials[3] = trials[3].model_copy(update={"server": upgraded})
+    (found,) = changed_versions(trials, PLAN)
+    assert found.level is Level.DOUBTFUL
+    assert f"{B} (default) had 2 versions within the run: 8.0.15, 8.0.16" in found.evidence

@@ -1,24 +1,17 @@
-"""The same work by every system, and rows that are all there afterwards."""
+"""The same work from the same state, each way of not doing so, and rows that are kept."""
 
 from __future__ import annotations
 
-import ast
-
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dbdyno.judge.audit import audit
 from dbdyno.judge.checks import work
-from dbdyno.judge.checks.work import TEMPLATES, said_again
 from dbdyno.judge.finding import Level
-from dbdyno.language.words import NAME, told
-from dbdyno.measurement.parts import TrialEvidence
-from dbdyno.stats.steady import steady
+from dbdyno.judge.judgement import judge
+from dbdyno.judge.verdict import Word
+from dbdyno.measurement.parts import Step, TrialEvidence, WarmUp
 from support import making
 from support.making import A, B
-from support.source import LAB
 
 PLAN = making.plan()
 ROWS = PLAN.dataset.rows
@@ -88,65 +81,82 @@ def test_a_system_that_lost_a_row_has_no_sound_trial():
     )
 
 
-# What the making rooms write into a store is found again, and nothing else is changed.
+def made(**facts):
+    return making.measurement().model_copy(update=facts)
 
 
-CHANCE = np.random.default_rng(5)
+def test_a_cell_that_cannot_run_is_void_with_its_reason():
+    found = work.cell_cannot_run(made(failure="no thread pool", impossible=True), PLAN)
+    assert (found.level, found.evidence) == (Level.VOID, "no thread pool")
+    assert work.cell_cannot_run(made(failure="the server died"), PLAN) is None
 
 
-def rates(*parts: tuple[int, float]) -> list[float]:
-    """Seconds of these lengths and rates, with 1 % of noise."""
-    seconds = [np.full(length, rate) for length, rate in parts]
-    return list(np.concatenate(seconds) * CHANCE.normal(1, 0.01, sum(n for n, _ in parts)))
+def test_it_is_said_once_and_not_as_a_trial_that_failed():
+    audited = audit([made(failure="no thread pool", impossible=True)], PLAN)
+    assert [f.check for f in audited.findings if f.level is Level.VOID] == ["cell-cannot-run"]
+    assert audited.sound == ()
+
+
+def test_a_cell_that_cannot_run_is_not_missing_from_the_run():
+    plan = making.plan(blocks=1)
+    other = making.measurement(making.B).model_copy(update={"failure": "no", "impossible": True})
+    assert "incomplete-run" not in {f.check for f in audit([made(), other], plan).findings}
+    failed = making.measurement(making.B, failure="no")
+    assert "incomplete-run" in {f.check for f in audit([made(), failed], plan).findings}
+
+
+def test_steps_that_were_not_done_are_told_with_their_reasons():
+    steps = (
+        Step(name="restore", seconds=1),
+        Step(name="drop caches", seconds=0, done=False, detail="Permission denied"),
+        Step(name="settle", seconds=60, done=False, detail="dirty pages 5000 to 900"),
+    )
+    found = work.step_undone(made(procedure=steps), PLAN)
+    assert found.level is Level.DOUBTFUL
+    assert found.evidence.endswith(
+        "drop caches: Permission denied; settle: dirty pages 5000 to 900"
+    )
+    assert work.step_undone(made(procedure=steps[:1]), PLAN) is None
 
 
 @pytest.mark.parametrize(
-    "seen",
+    ("warmed", "doubted"),
     [
-        rates((5, 100.0)),
-        [0.0] * 200,
-        rates((150, 100.0), (60, 80.0)),
-        rates((170, 80.0), (30, 100.0)),
-        list(np.linspace(80, 120, 200)),
-        rates((200, 100.0)),
+        (None, False),
+        (WarmUp(seconds=120, cut_s=30, why="steady since second 30 of 120"), False),
+        (WarmUp(seconds=300, cut_s=None, why="it still changed by +3.0%"), True),
     ],
 )
-def test_whatever_is_said_of_a_load_is_known(seen):
-    why = steady(seen).why
-    found = said_again(why)
-    assert found == why
-    assert found.template in TEMPLATES
+def test_a_load_that_never_became_steady_throws_doubt(warmed, doubted):
+    found = work.no_steady_state(made(until_steady=warmed), PLAN)
+    assert (found is not None) is doubted
+    if found:
+        assert found.level is Level.DOUBTFUL
+        assert found.evidence.startswith("after 300 s of warm-up the load was not steady: it still")
 
 
-def test_values_are_found_and_told_in_another_language():
-    text = said_again("dirty pages 812 to 3, history 40 to 0")
-    chinese = "脏页 {dirty} → {dirty_left}，历史 {history} → {history_left}"
-    assert told(text, {text.template: chinese}) == "脏页 812 → 3，历史 40 → 0"
-    whole = said_again("not at rest at the cap: dirty pages 812 to 3, history 40 to 0")
-    assert whole.values["dirty"] == "812"
+def with_rows(*digests):
+    pairs = making.pairs((1.0, 1.01, 0.99))
+    return [
+        one.model_copy(update={"dataset": digest})
+        for one, digest in zip(pairs, digests, strict=True)
+    ]
 
 
-@pytest.mark.parametrize("module", ["procedure", "arm"])
-def test_steps_and_what_they_come_to_are_known(module):
-    """Every literal name and detail of a step, and nothing that could be taken for another."""
-    tree = ast.parse((LAB / "experiment" / f"{module}.py").read_text())
-    names = {
-        argument.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        for argument in [
-            *(k.value for k in node.keywords if k.arg in ("name", "detail")),
-            *(
-                node.args
-                if isinstance(node.func, ast.Attribute) and node.func.attr == "timed"
-                else []
-            ),
-        ]
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
-    }
-    assert {text for text in names if text and said_again(text).template == NAME} == set()
+def test_other_rows_take_a_system_away():
+    measured = with_rows(*("a", "b") * 3)
+    (found,) = work.unequal_dataset(measured, PLAN)
+    assert (found.level, found.system) == (Level.VOID, making.B)
+    assert found.evidence == f"digest of the rows of {making.B}: b; of {making.A}: a"
+    judged = judge(measured, making.plan(blocks=3))
+    assert [verdict.word for verdict in judged.verdicts] == [Word.VOID]
 
 
-@given(st.text())
-def test_what_nobody_knows_stays_as_it_is(text):
-    assert said_again(text) == text
+def test_rows_that_changed_within_the_run_take_it_away():
+    found = list(work.unequal_dataset(with_rows("a", "a", "a", "a", "c", "a"), PLAN))
+    assert [finding.system for finding in found] == [making.A, making.B]
+
+
+@pytest.mark.parametrize("digests", [("a",) * 6, ("",) * 6, ("a", "") * 3, ("", "a") * 3])
+def test_equal_rows_and_rows_nobody_looked_at_are_left_alone(digests):
+    assert list(work.unequal_dataset(with_rows(*digests), PLAN)) == []

@@ -2,7 +2,9 @@
 
 Every count is taken over a window, and every connection has an event in flight at each of its two
 edges. So no identity holds exactly; each check says how far the edges alone can move it, and takes
-that or its limit, whichever is larger. A short window thereby loses sharpness, never honesty.
+that or its limit, whichever is larger. A short window makes checks less sharp, never wrong. What an
+event consists of are sysbench's counts (read_write 20 statements, read_only 16, write_only 6,
+point_select 1) under the workload's options.
 """
 
 from __future__ import annotations
@@ -212,12 +214,6 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
             "own"
         ),
     )
-
-
-# What one event of a workload must consist of, so that statements can be held against events.
-#
-# The counts are sysbench's (read_write 20, read_only 16, write_only 6, point_select 1) and follow
-# the workload's options.
 
 
 OFF: Final = ("off", "false", "no", "0")

@@ -1,4 +1,10 @@
-"""Did the trial run its course: to its end, on one server, warm and without standing still?"""
+"""Did the trial run its course: to its end, on one server, steady and without standing still?
+
+A trial that carries its warm-up within itself shows by its own series since when it was steady
+(`stats.steady`). Where one system of a block takes longer than the plan's warm-up, the windows of
+all systems of the block begin where the last of them had become steady: different cuts would
+compare different minutes of the machine (docs/how-it-works/verdicts.md). A minute is kept at least.
+"""
 
 from __future__ import annotations
 
@@ -171,16 +177,6 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
     )
 
 
-# Where the window of a trial begins to count: in both arms of a block at the later of their cuts.
-#
-# A trial that carries its warm-up within itself shows by its own series since when it was steady
-# (`steady`). If one system of a block takes longer than the plan's warm-up, a part of its window
-# is still warm-up. Cutting its head alone would compare different minutes of the machine, so the
-# windows of all systems of the block begin where the last of them had become steady
-# (docs/how-it-works/verdicts.md). The rule keeps a minute at least; where it finds no steady part
-# nothing is cut, for then there is no better window to take.
-
-
 Place = tuple[int, str]
 """A cell of a block: all its trials begin to count at the same second of their loads."""
 
@@ -263,12 +259,6 @@ def later_cut(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Findi
 def _rate(interval: Interval) -> float:
     seconds = interval.end_s - interval.start_s
     return interval.events / seconds if seconds > 0 else 0.0
-
-
-# A trial's seconds as a series: which are whole, and their rates.
-#
-# Seconds of one window are no repetitions (docs/how-it-works/verdicts.md); they are the shape that
-# stability is read off. Nothing here decides.
 
 
 Rates = npt.NDArray[np.float64]

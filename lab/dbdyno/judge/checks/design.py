@@ -1,4 +1,9 @@
-"""What only shows when all trials are laid side by side: is it the experiment that was planned?"""
+"""What only shows when all trials are laid side by side: is it the experiment that was planned, and
+did the systems take turns? (docs/reference/findings.md)
+
+Blocks cancel what a machine does over hours only if the arms of a block lie next to each other. A
+run that was interrupted in the middle of a block, or put together from logs, may not be so.
+"""
 
 from __future__ import annotations
 
@@ -238,13 +243,6 @@ def _load(measurement: Measurement) -> Said:
 def _place(measurement: Measurement) -> tuple[int, str, Cell]:
     trial = measurement.trial
     return trial.block, trial.system, trial.cell
-
-
-# Did the systems take turns, and at what time? (docs/reference/findings.md, order and time)
-#
-# Blocks cancel what a machine does over hours only if the arms of a block lie next to each other.
-# Runs of dbdyno are drawn so; one that was interrupted in the midst of a block, or that was put
-# together from logs, may not be.
 
 
 BLOCKS_MIN_OF_ORDER: Final = 2

@@ -1,9 +1,14 @@
-"""What a kill -9 has proved, in one word and with what it has not proved.
+"""Did commits reach the disk as the settings promise, and what has a kill -9 proved?
+(docs/reference/findings.md, durability by behaviour)
 
-A killed process takes with it what it had not given to the operating system; the system writes out
-the rest at its leisure. So "every answered commit was there" alone does not say that a loss of
-power would have left them. That takes a flush of the log between commit and answer, of which a
-connection that waits needs one for each of its commits: with N connections at least one for N.
+A connection waits for its commit before it sends the next. So one flush of the log can answer at
+most one commit of each connection: a server that answers C commits over N connections and flushes
+less than C / N times has answered some that were on no disk, whatever its settings say. This holds
+with group commit, with and without a binary log.
+
+A killed process loses what it had not given to the operating system; the system writes out the rest
+later. So "every answered commit was there" alone does not say that a loss of power would have left
+them; that takes the flushes as well.
 """
 
 from __future__ import annotations
@@ -19,15 +24,6 @@ from dbdyno.language.words import Said, Text, clauses, count, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Kill, KilledServer, Noun
 from dbdyno.plan.plan import Plan
-
-# Did commits reach the disk as the settings promise? (docs/reference/findings.md, durability by
-# behaviour)
-#
-# A connection waits for its commit before it sends the next. So one flush of the log can answer
-# one commit of each connection at most, and a server that answers C commits over N connections
-# and flushes less than C / N times has answered some that were on no disk, whatever its settings
-# say. This holds with group commit, with and without a binary log.
-
 
 SHARE_MIN: Final = 0.9
 COMMITS_MIN: Final = 100

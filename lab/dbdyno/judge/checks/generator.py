@@ -1,8 +1,9 @@
 """Could the generator itself be what was measured? (docs/reference/findings.md, client-bound)
 
-`checks_machine.client_bound` looks at its CPU. These look at what it does: whether it sends when it
-means to, how far the trial was from the rate that the same generator reaches with no server in the
-way, and whether twice its threads make the same load faster.
+`machine.client_bound` looks at its CPU. These look at what it does: whether it sends when it means
+to, how far the trial was from the rate that the same generator reaches with no server in the way,
+whether twice its threads make the same load faster, and in an open loop whether the rate was
+sustained by enough requests (docs/how-to/open-loop.md).
 """
 
 from __future__ import annotations
@@ -149,9 +150,6 @@ def _judged(seen: DoubledThreads, logs: Sequence[float]) -> Iterator[Finding]:
         advice=advice,
         cell=Cell(workload=seen.workload, threads=seen.connections, setting=seen.setting),
     )
-
-
-# Did an open loop show what its latency is? (docs/how-to/open-loop.md: sustained, enough requests)
 
 
 def rate_not_sustained(measurement: Measurement, plan: Plan) -> Finding | None:

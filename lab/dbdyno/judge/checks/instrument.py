@@ -1,9 +1,9 @@
-"""How often the instrument errs, counted over all runs of a workspace, not promised.
+"""How often verdicts erred, counted over all runs of a workspace; servers that are not ours.
 
 Two things are counted: how many comparisons of a system with itself were called different, and how
 many planted slowdowns were seen. Intervals of the shares are those of Clopper and Pearson (1934).
-Of comparisons with themselves 5 in 100 may be called different, as intervals of 95 % miss; more of
-them than chance gives in 99 of 100 workspaces, and the instrument is out of calibration
+Of comparisons with themselves 5 in 100 may be called different, as intervals of 95 % miss; with
+more of them than chance gives in 99 of 100 workspaces the instrument is out of calibration
 (docs/how-it-works/controls.md).
 """
 
@@ -112,12 +112,6 @@ def out_of_calibration(ledger: Ledger) -> Iterator[Finding]:
             "a clock that changes, a disk that fills, too short windows"
         ),
     )
-
-
-# Which servers the lab could not treat as its own, and what the numbers lose by that.
-#
-# An interval over blocks covers what a block repeats. Where a block repeats neither the start of
-# the server nor its data, the interval is silent about both, however narrow it is.
 
 
 def uncontrolled_server(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:

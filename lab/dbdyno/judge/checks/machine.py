@@ -1,8 +1,10 @@
-"""Was the machine held back: by a quota, heat, want of memory, another clock?
+"""Did the machine leave the server alone, was it held back, and was it the same before every arm?
 (docs/reference/findings.md)
 
-None of these shows as load. A clock is compared with that of the run's other trials, since no other
-truth about it is stored.
+What holds a machine back (a quota, heat, want of memory, a lower clock) does not show as load. A
+clock is compared with that of the run's other trials, since no other truth about it is stored.
+Before each arm, with no server up, a piece of arithmetic and a few syncs are timed: what lies more
+than three deviations (1.4826 × the median absolute one) from the run's median was another machine.
 """
 
 from __future__ import annotations
@@ -17,9 +19,6 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Probe, WatchSample
 from dbdyno.measurement.replication import REPLICAS_CPU_S
 from dbdyno.plan.plan import Plan
-
-# Did the machine and the generator leave the server alone? (docs/reference/findings.md)
-
 
 GENERATOR_CPU_MAX: Final = 0.70
 STEAL_SHARE_NOTE: Final = 0.005
@@ -259,15 +258,6 @@ def _known(measurement: Measurement, read: Callable[[WatchSample], float | None]
 def _total(measurement: Measurement, read: Callable[[WatchSample], float | None]) -> float:
     """A rate added up over the window's samples; 0 where nobody knows."""
     return sum((read(s) or 0.0) * s.length_s for s in measurement.watch_measured)
-
-
-# Was the machine itself the same before every arm? (docs/reference/findings.md, probe within 3
-# MAD)
-#
-# Before each arm, with no server up, the lab times a piece of arithmetic and a few syncs. What
-# strays from the run's median by more than three deviations (1.4826 × the median absolute one)
-# was another machine for that arm: a neighbour, a cooler, a disk that was busy with something
-# else.
 
 
 PROBES_MIN: Final = 5

@@ -1,9 +1,10 @@
-"""Do the systems promise the same, and have they the same memory? (docs/reference/findings.md,
-durability)
+"""Did the systems work under equal conditions and equal promises? (docs/reference/findings.md)
 
-Promises are read from the settings in force, not from those that were asked for. A difference that
-the plan itself asks for is a note: it may be what the experiment is about. Any other is a doubt,
-since the cheaper promise looks like the faster server.
+Settings are compared as the servers report them, not as the plan asked for them. What survives a
+crash and how much memory holds data is called differently by MySQL, MariaDB and PostgreSQL, so
+those settings are first read as promises, which can be compared. A difference that the plan itself
+asks for is a note: it may be what the experiment is about. Any other is a doubt, since the cheaper
+promise looks like the faster server.
 """
 
 from __future__ import annotations
@@ -18,11 +19,6 @@ from dbdyno.language.words import Said, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
 
-# Did the systems work under the same conditions? (docs/reference/findings.md, configuration)
-#
-# Settings are compared as the servers report them, not as the plan asked for them.
-
-
 EQUAL_SETTINGS: Final = {
     "innodb_flush_method": say("files"),
     "performance_schema": say("instrumentation"),
@@ -30,7 +26,7 @@ EQUAL_SETTINGS: Final = {
     "thread_handling": say("connections"),
 }
 """Settings that decide how much work a statement is, and what kind of difference they make;
-durability and memory are promises (`checks_promises`)."""
+durability and memory are promises (`durability`, `cache_bytes`)."""
 
 ALIKE: Final = {"TRUE": "ON", "FALSE": "OFF"}
 """Spellings of one value."""
@@ -253,13 +249,6 @@ def _cache(measurements: Sequence[Measurement], setting: str, system: str) -> in
     """The cache in bytes, the largest if it changed over the trials; None if nobody knows."""
     found = [cache_bytes(settings) for settings in _settings_of(measurements, setting, system)]
     return max((cache for cache in found if cache is not None), default=None)
-
-
-# What a server promises by its settings, in words that fit every product.
-#
-# MySQL, MariaDB and PostgreSQL call the same promise by other names, and a comparison is only
-# fair where the promises are equal: what survives a crash, and how much memory may hold data. So
-# settings are read as promises first, and those are compared (`checks_promises`).
 
 
 Settings = Mapping[str, str]

@@ -1,17 +1,15 @@
-"""Did all systems do the same work, and leave the rows that it must leave?
-(docs/reference/findings.md)"""
+"""Did all systems do the same work, from the same rows and the same state, and leave the rows that
+it must leave? (docs/reference/findings.md)"""
 
 from __future__ import annotations
 
-import re
-import string
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Final
 
 from dbdyno.judge.checks.counts import Left, leaves
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, count, listed, name, phrase, say
+from dbdyno.language.stored import from_stored
+from dbdyno.language.words import Said, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.plan import Plan
@@ -115,9 +113,6 @@ def rows_not_kept(measurements: Sequence[Measurement], plan: Plan) -> Iterator[F
         )
 
 
-# Did every trial begin as the plan says: at rest, with cold caches, steady, on the same rows?
-
-
 def cell_cannot_run(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: this system cannot have the setting, or cannot bear the load; nothing was measured."""
     if not measurement.impossible:
@@ -149,8 +144,8 @@ def step_undone(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def _told(step: Step) -> Said:
-    why = said_again(step.detail) if step.detail else say("no reason given")
-    return say("{step}: {why}", step=said_again(step.name), why=why)
+    why = from_stored(step.detail) if step.detail else say("no reason given")
+    return say("{step}: {why}", step=from_stored(step.name), why=why)
 
 
 def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -165,7 +160,7 @@ def no_steady_state(measurement: Measurement, plan: Plan) -> Finding | None:
         say(
             "after {seconds:.0f} s of warm-up the load was not steady: {why}",
             seconds=warmed.seconds,
-            why=said_again(warmed.why),
+            why=from_stored(warmed.why),
         ),
         say("raise trial.warmup_cap; if it keeps falling, look for growing data or a filling log"),
     )
@@ -199,67 +194,3 @@ def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator
             advice=say("remove the systems' folders in the workspace, and begin a new run"),
             system=system,
         )
-
-
-# Texts that were stored when a trial was made, said again so that every language can tell them.
-#
-# A store keeps what became of a step, and why a load was not steady, as plain English: the rooms
-# that make trials know nothing of languages, and an old store must stay readable. The sentences
-# that dbdyno itself writes there are listed here; a text that is one of them gets its template
-# back, with its values. What a server or the system said is none of them, and stays as it was
-# said.
-
-
-TEMPLATES: Final = (
-    # steps (`bench.procedure`)
-    phrase("restore"),
-    phrase("drop caches"),
-    phrase("start"),
-    phrase("purge binary logs"),
-    phrase("settle"),
-    phrase("warm up until steady"),
-    phrase("replicas catch up"),
-    # what they came to (`bench.settling`, `bench.settling_postgres`)
-    phrase("the binary log is off"),
-    phrase("PostgreSQL has none"),
-    phrase("{files} of {size} MB"),
-    phrase("not at rest at the cap: vacuum or checkpoint still at work"),
-    phrase(
-        "not at rest at the cap: dirty pages {dirty} to {dirty_left}, history {history} to "
-        "{history_left}"
-    ),
-    phrase("dirty pages {dirty} to {dirty_left}, history {history} to {history_left}"),
-    phrase("{tables} tables vacuumed with {rows} dead rows, checkpoint done"),
-    phrase("an endpoint is its owner's: dbdyno changes nothing there but its own tables"),
-    phrase("{file}: {error}; it takes root, and a container may refuse it"),
-    # why a load was not steady, or since when it was (`steady`, `bench.warm_up`)
-    phrase("{seconds} s are too few to tell, {least} s are the least"),
-    phrase("there was no event"),
-    phrase("it was {share} faster from second {begin} to {end}"),
-    phrase("it is alike only since second {begin} of {all}"),
-    phrase("it still changed by {change} since second {begin}"),
-    phrase("steady since second {begin} of {all}"),
-    phrase("the load broke off: {failure}"),
-    phrase("the engine did not end in time"),
-)
-"""The longer of two that begin alike comes first."""
-
-
-def said_again(text: str) -> Said:
-    """The text as one of the templates says it, the same in English; a name if none does."""
-    for template in TEMPLATES:
-        if found := _pattern(template).fullmatch(text):
-            return Said(template, found.groupdict())
-    return name(text)
-
-
-@cache
-def _pattern(template: str) -> re.Pattern[str]:
-    parts = string.Formatter().parse(template)
-    return re.compile(
-        "".join(
-            re.escape(literal) + (f"(?P<{field}>.+?)" if field else "")
-            for literal, field, _, _ in parts
-        ),
-        re.DOTALL,
-    )

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from dbdyno.judge.checks.work import said_again
 from dbdyno.judge.judgement import Judgement
+from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
@@ -380,7 +380,7 @@ def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | 
         for measurement in measurements:
             if measurement.trial.system == system:
                 for step in measurement.procedure:
-                    taken.setdefault(said_again(step.name), []).append(step)
+                    taken.setdefault(from_stored(step.name), []).append(step)
         rows += [(name(system), kind, *_procedure_row(steps)) for kind, steps in taken.items()]
     if not rows:
         return None

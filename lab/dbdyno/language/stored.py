@@ -1,0 +1,70 @@
+"""Texts that are stored as plain English get their templates back, so that they can be translated.
+
+What became of a step before a trial, and why a load was not steady, is stored as a sentence: the
+rooms that make trials know no languages, and older stores must stay readable. `TEMPLATES` lists
+the sentences that dbdyno itself stores; a text of a server or of the system fits none of them and
+stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from functools import cache
+from typing import Final
+
+from dbdyno.language.words import Said, name, phrase
+
+TEMPLATES: Final = (
+    # steps (`experiment.procedure`)
+    phrase("restore"),
+    phrase("drop caches"),
+    phrase("start"),
+    phrase("purge binary logs"),
+    phrase("settle"),
+    phrase("warm up until steady"),
+    phrase("replicas catch up"),
+    # their details
+    phrase("the binary log is off"),
+    phrase("PostgreSQL has none"),
+    phrase("{files} of {size} MB"),
+    phrase("not at rest at the cap: vacuum or checkpoint still at work"),
+    phrase(
+        "not at rest at the cap: dirty pages {dirty} to {dirty_left}, history {history} to "
+        "{history_left}"
+    ),
+    phrase("dirty pages {dirty} to {dirty_left}, history {history} to {history_left}"),
+    phrase("{tables} tables vacuumed with {rows} dead rows, checkpoint done"),
+    phrase("an endpoint is its owner's: dbdyno changes nothing there but its own tables"),
+    phrase("{file}: {error}; it takes root, and a container may refuse it"),
+    # why a load was not steady, or since when it was (`stats.steady`, `experiment.procedure`)
+    phrase("{seconds} s are too few to tell, {least} s are the least"),
+    phrase("there was no event"),
+    phrase("it was {share} faster from second {begin} to {end}"),
+    phrase("it is alike only since second {begin} of {all}"),
+    phrase("it still changed by {change} since second {begin}"),
+    phrase("steady since second {begin} of {all}"),
+    phrase("the load broke off: {failure}"),
+    phrase("the engine did not end in time"),
+)
+"""The longer of two that begin alike comes first."""
+
+
+def from_stored(text: str) -> Said:
+    """A stored text with its template and values, the same in English; a name if none fits."""
+    for template in TEMPLATES:
+        if found := _pattern(template).fullmatch(text):
+            return Said(template, found.groupdict())
+    return name(text)
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    parts = string.Formatter().parse(template)
+    return re.compile(
+        "".join(
+            re.escape(literal) + (f"(?P<{field}>.+?)" if field else "")
+            for literal, field, _, _ in parts
+        ),
+        re.DOTALL,
+    )

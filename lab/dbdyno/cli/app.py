@@ -15,7 +15,7 @@ from dbdyno import __version__, _engine
 from dbdyno.cli import bundle, durability, flow, gate, history, options, serve, servers
 from dbdyno.cli import plan as plan_module
 from dbdyno.cli.compare import CompareOptions, read
-from dbdyno.cli.flow import Output
+from dbdyno.cli.flow import Output, ReportOptions
 from dbdyno.cli.plan import in_budget
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast as experiment_budget
@@ -74,7 +74,7 @@ def compare(
     """Measure systems side by side, a verdict on each cell."""
     if resume is not None:
         _refuse_beside_resume(context)
-        flow.resume(resume, workspace, output, retry=retry, language=lang)
+        flow.resume(resume, workspace, ReportOptions(output, lang), retry=retry)
         return
     typed = CompareOptions(
         systems=tuple(systems or ()),
@@ -98,7 +98,7 @@ def compare(
         distribution=distribution,
     )
     plan = read(typed, known_workloads(), spec.check)
-    flow.begin(plan, workspace, _command_line(), output, lang)
+    flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang))
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -139,9 +139,9 @@ def run(
     if fit := in_budget(asked, fitted):
         sys.stderr.write(f"{fit}\n")
     if resume:
-        flow.resume_plan(fitted, workspace, output, retry=retry, language=lang)
+        flow.resume_plan(fitted, workspace, ReportOptions(output, lang), retry=retry)
     else:
-        flow.begin(fitted, workspace, _command_line(), output, lang)
+        flow.begin(fitted, workspace, _command_line(), ReportOptions(output, lang))
 
 
 @app.command()
@@ -152,7 +152,7 @@ def report(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Judge a stored run or a bundle again and write its report again."""
-    flow.tell(run_id, workspace, output, lang)
+    flow.report(run_id, workspace, ReportOptions(output, lang))
 
 
 app.command("export")(history.export_command)

@@ -12,7 +12,7 @@ import typer
 
 from dbdyno import api
 from dbdyno.cli import flow, options
-from dbdyno.cli.flow import Output
+from dbdyno.cli.flow import Output, ReportOptions
 from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
@@ -88,7 +88,7 @@ def _run_again(first: api.Run, name: str, workspace: Path) -> str:
     command = shlex.join(["dbdyno", "replay", name])
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return flow.begin(first.plan, workspace, command, Output.PLAIN)
+            return flow.begin(first.plan, workspace, command, ReportOptions(Output.PLAIN))
     except DbdynoError:
         sys.stderr.write(f"when the run is complete: {command} --with latest\n")
         raise

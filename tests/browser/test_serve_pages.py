@@ -23,15 +23,6 @@ from support.source import ROOT
 TOKEN = "0123456789abcdef0123"
 
 
-class Unseen:
-    """A progress that nobody looks at."""
-
-    def stage(self, *told: object) -> None: ...
-    def begin(self, *told: object) -> None: ...
-    def interval(self, *told: object) -> None: ...
-    def end(self, *told: object) -> None: ...
-
-
 @contextmanager
 def served(workspace: Path, *options: str) -> Iterator[str]:
     """`dbdyno serve` as it is typed; gives the address that it prints."""
@@ -107,7 +98,7 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
     with (
         Store.open(workspace) as store,
         store.locked(run_id),
-        progress.fed(Unseen(), workspace / run_id, 3) as lab,
+        progress.feeding(workspace / run_id, 3) as lab,
     ):
         lab.begin(first.trial, 1, 6, 60)
         for at_s in range(1, 6):

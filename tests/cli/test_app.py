@@ -142,7 +142,7 @@ def test_an_error_is_text_on_stderr_and_a_status(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(flow, "tell", fail)
+    monkeypatch.setattr(flow, "report", fail)
     assert run("report", "latest", capsys=capsys) == (status, "", said)
 
 
@@ -153,7 +153,7 @@ def test_an_interrupt_is_status_1(
         os.kill(os.getpid(), signal.SIGTERM)
         signal.pause()
 
-    monkeypatch.setattr(flow, "tell", interrupt)
+    monkeypatch.setattr(flow, "report", interrupt)
     status, out, err = run("report", "latest", capsys=capsys)
     assert (status, out, err.strip()) == (1, "", "dbdyno: interrupted")
 
@@ -261,7 +261,7 @@ def test_a_terminal_without_unicode_gets_the_verdict_all_the_same() -> None:
         "import sys\n"
         "from dbdyno import __main__\n"
         "from dbdyno.cli import flow\n"
-        "flow.tell = lambda *_: sys.stdout.write('TPS \\u221223.1 %')\n"
+        "flow.report = lambda *_: sys.stdout.write('TPS \\u221223.1 %')\n"
         "sys.exit(__main__.main(['report', 'latest']))\n"
     )
     done = subprocess.run(
@@ -280,10 +280,10 @@ def test_a_logout_ends_the_lab_unless_it_runs_under_nohup(given: str, outlives: 
         "from dbdyno import __main__\n"
         "from dbdyno.cli import flow\n"
         f"signal.signal(signal.SIGHUP, signal.{given})\n"
-        "def tell(*_):\n"
+        "def report(*_):\n"
         "    os.kill(os.getpid(), signal.SIGHUP)\n"
         "    print('outlived it')\n"
-        "flow.tell = tell\n"
+        "flow.report = report\n"
         "sys.exit(__main__.main(['report', 'latest']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

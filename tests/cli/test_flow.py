@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.cli import flow
-from dbdyno.cli.flow import Output
+from dbdyno.cli.flow import Output, ReportOptions
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
 from dbdyno.experiment import order, runner
 from dbdyno.experiment.context import Progress
@@ -20,6 +20,7 @@ from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
 from support import making
 
+PLAIN, JSON, MARKDOWN = (ReportOptions(output) for output in Output)
 Bench = Callable[[Plan, Store, StoredRun, Path, Progress], None]
 
 
@@ -78,8 +79,8 @@ def made_bench(
     return run
 
 
-def begin(workspace: Path, output: Output = Output.PLAIN, blocks: int = 3) -> None:
-    flow.begin(making.plan(blocks=blocks), workspace, "dbdyno compare a b", output)
+def begin(workspace: Path, options: ReportOptions = PLAIN, blocks: int = 3) -> None:
+    flow.begin(making.plan(blocks=blocks), workspace, "dbdyno compare a b", options)
 
 
 def until_decided(blocks: int) -> Plan:
@@ -110,9 +111,9 @@ def test_json_and_markdown_are_all_of_stdout(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(runner, "run", made_bench())
-    begin(workspace, Output.JSON)
+    begin(workspace, JSON)
     assert isinstance(json.loads(capsys.readouterr().out), dict)
-    flow.tell("latest", workspace, Output.MARKDOWN)
+    flow.report("latest", workspace, MARKDOWN)
     assert "| Cell | System | Verdict |" in capsys.readouterr().out
 
 
@@ -120,16 +121,16 @@ def test_a_stored_run_is_told_in_chinese_but_for_its_json(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(runner, "run", made_bench())
-    begin(workspace, Output.JSON)
+    begin(workspace, JSON)
     english = capsys.readouterr().out
-    flow.tell("latest", workspace, Output.PLAIN, Language.ZH)
+    flow.report("latest", workspace, ReportOptions(Output.PLAIN, Language.ZH))
     out = capsys.readouterr().out
     assert "更差" in out
     page = Path(out.splitlines()[-2].removeprefix("报告："))
     assert '<html lang="zh-Hans">' in page.read_text()
     assert "## 判定" in page.with_suffix(".md").read_text()
     assert "worse" in page.with_suffix(".json").read_text()
-    flow.tell("latest", workspace, Output.JSON, Language.ZH)
+    flow.report("latest", workspace, ReportOptions(Output.JSON, Language.ZH))
     assert capsys.readouterr().out == english
 
 
@@ -145,7 +146,7 @@ def test_an_interrupted_run_is_told_and_says_how_to_go_on(
     assert caught.value.hint == f"to go on: {resume}"
     assert "report: " in capsys.readouterr().out
     monkeypatch.setattr(runner, "run", made_bench())
-    flow.resume(run.run_id, workspace, Output.PLAIN)
+    flow.resume(run.run_id, workspace, PLAIN)
     with Store.open(workspace) as store:
         assert len(store.measurements(run.run_id)) == 6
 
@@ -177,7 +178,7 @@ def test_a_run_with_failed_trials_is_told_and_is_a_failure(
     assert caught.value.found == "the server died in the window"
     assert "report: " in capsys.readouterr().out
     monkeypatch.setattr(runner, "run", made_bench())
-    flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+    flow.resume_plan(making.plan(blocks=3), workspace, PLAIN)
     assert len(runs(workspace)) == 1
 
 
@@ -185,7 +186,7 @@ def test_a_run_until_decided_ends_early_and_is_complete(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(runner, "run", made_bench())
-    flow.begin(until_decided(12), workspace, "dbdyno compare a b", Output.JSON)
+    flow.begin(until_decided(12), workspace, "dbdyno compare a b", JSON)
     said = capsys.readouterr()
     told = json.loads(said.out)
     (run,) = runs(workspace)
@@ -194,7 +195,7 @@ def test_a_run_until_decided_ends_early_and_is_complete(
     assert (told["run"]["complete"], told["run"]["trials_planned"]) == (True, 6)
     assert {finding["check"] for finding in told["findings"]} >= {"stopped-early"}
     with pytest.raises(UsageError, match="nothing to resume"):
-        flow.resume_plan(until_decided(12), workspace, Output.PLAIN)
+        flow.resume_plan(until_decided(12), workspace, PLAIN)
 
 
 def test_a_run_until_decided_that_was_interrupted_is_not_complete(
@@ -202,11 +203,11 @@ def test_a_run_until_decided_that_was_interrupted_is_not_complete(
 ) -> None:
     monkeypatch.setattr(runner, "run", made_bench(4, KeyboardInterrupt()))
     with pytest.raises(Interrupted) as caught:
-        flow.begin(until_decided(12), workspace, "dbdyno compare a b", Output.PLAIN)
+        flow.begin(until_decided(12), workspace, "dbdyno compare a b", PLAIN)
     assert caught.value.found == "4 of 24 trials are stored; nothing stored is measured again"
     assert "incomplete (24 trials planned)" in capsys.readouterr().out
     monkeypatch.setattr(runner, "run", made_bench())
-    flow.resume_plan(until_decided(12), workspace, Output.PLAIN)
+    flow.resume_plan(until_decided(12), workspace, PLAIN)
     assert "incomplete" not in capsys.readouterr().out
 
 
@@ -215,9 +216,9 @@ def test_a_failed_trial_of_a_run_that_was_decided_is_owed_and_no_more(
 ) -> None:
     monkeypatch.setattr(runner, "run", made_bench(failing=1))
     with pytest.raises(LoadError, match="1 of 8 trials failed"):
-        flow.begin(until_decided(12), workspace, "dbdyno compare a b", Output.PLAIN)
+        flow.begin(until_decided(12), workspace, "dbdyno compare a b", PLAIN)
     monkeypatch.setattr(runner, "run", made_bench())
-    flow.resume("latest", workspace, Output.PLAIN)
+    flow.resume("latest", workspace, PLAIN)
     with Store.open(workspace) as store:
         (run,) = store.runs()
         assert len(store.done(run.run_id)) == 8
@@ -231,8 +232,8 @@ def test_a_cell_that_cannot_be_run_leaves_the_run_complete_and_is_retried_on_dem
     assert "cell-cannot-run" in capsys.readouterr().out
     monkeypatch.setattr(runner, "run", made_bench())
     with pytest.raises(UsageError, match="nothing to resume"):
-        flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
-    flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN, retry=True)
+        flow.resume_plan(making.plan(blocks=3), workspace, PLAIN)
+    flow.resume_plan(making.plan(blocks=3), workspace, PLAIN, retry=True)
     with Store.open(workspace) as store:
         (run,) = store.runs()
         assert len(store.done(run.run_id, impossible=False)) == 6
@@ -246,21 +247,21 @@ def test_a_plan_is_resumed_only_if_it_is_the_very_same(
         begin(workspace)
     monkeypatch.setattr(runner, "run", made_bench())
     with pytest.raises(UsageError, match="nothing to resume"):
-        flow.resume_plan(making.plan(blocks=4), workspace, Output.PLAIN)
-    flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+        flow.resume_plan(making.plan(blocks=4), workspace, PLAIN)
+    flow.resume_plan(making.plan(blocks=3), workspace, PLAIN)
     assert len(runs(workspace)) == 1
     with pytest.raises(UsageError, match="nothing to resume"):
-        flow.resume_plan(making.plan(blocks=3), workspace, Output.PLAIN)
+        flow.resume_plan(making.plan(blocks=3), workspace, PLAIN)
 
 
 def test_an_empty_workspace_has_no_latest_run(workspace: Path) -> None:
     with pytest.raises(StoreError, match="holds no run yet"):
-        flow.tell("latest", workspace, Output.PLAIN)
+        flow.report("latest", workspace, PLAIN)
 
 
 def controlled(workspace: Path, title: str) -> None:
     plan = making.plan(blocks=5, controls=True).model_copy(update={"title": title})
-    flow.begin(plan, workspace, "dbdyno compare a b", Output.JSON)
+    flow.begin(plan, workspace, "dbdyno compare a b", JSON)
 
 
 def test_a_complete_run_enters_the_ledger_once_and_later_reports_count_it(
@@ -272,7 +273,7 @@ def test_a_complete_run_enters_the_ledger_once_and_later_reports_count_it(
     assert first["ledger"]["different"]["total"] == 1
     controlled(workspace, "second")
     assert json.loads(capsys.readouterr().out)["ledger"]["different"]["total"] == 2
-    flow.tell(first["run"]["run_id"], workspace, Output.JSON)
+    flow.report(first["run"]["run_id"], workspace, JSON)
     assert json.loads(capsys.readouterr().out)["ledger"]["different"]["total"] == 2
     with Store.open(workspace) as store:
         assert [one.kind for one in store.controls()] == ["same", "planted"] * 2
@@ -287,6 +288,6 @@ def test_a_run_that_is_not_complete_enters_the_ledger_when_it_is(
     with Store.open(workspace) as store:
         assert store.controls() == []
     monkeypatch.setattr(runner, "run", made_bench())
-    flow.resume("latest", workspace, Output.PLAIN)
+    flow.resume("latest", workspace, PLAIN)
     with Store.open(workspace) as store:
         assert len(store.controls()) == 2

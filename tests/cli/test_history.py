@@ -1,11 +1,17 @@
+"""`dbdyno history` and `dbdyno export` as they are typed."""
+
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import polars
 import pytest
 
 from dbdyno import __main__
+from dbdyno.experiment.order import trials_of
+from dbdyno.export.tables import TABLES
+from dbdyno.store.store import Store
 from support import making
 from support.stored_run import store_made
 
@@ -63,3 +69,48 @@ def test_a_history_can_be_chinese(workspace: Path, capsys: pytest.CaptureFixture
     ]
     assert [row.count("更差") for row in rows] == [1, 1, 1]
     assert "不同：" in rows[0]
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Path:
+    plan = making.plan(blocks=1)
+    with Store.open(tmp_path / "runs") as store:
+        run = store.create_run(plan, "dbdyno compare a b", {}, 2)
+        for trial in trials_of(plan, run.run_id):
+            store.append(making.measurement(trial.system).model_copy(update={"trial": trial}))
+    return tmp_path / "runs"
+
+
+def test_a_stored_run_becomes_tables(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parquet, comma = tmp_path / "tables", tmp_path / "comma"
+    arguments = ["export", "latest", "--workspace", str(exported)]
+    status = __main__.main([*arguments, "--parquet", str(parquet), "--csv", str(comma)])
+    said = capsys.readouterr()
+    assert (status, said.err) == (0, "")
+    wanted = [parquet / f"{table.name}.parquet" for table in TABLES]
+    wanted += [comma / f"{table.name}.csv" for table in TABLES]
+    assert [Path(line) for line in said.out.splitlines()] == wanted
+    trials = polars.read_parquet(parquet / "trials.parquet")
+    assert trials["system"].sort().to_list() == [making.A, making.B]
+    status_rows = polars.read_csv(comma / "status.csv")
+    assert set(status_rows["name"]) == {"Questions", "Threads_running"}
+
+
+def test_without_a_folder_nothing_is_exported(
+    exported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main(["export", "latest", "--workspace", str(exported)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "--parquet DIR, --csv DIR or both" in said.err
+
+
+def test_a_run_that_is_not_there_is_told(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["export", "20200101-000000-0000", "--parquet", str(tmp_path / "tables")]
+    assert __main__.main([*arguments, "--workspace", str(exported)]) == 1
+    assert "no run 20200101-000000-0000 in this workspace" in capsys.readouterr().err
+    assert not (tmp_path / "tables").exists()

@@ -1,13 +1,20 @@
-"""What `plan show` says: golden text for a plan with everything in it, then each warning."""
+"""What `plan show` says (golden text, then each warning), and how plans and budgets are typed."""
+
+import json
+from pathlib import Path
 
 import pytest
 
+from dbdyno.__main__ import main
+from dbdyno.cli import flow
 from dbdyno.cli import plan as plan_command
-from dbdyno.cli.plan import in_budget, told
+from dbdyno.cli.plan import described, in_budget, read_file
+from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast
 from dbdyno.experiment.forecast import fitted
 from dbdyno.plan import file
 from dbdyno.plan.plan import Plan, SystemPlan, known_workloads
+from dbdyno.plan.schema import schema
 from dbdyno.plan.settings import SettingsPlan
 from support import making
 from support.source import ROOT
@@ -15,8 +22,8 @@ from support.source import ROOT
 GOLDEN = ROOT / "tests" / "golden"
 
 
-@pytest.fixture(autouse=True)
-def _known_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def known_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forecasts are others' business: an hour for each block and 4.2 GB."""
 
     def hours(plan: Plan) -> float:
@@ -31,16 +38,18 @@ def read(scale: str = "") -> Plan:
     return file.read(path, known_workloads(), lambda reference: None, scale)
 
 
+@pytest.mark.usefixtures("known_costs")
 @pytest.mark.parametrize("scale", ["", "small"])
 def test_a_plan_in_words(scale):
     golden = GOLDEN / f"plan_show{scale and '_'}{scale}.txt"
-    assert told(read(scale)) == golden.read_text()
+    assert described(read(scale)) == golden.read_text()
 
 
 def with_design(plan, **values):
     return plan.model_copy(update={"design": plan.design.model_copy(update=values)})
 
 
+@pytest.mark.usefixtures("known_costs")
 def test_a_budget_says_how_many_blocks_fit_and_what_they_see():
     plan = with_design(making.plan(blocks=8, window_s=60), budget_s=5 * 3600 + 60)
     fit = in_budget(plan, fitted(plan))
@@ -48,45 +57,133 @@ def test_a_budget_says_how_many_blocks_fit_and_what_they_see():
         "budget 5 h 01 min: 5 of 8 blocks fit; differences of 4.1 % are seen where starts of one"
         " system differ by 1.5 %"
     )
-    assert "trials       10 = 5 blocks × 2 systems × cells" in told(plan).splitlines()
+    assert "trials       10 = 5 blocks × 2 systems × cells" in described(plan).splitlines()
 
 
+@pytest.mark.usefixtures("known_costs")
 def test_a_budget_too_short_for_a_verdict_says_so():
     plan = with_design(making.plan(blocks=8), budget_s=2.5 * 3600)
     fit = in_budget(plan, fitted(plan))
     assert fit == "budget 2 h 30 min: 2 of 8 blocks fit, too few for a verdict (3 are the least)"
-    assert "2 blocks: no verdict, 3 blocks are the least" in told(plan)
+    assert "2 blocks: no verdict, 3 blocks are the least" in described(plan)
 
 
 def test_a_plan_without_a_budget_says_nothing_of_one():
     assert in_budget(making.plan(), making.plan()) is None
-    assert "budget" not in told(making.plan())
+    assert "budget" not in described(making.plan())
 
 
 def test_servers_that_others_run_are_not_started():
     elsewhere = SystemPlan(label="cluster", reference="mysql://me@127.0.0.1:4000/db")
     both = (*making.plan(blocks=3).systems[:1], elsewhere)
-    shown = told(making.plan(blocks=3).model_copy(update={"systems": both})).splitlines()
+    shown = described(making.plan(blocks=3).model_copy(update={"systems": both})).splitlines()
     assert "starts       3 of a server" in shown
     assert "             none of cluster, which others run" in shown
-    alone = told(making.plan(blocks=3).model_copy(update={"systems": (elsewhere,)})).splitlines()
+    alone = described(
+        making.plan(blocks=3).model_copy(update={"systems": (elsewhere,)})
+    ).splitlines()
     assert "starts       none of cluster, which others run" in alone
+
+
+def reasons(plan):
+    _, _, behind = described(plan).partition("cannot run, and will be void with this reason\n")
+    return behind.split("\n\n")[0].splitlines()
 
 
 def test_a_plan_of_one_setting_that_a_system_cannot_have_says_the_reason_alone():
     only = making.plan().model_copy(update={"settings": SettingsPlan(thread_pool=("on",))})
-    said = told(only).split("cannot run, and will be void with this reason\n")[1].split("\n\n")[0]
+    said = (
+        described(only).split("cannot run, and will be void with this reason\n")[1].split("\n\n")[0]
+    )
     assert said.splitlines() == [
         f"  {label}: {label.replace(':', ' ')} has no thread pool" for label in (making.A, making.B)
     ]
 
 
 def test_a_setting_that_a_system_cannot_have_is_told_with_its_reason():
-    shown = told(read())
-    said = shown.split("cannot run, and will be void with this reason\n")[1].split("\n\n")[0]
-    assert said.splitlines() == [
+    assert reasons(read()) == [
         "  mysql:8.0.15: mysql 8.0.15 has no thread pool",
         "    thread_pool on",
         "  tuned: mysql 8.0.31 has no thread pool",
         "    thread_pool on",
     ]
+
+
+TEXT = """
+systems: ["mysql:5.7.22", "mysql:8.0.15"]
+workloads: [oltp_read_only]
+design: {blocks: 10}
+scales:
+  small: {dataset: {rows: 1000}, load: {threads: 1}, trial: {warmup: 1s, window: 5s}}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "plan.yaml"
+    file.write_text(TEXT)
+    return file
+
+
+def test_show_is_data_on_stdout(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "show", str(path), "--scale", "small"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("untitled plan (scale small)\n\nsystems      mysql:5.7.22, the base")
+    assert said.out.endswith("cells\n  oltp_read_only, 1 thread\n")
+    assert said.err == ""
+
+
+def test_schema_is_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema()
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["--scale", "smal"], "there is no scale 'smal' in this plan; did you mean small?"),
+        (["--budget", "soon"], "--budget soon is no time"),
+        (["--budget", "999999999h"], "a year at most"),
+        (["--budget", "10s"], "the budget is too short for a single block"),
+    ],
+)
+@pytest.mark.parametrize("command", [["plan", "show"], ["run"]])
+def test_a_mistake_is_status_2_and_begins_nothing(
+    command: list[str],
+    typed: list[str],
+    told: str,
+    path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(path.parent)
+    assert main([*command, str(path), *typed]) == 2
+    said = capsys.readouterr()
+    assert (said.out, told in said.err) == ("", True)
+    assert [file.name for file in path.parent.iterdir()] == ["plan.yaml"]
+
+
+def test_run_measures_the_scale_and_the_blocks_that_fit(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Plan] = []
+    monkeypatch.setattr(flow, "begin", lambda plan, *rest, **more: begun.append(plan))
+    resumed: list[Plan] = []
+    monkeypatch.setattr(flow, "resume_plan", lambda plan, *rest, **more: resumed.append(plan))
+    typed = ["run", str(path), "--scale", "small", "--budget", "4m"]
+    assert main(typed) == 0
+    assert main([*typed, "--resume"]) == 0
+    said = capsys.readouterr().err
+    (plan,) = begun
+    assert (plan.scale, plan.dataset.rows, plan.design.budget_s) == ("small", 1000, 240)
+    assert 1 <= plan.design.blocks < 10
+    assert f"budget 4 min 00 s: {plan.design.blocks} of 10 blocks fit" in said
+    assert [plan.hash() for plan in resumed] == [plan.hash()]
+
+
+def test_a_budget_on_the_command_line_takes_the_place_of_the_plan_s(path: Path) -> None:
+    path.write_text(TEXT.replace("blocks: 10", "blocks: 10, budget: 3h"))
+    assert read_file(path, "", None).design.budget_s == 10_800
+    assert read_file(path, "", "90m").design.budget_s == 5400
+    with pytest.raises(UsageError, match="is no time"):
+        read_file(path, "", "0s")

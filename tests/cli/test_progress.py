@@ -1,16 +1,24 @@
-"""What a person sees while a run goes on, as golden text."""
+"""What is told while a run goes on: on the screen as golden text, in its log, in its feed."""
 
 from __future__ import annotations
 
 import io
+import json
+import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import pytest
 from rich.console import Console
 
 from dbdyno.cli import progress
-from dbdyno.cli.progress import GrowingFile, growing
+from dbdyno.cli.progress import Feed, GrowingFile, growing
+from dbdyno.experiment.context import Progress
+from dbdyno.serve import live
 from support import making
+
+TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d ", re.MULTILINE)
 
 
 def interval(at_s: float, phase: str = "measured", **changed: object) -> dict[str, object]:
@@ -31,7 +39,7 @@ def interval(at_s: float, phase: str = "measured", **changed: object) -> dict[st
     }
 
 
-def watch(seen: progress.PlainProgress | progress.LiveProgress) -> None:
+def watch(seen: Progress) -> None:
     first = making.measurement(making.A, tps=1000.0)
     failed = making.measurement(making.B, failure="mysql:8.0.15 died in the window")
     seen.stage("mysql:5.7.22: restoring the dataset")
@@ -58,7 +66,7 @@ trial 2/12, block 1/3: mysql:8.0.15, oltp_read_write, 8 threads; 48 s left
 
 def test_a_log_gets_a_line_a_trial_and_one_every_ten_seconds() -> None:
     log = io.StringIO()
-    with progress.shown(Console(file=log, width=60), blocks=3) as seen:
+    with progress.on_console(Console(file=log, width=60), blocks=3) as seen:
         watch(seen)
     assert log.getvalue() == GOLDEN
 
@@ -66,7 +74,7 @@ def test_a_log_gets_a_line_a_trial_and_one_every_ten_seconds() -> None:
 def test_a_terminal_keeps_the_finished_trials_and_redraws_the_rest() -> None:
     screen = io.StringIO()
     console = Console(file=screen, width=120, force_terminal=True, color_system=None)
-    with progress.shown(console, blocks=3) as seen:
+    with progress.on_console(console, blocks=3) as seen:
         watch(seen)
     lines = [line.rstrip() for line in screen.getvalue().splitlines()]
     assert any(
@@ -79,14 +87,14 @@ def test_a_terminal_keeps_the_finished_trials_and_redraws_the_rest() -> None:
 def test_a_terminal_that_cannot_redraw_gets_the_lines_of_a_log() -> None:
     screen = io.StringIO()
     dumb = Console(file=screen, width=80, force_terminal=True, _environ={"TERM": "dumb"})
-    with progress.shown(dumb, blocks=3) as seen:
+    with progress.on_console(dumb, blocks=3) as seen:
         watch(seen)
     assert screen.getvalue() == GOLDEN
 
 
 def test_markup_in_a_message_is_printed_as_it_is() -> None:
     log = io.StringIO()
-    with progress.shown(Console(file=log), blocks=1) as seen:
+    with progress.on_console(Console(file=log), blocks=1) as seen:
         seen.stage("[red]mysqld[/red] said: no")
     assert log.getvalue() == "[red]mysqld[/red] said: no\n"
 
@@ -105,16 +113,76 @@ def test_lines_are_there_at_once_and_behind_those_of_before(tmp_path: Path) -> N
     assert path.read_text() == "one\ntwo\n"
 
 
-def test_a_file_that_cannot_be_made_takes_lines_and_keeps_none(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("a file where the folder should be")
-    with growing(tmp_path / "run" / "log.txt") as file:
-        file.add("one")
-    assert (tmp_path / "run").is_file()
-
-
 def test_a_full_disk_ends_the_file_only() -> None:
     with suppress(OSError), Path("/dev/full").open("w") as full:
         file = GrowingFile(full)
         for _ in range(3):
-            file.add("one")
+            watch(Feed(file))
         assert file._file is None
+
+
+# The screen, the log and the feed of one run at once.
+
+LOG = """\
+mysql:5.7.22: restoring the dataset
+trial 1/12, block 1/3: mysql:5.7.22, oltp_read_write, 8 threads; 1 h 02 min left
+  measured 60 s: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
+  mysql:5.7.22, oltp_read_write, 8 threads: TPS 1000.00, QPS 20000.00, p95 12.38 ms
+  mysql:5.7.22, oltp_read_write, 8 threads: failed: the server died
+"""
+
+
+def watch_long(folder: Path) -> str:
+    """What the screen shows of a trial of 69 seconds, and of one that fails."""
+    screen = io.StringIO()
+    first = making.measurement(making.A, tps=1000.0)
+    failed = first.model_copy(update={"failure": "the server died"})
+    with progress.watched(Console(file=screen, width=200), folder, 3) as seen:
+        seen.stage("mysql:5.7.22: restoring the dataset")
+        seen.begin(first.trial, 1, 12, 3725.0)
+        for second in range(1, 70):
+            seen.interval(first.trial, interval(second), 60)
+        seen.end(first.trial, first, 48.0)
+        seen.end(failed.trial, failed, 48.0)
+    return screen.getvalue()
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / progress.FEED_NAME).read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_resumed_run_goes_on_in_its_log_and_in_its_feed(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert "measured 10 s" in watch_long(tmp_path / "run")
+    written = (tmp_path / "run" / progress.LOG_NAME).read_text()
+    assert TIME.sub("", written) == 2 * LOG
+    assert len(TIME.findall(written)) == 10
+    once = ["run", "stage", "begin", *["interval"] * 69, "end", "end", "over"]
+    assert [event["kind"] for event in events(tmp_path / "run")] == once * 2
+
+
+def test_the_feed_has_numbers_for_a_chart(tmp_path: Path) -> None:
+    watch_long(tmp_path)
+    _, _, begin, second, *_, end, failed, _ = events(tmp_path)
+    assert (begin["system"], begin["cell"]) == (making.A, "oltp_read_write, 8 threads")
+    assert (begin["block"], begin["number"], begin["total"]) == (1, 1, 12)
+    assert second["transactions_per_s"] == pytest.approx(1000)
+    assert second["latency_ms_p95"] == pytest.approx(9.88, abs=0.01)
+    assert end["transactions_per_s"] == pytest.approx(1000)
+    assert (failed["failure"], failed["transactions_per_s"]) == ("the server died", None)
+
+
+def test_a_run_that_is_broken_off_is_over_too(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), progress.feeding(tmp_path, 3):
+        raise KeyboardInterrupt
+    assert [event["kind"] for event in events(tmp_path)] == ["run", "over"]
+
+
+def test_files_that_cannot_be_made_do_not_end_the_run(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("a file where the folder should be")
+    assert "the server died" in watch_long(tmp_path / "run")
+
+
+def test_the_page_reads_what_the_lab_writes() -> None:
+    assert progress.FEED_NAME == live.FEED

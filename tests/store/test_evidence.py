@@ -87,7 +87,8 @@ def test_a_run_has_the_trials_that_the_bench_makes(load: LoadPlan, blocks: int) 
     assert evidence.trials_at_most(run) == made
     decided = plan.design.model_copy(update={"stop": "decided"})
     early = replace(run, plan=plan.model_copy(update={"design": decided}))
-    assert evidence.trials_owed(early, 3) == made // blocks * 3
+    third = making.measurement(block=2)
+    assert evidence.Evidence(early, (third,), Path()).trials_planned == made // blocks * 3
 
 
 def test_a_run_whose_pilot_has_not_ended_is_not_complete(tmp_path: Path) -> None:
@@ -119,12 +120,12 @@ def test_a_run_is_judged_complete_alike_in_the_store_and_in_its_measurements(
             ended = {} if one.trial.system == making.A else {"failure": failure}
             made = one.model_copy(update={"trial": trial, "impossible": impossible, **ended})
             store.append(made)
-        standing = evidence.standing(store, run.run_id)
-        retried = evidence.standing(store, run.run_id, impossible=False)
+        completion = evidence.completion(store, run.run_id)
+        retried = evidence.completion(store, run.run_id, impossible=False)
         kept = evidence.of_stored(store, run, tmp_path)
-    assert (standing.complete, standing.owed) == (kept.complete, kept.trials_planned)
-    assert (standing.complete, retried.complete) == (complete, failure is None)
-    assert standing.done == 1 + complete
+    assert (completion.complete, completion.owed) == (kept.complete, kept.trials_planned)
+    assert (completion.complete, retried.complete) == (complete, failure is None)
+    assert completion.done == 1 + complete
 
 
 def test_what_is_not_there_is_told(workspace: Path, tmp_path: Path) -> None:

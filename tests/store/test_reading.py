@@ -10,7 +10,7 @@ import pytest
 
 from dbdyno.__main__ import main
 from dbdyno.cli import flow
-from dbdyno.cli.flow import Output
+from dbdyno.cli.flow import Output, ReportOptions
 from dbdyno.errors import StoreError
 from dbdyno.experiment import runner
 from dbdyno.measurement.metric import BY_NAME
@@ -128,7 +128,7 @@ def test_one_run_is_looked_up_without_reading_the_others(
 
 def test_what_could_not_be_read_again_is_not_stored(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="the run's plan is not stored") as caught:
-        flow.begin(endless(), tmp_path, "dbdyno compare", Output.PLAIN)
+        flow.begin(endless(), tmp_path, "dbdyno compare", ReportOptions(Output.PLAIN))
     assert "trial.window_s" in str(caught.value)
     with Store.open(tmp_path) as store:
         assert store.listed() == []

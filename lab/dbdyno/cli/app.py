@@ -1,7 +1,7 @@
 """The command line: each command reads what was typed, calls one function and prints.
 
-Commands are thin on purpose. What a command line means as a plan is in `cli_compare`, what is done
-with a plan is in `cli_flow`. stdout carries data only; progress and notes go to stderr.
+Commands are thin on purpose. What a command line means as a plan is in `compare`, what is done with
+a plan is in `flow`. stdout carries data only; progress and notes go to stderr.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import typer
 
 from dbdyno import __version__, _engine
 from dbdyno.cli import bundle, durability, flow, gate, history, options, serve, servers
-from dbdyno.cli import plan as plan_module
 from dbdyno.cli.compare import CompareOptions, read
-from dbdyno.cli.flow import Output
-from dbdyno.cli.plan import in_budget
+from dbdyno.cli.flow import Output, ReportOptions
+from dbdyno.cli.plan import in_budget, plan_app, read_file
 from dbdyno.errors import UsageError
-from dbdyno.experiment import forecast as experiment_budget
+from dbdyno.experiment import forecast
 from dbdyno.experiment.engine import spec
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.plan import known_workloads
-from dbdyno.sysbench import entry as persona
+from dbdyno.sysbench import entry
 
 app = typer.Typer(
     name="dbdyno",
@@ -32,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(servers.app, name="servers")
-app.add_typer(plan_module.plan_app, name="plan")
+app.add_typer(plan_app, name="plan")
 
 
 @app.callback(invoke_without_command=True)
@@ -74,7 +73,7 @@ def compare(
     """Measure systems side by side, a verdict on each cell."""
     if resume is not None:
         _refuse_beside_resume(context)
-        flow.resume(resume, workspace, output, retry=retry, language=lang)
+        flow.resume(resume, workspace, ReportOptions(output, lang), retry=retry)
         return
     typed = CompareOptions(
         systems=tuple(systems or ()),
@@ -98,7 +97,7 @@ def compare(
         distribution=distribution,
     )
     plan = read(typed, known_workloads(), spec.check)
-    flow.begin(plan, workspace, _command_line(), output, lang)
+    flow.begin(plan, workspace, _command_line(), ReportOptions(output, lang))
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -134,14 +133,14 @@ def run(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Run a plan file."""
-    asked = plan_module.read(plan, scale, budget)
-    fitted = experiment_budget.fitted(asked)
+    asked = read_file(plan, scale, budget)
+    fitted = forecast.fitted(asked)
     if fit := in_budget(asked, fitted):
         sys.stderr.write(f"{fit}\n")
     if resume:
-        flow.resume_plan(fitted, workspace, output, retry=retry, language=lang)
+        flow.resume_plan(fitted, workspace, ReportOptions(output, lang), retry=retry)
     else:
-        flow.begin(fitted, workspace, _command_line(), output, lang)
+        flow.begin(fitted, workspace, _command_line(), ReportOptions(output, lang))
 
 
 @app.command()
@@ -152,7 +151,7 @@ def report(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Judge a stored run or a bundle again and write its report again."""
-    flow.tell(run_id, workspace, output, lang)
+    flow.report(run_id, workspace, ReportOptions(output, lang))
 
 
 app.command("export")(history.export_command)
@@ -177,7 +176,7 @@ def workloads() -> None:
 )
 def sysbench(context: typer.Context) -> None:
     """Do what sysbench does: prepare, run, cleanup."""
-    raise typer.Exit(persona.main(context.args))
+    raise typer.Exit(entry.main(context.args))
 
 
 def _command_line() -> str:

@@ -6,50 +6,31 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import flow, options
-from dbdyno.cli.flow import Output
+from dbdyno.cli.flow import Output, ReportOptions
 from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
-from dbdyno.plan import risks as plan_risks
 from dbdyno.plan.plan import Plan
-from dbdyno.report.formats import replay as formats_replay
+from dbdyno.plan.risks import risks
+from dbdyno.report.formats.replay import as_json, as_markdown, plain
+from dbdyno.report.formats.replay import replay as replayed
 from dbdyno.report.formats.terminal import printable
 from dbdyno.store import bundle
 
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help=f"The bundle; RUN{bundle.SUFFIX} in this folder if left out.",
-        callback=options.at_home_or_none,
-    ),
-]
-Trust = Annotated[
-    bool,
-    typer.Option("--trust", help="Run it though it asks for unknown programs, hosts or files."),
-]
-With = Annotated[
-    str | None,
-    typer.Option(
-        "--with", metavar="RUN", help="Compare with this stored run or bundle; run nothing."
-    ),
-]
-WORDS_FOR: Final = {
-    Output.PLAIN: formats_replay.plain,
-    Output.JSON: formats_replay.as_json,
-    Output.MARKDOWN: formats_replay.as_markdown,
+FORMATS: Final = {
+    Output.PLAIN: plain,
+    Output.JSON: as_json,
+    Output.MARKDOWN: as_markdown,
 }
 
 
 def pack(
     run: options.Run,
-    out: Out = None,
+    out: options.Out = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
     """Write all that a run's verdicts rest on into one file."""
@@ -64,11 +45,9 @@ def pack(
 
 
 def replay(
-    name: Annotated[
-        str, typer.Argument(metavar="BUNDLE", help="A bundle's file, or a run of the workspace.")
-    ],
-    again: With = None,
-    trust: Trust = False,
+    name: options.Replayed,
+    again: options.With = None,
+    trust: options.Trust = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
@@ -79,8 +58,8 @@ def replay(
         _refuse_risks(first.plan, name, trusted=trust or not first.evidence.digest)
         again = _run_again(first, name, workspace)
     second = api.load(again, workspace)
-    compared = formats_replay.replay(first.side, second.side)
-    sys.stdout.write(WORDS_FOR[output](compared, lang))
+    compared = replayed(first.side, second.side)
+    sys.stdout.write(FORMATS[output](compared, lang))
 
 
 def _run_again(first: api.Run, name: str, workspace: Path) -> str:
@@ -88,19 +67,19 @@ def _run_again(first: api.Run, name: str, workspace: Path) -> str:
     command = shlex.join(["dbdyno", "replay", name])
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return flow.begin(first.plan, workspace, command, Output.PLAIN)
+            return flow.begin(first.plan, workspace, command, ReportOptions(Output.PLAIN))
     except DbdynoError:
         sys.stderr.write(f"when the run is complete: {command} --with latest\n")
         raise
 
 
 def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
-    risks = list(plan_risks.risks(plan))
-    for risk in risks:
+    asked = list(risks(plan))
+    for risk in asked:
         sys.stderr.write(f"the bundle's plan asks for this: {printable(risk)}\n")
-    if risks and not trusted:
+    if asked and not trusted:
         raise UsageError(
             f"{name} was made elsewhere and asks for more than known servers and plain settings",
-            found=f"{len(risks)} such; see above",
+            found=f"{len(asked)} such; see above",
             hint="if you trust whoever made it, add --trust",
         )

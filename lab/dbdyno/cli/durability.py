@@ -11,9 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 from dbdyno.cli import options
 from dbdyno.cli.flow import Output
@@ -27,22 +25,14 @@ from dbdyno.plan.plan import label_of
 from dbdyno.servers.base import ServerSpec
 
 KEPT: Final = (Proof.DURABLE,)
-Kills = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="How often it is killed.")]
-Connections = Annotated[
-    int, typer.Option(min=1, max=64, metavar="N", help="Connections that send commits.")
-]
-Seconds = Annotated[
-    float,
-    typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Commits before each kill."),
-]
 
 
 def command(
     system: options.Reference,
     settings: options.ServerSettings = None,
-    kills: Kills = 3,
-    connections: Connections = durability.CONNECTIONS,
-    seconds: Seconds = durability.LOAD_S,
+    kills: options.Kills = 3,
+    connections: options.CommitConnections = durability.CONNECTIONS,
+    seconds: options.CommitSeconds = durability.LOAD_S,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
@@ -60,7 +50,7 @@ def command(
             load_s=seconds,
         )
     verdict = verdict_of(killed)
-    sys.stdout.write(WORDS_FOR[output](killed, verdict, lang))
+    sys.stdout.write(FORMATS[output](killed, verdict, lang))
     if verdict.proof not in KEPT:
         raise GateError(
             f"{spec.label}: durable commits are not proved",
@@ -101,7 +91,7 @@ def as_json(
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-WORDS_FOR: Final = {Output.PLAIN: plain, Output.MARKDOWN: markdown, Output.JSON: as_json}
+FORMATS: Final = {Output.PLAIN: plain, Output.MARKDOWN: markdown, Output.JSON: as_json}
 
 
 def _rounds(killed: KilledServer) -> list[Text]:

@@ -1,8 +1,8 @@
 """One run from plan to verdict: measure, judge, write the report, say the result.
 
-The steps of the whole lab stand here in their order, and only here: bench measures into the
-store, judge reads what the store holds, report tells it. A run that was stopped or failed half-way
-goes the same way with what it has, and says how to go on.
+The steps of the whole lab stand here in their order (`_run`), and only here: `experiment` measures
+into the store, `judge` judges what the store holds, `report` writes it down. A run that is stopped
+or fails half-way goes the same way with what it has, and says how to go on.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 from rich.console import Console
 
 from dbdyno import api
-from dbdyno.cli import progress as cli_progress
-from dbdyno.cli.progress import fed
+from dbdyno.cli.progress import watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import forecast, order, runner
 from dbdyno.experiment.watch import environment
@@ -35,7 +34,7 @@ from dbdyno.store.store import Store, find, opened
 
 
 class Output(StrEnum):
-    """What goes to stdout when a run is told."""
+    """What goes to stdout at the end of a run."""
 
     PLAIN = "plain"
     JSON = "json"
@@ -43,59 +42,45 @@ class Output(StrEnum):
 
 
 class ReportOptions(NamedTuple):
-    """How a result is told."""
+    """The format of the result on stdout, and the language of it and of the report."""
 
     output: Output
-    language: Language
+    language: Language = Language.EN
 
 
-WORDS_FOR: Final = {
+FORMATS: Final = {
     Output.PLAIN: terminal.plain,
     Output.JSON: terminal.as_json,
     Output.MARKDOWN: terminal.as_markdown,
 }
 
 
-def begin(
-    plan: Plan,
-    workspace: Path,
-    command: str,
-    output: Output,
-    language: Language = Language.EN,
-) -> str:
-    """Measures a plan from its first trial on, and tells the result; returns the run's id."""
+def begin(plan: Plan, workspace: Path, command: str, options: ReportOptions) -> str:
+    """Carries out a new run of a plan; returns the run's id.
+
+    Args:
+        command: the command line, which is stored with the run.
+    """
     with Store.open(workspace) as store:
         planned = len(order.trials_of(foreseen(plan), ""))
         run = store.create_run(plan, command, environment.describe(), planned)
-        _measure_and_tell(store, run, workspace, ReportOptions(output, language))
+        _run(store, run, workspace, options)
     return run.run_id
 
 
-def resume(
-    run_id: str,
-    workspace: Path,
-    output: Output,
-    *,
-    retry: bool = False,
-    language: Language = Language.EN,
-) -> None:
-    """Measures what a run still lacks, and tells the result.
+def resume(run_id: str, workspace: Path, options: ReportOptions, *, retry: bool = False) -> None:
+    """Goes on with a stored run.
 
     Args:
+        run_id: its id, or `latest`.
         retry: cells that could not be run are tried again.
     """
     with opened(workspace) as store:
-        telling = ReportOptions(output, language)
-        _measure_and_tell(store, find(store, run_id), workspace, telling, retry=retry)
+        _run(store, find(store, run_id), workspace, options, retry=retry)
 
 
 def resume_plan(
-    plan: Plan,
-    workspace: Path,
-    output: Output,
-    *,
-    retry: bool = False,
-    language: Language = Language.EN,
+    plan: Plan, workspace: Path, options: ReportOptions, *, retry: bool = False
 ) -> None:
     """Goes on with the newest unfinished run of the very same plan.
 
@@ -107,65 +92,76 @@ def resume_plan(
     """
     with opened(workspace) as store:
         runs = store.runs()
-        same = [r for r in runs if r.plan.hash() == plan.hash()]
-        unfinished = [
-            run
-            for run in same
-            if not evidence.standing(store, run.run_id, impossible=not retry).complete
-        ]
-        if not unfinished:
-            raise UsageError(
-                "there is nothing to resume",
-                wanted="an unfinished run of exactly this plan",
-                found=f"{count(len(runs), 'run')} in {workspace}, none of them so",
-                hint="leave --resume out to begin anew",
-            )
-        _measure_and_tell(
-            store, unfinished[0], workspace, ReportOptions(output, language), retry=retry
-        )
+        for run in runs:
+            if run.plan.hash() != plan.hash():
+                continue
+            if not evidence.completion(store, run.run_id, impossible=not retry).complete:
+                _run(store, run, workspace, options, retry=retry)
+                return
+    raise UsageError(
+        "there is nothing to resume",
+        wanted="an unfinished run of exactly this plan",
+        found=f"{count(len(runs), 'run')} in {workspace}, none of them so",
+        hint="leave --resume out to begin anew",
+    )
 
 
-def tell(name: str, workspace: Path, output: Output, language: Language = Language.EN) -> None:
+def report(name: str, workspace: Path, options: ReportOptions) -> None:
     """Judges a stored run or a bundle again and writes its report again."""
-    _tell(evidence.load(name, workspace), ReportOptions(output, language))
+    _report(evidence.load(name, workspace), options)
 
 
-def _measure_and_tell(
-    store: Store, run: StoredRun, workspace: Path, telling: ReportOptions, *, retry: bool = False
+def _run(
+    store: Store, run: StoredRun, workspace: Path, options: ReportOptions, *, retry: bool = False
 ) -> None:
+    """Measures what the run still lacks, then judges, writes and says what the store holds of it.
+
+    Raises:
+        Interrupted, DbdynoError: what ended the measuring, after the report on what there is.
+        LoadError: all trials had their turn, and some failed.
+    """
     _note(_what_lies_ahead(run))
+    ended_by = _measure(store, run, workspace, retry=retry)
+    if ended_by is None or store.done(run.run_id):
+        _report(of_stored(store, run, workspace), options)
+    if ended_by is None:
+        _raise_if_incomplete(store, run, workspace)
+    else:
+        _raise_with_how_to_go_on(ended_by, store, run, workspace)
+
+
+def _measure(
+    store: Store, run: StoredRun, workspace: Path, *, retry: bool
+) -> DbdynoError | KeyboardInterrupt | None:
+    """Runs the trials that are left; gives what ended that early, or None.
+
+    Raises:
+        StoreError: nothing can be stored, or read to be reported.
+    """
     try:
-        blocks = run.plan.design.blocks
-        with (
-            cli_progress.shown(Console(stderr=True), blocks) as shown,
-            cli_progress.logged(shown, workspace / run.run_id, blocks) as logged,
-            fed(logged, workspace / run.run_id, blocks) as watched,
-        ):
+        with watched(Console(stderr=True), workspace / run.run_id, run.plan.design.blocks) as seen:
             runner.run(
-                run.plan,
-                store,
-                run,
-                workspace,
-                watched,
-                retry=retry,
-                enough=_enough(store, run),
+                run.plan, store, run, workspace, seen, retry=retry, enough=_enough(store, run)
             )
-    except (KeyboardInterrupt, Interrupted):
-        _tell_what_is_there(store, run, workspace, telling)
-        raise Interrupted(
-            "the run was interrupted",
-            found=f"{_progress_of(store, run.run_id)}; nothing stored is measured again",
-            hint=f"to go on: {_resume_command(run, workspace)}",
-        ) from None
     except StoreError:
         raise
-    except DbdynoError:
-        _tell_what_is_there(store, run, workspace, telling)
-        done = _progress_of(store, run.run_id)
-        _note(f"{done}; to go on: {_resume_command(run, workspace)}")
-        raise
-    _tell(of_stored(store, run, workspace), telling)
-    _raise_if_incomplete(store, run, workspace)
+    except (KeyboardInterrupt, DbdynoError) as error:
+        return error
+    return None
+
+
+def _report(stored: Evidence, options: ReportOptions) -> None:
+    """Judges what is stored of a run, writes the report, says the result on stdout."""
+    run = api.Run(stored)
+    judgement = run.judgement
+    if stored.complete and not stored.digest:
+        with opened(stored.folder.parent) as store:
+            store.note_controls(run.id, judgement.controls)
+    written = run.report(language=options.language)
+    sys.stdout.write(FORMATS[options.output](run.plan, judgement, run.facts, options.language))
+    page = said_in(say("report: {path}", path=written.html), options.language)
+    stream = sys.stdout if options.output is Output.PLAIN else sys.stderr
+    stream.write(f"\n{page}\n        {written.markdown}\n")
 
 
 def _enough(store: Store, run: StoredRun) -> runner.Enough | None:
@@ -185,47 +181,37 @@ def _what_lies_ahead(run: StoredRun) -> str:
     return f"run {run.run_id}: {trials}, about {seconds} for all of them{ends}"
 
 
+def _raise_with_how_to_go_on(
+    ended_by: DbdynoError | KeyboardInterrupt, store: Store, run: StoredRun, workspace: Path
+) -> NoReturn:
+    completion = evidence.completion(store, run.run_id)
+    stored = f"{completion.done} of {count(completion.owed, 'trial')} are stored"
+    if isinstance(ended_by, KeyboardInterrupt | Interrupted):
+        raise Interrupted(
+            "the run was interrupted",
+            found=f"{stored}; nothing stored is measured again",
+            hint=f"to go on: {_resume_command(run, workspace)}",
+        )
+    _note(f"{stored}; to go on: {_resume_command(run, workspace)}")
+    raise ended_by
+
+
 def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
-    """A run whose trials had their turn but failed is told, and is a failure all the same."""
-    standing = evidence.standing(store, run.run_id)
-    if standing.complete:
+    """A run whose trials had their turn but failed is reported, and is a failure all the same."""
+    completion = evidence.completion(store, run.run_id)
+    if completion.complete:
         return
     done = store.done(run.run_id)
     failed = [m for m in store.measurements(run.run_id) if m.trial.key not in done]
     raise LoadError(
-        f"{len({m.trial.key for m in failed})} of {count(standing.owed, 'trial')} failed",
+        f"{len({m.trial.key for m in failed})} of {count(completion.owed, 'trial')} failed",
         found=failed[-1].failure if failed else None,
         hint=f"to measure them again: {_resume_command(run, workspace)}",
     )
 
 
-def _tell_what_is_there(
-    store: Store, run: StoredRun, workspace: Path, telling: ReportOptions
-) -> None:
-    if store.done(run.run_id):
-        _tell(of_stored(store, run, workspace), telling)
-
-
-def _progress_of(store: Store, run_id: str) -> str:
-    standing = evidence.standing(store, run_id)
-    return f"{standing.done} of {count(standing.owed, 'trial')} are stored"
-
-
 def _resume_command(run: StoredRun, workspace: Path) -> str:
     return shlex.join(["dbdyno", "compare", "--resume", run.run_id, "--workspace", str(workspace)])
-
-
-def _tell(kept: Evidence, telling: ReportOptions) -> None:
-    """Judges what is stored of a run, writes the report, prints the result on stdout."""
-    run, (output, language) = api.Run(kept), telling
-    if kept.complete and not kept.digest:
-        with opened(kept.folder.parent) as store:
-            store.note_controls(run.id, run.judgement.controls)
-    written = run.report(language=language)
-    sys.stdout.write(WORDS_FOR[output](run.plan, run.judgement, run.facts, language))
-    page = said_in(say("report: {path}", path=written.html), language)
-    paths = f"\n{page}\n        {written.markdown}\n"
-    (sys.stdout if output is Output.PLAIN else sys.stderr).write(paths)
 
 
 def _note(text: str) -> None:

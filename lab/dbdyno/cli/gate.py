@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import options
@@ -22,32 +20,7 @@ from dbdyno.plan.spelling import ratio
 from dbdyno.report.formats import gate
 from dbdyno.report.formats.gate import junit
 
-Slower = Annotated[
-    str | None,
-    typer.Option(
-        "--fail-if-slower",
-        metavar="SHARE",
-        help="Such as 3%: how much slower a system may be; the plan's margin if left out.",
-    ),
-]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail too where it is not proved to be within that.")
-]
-JUnit = Annotated[
-    Path | None,
-    typer.Option(
-        "--junit", metavar="FILE", help="Write a JUnit file.", callback=options.at_home_or_none
-    ),
-]
-Comment = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write a comment for a pull request, as Markdown.",
-        callback=options.at_home_or_none,
-    ),
-]
-WORDS_FOR: Final = {
+FORMATS: Final = {
     Output.PLAIN: gate.plain,
     Output.JSON: gate.as_json,
     Output.MARKDOWN: gate.comment,
@@ -56,10 +29,10 @@ WORDS_FOR: Final = {
 
 def command(
     run: options.RunOrBundle,
-    fail_if_slower: Slower = None,
-    strict: Strict = False,
-    junit_file: JUnit = None,
-    comment: Comment = None,
+    fail_if_slower: options.Slower = None,
+    strict: options.Strict = False,
+    junit_file: options.JUnit = None,
+    comment: options.Comment = None,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
@@ -69,7 +42,7 @@ def command(
     told = api.load(run, workspace)
     slower_max = told.plan.design.margin if asked is None else asked
     held = told.gate(slower_max, strict=strict)
-    sys.stdout.write(WORDS_FOR[output](held, told.judgement, told.facts, lang))
+    sys.stdout.write(FORMATS[output](held, told.judgement, told.facts, lang))
     if junit_file is not None:
         _write(junit_file, junit(held, told.facts))
     if comment is not None:

@@ -1,13 +1,11 @@
-"""`dbdyno history`: what the runs of a workspace said of a label, the newest first."""
+"""`dbdyno history` and `dbdyno export`: stored runs as a list of verdicts, and as tables."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import options
@@ -25,19 +23,7 @@ from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.store import Store, find, opened
 
 RUNS: Final = 20
-Label = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="LABEL", help="A system's label, such as mysql:8.0.15; all if left out."
-    ),
-]
-Last = Annotated[
-    int,
-    typer.Option(
-        metavar="N", min=1, max=1_000_000, help="How many runs, the newest; each is judged again."
-    ),
-]
-WORDS_FOR: Final = {
+FORMATS: Final = {
     Output.PLAIN: history.plain,
     Output.JSON: history.as_json,
     Output.MARKDOWN: history.as_markdown,
@@ -45,8 +31,8 @@ WORDS_FOR: Final = {
 
 
 def history_command(
-    label: Label = None,
-    last: Last = RUNS,
+    label: options.Label = None,
+    last: options.Last = RUNS,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
@@ -54,8 +40,8 @@ def history_command(
     """List the verdicts on a label over time."""
     with opened(workspace) as store:
         runs = _compared(_readable(store), label)
-        told = list(_told(store, runs[:last], workspace))
-    sys.stdout.write(WORDS_FOR[output](history.entries(told, label), lang))
+        entries = list(_entries(store, runs[:last], workspace))
+    sys.stdout.write(FORMATS[output](history.entries(entries, label), lang))
     if len(runs) > last:
         sys.stderr.write(f"{last} of {count(len(runs), 'run')}; for more: --last {len(runs)}\n")
 
@@ -88,7 +74,7 @@ def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
     return found
 
 
-def _told(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[Told]:
+def _entries(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[Told]:
     for stored in runs:
         try:
             run = api.Run(of_stored(store, stored, workspace))
@@ -109,25 +95,10 @@ def _told(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[Told
         )
 
 
-# `dbdyno export`: a stored run as tables, and the paths of what was written on stdout.
-
-
-Parquet = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR", help="Write Parquet files there.", callback=options.at_home_or_none
-    ),
-]
-Csv = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Write CSV files there.", callback=options.at_home_or_none),
-]
-
-
 def export_command(
     run_id: options.Run,
-    parquet: Parquet = None,
-    csv: Csv = None,
+    parquet: options.Parquet = None,
+    csv: options.Csv = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
     """Write a stored run as tables: trials, seconds, counters, settings, costs."""

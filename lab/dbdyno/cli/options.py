@@ -1,4 +1,4 @@
-"""The options of the commands, each with its help: what `--help` prints stands here.
+"""The arguments and options of all commands, each with its help: what `--help` prints.
 
 Numbers stay text in this file: the plan's own rules read them, so that every mistake of a command
 line is told at once, in one way, and defaults have one home, the plan.
@@ -17,6 +17,7 @@ from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import BLOCKS_UNTIL_DECIDED, DatasetPlan, DesignPlan, TrialPlan
+from dbdyno.store.bundle import SUFFIX
 
 THREADS: Final = ",".join(map(str, LoadPlan().threads))
 CONNECTIONS: Final = str(LoadPlan().connections)
@@ -54,6 +55,8 @@ def settings_of(typed: Sequence[str]) -> dict[str, str]:
         settings[key] = value
     return settings
 
+
+# `dbdyno compare`.
 
 Systems = Annotated[
     list[str] | None,
@@ -128,10 +131,6 @@ Settings = Annotated[
         help="Server setting for one system, or for all; may be repeated.",
     ),
 ]
-ServerSettings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Server setting; may be repeated."),
-]
 Restart = Annotated[
     str,
     typer.Option(
@@ -148,27 +147,13 @@ ResumeRun = Annotated[
     str | None,
     typer.Option(metavar="RUN", help="Go on with a stored run, or `latest`; its plan is stored."),
 ]
-ResumePlan = Annotated[
-    bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
-]
-Scale = Annotated[
-    str, typer.Option(metavar="NAME", help="One of the plan's scales: the same in another size.")
-]
-Budget = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="Such as 2h or 90m: as many blocks as fit into it."),
-]
 Retry = Annotated[
     bool,
     typer.Option("--retry", help="With --resume: try cells again that could not be run."),
 ]
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan file.")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
-RunOrBundle = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's id, `latest`, or a bundle's file.")
-]
-Reference = Annotated[str, typer.Argument(metavar="REF", help="Such as mysql:8.0.15.")]
-Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]
+
+# What every command of runs has.
+
 Workspace = Annotated[
     Path,
     typer.Option(
@@ -184,3 +169,134 @@ Lang = Annotated[
     Language,
     typer.Option(metavar="en|zh", help="Language of the report and of stdout; JSON is English."),
 ]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
+RunOrBundle = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, `latest`, or a bundle's file.")
+]
+
+# `dbdyno run` and `dbdyno plan`.
+
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan file.")]
+Scale = Annotated[
+    str, typer.Option(metavar="NAME", help="One of the plan's scales: the same in another size.")
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Such as 2h or 90m: as many blocks as fit into it."),
+]
+ResumePlan = Annotated[
+    bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
+]
+
+# `dbdyno gate`.
+
+Slower = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-if-slower",
+        metavar="SHARE",
+        help="Such as 3%: how much slower a system may be; the plan's margin if left out.",
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Fail too where it is not proved to be within that.")
+]
+JUnit = Annotated[
+    Path | None,
+    typer.Option("--junit", metavar="FILE", help="Write a JUnit file.", callback=at_home_or_none),
+]
+Comment = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write a comment for a pull request, as Markdown.",
+        callback=at_home_or_none,
+    ),
+]
+
+# `dbdyno bundle` and `dbdyno replay`.
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help=f"The bundle; RUN{SUFFIX} in this folder if left out.",
+        callback=at_home_or_none,
+    ),
+]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="Run it though it asks for unknown programs, hosts or files."),
+]
+With = Annotated[
+    str | None,
+    typer.Option(
+        "--with", metavar="RUN", help="Compare with this stored run or bundle; run nothing."
+    ),
+]
+Replayed = Annotated[
+    str, typer.Argument(metavar="BUNDLE", help="A bundle's file, or a run of the workspace.")
+]
+
+# `dbdyno history` and `dbdyno export`.
+
+Label = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="LABEL", help="A system's label, such as mysql:8.0.15; all if left out."
+    ),
+]
+Last = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=1, max=1_000_000, help="How many runs, the newest; each is judged again."
+    ),
+]
+Parquet = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Write Parquet files there.", callback=at_home_or_none),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Write CSV files there.", callback=at_home_or_none),
+]
+
+# `dbdyno serve`.
+
+Port = Annotated[
+    int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any that is free.")
+]
+Host = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Listen there; beyond this machine with a token only."),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="What visitors must type; a file that only you can read.",
+        callback=at_home_or_none,
+    ),
+]
+
+# `dbdyno servers` and `dbdyno prove-durability`.
+
+Reference = Annotated[str, typer.Argument(metavar="REF", help="Such as mysql:8.0.15.")]
+ServerSettings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Server setting; may be repeated."),
+]
+ServerName = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="May be left out if there is only one.")
+]
+NewServerName = Annotated[str, typer.Option(help="What to call it; made of its reference.")]
+Kills = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="How often it is killed.")]
+CommitConnections = Annotated[
+    int, typer.Option(min=1, max=64, metavar="N", help="Connections that send commits.")
+]
+CommitSeconds = Annotated[
+    float,
+    typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Commits before each kill."),
+]
+
+Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]

@@ -1,14 +1,16 @@
-"""A plan in words: what `dbdyno plan show` prints.
+"""`dbdyno plan`: what a plan file asks for, before anything is fetched or started.
 
-The cells, how long they take, the disk they need, what cannot run and why, and which differences so
-many blocks can see: all that is worth knowing before hours of a machine are spent.
+`show` says in words what `run` would do: the cells, how long they take, the disk they need, what
+cannot run and why, and which differences so many blocks can see. `schema` prints what editors check
+a plan by.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -44,11 +46,8 @@ from dbdyno.plan.spelling import duration_s
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
 
-# `dbdyno plan`: what a plan file asks for, before anything is fetched or started.
-#
-# `show` says in words what `run` would do (`cli_plan_words`); `schema` prints what editors check a
-# plan by.
-
+NAME_WIDTH: Final = 13
+STOPS: Final[tuple[power.Stop, ...]] = ("blocks", "decided")
 
 plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
 
@@ -56,7 +55,7 @@ plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
 @plan_app.command("show")
 def show(plan: options.PlanFile, scale: options.Scale = "", budget: options.Budget = None) -> None:
     """Say what a plan would run: cells, time, disk, and what differences it can see."""
-    sys.stdout.write(told(read(plan, scale, budget)))
+    sys.stdout.write(described(read_file(plan, scale, budget)))
 
 
 @plan_app.command("schema")
@@ -65,7 +64,7 @@ def schema() -> None:
     sys.stdout.write(json.dumps(schema_of_plans(), indent=1) + "\n")
 
 
-def read(path: Path, scale: str, time: str | None) -> Plan:
+def read_file(path: Path, scale: str, time: str | None) -> Plan:
     """The plan of a file in that scale, with the command line's budget in place of its own.
 
     Raises:
@@ -85,11 +84,7 @@ def read(path: Path, scale: str, time: str | None) -> Plan:
     return plan.model_copy(update={"design": design})
 
 
-_WIDTH: Final = 13
-STOPS: Final[tuple[power.Stop, ...]] = ("blocks", "decided")
-
-
-def told(plan: Plan) -> str:
+def described(plan: Plan) -> str:
     """What `plan show` prints; the plan's budget is applied first.
 
     Raises:
@@ -128,7 +123,7 @@ def _title(plan: Plan) -> str:
 
 def _row(name: str, *values: str) -> list[str]:
     """A name and its values below each other."""
-    return [f"{name if n == 0 else '':{_WIDTH}}{value}" for n, value in enumerate(values)]
+    return [f"{name if n == 0 else '':{NAME_WIDTH}}{value}" for n, value in enumerate(values)]
 
 
 def _what(plan: Plan) -> list[str]:
@@ -225,8 +220,8 @@ def _starts(plan: Plan) -> list[str]:
     endpoints = {system.label for system in plan.systems if system.is_endpoint}
     trials = [trial for trial in order.trials_of(plan, "") if trial.system not in endpoints]
     starts = len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
-    told = [f"{starts} of a server", *_steps(plan)] if starts else []
-    return [*told, *(f"none of {label}, which others run" for label in sorted(endpoints))]
+    started = [f"{starts} of a server", *_steps(plan)] if starts else []
+    return [*started, *(f"none of {label}, which others run" for label in sorted(endpoints))]
 
 
 def _steps(plan: Plan) -> list[str]:
@@ -271,6 +266,7 @@ def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, OptionValu
     Systems whose programs must be asked what they are, and endpoints, are left out: nothing is
     fetched or called to show a plan.
     """
+    size = partial(rows_bytes, plan)
     for system, name in product(plan.systems, setting_names(plan.settings)):
         try:
             if open.product_before(system.reference) is None:
@@ -278,13 +274,9 @@ def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, OptionValu
         except UsageError:
             continue
         try:
-            yield system, name, spec.start_keys(plan, system.label, name, _size_of(plan))
+            yield system, name, spec.start_keys(plan, system.label, name, size)
         except UsageError as error:
             yield system, name, error
-
-
-def _size_of(plan: Plan) -> Callable[[], int]:
-    return lambda: rows_bytes(plan)
 
 
 def _seen(plan: Plan) -> Iterator[str]:

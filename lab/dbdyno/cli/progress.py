@@ -1,16 +1,17 @@
-"""What a person sees on stderr while a run goes on: where it is, how long it takes, how fast it is.
+"""What a run tells while it goes on: where it is, how long it takes, how fast it is.
 
-On a terminal two lines are redrawn in place under the finished trials; elsewhere (a log, CI, a
-terminal that cannot) plain lines come at most every ten seconds. Both say the same sentences, which
-are made by pure functions. stdout is left to the result.
+Three places are told at once: stderr, for the person who waits (on a terminal two lines redrawn in
+place, elsewhere a plain line every ten seconds); a log beside the run's report, with times; and a
+feed of JSON lines there, which `dbdyno serve` reads while it grows. stdout is left to the result.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -23,8 +24,58 @@ from dbdyno.judge.wording import duration
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 
-PRINT_EVERY_S: Final = 10.0
+STDERR_EVERY_S: Final = 10.0
 """Seconds of load between two plain lines of one trial."""
+LOG_EVERY_S: Final = 60.0
+LOG_NAME: Final = "log.txt"
+FEED_NAME: Final = "live.jsonl"
+"""The feed's file in the run's folder; `serve` reads it under this name."""
+
+
+@contextmanager
+def watched(console: Console, folder: Path, blocks: int) -> Iterator[Progress]:
+    """A run's progress on the console, in its log and in its feed, for the length of the block.
+
+    Args:
+        folder: the run's, where its report goes; a resumed run goes on in the files it has.
+        blocks: how many blocks the plan has, to say "block 2/5".
+    """
+    with (
+        on_console(console, blocks) as shown,
+        growing(folder / LOG_NAME) as log,
+        feeding(folder, blocks) as feed,
+    ):
+        yield All([shown, Lines(partial(_add_with_time, log), LOG_EVERY_S, blocks), feed])
+
+
+class All:
+    """Tells each of several, in their order."""
+
+    def __init__(self, progresses: Sequence[Progress]) -> None:
+        self._progresses = progresses
+
+    def stage(self, text: str) -> None:
+        """What is being made ready."""
+        for one in self._progresses:
+            one.stage(text)
+
+    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
+        """Which trial begins, and how long the run still takes."""
+        for one in self._progresses:
+            one.begin(trial, number, total, seconds_left)
+
+    def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
+        """The current speed."""
+        for one in self._progresses:
+            one.interval(trial, interval, seconds_left)
+
+    def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
+        """What the trial came to."""
+        for one in self._progresses:
+            one.end(trial, measurement, seconds_left)
+
+
+# Sentences for people.
 
 
 def place(trial: Trial, number: int, total: int, blocks: int) -> str:
@@ -61,38 +112,42 @@ def outcome(trial: Trial, measurement: Measurement) -> str:
     return f"{trial.arm}, {trial.cell.title}: {', '.join(values)}"
 
 
-class PlainProgress:
-    """Lines for a log: one when a trial begins, one every ten seconds of load, one at its end."""
+class Lines:
+    """One line when a trial begins, one now and then while it runs, one at its end.
 
-    def __init__(self, console: Console, blocks: int) -> None:
-        self._console = console
+    Args:
+        write: takes a line, without its end.
+        every_s: seconds of load between two lines of one trial.
+        blocks: how many blocks the plan has.
+    """
+
+    def __init__(self, write: Callable[[str], None], every_s: float, blocks: int) -> None:
+        self._write = write
+        self._every_s = every_s
         self._blocks = blocks
-        self._told_at_s = 0.0
+        self._written_at_s = 0.0
 
     def stage(self, text: str) -> None:
-        """Says what is being made ready."""
-        self._say(text)
+        """What is being made ready."""
+        self._write(text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        """Says which trial begins and how long the run still takes."""
-        self._told_at_s = 0.0
-        self._say(f"{place(trial, number, total, self._blocks)}; {duration(seconds_left)} left")
+        """Which trial begins, and how long the run still takes."""
+        self._written_at_s = 0.0
+        self._write(f"{place(trial, number, total, self._blocks)}; {duration(seconds_left)} left")
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
-        """Says the current speed when ten seconds of load have passed since it was last said."""
-        if interval["at_s"] - self._told_at_s >= PRINT_EVERY_S:
-            self._told_at_s = interval["at_s"]
-            self._say(f"  {speed(interval)}; {duration(seconds_left)} left")
+        """The current speed, if the last line is `every_s` seconds of load ago."""
+        if interval["at_s"] - self._written_at_s >= self._every_s:
+            self._written_at_s = interval["at_s"]
+            self._write(f"  {speed(interval)}; {duration(seconds_left)} left")
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
-        """Says what the trial came to."""
-        self._say(f"  {outcome(trial, measurement)}")
-
-    def _say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        """What the trial came to."""
+        self._write(f"  {outcome(trial, measurement)}")
 
 
-class LiveProgress:
+class RedrawnLines:
     """For a terminal: finished trials scroll away above two lines that are redrawn in place."""
 
     def __init__(self, live: Live, blocks: int) -> None:
@@ -127,82 +182,18 @@ class LiveProgress:
 
 
 @contextmanager
-def shown(console: Console, blocks: int) -> Iterator[PlainProgress | LiveProgress]:
-    """The progress that fits the console, for the length of the block.
-
-    Args:
-        blocks: how many blocks the plan has, to say "block 2/5".
-    """
+def on_console(console: Console, blocks: int) -> Iterator[Lines | RedrawnLines]:
+    """The progress that fits the console, for the length of the block."""
     if not console.is_terminal or console.is_dumb_terminal:
-        yield PlainProgress(console, blocks)
+        plain = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+        yield Lines(plain, STDERR_EVERY_S, blocks)
         return
     with Live(console=console, refresh_per_second=4, transient=True) as live:
-        yield LiveProgress(live, blocks)
+        yield RedrawnLines(live, blocks)
 
 
-# The log of a run: what a person would have seen, with the time, for the morning after.
-#
-# Every line of the plain progress goes to a file beside the run's report; a resumed run goes on in
-# it. A log that cannot be written is given up without a word to the run (`progress_file`).
-
-
-LOG_NAME: Final = "log.txt"
-LOG_EVERY_S: Final = 60.0
-"""Seconds of load between two lines of one trial."""
-
-
-class LoggedProgress:
-    """Tells another progress, and writes down what it tells."""
-
-    def __init__(self, shown: Progress, log: GrowingFile, blocks: int) -> None:
-        self._shown = shown
-        self._log = log
-        self._blocks = blocks
-        self._told_at_s = 0.0
-
-    def stage(self, text: str) -> None:
-        """What is being made ready."""
-        self._write(text)
-        self._shown.stage(text)
-
-    def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
-        """Which trial begins, and how long the run still takes."""
-        self._told_at_s = 0.0
-        self._write(f"{place(trial, number, total, self._blocks)}; {duration(seconds_left)} left")
-        self._shown.begin(trial, number, total, seconds_left)
-
-    def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
-        """The current speed; written down once a minute."""
-        if interval["at_s"] - self._told_at_s >= LOG_EVERY_S:
-            self._told_at_s = interval["at_s"]
-            self._write(f"  {speed(interval)}; {duration(seconds_left)} left")
-        self._shown.interval(trial, interval, seconds_left)
-
-    def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
-        """What the trial came to."""
-        self._write(f"  {outcome(trial, measurement)}")
-        self._shown.end(trial, measurement, seconds_left)
-
-    def _write(self, text: str) -> None:
-        self._log.add(f"{datetime.now().astimezone().isoformat(' ', 'seconds')} {text}")
-
-
-@contextmanager
-def logged(shown: Progress, folder: Path, blocks: int) -> Iterator[LoggedProgress]:
-    """The same progress, written to `NAME` in the run's folder too, for the length of the block.
-
-    Args:
-        blocks: how many blocks the plan has, to say "block 2/5".
-    """
-    with growing(folder / LOG_NAME) as log:
-        yield LoggedProgress(shown, log, blocks)
-
-
-# A file beside a run's report that grows while the run goes on, and never ends it.
-#
-# A disk that is full must not end a run that could still be stored, so a file that cannot be
-# written is given up, once, without a word to the run. What was written is there at once, for who
-# watches.
+# Files beside the run's report that grow while it goes on. A full disk must not end a run that
+# could still be stored, so a file that cannot be written is given up without a word.
 
 
 class GrowingFile:
@@ -237,39 +228,32 @@ def growing(path: Path) -> Iterator[GrowingFile]:
                 file.close()
 
 
-# The feed of a run: what happens, as it happens, for a page that watches from another process.
-#
-# Each event is one line of JSON in the run's folder; `dbdyno serve` reads the file while it grows.
-# A file needs no port, no secret and no order of starting, and a watcher cannot slow the run down.
-# Like the log it is given up in silence when it cannot be written (`progress_file`).
+def _add_with_time(log: GrowingFile, line: str) -> None:
+    log.add(f"{datetime.now().astimezone().isoformat(' ', 'seconds')} {line}")
 
 
-FEED_NAME: Final = "live.jsonl"
-"""The feed's file in the run's folder; `serve` reads it under this name."""
+# The feed. A file needs no port, no secret and no order of starting, and a reader cannot slow the
+# run down.
 
 
-class FedProgress:
-    """Tells another progress, and writes each event down as a line of JSON."""
+class Feed:
+    """Writes each event down as one line of JSON."""
 
-    def __init__(self, shown: Progress, feed: GrowingFile) -> None:
-        self._shown = shown
-        self._feed = feed
+    def __init__(self, file: GrowingFile) -> None:
+        self._file = file
 
     def stage(self, text: str) -> None:
         """What is being made ready."""
-        self.write("stage", text=text)
-        self._shown.stage(text)
+        self.add("stage", text=text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Which trial begins, and how long the run still takes."""
         counted = {"number": number, "total": total, "left_s": round(seconds_left)}
-        self.write("begin", **_place(trial), **counted)
-        self._shown.begin(trial, number, total, seconds_left)
+        self.add("begin", **_place(trial), **counted)
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """The current speed, each second."""
-        self.write("interval", **_speed(interval), left_s=round(seconds_left))
-        self._shown.interval(trial, interval, seconds_left)
+        self.add("interval", **_speed(interval), left_s=round(seconds_left))
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """What the trial came to."""
@@ -277,32 +261,24 @@ class FedProgress:
             "transactions_per_s": measurement.value(PRIMARY),
             "latency_ms_p95": measurement.value(BY_NAME["latency_ms_p95"]),
         }
-        told = values if measurement.failure is None else dict.fromkeys(values)
-        self.write("end", **_place(trial), **told, failure=measurement.failure)
-        self._shown.end(trial, measurement, seconds_left)
+        seen = values if measurement.failure is None else dict.fromkeys(values)
+        self.add("end", **_place(trial), **seen, failure=measurement.failure)
 
-    def write(self, kind: str, **fields: object) -> None:
+    def add(self, kind: str, **fields: object) -> None:
         """Adds one event."""
-        self._feed.add(json.dumps({"kind": kind, **fields}, ensure_ascii=False))
+        self._file.add(json.dumps({"kind": kind, **fields}, ensure_ascii=False))
 
 
 @contextmanager
-def fed(shown: Progress, folder: Path, blocks: int) -> Iterator[FedProgress]:
-    """The same progress, written to `NAME` in the run's folder too, for the length of the block.
-
-    The feed begins with `run` and ends with `over`, whatever ended the run; a resumed run's goes on
-    behind that.
-
-    Args:
-        blocks: how many blocks the plan has, to say "block 2/5".
-    """
-    with growing(folder / FEED_NAME) as feed:
-        progress = FedProgress(shown, feed)
-        progress.write("run", blocks=blocks)
+def feeding(folder: Path, blocks: int) -> Iterator[Feed]:
+    """The run's feed, which begins with `run` and ends with `over`, whatever ended the run."""
+    with growing(folder / FEED_NAME) as file:
+        feed = Feed(file)
+        feed.add("run", blocks=blocks)
         try:
-            yield progress
+            yield feed
         finally:
-            progress.write("over")
+            feed.add("over")
 
 
 def _place(trial: Trial) -> dict[str, Any]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from dbdyno.cli import options
 from dbdyno.language.catalogues import Language
@@ -14,27 +11,12 @@ from dbdyno.store.store import opened
 
 PORT: Final = 8732
 """Where the page is looked for unless --port says otherwise."""
-Port = Annotated[
-    int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any that is free.")
-]
-Host = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Listen there; beyond this machine with a token only."),
-]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="What visitors must type; a file that only you can read.",
-        callback=options.at_home_or_none,
-    ),
-]
 
 
 def command(
-    port: Port = PORT,
-    host: Host = None,
-    token_file: TokenFile = None,
+    port: options.Port = PORT,
+    host: options.Host = None,
+    token_file: options.TokenFile = None,
     workspace: options.Workspace = options.WORKSPACE,
     lang: options.Lang = Language.EN,
 ) -> None:

@@ -1,6 +1,6 @@
 """`dbdyno servers`: which servers there are, and one that stays up for as long as it is wanted.
 
-As in `cli`, commands read what was typed, call one function and print: data on stdout, the rest on
+As in `app`, commands read what was typed, call one function and print: data on stdout, the rest on
 stderr.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
 
 import typer
 
@@ -17,15 +16,11 @@ from dbdyno.cli import options
 from dbdyno.errors import UsageError
 from dbdyno.plan.plan import label_of
 from dbdyno.servers import open
-from dbdyno.servers.kept import kept as kept_kept
+from dbdyno.servers.kept import kept
 from dbdyno.servers.kept.kept import KeptServer
 from dbdyno.servers.reference import is_endpoint
 
 app = typer.Typer(help="The servers dbdyno can get, and those kept running.", no_args_is_help=True)
-
-ServerName = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="May be left out if there is only one.")
-]
 
 
 @app.command("list")
@@ -54,7 +49,7 @@ def get(reference: options.Reference) -> None:
 @app.command()
 def start(
     reference: options.Reference,
-    name: Annotated[str, typer.Option(help="What to call it; made of its reference.")] = "",
+    name: options.NewServerName = "",
     settings: options.ServerSettings = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
@@ -63,25 +58,23 @@ def start(
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
     called = name or label_of(reference).replace(":", "-")
-    server = kept_kept.start(
-        workspace, called, reference, options.settings_of(settings or []), _note
-    )
+    server = kept.start(workspace, called, reference, options.settings_of(settings or []), _note)
     _print_columns([_row(server)])
     _note(f"to log in: dbdyno servers shell {called}; to end it: dbdyno servers stop {called}")
 
 
 @app.command()
-def stop(name: ServerName = None, workspace: options.Workspace = options.WORKSPACE) -> None:
+def stop(name: options.ServerName = None, workspace: options.Workspace = options.WORKSPACE) -> None:
     """Stop a server that was started, and remove its data."""
-    server = kept_kept.find(workspace, name)
-    kept_kept.stop(server)
+    server = kept.find(workspace, name)
+    kept.stop(server)
     _note(f"{server.name} was stopped, and its data removed")
 
 
 @app.command()
 def status(workspace: options.Workspace = options.WORKSPACE) -> None:
     """Say which servers run here: name, reference, state, pid, address, since when."""
-    found = kept_kept.all_of(workspace)
+    found = kept.all_of(workspace)
     if not found:
         _note(f"no server was started in {workspace}")
     _print_columns([_row(server) for server in found])
@@ -90,7 +83,7 @@ def status(workspace: options.Workspace = options.WORKSPACE) -> None:
 @app.command("shell", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def open_shell(
     context: typer.Context,
-    name: ServerName = None,
+    name: options.ServerName = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
     """Log in to a server that was started, with its product's own client."""
@@ -98,11 +91,11 @@ def open_shell(
     if name is not None and name.startswith("-"):  # an option of the client, and no name
         arguments.insert(0, name)
         name = None
-    server = kept_kept.find(workspace, name)
-    password = kept_kept.password(server)
+    server = kept.find(workspace, name)
+    password = kept.password(server)
     if server.state is None:
         raise UsageError(f"{server.name} is still {server.status}", hint="wait until it is ready")
-    made = kept_kept.shell(server.state, password, arguments)
+    made = kept.shell(server.state, password, arguments)
     sys.stdout.flush()
     os.execve(made.command[0], made.command, made.environment)  # noqa: S606 - becomes the client
 

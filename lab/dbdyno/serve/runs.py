@@ -99,11 +99,11 @@ class Runs:
 
     def _listed(self, store: Store, run: StoredRun) -> ListedRun:
         state = COMPLETE if run.finished_at else UNFINISHED
-        standing = evidence.standing(store, run.run_id)
+        completion = evidence.completion(store, run.run_id)
         return ListedRun(
             run,
-            stored=standing.done,
-            owed=standing.owed,
+            stored=completion.done,
+            owed=completion.owed,
             state=RUNNING if self.is_running(run.run_id) else state,
         )
 

@@ -1,7 +1,7 @@
 """What a verdict rests on, wherever it is kept: a run as it was asked for, and what it measured.
 
-A run in a workspace and a bundle that somebody sent are told, judged, gated and compared by the
-same code, because both become this noun.
+A run in a workspace and a bundle that somebody sent are judged, reported, gated and compared by the
+same code, because both become an `Evidence`. Whether a run is complete is decided here alone.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ BUNDLES: Final = "bundles"
 DIGEST_SHOWN: Final = 12
 
 
-class Standing(NamedTuple):
+class Completion(NamedTuple):
     """How far a run has come.
 
     Attributes:
         done: trials that need not run again; those of a pilot are not counted.
-        owed: trials that it has when it is complete.
+        owed: trials that it has when it is complete: all of the plan, or those of the blocks after
+            which it was decided.
         complete: whether every trial has a measurement without failure, or cannot have one.
     """
 
@@ -64,26 +65,36 @@ class Evidence:
     @property
     def complete(self) -> bool:
         """Whether every planned trial has a measurement without failure, or cannot have one."""
-        return self._standing.complete
+        return self._completion.complete
 
     @property
     def trials_planned(self) -> int:
         """Trials that a complete run has."""
-        return self._standing.owed
+        return self._completion.owed
 
     @property
-    def _standing(self) -> Standing:
+    def _completion(self) -> Completion:
         blocks = max((m.trial.block + 1 for m in self.measurements), default=0)
         ended = (m for m in self.measurements if m.failure is None or m.impossible)
-        return _standing(self.run, {m.trial.key for m in ended if not is_pilot(m)}, blocks)
+        return _completion(self.run, {m.trial.key for m in ended if not is_pilot(m)}, blocks)
 
     @property
     def facts(self) -> RunFacts:
         """What a report must know about the run besides plan and measurements."""
-        return facts_of(self.run, complete=self.complete, trials_planned=self.trials_planned)
+        run = self.run
+        return RunFacts(
+            run_id=run.run_id,
+            created_at=run.created_at,
+            dbdyno_version=run.dbdyno_version,
+            plan_hash=run.plan.hash(),
+            command=run.command,
+            environment=run.environment,
+            complete=self.complete,
+            trials_planned=self.trials_planned,
+        )
 
 
-def standing(store: Store, run_id: str, *, impossible: bool = True) -> Standing:
+def completion(store: Store, run_id: str, *, impossible: bool = True) -> Completion:
     """How far a stored run has come by now.
 
     Args:
@@ -93,18 +104,20 @@ def standing(store: Store, run_id: str, *, impossible: bool = True) -> Standing:
     done = store.done(run_id, impossible=impossible)
     if run.plan.load.needs_pilot:
         done -= {pilot.trial.key for pilot in store.pilots(run_id)}
-    return _standing(run, done, store.blocks_begun(run_id))
+    return _completion(run, done, store.blocks_begun(run_id))
 
 
-def _standing(run: StoredRun, done: Collection[str], blocks_begun: int) -> Standing:
+def _completion(run: StoredRun, done: Collection[str], blocks_begun: int) -> Completion:
     """Judges whether a run is complete; nobody else does.
 
     Args:
         done: keys of the trials that need not run again, without those of its pilot.
     """
-    owed = trials_owed(run, blocks_begun)
+    owed = trials_at_most(run)
+    if run.plan.design.stop == "decided" and run.finished_at is not None:
+        owed = owed // run.plan.design.blocks * blocks_begun
     awaits_pilot = run.plan.load.needs_pilot and not run.plan.load.pilot
-    return Standing(len(done), owed, len(done) == owed and not awaits_pilot)
+    return Completion(len(done), owed, len(done) == owed and not awaits_pilot)
 
 
 def trials_at_most(run: StoredRun) -> int:
@@ -114,28 +127,6 @@ def trials_at_most(run: StoredRun) -> int:
         return run.trials_planned
     controls = len(KINDS) if control_cell(plan) else 0
     return plan.design.blocks * (len(plan.systems) * len(cells(plan)) + controls)
-
-
-def trials_owed(run: StoredRun, blocks_begun: int) -> int:
-    """Trials that a complete run has: all, or those of the blocks after which it was decided."""
-    most = trials_at_most(run)
-    if run.plan.design.stop == "blocks" or run.finished_at is None:
-        return most
-    return most // run.plan.design.blocks * blocks_begun
-
-
-def facts_of(run: StoredRun, *, complete: bool, trials_planned: int) -> RunFacts:
-    """A stored run as a report names it."""
-    return RunFacts(
-        run_id=run.run_id,
-        created_at=run.created_at,
-        dbdyno_version=run.dbdyno_version,
-        plan_hash=run.plan.hash(),
-        command=run.command,
-        environment=run.environment,
-        complete=complete,
-        trials_planned=trials_planned,
-    )
 
 
 def load(name: str | Path, workspace: Path) -> Evidence:

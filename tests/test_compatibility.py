@@ -28,12 +28,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
+import vl_convert
 
 from dbdyno import __main__
 from dbdyno.experiment.order import trials_of
 from dbdyno.plan.controls import as_begun
-from dbdyno.report import write
-from dbdyno.report.charts.base import Drawing
 from dbdyno.store.store import Store
 
 OLD: Final = Path(__file__).parent / "golden" / "commit_4540e97"
@@ -192,12 +191,17 @@ def written(old: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(write, "draw", lambda figure: Drawing(figure, "<svg></svg>", b""))
+        _draw_nothing(patch)
         for run, name in RUNS.items():
             shutil.copytree(old / name, folder / "ws", dirs_exist_ok=True)
             _write(run, folder / run)
             shutil.rmtree(folder / "ws")
     return folder
+
+
+def _draw_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(vl_convert, "vegalite_to_svg", lambda *_, **__: "<svg></svg>")
+    patch.setattr(vl_convert, "svg_to_png", lambda *_, **__: b"")
 
 
 def _write(run: str, folder: Path) -> None:
@@ -278,7 +282,7 @@ def test_an_old_bundle_is_read_and_holds_what_a_new_one_does(
     before = OLD / f"{BUNDLED}.dbdyno.zip"
     assert _members(written / BUNDLED / "bundle.zip") == _members(before)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(write, "draw", lambda figure: Drawing(figure, "<svg></svg>", b""))
+    _draw_nothing(monkeypatch)
     said = _said("report", str(before), "--workspace", "elsewhere")
     told = (written / BUNDLED / "stdout.txt").read_text()
     assert said.partition("\nreport: ")[0] == told.partition("\nreport: ")[0]

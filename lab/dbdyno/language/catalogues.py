@@ -1,6 +1,6 @@
 """The languages that a report can be told in, and where their sentences stand.
 
-English is what the code says. Every other language has a folder `lang/<language>` of gettext
+English is what the code says. Every other language has a folder `language/<language>` of gettext
 catalogues, one file for each room that speaks, which translators' tools can edit: a msgid is the
 English template, a msgstr the same in that language with the same placeholders. Read once, and
 only when such a language is asked for.

@@ -1,4 +1,4 @@
-"""What the control trials of one run came to: a noun that the judge makes and a store keeps."""
+"""What the control trials of a run came to, and the facts that name a run in a report."""
 
 from __future__ import annotations
 
@@ -49,14 +49,8 @@ class ControlOutcome(Noun):
         return self.high is not None and self.high < 1
 
 
-# What a report must know about a run besides its plan, its measurements and the judgement on them.
-#
-# The store knows these facts; the report does not read the store, so that a report can be written
-# from anything that has them: a stored run, a bundle, a test.
-
-
 class RunFacts(Noun):
-    """One run as a report names it.
+    """One run as a report names it: a stored run, a bundle, or one made in a test.
 
     Attributes:
         run_id: the run's name in its workspace.

@@ -167,16 +167,12 @@ _READERS: dict[str, Callable[[str], object]] = {
 }
 
 
-# Scales: one plan in several sizes, as named overrides under ``scales:``.
-#
-# A published experiment takes hours and a large machine; the same file should also run in minutes
-# on a small one, and it should be plain to see what was made smaller. So a scale is a piece of a
-# plan that is laid over the whole: keys meet keys, anything else (a list too) takes the place of
-# what was there, and ``null`` takes a key away.
-
-
 SCALES: Final = "scales"
-"""The plan file's key; the key of the plan itself, `plan.Plan.scale`, is the name chosen."""
+"""The plan file's key of named overrides, each of which makes the plan another size.
+
+An override is laid over the whole plan: keys meet keys, anything else (a list too) replaces what
+was there, and ``null`` takes a key away. `Plan.scale` is the name of the one that was chosen.
+"""
 
 
 def take_scales(document: Document) -> dict[str, dict[str, Any]]:

@@ -386,23 +386,19 @@ def _levels(load: LoadPlan, workload: str, setting: str) -> list[Cell]:
     return closed + rates
 
 
-# What a verdict is about: throughput where the server sets the pace, latency where the rate does.
-#
-# In a closed loop a faster server does more, so throughput is compared. At a rate all systems do
-# the same number of requests, and what differs is how long they take: a percentile of latency
-# from the intended start, that of the plan's latency limit or else p99
-# (docs/how-to/open-loop.md).
-
-
 AT_A_RATE: Final = BY_NAME["latency_ms_p99"]
 
 
 def metric_of(plan: Plan, cell: Cell) -> Metric:
-    """The metric that the cell's verdicts are about."""
+    """The metric that the cell's verdicts are about (docs/how-to/open-loop.md).
+
+    In a closed loop a faster server does more, so throughput is compared. At a fixed rate all
+    systems do the same number of requests, and what differs is how long they take.
+    """
     return PRIMARY if cell.rate_per_s is None else latency_of(plan)
 
 
 def latency_of(plan: Plan) -> Metric:
-    """The percentile that the plan's open loops are about."""
+    """The percentile that the plan's open loops are about: that of its latency limit, or p99."""
     slo = plan.load.slo
     return AT_A_RATE if slo is None else BY_NAME[f"latency_ms_{slo.metric}"]

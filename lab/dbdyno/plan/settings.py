@@ -1,7 +1,7 @@
 """The settings axis: what is varied in the same way on every system, by names of the field.
 
 An axis is a name and the values it takes; a cell's setting is one value of each axis. What a value
-means in the configuration of one server is not said here (`servers.bundles` does): a plan says
+means in the configuration of one server is not said here (`servers.axes` does): a plan says
 ``durability: double-1``, and MySQL 5.6 and MariaDB 11.8 get the keys they understand.
 """
 

@@ -55,7 +55,7 @@ class BadRestarts(Noun):
     """How many restarts of a system were bad, and how many could be.
 
     Attributes:
-        setting: the restarts' settings bundle.
+        setting: the restarts' combination of settings.
         restarts: that have a sound trial.
         bad: those that lie apart on the bad side by more than the margin, over all cells which
             they served.

@@ -2,7 +2,7 @@
 
 The Universal Scalability Law is fitted to each block's ladder by itself, and the blocks' fits give
 the intervals: blocks repeat whole, levels and seconds do not (docs/how-it-works/scalability.md: N*
-is covered in 93.5 to 96.6 %). A law has an answer also where the ladder has none, so `usl_refusals`
+is covered in 93.5 to 96.6 %). A law has an answer also where the ladder has none, so `NoFit`
 comes first."""
 
 from __future__ import annotations
@@ -27,14 +27,6 @@ from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan, Plan, cells
 from dbdyno.stats import usl
 from dbdyno.stats.usl import Laws, Numbers
 
-# When a scalability law is not fitted, or its peak not claimed: every reason as a word.
-#
-# A least-squares fit gives three numbers to any ladder. Each of these reasons is a case in which
-# they would be wrong while looking right (docs/how-it-works/scalability.md). The first four
-# refuse the law itself; the last three leave the law, which describes what was measured, and
-# refuse the peak.
-
-
 OFF_MAX: Final = 0.05
 """No level's typical throughput may lie further from the law."""
 LACK_OF_FIT_P: Final = 0.01
@@ -42,7 +34,11 @@ UNKNOWNS: Final = 3
 
 
 class NoFit(StrEnum):
-    """Why there is no law, or no peak."""
+    """Why there is no law, or no peak (docs/how-it-works/scalability.md).
+
+    A least-squares fit gives three numbers to any ladder; in each of these cases they would be
+    wrong while looking right. The first four refuse the law itself, the last three only its peak.
+    """
 
     FEW_BLOCKS = "few blocks"
     CLIENT_BOUND = "client-bound"
@@ -395,15 +391,12 @@ def _peaks_of(laws: Laws) -> tuple[Numbers, Numbers]:
     return threads, per_s
 
 
-# Two systems by where they peak and how high: N* and X(N*), within blocks as everything is.
-#
-# λ, σ and κ of one fit hang together, so that two systems may differ in each of them and in
-# nothing a user would notice; the peak is what matters, and its ratio has an interval
-# (docs/how-it-works/scalability.md).
-
-
 class PeakRatio(Noun):
-    """Two systems' peaks: the system's over the baseline's, within blocks."""
+    """Two systems' peaks: the system's over the baseline's, within blocks.
+
+    Two systems may differ in each of λ, σ and κ and in nothing that a user would notice; so peaks
+    are compared and not the numbers of the fit (docs/how-it-works/scalability.md).
+    """
 
     workload: str
     setting: str

@@ -167,9 +167,6 @@ def _dip(seconds: Sequence[Interval], rates: Rates, median: float, begin: int, e
     )
 
 
-# Stalls and dips of two systems beside each other, counted over the blocks that both have.
-
-
 STALLS: Final = "stalls"
 DIPS: Final = "dips"
 

@@ -1,7 +1,9 @@
-"""A running container with a MySQL or MariaDB in it.
+"""Containers with a MySQL or MariaDB: Docker or Podman as a command line, images, running servers.
 
-A container belongs to its engine and would outlive the lab. So a small process waits on a pipe from
-the lab; when the pipe closes, however the lab ended, it removes the container by its id.
+Both programs take the same words for all that is done here, so whichever answers is used. Passwords
+never stand in a command: they go into a container by files. A container belongs to its engine and
+would outlive the lab. So a small process waits on a pipe from the lab; when the pipe closes,
+however the lab ended, it removes the container by its id.
 """
 
 from __future__ import annotations
@@ -26,16 +28,15 @@ from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.given import FolderSource
 from dbdyno.servers.reference import ImageReference
 
-# Docker or Podman as a command line: the one place that runs it, and the words of its failures.
-#
-# Both take the same words for all that is done here, so whichever answers is used. Passwords never
-# stand in a command: they go into a container by files.
-
-
 PROGRAMS: Final = ("docker", "podman")
 ANSWER_S_MAX: Final = 120.0
 PULL_S_MAX: Final = 3600.0
 STDERR_SHOWN: Final = 600
+DATA: Final = "/var/lib/mysql"
+ASK: Final = 'exec "$(command -v mariadbd || command -v mysqld)" --version'
+START_S_MAX: Final = 300.0
+LINES_SHOWN: Final = "12"
+REMOVE_WHEN_THE_LAB_IS_GONE: Final = 'read -r _; exec "$0" rm --force --volumes "$1"'
 
 
 @dataclass(frozen=True)
@@ -106,16 +107,6 @@ def find() -> ContainerProgram:
     )
 
 
-# What is in an image: which product and version, and where its server keeps its data.
-#
-# The image itself is asked, as a folder's program is: names of images and tags prove nothing. It is
-# pulled by its digest, which docker and podman compare with what comes.
-
-
-DATA: Final = "/var/lib/mysql"
-ASK: Final = 'exec "$(command -v mariadbd || command -v mysqld)" --version'
-
-
 @dataclass(frozen=True)
 class ContainerImage:
     """An image that is here.
@@ -134,7 +125,7 @@ class ContainerImage:
 def look(
     program: ContainerProgram, asked: ImageReference, report: Callable[[str], None]
 ) -> ContainerImage:
-    """Pull an image if it is not here, and ask what is in it.
+    """Pull an image if it is not here, and ask its program what it is: its name proves nothing.
 
     Raises:
         UsageError: it is not one of MySQL or MariaDB.
@@ -188,11 +179,6 @@ def _data(reference: str, volumes: list[str]) -> str:
         wanted=f"a volume {DATA}, or one volume in all",
         found=", ".join(volumes),
     )
-
-
-START_S_MAX: Final = 300.0
-LINES_SHOWN: Final = "12"
-REMOVE_WHEN_THE_LAB_IS_GONE: Final = 'read -r _; exec "$0" rm --force --volumes "$1"'
 
 
 class ContainerServer(EndpointServer):

@@ -29,6 +29,13 @@ NOT_OURS: Final = 0
 """The pid of a server that dbdyno did not start; no process has it."""
 LEAST: Final = frozenset({"Uptime", "Uptime_since_flush_status"})
 """Counters of which the smallest of all servers counts: one that was restarted shows."""
+MARK: Final = "dbdyno_dataset"
+LOADING: Final = "loading"
+LOADED: Final = "loaded"
+GROWTH_MAX: Final = 0.1
+"""How far a table's largest id may move, by the load's own inserts and deletes, before it is
+another table."""
+_TABLE = re.compile(r"sbtest[0-9]*")
 
 
 class EndpointServer:
@@ -123,15 +130,13 @@ def _named(label: str, place: Endpoint) -> str:
     return f"{label} ({place.host}:{place.port})"
 
 
-# An endpoint in the place of an instance: no files, no restart, nothing that can be restored.
-#
-# Bench treats every system alike, so what it asks is answered as far as an endpoint can: a snapshot
-# is the mark that the dataset was loaded, restoring is a look whether its tables are still there, a
-# start is a login. `judge.checks_control` says in the report what that costs.
-
-
 class EndpointInstance:
-    """Made by `open.instance`."""
+    """An endpoint in the place of an instance: no files, no restart, nothing that can be restored.
+
+    A run treats every system alike, so what it asks is answered as far as an endpoint can: a
+    snapshot is the mark that the dataset was loaded, restoring is a look whether its tables are
+    still there, a start is a login. `judge.checks` says in the report what that costs.
+    """
 
     def __init__(
         self,
@@ -237,25 +242,14 @@ def _refuse(spec: ServerSpec, settings: Mapping[str, OptionValue]) -> None:
         )
 
 
-# What dbdyno keeps in a database that is not its own: a small table that says what it loaded.
-#
-# Nothing else tells rows of ours from somebody's own tables of the same names, which loading would
-# drop. The table travels with the rows, so another workspace knows them again. Rows cannot be put
-# back as they were; that the tables still reach as far as when they were loaded is all that is
-# checked, since counting every row would take minutes on a large dataset.
-
-
-MARK: Final = "dbdyno_dataset"
-LOADING: Final = "loading"
-LOADED: Final = "loaded"
-GROWTH_MAX: Final = 0.1
-"""How far a table's largest id may move, by the load's own inserts and deletes, before it is
-another table."""
-_TABLE = re.compile(r"sbtest[0-9]*")
-
-
 class EndpointDataset:
-    """The load's tables in one database of a server."""
+    """The load's tables in a database that is not ours, and a small table there that names them.
+
+    Nothing else tells our rows from somebody's own tables of the same names, which loading would
+    drop. The table travels with the rows, so another workspace knows them again. Rows cannot be
+    put back as they were; that the tables still reach as far as when they were loaded is all that
+    is checked, since counting every row would take minutes on a large dataset.
+    """
 
     def __init__(self, server: Answering, database: str, dataset: str) -> None:
         self._server = server

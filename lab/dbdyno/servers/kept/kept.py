@@ -1,4 +1,4 @@
-"""Servers that stay up between commands: starting one under a supervisor, finding it, ending it.
+"""Servers that stay up between commands: start one under a supervisor, find it, log in, stop it.
 
 Each has a folder in the workspace. A supervisor of its own (`supervisor`) holds the folder's lock
 for as long as it lives, which the kernel drops however it ends: so "does it run" is never answered
@@ -34,6 +34,13 @@ FILES: Final = "files"
 SUPERVISOR: Final = (sys.executable, "-m", "dbdyno.servers.kept.supervisor")
 STOP_S_MAX: Final = 180.0
 LOG_SHOWN: Final = 2000
+PROGRAM_FOLDERS: Final = ("bin", "usr/bin", "package/server/bin")
+"""Where a product's clients lie below the folder of its programs."""
+CLIENTS: Final = {
+    "mysql": ("mysql", "mariadb"),
+    "mariadb": ("mariadb", "mysql"),
+    "postgres": ("psql",),
+}
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
@@ -239,24 +246,12 @@ def _hear(message: Mapping[str, Any], report: Callable[[str], None]) -> None:
         raise kind(error.pop("message"), **error)
 
 
-# The command line of a server's own client, logged in: its own program, else one from PATH.
-#
-# The password is handed over in the environment, which only the same user can read, and never
-# stands among the arguments.
-
-
-FOLDERS: Final = ("bin", "usr/bin", "package/server/bin")
-"""Where a product's clients lie below the folder of its programs."""
-CLIENTS: Final = {
-    "mysql": ("mysql", "mariadb"),
-    "mariadb": ("mariadb", "mysql"),
-    "postgres": ("psql",),
-}
-
-
 @dataclass(frozen=True)
 class Shell:
-    """What to run, and the environment to run it in; the latter holds the password."""
+    """The command line of a server's client, and its environment, which holds the password.
+
+    Only the same user can read a process's environment; everybody can read its arguments.
+    """
 
     command: tuple[str, ...]
     environment: dict[str, str]
@@ -299,7 +294,7 @@ def product_of(state: KeptState) -> str:
 
 def _client(product: str, programs: str) -> str:
     names = CLIENTS[product]
-    own = [Path(programs) / folder / name for name in names for folder in FOLDERS]
+    own = [Path(programs) / folder / name for name in names for folder in PROGRAM_FOLDERS]
     for path in own if programs else ():
         if os.access(path, os.X_OK):
             return str(path)

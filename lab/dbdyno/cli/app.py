@@ -15,13 +15,13 @@ from dbdyno import __version__, _engine
 from dbdyno.cli import bundle, durability, flow, gate, history, options, serve, servers
 from dbdyno.cli import plan as plan_module
 from dbdyno.cli.compare import CompareOptions, read
-from dbdyno.cli.flow import Output
 from dbdyno.cli.plan import in_budget
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast as experiment_budget
 from dbdyno.experiment.engine import spec
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.plan import known_workloads
+from dbdyno.report.formats.stdout import Output
 from dbdyno.sysbench import entry as persona
 
 app = typer.Typer(

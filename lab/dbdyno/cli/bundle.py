@@ -6,20 +6,19 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from dbdyno import api
 from dbdyno.cli import flow, options
-from dbdyno.cli.flow import Output
 from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
 from dbdyno.plan import risks as plan_risks
 from dbdyno.plan.plan import Plan
-from dbdyno.report.formats import replay as formats_replay
-from dbdyno.report.formats.terminal import printable
+from dbdyno.report.formats.replay import replay as compare
+from dbdyno.report.formats.stdout import Output, printable, render
 from dbdyno.store import bundle
 
 Out = Annotated[
@@ -40,11 +39,6 @@ With = Annotated[
         "--with", metavar="RUN", help="Compare with this stored run or bundle; run nothing."
     ),
 ]
-WORDS_FOR: Final = {
-    Output.PLAIN: formats_replay.plain,
-    Output.JSON: formats_replay.as_json,
-    Output.MARKDOWN: formats_replay.as_markdown,
-}
 
 
 def pack(
@@ -79,8 +73,8 @@ def replay(
         _refuse_risks(first.plan, name, trusted=trust or not first.evidence.digest)
         again = _run_again(first, name, workspace)
     second = api.load(again, workspace)
-    compared = formats_replay.replay(first.side, second.side)
-    sys.stdout.write(WORDS_FOR[output](compared, lang))
+    compared = compare(first.side, second.side)
+    sys.stdout.write(render(compared, output, lang))
 
 
 def _run_again(first: api.Run, name: str, workspace: Path) -> str:

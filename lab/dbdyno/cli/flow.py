@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -27,19 +26,12 @@ from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.plan.pilot import foreseen, trials_expected
 from dbdyno.plan.plan import Plan
-from dbdyno.report.formats import terminal
+from dbdyno.report.formats.stdout import Output, render
+from dbdyno.report.formats.summary import Summary
 from dbdyno.store import evidence
 from dbdyno.store.evidence import Evidence, of_stored
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store, find, opened
-
-
-class Output(StrEnum):
-    """What goes to stdout when a run is told."""
-
-    PLAIN = "plain"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 class ReportOptions(NamedTuple):
@@ -47,13 +39,6 @@ class ReportOptions(NamedTuple):
 
     output: Output
     language: Language
-
-
-WORDS_FOR: Final = {
-    Output.PLAIN: terminal.plain,
-    Output.JSON: terminal.as_json,
-    Output.MARKDOWN: terminal.as_markdown,
-}
 
 
 def begin(
@@ -222,7 +207,7 @@ def _tell(kept: Evidence, telling: ReportOptions) -> None:
         with opened(kept.folder.parent) as store:
             store.note_controls(run.id, run.judgement.controls)
     written = run.report(language=language)
-    sys.stdout.write(WORDS_FOR[output](run.plan, run.judgement, run.facts, language))
+    sys.stdout.write(render(Summary(run.plan, run.judgement, run.facts), output, language))
     page = said_in(say("report: {path}", path=written.html), language)
     paths = f"\n{page}\n        {written.markdown}\n"
     (sys.stdout if output is Output.PLAIN else sys.stderr).write(paths)

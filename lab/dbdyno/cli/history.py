@@ -11,14 +11,13 @@ import typer
 
 from dbdyno import api
 from dbdyno.cli import options
-from dbdyno.cli.flow import Output
 from dbdyno.errors import StoreError, UsageError
 from dbdyno.judge.controls import apart
 from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
-from dbdyno.report.formats import history
-from dbdyno.report.formats.history import Told
+from dbdyno.report.formats.history import History, Told, entries
+from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.rows import attempts
 from dbdyno.store.evidence import of_stored
 from dbdyno.store.reading import StoredRun, UnreadableRun
@@ -37,11 +36,6 @@ Last = Annotated[
         metavar="N", min=1, max=1_000_000, help="How many runs, the newest; each is judged again."
     ),
 ]
-WORDS_FOR: Final = {
-    Output.PLAIN: history.plain,
-    Output.JSON: history.as_json,
-    Output.MARKDOWN: history.as_markdown,
-}
 
 
 def history_command(
@@ -55,7 +49,7 @@ def history_command(
     with opened(workspace) as store:
         runs = _compared(_readable(store), label)
         told = list(_told(store, runs[:last], workspace))
-    sys.stdout.write(WORDS_FOR[output](history.entries(told, label), lang))
+    sys.stdout.write(render(History(entries(told, label)), output, lang))
     if len(runs) > last:
         sys.stderr.write(f"{last} of {count(len(runs), 'run')}; for more: --last {len(runs)}\n")
 

@@ -26,7 +26,7 @@ STAY = {"TPS", "QPS", "p50", "p95", "p99", "p99.9"}
 """What has letters and is said the same way in every language."""
 NAMES = {
     *("system", "systems", "baseline", "workload", "setting", "ignored", "version", "versions"),
-    *("metric", "what", "check", "trial", "keys", "name", "kind", "english"),
+    *("metric", "what", "check", "trial", "keys", "name", "kind", "english", "tag"),
     *("run_id", "plan_hash", "created_at", "dbdyno_version", "command", "environment"),
 }
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""
@@ -34,8 +34,7 @@ NO_SENTENCES = {
     *("Code.text", "Drawing.svg", "Figure.spec", "Timeline.title"),
     *("VerdictLook.sign", "VerdictLook.ground", "VerdictLook.line"),
 }
-"""Fields that hold what is copied, drawn or looked up elsewhere: a template, a chart, a colour,
-code."""
+"""Fields that hold what is copied, drawn or looked up elsewhere: a chart, a colour, code."""
 TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 CODE = re.compile("`[^`]*`")

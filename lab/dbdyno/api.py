@@ -23,8 +23,9 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.report import story, write
 from dbdyno.report.charts.drawing import Drawing, draw
-from dbdyno.report.formats import terminal
 from dbdyno.report.formats.replay import ReplaySide
+from dbdyno.report.formats.stdout import Output, render
+from dbdyno.report.formats.summary import Summary
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import attempts
 from dbdyno.report.write import Written
@@ -182,7 +183,7 @@ class Run:
 
     def _repr_markdown_(self) -> str:
         """What Jupyter shows: the verdicts as a table, then the doubts."""
-        return terminal.as_markdown(self.plan, self.judgement, self.facts)
+        return render(Summary(self.plan, self.judgement, self.facts), Output.MARKDOWN)
 
     @cached_property
     def _figures(self) -> tuple[Figure, ...]:

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from dbdyno.cli import flow
-from dbdyno.cli.flow import Output, ReportOptions
+from dbdyno.cli.flow import ReportOptions
 from dbdyno.errors import Interrupted, LoadError, ServerError, StoreError, UsageError
 from dbdyno.experiment import order, runner
 from dbdyno.experiment.context import Progress
 from dbdyno.experiment.watch import environment
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.plan import Plan
+from dbdyno.report.formats.stdout import Output
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
 from support import making

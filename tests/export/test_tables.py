@@ -91,7 +91,7 @@ def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
     seen = making.measurement().model_copy(update={"procedure": steps})
     server = seen.server.model_copy(update={"replication": {"commits_acknowledged": 12.0}})
     one = Attempt(seen.model_copy(update={"server": server}), State.SOUND)
-    made = tables.OF_TABLE[table.name](one, [one.measurement])
+    made = tables.ROWS_BY_TABLE[table.name](one, [one.measurement])
     assert list(made) == list(table.schema)
     (length,) = {len(values) for values in made.values()}
     assert length > 0
@@ -108,7 +108,7 @@ def test_a_trial_that_saw_nothing_has_rows_without_numbers(table: Any) -> None:
             "server": bare.server.model_copy(update={"process": None, "settings": {}}),
         }
     )
-    made = tables.OF_TABLE[table.name](Attempt(bare, State.FAILED, "died"), [bare])
+    made = tables.ROWS_BY_TABLE[table.name](Attempt(bare, State.FAILED, "died"), [bare])
     assert {len(values) for values in made.values()} == {1 if table.name == "trials" else 0}
 
 

@@ -16,7 +16,8 @@ from dbdyno.language.words import told
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.plan.plan import cells
 from dbdyno.report import numbers
-from dbdyno.report.formats.terminal import as_markdown, plain
+from dbdyno.report.formats.stdout import Output, render
+from dbdyno.report.formats.summary import Summary
 from dbdyno.report.numbers import found, what
 from support import making
 from support.made_run import run
@@ -196,9 +197,9 @@ def test_a_block_is_a_rate_with_its_side() -> None:
 
 def test_stdout_has_the_answer_before_the_cells() -> None:
     made = run(making.plan(), [])
-    for written in (plain, as_markdown):
-        page = written(made.plan, judged(FOUND), made.facts)
+    for output in (Output.PLAIN, Output.MARKDOWN):
+        page = render(Summary(made.plan, judged(FOUND), made.facts), output)
         assert "sustains" in page
         assert "better 1, worse 0" in page
     rungs = run(plan_of(3), trials_of({making.A: [1000.0] * 3, making.B: [1000.0] * 3}))
-    assert "880/s" not in plain(rungs.plan, rungs.judgement, rungs.facts)
+    assert "880/s" not in render(Summary(rungs.plan, rungs.judgement, rungs.facts), Output.PLAIN)

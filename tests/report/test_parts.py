@@ -15,8 +15,12 @@ from tests.report.sections.test_sections_rates import MADE as OF_RATES
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import name, say
 from dbdyno.report.charts.drawing import Drawing
-from dbdyno.report.formats import history, html, markdown, replay, terminal
-from dbdyno.report.formats.gate import MARK, as_json, comment, plain
+from dbdyno.report.formats import html, markdown
+from dbdyno.report.formats.gate import GateResult
+from dbdyno.report.formats.history import History, entries
+from dbdyno.report.formats.replay import replay
+from dbdyno.report.formats.stdout import Output, render
+from dbdyno.report.formats.summary import Summary
 from dbdyno.report.parts import (
     Code,
     Column,
@@ -108,28 +112,24 @@ def test_other_kinds_of_runs_are_told_in_chinese_too(empty: Run) -> None:
 
 
 def test_stdout_is_chinese_in_every_command(made: Run, rich: Run) -> None:
-    compared = replay.replay(side(made), other(made))
-    listed = history.entries(course(), making.B)
-    for text in (
-        terminal.plain(rich.plan, rich.judgement, rich.facts, ZH),
-        terminal.as_markdown(rich.plan, rich.judgement, rich.facts, ZH),
-        terminal.plain(OF_RATES.plan, OF_RATES.judgement, OF_RATES.facts, ZH),
-        plain(gate_of(made), made.judgement, made.facts, ZH),
-        comment(gate_of(rich), rich.judgement, rich.facts, ZH).removeprefix(MARK),
-        history.plain(listed, ZH),
-        history.as_markdown(listed, ZH),
-        replay.plain(compared, ZH),
-        replay.as_markdown(compared, ZH),
+    for result in (
+        Summary(rich.plan, rich.judgement, rich.facts),
+        Summary(OF_RATES.plan, OF_RATES.judgement, OF_RATES.facts),
+        GateResult(gate_of(rich), rich.judgement, rich.facts),
+        History(entries(course(), making.B)),
+        replay(side(made), other(made)),
     ):
+        plain, page = (render(result, form, ZH) for form in (Output.PLAIN, Output.MARKDOWN))
+        text = plain + page.removeprefix(result.tag)
         assert english_in(text) == []
         assert re.search("[\u4e00-\u9fff]", text)
 
 
 def test_json_is_english_in_every_language(made: Run) -> None:
-    parts = (made.plan, made.judgement, made.facts)
-    assert terminal.as_json(*parts, ZH) == terminal.as_json(*parts)
-    gate = (gate_of(made), made.judgement, made.facts)
-    assert as_json(*gate, ZH) == as_json(*gate)
+    summary = Summary(made.plan, made.judgement, made.facts)
+    gate = GateResult(gate_of(made), made.judgement, made.facts)
+    for result in (summary, gate):
+        assert render(result, Output.JSON, ZH) == render(result, Output.JSON)
 
 
 def test_english_is_the_very_same_story(made: Run) -> None:

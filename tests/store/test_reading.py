@@ -10,11 +10,12 @@ import pytest
 
 from dbdyno.__main__ import main
 from dbdyno.cli import flow
-from dbdyno.cli.flow import Output, ReportOptions
+from dbdyno.cli.flow import ReportOptions
 from dbdyno.errors import StoreError
 from dbdyno.experiment import runner
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import Plan
+from dbdyno.report.formats.stdout import Output
 from dbdyno.serve.guard import Access
 from dbdyno.serve.pages import application
 from dbdyno.store.reading import StoredRun, UnreadableRun

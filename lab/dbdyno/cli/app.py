@@ -14,13 +14,14 @@ import typer
 from dbdyno import __version__, _engine
 from dbdyno.cli import bundle, durability, flow, gate, history, options, serve, servers
 from dbdyno.cli.compare import CompareOptions, read
-from dbdyno.cli.flow import Output, ReportOptions
+from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import in_budget, plan_app, read_file
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast
 from dbdyno.experiment.engine import spec
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.plan import known_workloads
+from dbdyno.report.formats.stdout import Output
 from dbdyno.sysbench import entry
 
 app = typer.Typer(

@@ -6,26 +6,18 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import flow, options
-from dbdyno.cli.flow import Output, ReportOptions
+from dbdyno.cli.flow import ReportOptions
 from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.risks import risks
-from dbdyno.report.formats.replay import as_json, as_markdown, plain
 from dbdyno.report.formats.replay import replay as replayed
-from dbdyno.report.formats.terminal import printable
+from dbdyno.report.formats.stdout import Output, printable, render
 from dbdyno.store import bundle
-
-FORMATS: Final = {
-    Output.PLAIN: plain,
-    Output.JSON: as_json,
-    Output.MARKDOWN: as_markdown,
-}
 
 
 def pack(
@@ -59,7 +51,7 @@ def replay(
         again = _run_again(first, name, workspace)
     second = api.load(again, workspace)
     compared = replayed(first.side, second.side)
-    sys.stdout.write(FORMATS[output](compared, lang))
+    sys.stdout.write(render(compared, output, lang))
 
 
 def _run_again(first: api.Run, name: str, workspace: Path) -> str:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.cli import options
-from dbdyno.cli.flow import Output
 from dbdyno.errors import GateError
 from dbdyno.experiment import durability
 from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
@@ -22,6 +21,7 @@ from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import Text, say
 from dbdyno.measurement.parts import KilledServer
 from dbdyno.plan.plan import label_of
+from dbdyno.report.formats.stdout import Output
 from dbdyno.servers.base import ServerSpec
 
 KEPT: Final = (Proof.DURABLE,)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from rich.console import Console
 
@@ -26,19 +25,12 @@ from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.plan.pilot import foreseen, trials_expected
 from dbdyno.plan.plan import Plan
-from dbdyno.report.formats import terminal
+from dbdyno.report.formats.stdout import Output, render
+from dbdyno.report.formats.summary import Summary
 from dbdyno.store import evidence
 from dbdyno.store.evidence import Evidence, of_stored
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store, find, opened
-
-
-class Output(StrEnum):
-    """What goes to stdout at the end of a run."""
-
-    PLAIN = "plain"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 class ReportOptions(NamedTuple):
@@ -46,13 +38,6 @@ class ReportOptions(NamedTuple):
 
     output: Output
     language: Language = Language.EN
-
-
-FORMATS: Final = {
-    Output.PLAIN: terminal.plain,
-    Output.JSON: terminal.as_json,
-    Output.MARKDOWN: terminal.as_markdown,
-}
 
 
 def begin(plan: Plan, workspace: Path, command: str, options: ReportOptions) -> str:
@@ -158,7 +143,8 @@ def _report(stored: Evidence, options: ReportOptions) -> None:
         with opened(stored.folder.parent) as store:
             store.note_controls(run.id, judgement.controls)
     written = run.report(language=options.language)
-    sys.stdout.write(FORMATS[options.output](run.plan, judgement, run.facts, options.language))
+    summary = Summary(run.plan, judgement, run.facts)
+    sys.stdout.write(render(summary, options.output, options.language))
     page = said_in(say("report: {path}", path=written.html), options.language)
     stream = sys.stdout if options.output is Output.PLAIN else sys.stderr
     stream.write(f"\n{page}\n        {written.markdown}\n")

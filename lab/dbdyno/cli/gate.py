@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import options
-from dbdyno.cli.flow import Output
 from dbdyno.errors import GateError, StoreError, UsageError
 from dbdyno.judge.uses.gate import GateOutcome
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.spelling import ratio
-from dbdyno.report.formats import gate
-from dbdyno.report.formats.gate import junit
-
-FORMATS: Final = {
-    Output.PLAIN: gate.plain,
-    Output.JSON: gate.as_json,
-    Output.MARKDOWN: gate.comment,
-}
+from dbdyno.report.formats.gate import GateResult, junit
+from dbdyno.report.formats.stdout import Output, render
 
 
 def command(
@@ -42,11 +34,12 @@ def command(
     told = api.load(run, workspace)
     slower_max = told.plan.design.margin if asked is None else asked
     held = told.gate(slower_max, strict=strict)
-    sys.stdout.write(FORMATS[output](held, told.judgement, told.facts, lang))
+    result = GateResult(held, told.judgement, told.facts)
+    sys.stdout.write(render(result, output, lang))
     if junit_file is not None:
         _write(junit_file, junit(held, told.facts))
     if comment is not None:
-        text = gate.comment(held, told.judgement, told.facts, lang)
+        text = render(result, Output.MARKDOWN, lang)
         _write(comment, text.encode())
     if not held.holds:
         slower = [p.text for p in held.passages if p.outcome is GateOutcome.SLOWER]

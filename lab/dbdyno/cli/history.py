@@ -9,25 +9,20 @@ from typing import Final
 
 from dbdyno import api
 from dbdyno.cli import options
-from dbdyno.cli.flow import Output
 from dbdyno.errors import StoreError, UsageError
 from dbdyno.judge.controls import apart
 from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
 from dbdyno.report.formats import history
-from dbdyno.report.formats.history import Told
+from dbdyno.report.formats.history import History, Told
+from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.rows import attempts
 from dbdyno.store.evidence import of_stored
 from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.store import Store, find, opened
 
 RUNS: Final = 20
-FORMATS: Final = {
-    Output.PLAIN: history.plain,
-    Output.JSON: history.as_json,
-    Output.MARKDOWN: history.as_markdown,
-}
 
 
 def history_command(
@@ -41,7 +36,7 @@ def history_command(
     with opened(workspace) as store:
         runs = _compared(_readable(store), label)
         entries = list(_entries(store, runs[:last], workspace))
-    sys.stdout.write(FORMATS[output](history.entries(entries, label), lang))
+    sys.stdout.write(render(History(history.entries(entries, label)), output, lang))
     if len(runs) > last:
         sys.stderr.write(f"{last} of {count(len(runs), 'run')}; for more: --last {len(runs)}\n")
 

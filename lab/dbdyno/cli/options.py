@@ -12,11 +12,11 @@ from typing import Annotated, Final
 
 import typer
 
-from dbdyno.cli.flow import Output
 from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import BLOCKS_UNTIL_DECIDED, DatasetPlan, DesignPlan, TrialPlan
+from dbdyno.report.formats.stdout import Output
 from dbdyno.store.bundle import SUFFIX
 
 THREADS: Final = ",".join(map(str, LoadPlan().threads))

@@ -68,7 +68,7 @@ def _frame(
     keys: Sequence[polars.Expr],
 ) -> polars.DataFrame:
     peers = [other.measurement for other in attempts if other.cell == attempt.cell]
-    columns = tables.OF_TABLE[table.name](attempt, peers)
+    columns = tables.ROWS_BY_TABLE[table.name](attempt, peers)
     return polars.DataFrame(columns, schema=table.schema, strict=False).select(
         *keys, polars.col(*table.schema)
     )

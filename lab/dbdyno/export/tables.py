@@ -23,9 +23,7 @@ from dbdyno.measurement.parts import (
 )
 from dbdyno.report.rows import Attempt, effective
 
-# What a table of an export is made of: columns with a type, a unit and a meaning.
-#
-# The definitions are data so that files, their docs and the tests are made from the same words:
+# Definitions are data so that files, their docs and the tests are made from the same words:
 # `reference` writes the tables of `docs/reference/export.md`.
 
 
@@ -274,11 +272,8 @@ TABLES: Final = (
 )
 
 
-# A trial becomes the rows of each table: column by column, since a long run has a million.
-#
-# Every function gives the table's own columns as lists of one length; the keys, which are the same
-# for all rows of a trial, are added by `frames`.
-
+# A trial becomes the rows of each table: column by column, since a long run has a million. Every
+# function gives the table's own columns as lists of one length; `files` adds the keys.
 
 Columns = Mapping[str, Sequence[Any]]
 NANOSECONDS_PER_MS: Final = 1e6
@@ -457,7 +452,7 @@ def _columns(table: TableDefinition, rows: Iterable[Mapping[str, Any]]) -> Colum
     return made
 
 
-OF_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Columns]]] = {
+ROWS_BY_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Columns]]] = {
     TRIALS.name: trial,
     PROCEDURE.name: procedure,
     INTERVALS.name: intervals,

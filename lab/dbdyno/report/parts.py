@@ -17,9 +17,10 @@ from dbdyno.language.words import Text, name
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Plain text, no markup."""
+    """Plain text, no markup; strong where it is the answer."""
 
     text: Text
+    strong: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,11 +158,11 @@ class Story:
 # kept beside. Pure.
 
 
-Translated = TypeVar("Translated", Story, Table)
+Translated = TypeVar("Translated")
 
 
 def translated(part: Translated, language: Language) -> Translated:
-    """A story or a table in that language; the very same in English."""
+    """A story or a part of it in that language; the very same in English."""
     if language is Language.EN:
         return part
     made: Translated = _told(part, language)

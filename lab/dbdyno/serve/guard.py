@@ -2,6 +2,11 @@
 
 The check stands before the pages, so that no page can forget it. A visitor with the token gets a
 session of random bits; the token itself is in no address, no cookie and no log.
+
+A local page has two kinds of stranger. Another machine is kept out by listening on loopback;
+who wants it otherwise gives a host and a token. A page in the user's own browser can reach
+loopback by letting its name point there (DNS rebinding); the name in the request's Host header
+gives it away.
 """
 
 from __future__ import annotations
@@ -25,6 +30,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dbdyno.errors import UsageError
 
+LOOPBACK: Final = "127.0.0.1"
+TOKEN_LENGTH_MIN: Final = 16
+NAME: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\[\]:/@\s]+)(?::\d{1,5})?")
 COOKIE: Final = "dbdyno-session"
 ENTER: Final = "/enter"
 STATIC: Final = "/static/"
@@ -46,92 +54,6 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 """Of every answer that does not say otherwise."""
-
-
-class Guard:
-    """Lets a request through to the pages, or answers it itself."""
-
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app = app
-        self._access = access
-        self._sessions: set[str] = set()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection, as ASGI hands it over; only HTTP is spoken."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":
-            return
-        request = Request(scope, receive)
-        answer = await self._refusal(request) or self._app
-        await answer(scope, receive, _with_headers(send))
-
-    async def _refusal(self, request: Request) -> Response | None:
-        """What is answered instead of the page; None if the page may answer."""
-        if not self._access.allows_host(request.headers.get("host", "")):
-            return PlainTextResponse(
-                "This page answers to its own name only.\n", HTTPStatus.MISDIRECTED_REQUEST
-            )
-        path = request.url.path
-        if path == ENTER and request.method == "POST":
-            return await self._enter(request)
-        if self._access.token is None or self._is_known(request):
-            return None
-        if path == ENTER or path.startswith(STATIC):
-            return None
-        return RedirectResponse(ENTER, HTTPStatus.SEE_OTHER)
-
-    def _is_known(self, request: Request) -> bool:
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return self._access.is_token(token.strip())
-        return request.cookies.get(COOKIE, "") in self._sessions
-
-    async def _enter(self, request: Request) -> Response:
-        """Takes the token out of the form and gives a session for it."""
-        if not self._access.is_token(await _typed_token(request)):
-            await anyio.sleep(AFTER_A_WRONG_TOKEN_S)
-            return RedirectResponse(f"{ENTER}?wrong=1", HTTPStatus.SEE_OTHER)
-        session = secrets.token_urlsafe(32)
-        self._sessions.add(session)
-        answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
-        answer.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/")
-        return answer
-
-
-async def _typed_token(request: Request) -> str:
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > FORM_BYTES_MAX:
-            return ""
-    fields = parse_qs(body.decode("utf-8", "replace"))
-    return fields.get("token", [""])[0].strip()
-
-
-def _with_headers(send: Send) -> Send:
-    async def guarded(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-        await send(message)
-
-    return guarded
-
-
-# Who may look at the pages: this machine, or those who have the token.
-#
-# A local page has two kinds of stranger. Another machine is kept out by listening on loopback;
-# who wants it otherwise gives a host and a token. A page in the user's own browser can reach
-# loopback by letting its name point there (DNS rebinding); the name in the request's Host header
-# gives it away.
-
-
-LOOPBACK: Final = "127.0.0.1"
-TOKEN_LENGTH_MIN: Final = 16
-NAME: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\[\]:/@\s]+)(?::\d{1,5})?")
 
 
 @dataclass(frozen=True)
@@ -227,3 +149,76 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+class Guard:
+    """Lets a request through to the pages, or answers it itself."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+        self._sessions: set[str] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection, as ASGI hands it over; only HTTP is spoken."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        answer = await self._refusal(request) or self._app
+        await answer(scope, receive, _with_headers(send))
+
+    async def _refusal(self, request: Request) -> Response | None:
+        """What is answered instead of the page; None if the page may answer."""
+        if not self._access.allows_host(request.headers.get("host", "")):
+            return PlainTextResponse(
+                "This page answers to its own name only.\n", HTTPStatus.MISDIRECTED_REQUEST
+            )
+        path = request.url.path
+        if path == ENTER and request.method == "POST":
+            return await self._enter(request)
+        if self._access.token is None or self._is_known(request):
+            return None
+        if path == ENTER or path.startswith(STATIC):
+            return None
+        return RedirectResponse(ENTER, HTTPStatus.SEE_OTHER)
+
+    def _is_known(self, request: Request) -> bool:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._access.is_token(token.strip())
+        return request.cookies.get(COOKIE, "") in self._sessions
+
+    async def _enter(self, request: Request) -> Response:
+        """Takes the token out of the form and gives a session for it."""
+        if not self._access.is_token(await _typed_token(request)):
+            await anyio.sleep(AFTER_A_WRONG_TOKEN_S)
+            return RedirectResponse(f"{ENTER}?wrong=1", HTTPStatus.SEE_OTHER)
+        session = secrets.token_urlsafe(32)
+        self._sessions.add(session)
+        answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
+        answer.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/")
+        return answer
+
+
+async def _typed_token(request: Request) -> str:
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > FORM_BYTES_MAX:
+            return ""
+    fields = parse_qs(body.decode("utf-8", "replace"))
+    return fields.get("token", [""])[0].strip()
+
+
+def _with_headers(send: Send) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return guarded

@@ -1,6 +1,6 @@
 """The pages of a workspace: runs, one run's report, one run as it goes on, two systems compared.
 
-Handlers are thin: each asks `runs`, `compared` or `live`, and fills a template that escapes all.
+Handlers are thin: each asks `runs` or `live`, and fills a template that escapes all.
 Those that read the store are plain functions, which the server runs on threads of its own.
 """
 

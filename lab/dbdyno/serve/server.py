@@ -1,7 +1,7 @@
 """The local page: runs, reports, a run that goes on, two systems compared, in a browser.
 
     workspace ─runs─▶ judged runs ─report─▶ page        feed ─live─▶ events ─▶ page
-                           └─compared─▶ page            all behind `guard`, which asks `access`
+                           └─compared─▶ page            all behind `guard`
 
 It reads a workspace and changes nothing in it. Listening is on loopback unless a host and a token
 were given.

@@ -1,5 +1,3 @@
-"""None"""
-
 from __future__ import annotations
 
 import json
@@ -13,13 +11,12 @@ from dbdyno.judge.uses.gate import Gate, gate
 from dbdyno.report.formats.gate import (
     DOUBTS_MAX,
     MARK,
-    as_json,
-    comment,
+    GateResult,
     doubts,
     junit,
     ordered,
-    plain,
 )
+from dbdyno.report.formats.stdout import Output, render
 from support.made_run import Run
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -29,10 +26,14 @@ def gate_of(made: Run, slower_max: float = 0.03) -> Gate:
     return gate(made.judgement.verdicts, slower_max)
 
 
+def result(made: Run) -> GateResult:
+    return GateResult(gate_of(made), made.judgement, made.facts)
+
+
 def test_the_text_and_the_comment_are_the_golden_ones(made: Run) -> None:
-    text = plain(gate_of(made), made.judgement, made.facts)
+    text = render(result(made), Output.PLAIN)
     assert text == (GOLDEN / "gate.txt").read_text(), "if it is meant, write the new text there"
-    told = comment(gate_of(made), made.judgement, made.facts)
+    told = render(result(made), Output.MARKDOWN)
     assert told == (GOLDEN / "gate.md").read_text(), "if it is meant, write the new text there"
 
 
@@ -43,11 +44,11 @@ def test_the_gravest_comes_first(made: Run) -> None:
 
 def test_a_job_finds_its_comment_again(made: Run, empty: Run) -> None:
     for run in (made, empty):
-        assert comment(gate_of(run), run.judgement, run.facts).splitlines()[0] == MARK
+        assert render(result(run), Output.MARKDOWN).splitlines()[0] == MARK
 
 
 def test_json_has_the_outcome_and_the_numbers(made: Run) -> None:
-    read = json.loads(as_json(gate_of(made), made.judgement, made.facts))
+    read = json.loads(render(result(made), Output.JSON))
     assert read["holds"] is False
     (slower,) = (p for p in read["gate"]["passages"] if p["outcome"] == "slower")
     assert slower["verdict"]["estimate"]["ratio"] == made.judgement.verdicts[1].estimate.ratio

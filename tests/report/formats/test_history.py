@@ -5,7 +5,8 @@ from pathlib import Path
 
 from dbdyno.judge.judgement import judge
 from dbdyno.plan.plan import Plan
-from dbdyno.report.formats.history import Told, as_json, as_markdown, entries, experiment, plain
+from dbdyno.report.formats.history import History, Told, entries, experiment
+from dbdyno.report.formats.stdout import Output, render
 from support import making
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -31,9 +32,9 @@ def course() -> list[Told]:
 
 
 def test_the_text_is_the_golden_one() -> None:
-    listed = entries(course(), making.B)
-    assert plain(listed) == (GOLDEN / "history.txt").read_text()
-    assert as_markdown(listed) == (GOLDEN / "history.md").read_text()
+    listed = History(entries(course(), making.B))
+    assert render(listed, Output.PLAIN) == (GOLDEN / "history.txt").read_text()
+    assert render(listed, Output.MARKDOWN) == (GOLDEN / "history.md").read_text()
 
 
 def test_a_step_is_told_from_chance() -> None:
@@ -57,11 +58,11 @@ def test_only_the_same_experiment_is_compared() -> None:
 
 def test_a_label_that_no_run_has_gives_nothing() -> None:
     assert entries(course(), "mysql:9.9") == ()
-    assert plain(()) == ""
+    assert render(History(()), Output.PLAIN) == ""
 
 
 def test_json_has_the_numbers() -> None:
     listed = entries(course())
-    read = json.loads(as_json(listed))
+    read = json.loads(render(History(listed), Output.JSON))
     ratios = [entry["verdict"]["estimate"]["ratio"] for entry in read["verdicts"]]
     assert ratios == [entry.verdict.estimate.ratio for entry in listed]

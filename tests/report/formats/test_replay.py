@@ -7,12 +7,10 @@ from pathlib import Path
 from dbdyno.report.formats.replay import (
     ReplaySide,
     answer,
-    as_json,
-    as_markdown,
     difference,
-    plain,
     replay,
 )
+from dbdyno.report.formats.stdout import Output, render
 from support import making
 from support.made_run import Run, run
 
@@ -40,8 +38,8 @@ def other(made: Run) -> ReplaySide:
 
 def test_the_text_is_the_golden_one(made: Run) -> None:
     compared = replay(side(made), other(made))
-    assert plain(compared) == (GOLDEN / "replay.txt").read_text()
-    assert as_markdown(compared) == (GOLDEN / "replay.md").read_text()
+    assert render(compared, Output.PLAIN) == (GOLDEN / "replay.txt").read_text()
+    assert render(compared, Output.MARKDOWN) == (GOLDEN / "replay.md").read_text()
 
 
 def test_what_differed_is_listed_and_what_always_differs_is_not(made: Run) -> None:
@@ -69,10 +67,10 @@ def test_many_differences_are_cut_on_a_terminal_and_nowhere_else(made: Run) -> N
     many = {f"fact {number}": str(number) for number in range(60)}
     compared = replay(side(made), side(made, "other", kernel="6.2", **many))
     assert compared.differences[0] == ("kernel", "6.1", "6.2")  # what both have comes first
-    assert "and 21 more; all of them: --output json" in plain(compared)
-    assert "fact 59" not in plain(compared)
-    assert "fact 59" in as_markdown(compared)
-    assert len(json.loads(as_json(compared))["differences"]) == 61
+    assert "and 21 more; all of them: --output json" in render(compared, Output.PLAIN)
+    assert "fact 59" not in render(compared, Output.PLAIN)
+    assert "fact 59" in render(compared, Output.MARKDOWN)
+    assert len(json.loads(render(compared, Output.JSON))["differences"]) == 61
 
 
 def test_the_same_run_is_no_repetition(made: Run) -> None:
@@ -81,7 +79,7 @@ def test_the_same_run_is_no_repetition(made: Run) -> None:
     told = answer(compared)
     assert told[0].startswith("the same verdict in 2 of 2 comparisons")
     assert told[-1] == "both are the same run: nothing was repeated"
-    assert "alike" in plain(compared)
+    assert "alike" in render(compared, Output.PLAIN)
 
 
 def test_another_plan_is_said(made: Run, empty: Run) -> None:
@@ -96,7 +94,7 @@ def test_another_plan_is_said(made: Run, empty: Run) -> None:
 
 def test_json_has_the_numbers(made: Run) -> None:
     compared = replay(side(made), other(made))
-    read = json.loads(as_json(compared))
+    read = json.loads(render(compared, Output.JSON))
     assert read["agreements"][0]["ratio"] == compared.agreements[0].ratio
     assert read["differences"][0] == {"what": "kernel", "first": "6.1", "second": "6.2"}
     assert read["second"]["run_id"] == "20261122-080000-next"

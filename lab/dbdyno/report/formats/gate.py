@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 from xml.etree import ElementTree
 
 from dbdyno.judge.judgement import Judgement
@@ -17,10 +18,10 @@ from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, count, name, say
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.report import document
-from dbdyno.report.formats import markdown, terminal
+from dbdyno.report.formats import summary
+from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
-from dbdyno.report.parts import Column, Table, line, translated
+from dbdyno.report.parts import Column, Items, Paragraph, Table
 
 MARK: Final = "<!-- dbdyno gate -->"
 """By this line a job finds its own comment of an earlier commit, to write over it."""
@@ -28,56 +29,53 @@ ORDER: Final = (GateOutcome.SLOWER, GateOutcome.VOID, GateOutcome.UNDECIDED, Gat
 DOUBTS_MAX: Final = 10
 
 
-def plain(gate: Gate, judgement: Judgement, run: RunFacts, language: Language = Language.EN) -> str:
-    """One line for the whole, one for each comparison, then the doubts."""
-    lines = [say("run {run_id}: {outcome}", run_id=run.run_id, outcome=gate.text)]
-    lines += [
-        say(
-            "  {mark} {cell}: {text}",
-            mark=_mark(passage),
-            cell=passage.verdict.cell.title,
-            text=passage.text,
+@dataclass(frozen=True)
+class GateResult(Result):
+    """A gate with the doubts about the run it was held against."""
+
+    gate: Gate
+    judgement: Judgement
+    facts: RunFacts
+    tag: ClassVar[str] = MARK
+
+    def plain(self, language: Language) -> Iterator[Text]:
+        """One line for the whole, one for each comparison, then the doubts."""
+        yield say("run {run_id}: {outcome}", run_id=self.facts.run_id, outcome=self.gate.text)
+        for passage in ordered(self.gate):
+            yield say(
+                "  {mark} {cell}: {text}",
+                mark=_mark(passage),
+                cell=passage.verdict.cell.title,
+                text=passage.text,
+            )
+        yield from doubts(self.judgement, self.facts)
+
+    def markdown(self) -> Iterator[Paragraph | Items | Table]:
+        """The comment on a pull request."""
+        run = self.facts
+        yield Paragraph(self.gate.text, strong=True)
+        if self.gate.passages:
+            yield _table(self.gate)
+        yield Items(tuple(doubts(self.judgement, run)))
+        yield Paragraph(
+            say(
+                "Run {run_id} of {day}, dbdyno {version}, plan {plan}.",
+                run_id=run.run_id,
+                day=run.created_at[:10],
+                version=run.dbdyno_version,
+                plan=run.plan_hash[:12],
+            )
         )
-        for passage in ordered(gate)
-    ]
-    lines += doubts(judgement, run)
-    return "".join(f"{terminal.printable(line(text, language))}\n" for text in lines)
 
-
-def as_json(
-    gate: Gate, judgement: Judgement, run: RunFacts, language: Language = Language.EN
-) -> str:
-    """The same for programs: numbers unrounded, English in every language."""
-    findings = [f.model_dump(mode="json") for f in judgement.findings]
-    made: dict[str, Any] = {
-        "run": run.model_dump(mode="json"),
-        "holds": gate.holds,
-        "text": str(gate.text),
-        "gate": gate.model_dump(mode="json"),
-        "findings": findings,
-    }
-    return document.text({name: document.finite(value) for name, value in made.items()})
-
-
-def comment(
-    gate: Gate, judgement: Judgement, run: RunFacts, language: Language = Language.EN
-) -> str:
-    """GitHub Markdown for a pull request, with a mark by which it is found again."""
-    lines = [MARK, f"**{markdown.text(line(gate.text, language))}**", ""]
-    if gate.passages:
-        lines += [*markdown.table(translated(_table(gate), language)), ""]
-    lines += [f"- {markdown.text(line(text, language))}" for text in doubts(judgement, run)]
-    told = say(
-        "Run {run_id} of {day}, dbdyno {version}, plan {plan}.",
-        run_id=run.run_id,
-        day=run.created_at[:10],
-        version=run.dbdyno_version,
-        plan=run.plan_hash[:12],
-    )
-    return (
-        "\n".join([*lines, "", markdown.text(line(told, language))]).replace("\n\n\n", "\n\n")
-        + "\n"
-    )
+    def document(self) -> dict[str, Any]:
+        """The run, whether the gate holds, each comparison and every finding."""
+        return {
+            "run": self.facts.model_dump(mode="json"),
+            "holds": self.gate.holds,
+            "text": str(self.gate.text),
+            "gate": self.gate.model_dump(mode="json"),
+            "findings": [f.model_dump(mode="json") for f in self.judgement.findings],
+        }
 
 
 def ordered(gate: Gate) -> list[Passage]:
@@ -87,7 +85,7 @@ def ordered(gate: Gate) -> list[Passage]:
 
 def doubts(judgement: Judgement, run: RunFacts) -> list[Text]:
     """What throws doubt on the gate, a sentence each; a long list is cut and says so."""
-    told = [*_incomplete(run), *terminal.doubts(judgement)]
+    told = [*_incomplete(run), *summary.doubts(judgement)]
     if len(told) <= DOUBTS_MAX:
         return told
     more = say("and {more}; see the report", more=count(len(told) - DOUBTS_MAX, "more doubt"))
@@ -130,12 +128,10 @@ def _mark(passage: Passage) -> str:
     return "?" if passage.holds else "✗"
 
 
-# A gate's outcome as a JUnit file, which every CI system shows beside its other tests.
-#
-# A comparison is a test. Slower is a failure; undecided and void are failures of a strict gate and
-# skipped tests of another, which CI systems show too: never passed ones. A gate that holds nothing
-# has one more test that says so, as a file without tests would pass.
-
+# The same as a JUnit file, which every CI system shows beside its other tests. A comparison is a
+# test. Slower is a failure; undecided and void are failures of a strict gate and skipped tests of
+# another, which CI systems show too: never passed ones. A gate that holds nothing has one more test
+# that says so, as a file without tests would pass.
 
 NOT_IN_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Signs that no XML file may hold, not even escaped."""

@@ -9,6 +9,7 @@ course is told from chance by the same rule as everything else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dbdyno.judge.uses.agreement import Agreement, agreements
@@ -19,11 +20,10 @@ from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan, Plan
-from dbdyno.report import document
-from dbdyno.report.formats import markdown, terminal
 from dbdyno.report.formats.replay import difference
+from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
-from dbdyno.report.parts import Column, Table, translated
+from dbdyno.report.parts import Column, Table
 
 FORMAT: Final = 1
 
@@ -99,31 +99,25 @@ def _of_run(run: Told, before: Told | None, label: str | None) -> list[HistoryEn
     ]
 
 
-def plain(listed: Sequence[HistoryEntry], language: Language = Language.EN) -> str:
-    """A table for each comparison, as text."""
-    lines: list[str] = []
-    for made in tables(listed):
-        table = translated(made, language)
-        lines += [terminal.printable(table.caption), *terminal.lines(table), ""]
-    return "\n".join(lines).rstrip() + "\n" if lines else ""
+@dataclass(frozen=True)
+class History(Result):
+    """Verdicts of several runs, a table for each comparison."""
 
+    listed: tuple[HistoryEntry, ...]
 
-def as_markdown(listed: Sequence[HistoryEntry], language: Language = Language.EN) -> str:
-    """The same as GitHub Markdown."""
-    lines: list[str] = []
-    for made in tables(listed):
-        table = translated(made, language)
-        lines += [*markdown.table(table), ""]
-    return "\n".join(lines).rstrip() + "\n" if lines else ""
+    def plain(self, language: Language) -> Iterator[Text | Table]:
+        """The tables one below the other."""
+        for table in self.markdown():
+            yield from (table, name(""))
 
+    def markdown(self) -> Iterator[Table]:
+        """One table for each comparison: system, baseline, cell."""
+        return tables(self.listed)
 
-def as_json(listed: Sequence[HistoryEntry], language: Language = Language.EN) -> str:
-    """The same for programs, numbers unrounded, English in every language."""
-    made: dict[str, Any] = {
-        "format": FORMAT,
-        "verdicts": [entry.model_dump(mode="json") for entry in listed],
-    }
-    return document.text({name: document.finite(value) for name, value in made.items()})
+    def document(self) -> dict[str, Any]:
+        """Every verdict."""
+        verdicts = [entry.model_dump(mode="json") for entry in self.listed]
+        return {"format": FORMAT, "verdicts": verdicts}
 
 
 def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:

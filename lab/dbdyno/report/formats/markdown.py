@@ -42,44 +42,45 @@ def render(story: Story, language: Language = Language.EN) -> str:
 
 def _section(section: Section, language: Language) -> Iterator[str]:
     yield from (f"## {text(section.heading)}", "")
-    for part in section.parts:
-        yield from _part(part, language)
+    for one in section.parts:
+        yield from part(one, language)
         yield ""
 
 
-def _part(part: Part, language: Language) -> Iterator[str]:
-    match part:
+def part(one: Part, language: Language = Language.EN) -> Iterator[str]:
+    """The lines of one part."""
+    match one:
         case Paragraph():
-            yield text(part.text)
+            yield f"**{text(one.text)}**" if one.strong else text(one.text)
         case Items():
-            yield from (f"- {text(item)}" for item in part.items)
+            yield from (f"- {text(item)}" for item in one.items)
         case Table():
-            yield from folded(part, language) if part.folded else table(part)
+            yield from _folded(one, language) if one.folded else _table(one)
         case Entries():
-            for entry in part.entries:
+            for entry in one.entries:
                 yield f"- {_statement(entry, language)}"
                 yield from (f"  - {text(line)}" for line in entry.lines)
         case Figure():
-            yield f"![{text(part.title)}]({CHARTS}/{part.name}.png)"
-            yield from ("", f"*{_read(part, language)}*")
+            yield f"![{text(one.title)}]({CHARTS}/{one.name}.png)"
+            yield from ("", f"*{_read(one, language)}*")
         case Code():
-            yield from ("```sh", part.text.replace("```", "'''"), "```")
+            yield from ("```sh", one.text.replace("```", "'''"), "```")
 
 
-def table(part: Table) -> Iterator[str]:
+def _table(table: Table) -> Iterator[str]:
     """A GitHub table under its caption."""
-    yield from (f"**{text(part.caption)}**", "")
-    yield _row(column.heading for column in part.columns)
-    yield "|" + "|".join(" ---: " if column.numeric else " --- " for column in part.columns) + "|"
-    for row in part.rows:
+    yield from (f"**{text(table.caption)}**", "")
+    yield _row(column.heading for column in table.columns)
+    yield "|" + "|".join(" ---: " if column.numeric else " --- " for column in table.columns) + "|"
+    for row in table.rows:
         yield _row(row)
 
 
-def folded(part: Table, language: Language = Language.EN) -> Iterator[str]:
+def _folded(table: Table, language: Language) -> Iterator[str]:
     """The same in a box that a reader opens."""
-    yield f"<details><summary>{text(with_rows(part, language))}</summary>"
+    yield f"<details><summary>{text(with_rows(table, language))}</summary>"
     yield ""
-    yield from table(part)
+    yield from _table(table)
     yield from ("", "</details>")
 
 
@@ -96,10 +97,10 @@ def _read(figure: Figure, language: Language) -> str:
     return line(say("{title}. {note}", **parts), language)
 
 
-def with_rows(part: Table, language: Language) -> Text:
+def with_rows(table: Table, language: Language) -> Text:
     """What a box that is not open says of the table in it."""
-    rows = count(len(part.rows), "row")
-    return line(say("{caption} ({rows})", caption=part.caption, rows=rows), language)
+    rows = count(len(table.rows), "row")
+    return line(say("{caption} ({rows})", caption=table.caption, rows=rows), language)
 
 
 def _row(cells: Iterator[str] | tuple[str, ...]) -> str:

@@ -21,10 +21,9 @@ from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
-from dbdyno.report import document
-from dbdyno.report.formats import markdown, terminal
+from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE, change, found, what
-from dbdyno.report.parts import Column, Table, line, translated
+from dbdyno.report.parts import Column, Items, Paragraph, Table
 from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
 
 FORMAT: Final = 1
@@ -44,7 +43,7 @@ class ReplaySide:
 
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(Result):
     """Two runs side by side.
 
     Attributes:
@@ -55,6 +54,40 @@ class Replay:
     second: ReplaySide
     agreements: tuple[Agreement, ...]
     differences: tuple[tuple[Text, Text, Text], ...]
+
+    def plain(self, language: Language) -> Iterator[Text | Table]:
+        """The answer and both tables, a long one cut."""
+        yield from (*_heads(self), *answer(self), name(""))
+        for table in _tables(self):
+            yield dataclasses.replace(table, rows=table.rows[:ROWS_PLAIN_MAX])
+            if (left := len(table.rows) - ROWS_PLAIN_MAX) > 0:
+                yield say("and {count} more; all of them: --output json", count=left)
+            yield name("")
+
+    def markdown(self) -> Iterator[Paragraph | Items | Table]:
+        """The answer and both tables."""
+        first, *others = (*answer(self), *_heads(self))
+        yield Paragraph(first, strong=True)
+        yield Items(tuple(others))
+        for table in _tables(self):
+            folded = len(table.rows) > DIFFERENCES_OPEN_MAX and table.folded
+            yield dataclasses.replace(table, folded=folded)
+
+    def document(self) -> dict[str, Any]:
+        """Both runs, the answer, every agreement and difference."""
+        return {
+            "format": FORMAT,
+            "first": self.first.facts.model_dump(mode="json"),
+            "second": self.second.facts.model_dump(mode="json"),
+            "answer": [str(line) for line in answer(self)],
+            "agreements": [
+                {**a.model_dump(mode="json"), "same_word": a.same_word, "contradict": a.contradict}
+                for a in self.agreements
+            ],
+            "differences": [
+                dict(zip(("what", "first", "second"), row, strict=True)) for row in self.differences
+            ],
+        }
 
 
 def replay(first: ReplaySide, second: ReplaySide) -> Replay:
@@ -108,51 +141,6 @@ def difference(agreement: Agreement) -> Text:
     if agreement.low is not None and agreement.high is not None:
         told = name(f"{told} [{change(agreement.low)}, {change(agreement.high)}]")
     return say("{word}: {change}", word=word, change=told)
-
-
-def plain(replay: Replay, language: Language = Language.EN) -> str:
-    """The answer and both tables as text."""
-    lines: list[str] = [*_heads(replay), *answer(replay), ""]
-    for made in _tables(replay):
-        table = translated(made, language)
-        shown = dataclasses.replace(table, rows=table.rows[:ROWS_PLAIN_MAX])
-        lines += [table.caption, *terminal.lines(shown)]
-        if left := len(table.rows) - len(shown.rows):
-            lines.append(say("and {count} more; all of them: --output json", count=left))
-        lines.append("")
-    told = (terminal.printable(line(text, language)) for text in lines)
-    return "".join(f"{text}\n" for text in told).rstrip() + "\n"
-
-
-def as_markdown(replay: Replay, language: Language = Language.EN) -> str:
-    """The same as GitHub Markdown."""
-    first, *others = (line(text, language) for text in (*answer(replay), *_heads(replay)))
-    lines = [f"**{markdown.text(first)}**", ""]
-    lines += [f"- {markdown.text(text)}" for text in others]
-    lines.append("")
-    for made in _tables(replay):
-        table = translated(made, language)
-        folded = len(table.rows) > DIFFERENCES_OPEN_MAX and table.folded
-        lines += [*(markdown.folded(table, language) if folded else markdown.table(table)), ""]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def as_json(replay: Replay, language: Language = Language.EN) -> str:
-    """The same for programs, numbers unrounded, English in every language."""
-    made: dict[str, Any] = {
-        "format": FORMAT,
-        "first": replay.first.facts.model_dump(mode="json"),
-        "second": replay.second.facts.model_dump(mode="json"),
-        "answer": [str(line) for line in answer(replay)],
-        "agreements": [
-            {**a.model_dump(mode="json"), "same_word": a.same_word, "contradict": a.contradict}
-            for a in replay.agreements
-        ],
-        "differences": [
-            dict(zip(("what", "first", "second"), row, strict=True)) for row in replay.differences
-        ],
-    }
-    return document.text({name: document.finite(value) for name, value in made.items()})
 
 
 def _heads(replay: Replay) -> list[Text]:

@@ -1,7 +1,8 @@
-"""The section on all cells together: one ratio for each system, counts, crossovers, falling off.
+"""Sections on several cells together: all cells as one, and rates within a latency limit.
 
-It repeats no cell's number but those of the best and the worst, which are named as what they are:
-picked for their result, with the interval that holds together with all others.
+The section on all cells repeats no cell's number but those of the best and the worst, which are
+named as what they are: picked for their result, with the interval that holds together with all
+others.
 """
 
 from __future__ import annotations
@@ -153,10 +154,8 @@ def _course(found: Regression) -> Text:
     return words.get(found.word, say("too few blocks"))
 
 
-# Sections on open loops: what the pilot found, and which rate each system sustains within a limit.
-#
-# The limit's section stands near the top, since it answers the question of whoever asked for it:
-# how much load does each system take before it becomes too slow. Pure.
+# Open loops. The limit's section stands near the top, since it answers the question of whoever
+# asked for it: how much load does each system take before it becomes too slow?
 
 
 def within_limit(judgement: Judgement) -> Section:

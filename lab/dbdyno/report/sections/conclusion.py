@@ -206,13 +206,9 @@ def _cells(number: int) -> Text:
     return count(number, "cell")
 
 
-# What all verdicts on a system mean together for somebody who has to choose, in a sentence or
-# two.
-#
-# A tally of words still leaves the reader to do the sum. The sum is simple as long as it says no
-# more than the verdicts: what is proven speaks for or against a system, what is equivalent speaks
-# for neither, and what is undecided must be named, since it may hide a difference that matters.
-
+# All verdicts on a system together. The sum says no more than the verdicts: what is proven speaks
+# for or against a system, what is equivalent speaks for neither, and what is undecided must be
+# named, since it may hide a difference that matters.
 
 OPEN = (Word.UNDECIDED, Word.VOID, Word.NO_VERDICT)
 
@@ -300,8 +296,7 @@ def _selected(verdicts: Sequence[Verdict]) -> Text:
     return say("{metric} {change} in {cell}, the largest of {count}", **words, count=len(verdicts))
 
 
-# What one verdict means for a decision between two systems, in a sentence or two.
-
+# One verdict by itself.
 
 SIZE_OPEN: Final = phrase(
     "{range} The direction is settled, but the difference may be as small as the margin of "

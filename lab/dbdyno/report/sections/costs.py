@@ -172,10 +172,8 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else share * 100
 
 
-# Section on what stood behind each commit: flushes of the log, as server and disks counted them.
-#
-# Settings are promises; these are the deeds. A table for all cells whose events always write.
-
+# Flushes of the log behind each commit, as server and disks counted them, for cells whose events
+# always write: whether the settings' promise was kept.
 
 FLUSHES_HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3

@@ -197,9 +197,6 @@ def _distinct(texts: Iterable[str]) -> Text:
 
 
 # What the plan asks for, a sentence each: data, load, trials, blocks, servers, margin.
-#
-# `procedure` and `replicas` say what else is done between trials and behind a primary.
-
 
 SYSBENCH_DEFAULT: Final = "special"
 
@@ -343,8 +340,6 @@ def _distribution(plan: Plan) -> Text:
 
 
 # What was done between the measured windows, how often, and how long it took.
-#
-# A reader who repeats the experiment needs it, and so does one who asks why a run took so long.
 
 
 def asked_procedure(plan: Plan) -> Iterator[Text]:
@@ -406,10 +401,7 @@ def _procedure_row(steps: Sequence[Step]) -> tuple[Text, ...]:
     )
 
 
-# What stood behind each primary, what its commits waited for, and that they did.
-#
-# A rate of commits says nothing until it is said what a commit was.
-
+# Replication: what stood behind each primary, what its commits waited for, and that they did.
 
 COLUMNS = (
     Column(say("System")),

@@ -185,12 +185,8 @@ def _evidence(finding: Finding) -> Text:
     return say("{place}: {evidence}", place=finding.place, evidence=finding.evidence)
 
 
-# Tables in the form in which benchmarks are published: rows are load levels, columns are systems.
-#
-# One table holds one metric of one workload and setting, so that it can be put beside a published
-# one as it stands. What published tables leave out stands in it too: the change with its
-# interval.
-
+# Tables in the form in which benchmarks are published: rows are load levels, columns are systems,
+# with what published tables leave out: the change with its interval.
 
 SHOWN: Final = tuple(
     BY_NAME[name]
@@ -202,7 +198,7 @@ SHOWN: Final = tuple(
         "latency_ms_p99",
     )
 )
-"""What publications print; `sections_results.numbers` has every metric."""
+"""What publications print; `numbers` has every metric."""
 
 
 def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:

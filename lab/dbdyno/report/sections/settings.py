@@ -1,7 +1,7 @@
-"""The section on the published experiment that a plan follows: what it did, what this run did.
+"""Sections on what was compared besides the load: settings, machine, the published experiment.
 
 A repeat on a smaller machine says nothing about the published numbers, and is soon read as if it
-did. So all that differs stands in one table, beside what was published. Pure.
+did. So all that differs stands in one table, beside what was published.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from dbdyno.report.numbers import NONE, found, seconds, what
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
 from dbdyno.report.sections.method import connections
-
-# Sections on what was compared besides the load: effective settings, and the machine.
-
 
 DIFFERENCES: Final = say("Settings that differ")
 ROWS_OPEN_MAX: Final = 40

@@ -1,7 +1,7 @@
-"""The section on how evenly the systems worked: slow seconds, dips, stalls, recovery, tail.
+"""Sections on what a mean hides: scalability, stability from second to second, outlying runs.
 
-One table of what each system did, one of two systems side by side. What happened in each run
-is in the charts of its seconds and in report.json: a mean of runs would hide the one that stalled.
+What happened in each run is in the charts of its seconds and in report.json: a mean of runs would
+hide the one that stalled.
 """
 
 from __future__ import annotations
@@ -31,12 +31,8 @@ from dbdyno.report.numbers import (
 )
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
 
-# The section on how throughput grows with threads: fitted laws, peaks, and why there are none.
-#
-# Points are in the tables and charts of the results; here is what the Universal Scalability Law
-# makes of them. A refusal stands where the number would be, so that nobody looks for a peak in
-# vain.
-
+# How throughput grows with threads: what the Universal Scalability Law makes of the points. A
+# refusal stands where the number would be, so that nobody looks for a peak in vain.
 
 SCALABILITY = say("Scalability")
 SCALABILITY_EXPLAINED = say(
@@ -238,10 +234,8 @@ def _counted(one: CountPair) -> Text:
     return say("{system} against {baseline}", system=one.system_total, baseline=one.baseline_total)
 
 
-# The section on runs that lie apart, and on restarts that could be bad.
-#
-# Nothing of it changes a number elsewhere: an outlying run counts in every mean and interval.
-
+# Runs that lie apart, and restarts that could be bad. Nothing of it changes a number elsewhere: an
+# outlying run counts in every mean and interval.
 
 OUTLIERS: Final = say("Outlying runs")
 RULE: Final = say(

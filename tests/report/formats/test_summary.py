@@ -1,33 +1,35 @@
-"""None"""
-
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
 from dbdyno.judge.verdict import Verdict
-from dbdyno.report.formats.terminal import as_json, as_markdown, lines, padded, plain, printable
-from dbdyno.report.parts import Column, Table
+from dbdyno.report.formats.stdout import Output, render
+from dbdyno.report.formats.summary import Summary
 from support import making
 from support.made_run import Run, run
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report.txt"
 
 
+def summary(made: Run, output: Output = Output.PLAIN) -> str:
+    return render(Summary(made.plan, made.judgement, made.facts), output)
+
+
 def test_the_text_is_the_golden_one(made: Run) -> None:
-    text = plain(made.plan, made.judgement, made.facts)
+    text = summary(made)
     assert text == GOLDEN.read_text(), "if the change is meant, write the new text to the file"
 
 
 def test_json_holds_the_judges_numbers(made: Run) -> None:
-    read = json.loads(as_json(made.plan, made.judgement, made.facts))
+    read = json.loads(summary(made, Output.JSON))
     back = tuple(Verdict.model_validate(verdict) for verdict in read["verdicts"])
     assert back == made.judgement.verdicts
     assert read["run"]["run_id"] == "20261121-060000-made"
 
 
 def test_markdown_is_one_table_with_the_doubts_below(made: Run) -> None:
-    lines = as_markdown(made.plan, made.judgement, made.facts).splitlines()
+    lines = summary(made, Output.MARKDOWN).splitlines()
     rows = [line for line in lines if line.startswith("| oltp")]
     assert len(rows) == 4
     assert rows[3].startswith(
@@ -38,17 +40,17 @@ def test_markdown_is_one_table_with_the_doubts_below(made: Run) -> None:
 
 
 def test_an_incomplete_run_and_one_without_comparison_say_so(empty: Run) -> None:
-    text = plain(empty.plan, empty.judgement, empty.facts)
+    text = summary(empty)
     assert "incomplete (20 trials planned)" in text
     assert "no verdict 1" in text
     alone = run(making.plan(systems=(making.A,)), [making.measurement()])
-    assert plain(alone.plan, alone.judgement, alone.facts).endswith("no comparison was made\n")
+    assert summary(alone).endswith("no comparison was made\n")
 
 
 def test_a_reason_is_said_once_and_nothing_steers_the_terminal() -> None:
     died = [making.measurement(s, failure="\x1b[2J\nbad") for s in (making.A, making.B)]
     made = run(making.plan(), died)
-    text = plain(made.plan, made.judgement, made.facts)
+    text = summary(made)
     assert "\x1b" not in text
     assert text.count("0 sound blocks") == 1
     assert "void 1" in text
@@ -57,27 +59,6 @@ def test_a_reason_is_said_once_and_nothing_steers_the_terminal() -> None:
 def test_a_failed_attempt_is_told_unless_a_complete_one_made_it_good() -> None:
     failed = making.measurement(failure="gone")
     still = run(making.plan(), [failed, making.measurement(making.B)])
-    assert "void: trial-failed" in plain(still.plan, still.judgement, still.facts)
+    assert "void: trial-failed" in summary(still)
     good = run(making.plan(), [failed, making.measurement(), making.measurement(making.B)])
-    assert "trial-failed" not in plain(good.plan, good.judgement, good.facts)
-
-
-def test_columns_stand_side_by_side_and_numbers_to_the_right() -> None:
-    columns = (Column("Name"), Column("TPS", numeric=True), Column("State"))
-    rows = (("mysql", "1\u202f234", "sound"), ("数据库", "7", ""))
-    assert list(lines(Table("caption", columns, rows))) == [
-        "Name      TPS  State",
-        "mysql   1 234  sound",
-        "数据库      7",
-    ]
-
-
-def test_nothing_steers_the_terminal() -> None:
-    assert printable("a\x1b[31mb\u202fc\n") == "a [31mb c "
-
-
-def test_a_cell_is_padded_by_the_columns_it_takes() -> None:
-    assert padded("p95", 5) == "p95  "
-    assert padded("p95", 5, right=True) == "  p95"
-    assert padded("请求", 5, right=True) == " 请求"
-    assert padded("too long", 3) == "too long"
+    assert "trial-failed" not in summary(good)

@@ -1,4 +1,4 @@
-"""The verdict for stdout: as text for people, as JSON for programs, as Markdown for an issue.
+"""A run's verdicts on stdout.
 
 A cell's verdict comes as a sentence with the numbers it is about; doubts follow in short, since a
 verdict without them would be half the truth. The whole report is in the files.
@@ -6,24 +6,24 @@ verdict without them would be half the truth. The whole report is in the files.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Word, few_blocks
 from dbdyno.judge.wording import sentence
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import PARTED, Text, clauses, count, listed, name, say
+from dbdyno.language.words import Text, clauses, count, listed, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan, cells, latency_of
 from dbdyno.report import document, numbers
-from dbdyno.report.formats import markdown
+from dbdyno.report.formats.stdout import Result, padded
 from dbdyno.report.numbers import change_with_interval, metric_value
-from dbdyno.report.parts import Column, Table, line, translated
+from dbdyno.report.parts import Column, Items, Paragraph, Table, line
 from dbdyno.report.rows import OF_FAILED_ATTEMPT, title_of
 
 OF_MADE_GOOD: Final = "repeated-trial"
@@ -32,46 +32,40 @@ VALUE_WIDTH: Final = 20
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
 
-def plain(plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN) -> str:
-    """Verdicts, numbers, counts and doubts as plain text, ordinary spaces only."""
-    lines: list[Text] = [_head(plan, run), name("")]
-    if found := numbers.sentences(judgement):
-        lines += [*found, name("")]
-    for cell in _cells(plan, judgement):
-        lines += [
-            *_cell(cell, plan, judgement),
-            *_values(cell, plan, judgement, language),
-            name(""),
-        ]
-    lines += [*doubts(judgement), *_counts(judgement)]
-    told = (printable(line(text, language)) for text in lines)
-    return "\n".join(told).rstrip() + "\n"
+@dataclass(frozen=True)
+class Summary(Result):
+    """Verdicts, numbers, counts and doubts of one run."""
 
+    plan: Plan
+    judgement: Judgement
+    facts: RunFacts
 
-def as_json(
-    plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN
-) -> str:
-    """Run, plan and the whole judgement as JSON text; numbers as the judge gave them.
+    def plain(self, language: Language) -> Iterator[Text]:
+        """Cell by cell, each with its numbers in columns of equal width."""
+        plan, judgement = self.plan, self.judgement
+        yield from (_head(plan, self.facts), name(""))
+        if found := numbers.sentences(judgement):
+            yield from (*found, name(""))
+        for cell in _cells(plan, judgement):
+            yield from _cell(cell, judgement)
+            yield from _values(cell, plan, judgement, language)
+            yield name("")
+        yield from (*doubts(judgement), *_counts(judgement))
 
-    Its words are English in every language, as programs read them.
-    """
-    head = {"run": run.model_dump(mode="json"), "plan": plan.model_dump(mode="json")}
-    whole = {**head, **document.of_judgement(judgement)}
-    return document.text({name: document.finite(value) for name, value in whole.items()})
+    def markdown(self) -> Iterator[Paragraph | Items | Table]:
+        """One table of all cells, then the doubts."""
+        yield Paragraph(_head(self.plan, self.facts))
+        yield Items(tuple(numbers.sentences(self.judgement)))
+        yield _table(self.plan, self.judgement)
+        yield Items((*doubts(self.judgement), *_counts(self.judgement)))
 
-
-def as_markdown(
-    plan: Plan, judgement: Judgement, run: RunFacts, language: Language = Language.EN
-) -> str:
-    """One table of all cells, then the doubts, as GitHub Markdown."""
-    table = translated(_table(plan, judgement), language)
-    lines = [markdown.text(line(_head(plan, run), language)), ""]
-    if found := numbers.sentences(judgement):
-        lines += [*(f"- {markdown.text(line(text, language))}" for text in found), ""]
-    lines += [*markdown.table(table), ""]
-    below = (*doubts(judgement), *_counts(judgement))
-    lines += [f"- {markdown.text(line(text, language))}" for text in below]
-    return "\n".join(lines).rstrip() + "\n"
+    def document(self) -> dict[str, Any]:
+        """Run, plan and the whole judgement."""
+        return {
+            "run": self.facts.model_dump(mode="json"),
+            "plan": self.plan.model_dump(mode="json"),
+            **document.of_judgement(self.judgement),
+        }
 
 
 def _head(plan: Plan, run: RunFacts) -> Text:
@@ -85,21 +79,16 @@ def _head(plan: Plan, run: RunFacts) -> Text:
     )
 
 
-def _cell(cell: Cell, plan: Plan, judgement: Judgement) -> Iterator[Text]:
+def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
     yield name(cell.title)
     for verdict in judgement.verdicts:
         if verdict.cell == cell:
             told = sentence(verdict)
-            yield indented(told)
+            yield say("  {text}", text=told)
             said = f"{told}; {few_blocks(verdict.estimate.blocks)}"
             for reason in verdict.reasons:
                 if reason not in said:
                     yield say("    ({reason})", reason=reason)
-
-
-def indented(text: str) -> Text:
-    """A line that belongs to the one above it."""
-    return say("  {text}", text=text)
 
 
 def _values(cell: Cell, plan: Plan, judgement: Judgement, language: Language) -> Iterator[Text]:
@@ -183,42 +172,3 @@ def _short(level: Level, found: Sequence[Finding]) -> Text:
         more=more,
         advice=first.advice,
     )
-
-
-# A table for a terminal: columns side by side, numbers to the right, ordinary spaces only.
-
-
-GAP = "  "
-
-
-def lines(table: Table) -> Iterator[str]:
-    """The heading, then a line for each row."""
-    headings = [column.heading for column in table.columns]
-    rows = [[printable(cell) for cell in row] for row in (headings, *table.rows)]
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    numeric = [column.numeric for column in table.columns]
-    for row in rows:
-        yield _line(row, widths, numeric).rstrip()
-
-
-def printable(text: str) -> str:
-    """Ordinary spaces, and nothing that would steer a terminal."""
-    return "".join(sign if sign.isprintable() and sign != PARTED else " " for sign in text)
-
-
-def padded(cell: str, width: int, *, right: bool = False) -> str:
-    """The cell with spaces behind it, or before it, up to so many columns."""
-    space = " " * (width - _width(cell))
-    return space + cell if right else cell + space
-
-
-def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
-    return GAP.join(
-        padded(cell, width, right=right)
-        for cell, width, right in zip(row, widths, numeric, strict=True)
-    )
-
-
-def _width(text: str) -> int:
-    """Columns on a terminal; Chinese signs take two."""
-    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)

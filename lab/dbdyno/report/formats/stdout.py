@@ -1,0 +1,109 @@
+"""What a command prints of its result: text for people, Markdown for an issue, JSON for programs.
+
+A result gives its sentences and tables; how they look on stdout is settled here, once for all.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import Any, ClassVar, Final
+
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import PARTED, Text
+from dbdyno.report import document
+from dbdyno.report.formats import markdown
+from dbdyno.report.parts import Items, Paragraph, Table, line, translated
+
+GAP: Final = "  "
+
+
+class Output(StrEnum):
+    """The form of a result on stdout."""
+
+    PLAIN = "plain"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+class Result(ABC):
+    """What a command found out, before anybody decides how it is printed.
+
+    Attributes:
+        tag: a line of markup before its Markdown.
+    """
+
+    tag: ClassVar[str] = ""
+
+    @abstractmethod
+    def plain(self, language: Language) -> Iterable[Text | Table]:
+        """Lines and tables, in English or in that language."""
+
+    @abstractmethod
+    def markdown(self) -> Iterable[Paragraph | Items | Table]:
+        """Blocks, a blank line between them."""
+
+    @abstractmethod
+    def document(self) -> dict[str, Any]:
+        """Its numbers unrounded, in English, as programs read them."""
+
+
+def render(result: Result, output: Output, language: Language = Language.EN) -> str:
+    """The result in that form and language; JSON is the same in every language."""
+    match output:
+        case Output.JSON:
+            values = result.document()
+            return document.text({key: document.finite(value) for key, value in values.items()})
+        case Output.MARKDOWN:
+            blocks = (translated(block, language) for block in result.markdown())
+            texts = ["\n".join(markdown.part(block, language)) for block in blocks]
+            page = "\n\n".join(text for text in texts if text)
+            lines = [result.tag, page] if result.tag else [page]
+        case Output.PLAIN:
+            lines = [told for one in result.plain(language) for told in _plain(one, language)]
+    page = "\n".join(lines).rstrip()
+    return f"{page}\n" if page else ""
+
+
+def _plain(one: Text | Table, language: Language) -> Iterator[str]:
+    if isinstance(one, Table):
+        table = translated(one, language)
+        yield printable(table.caption)
+        yield from table_lines(table)
+    else:
+        yield printable(line(one, language))
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    """Columns side by side, numbers to the right: the heading, then a line for each row."""
+    headings = [column.heading for column in table.columns]
+    rows = [[printable(cell) for cell in row] for row in (headings, *table.rows)]
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    numeric = [column.numeric for column in table.columns]
+    for row in rows:
+        yield _row(row, widths, numeric).rstrip()
+
+
+def _row(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    return GAP.join(
+        padded(cell, width, right=right)
+        for cell, width, right in zip(row, widths, numeric, strict=True)
+    )
+
+
+def printable(text: str) -> str:
+    """Ordinary spaces, and nothing that would steer a terminal."""
+    return "".join(sign if sign.isprintable() and sign != PARTED else " " for sign in text)
+
+
+def padded(cell: str, width: int, *, right: bool = False) -> str:
+    """The cell with spaces behind it, or before it, up to so many columns."""
+    space = " " * (width - _width(cell))
+    return space + cell if right else cell + space
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal; Chinese signs take two."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)

@@ -210,10 +210,9 @@ def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:
         )
 
 
-# Runs a plan's pilot: before the first block, each system once, to find the rates of an open
-# loop.
+# The pilot: before the first block, each system once, to find the rates of an open loop.
 #
-# What is measured next follows from what the store holds (`plan_pilot`), so that an interrupted
+# What is measured next follows from what the store holds (`plan/pilot.py`), so that an interrupted
 # pilot goes on where it was. Its trials are stored as any others, and are no part of the
 # comparison.
 

@@ -39,14 +39,14 @@ def command(
 ) -> None:
     """Fail if a run proves a system slower than allowed: exit status 3."""
     asked = None if fail_if_slower is None else share(fail_if_slower)
-    told = api.load(run, workspace)
-    slower_max = told.plan.design.margin if asked is None else asked
-    held = told.gate(slower_max, strict=strict)
-    sys.stdout.write(FORMATS[output](held, told.judgement, told.facts, lang))
+    judged = api.load(run, workspace)
+    slower_max = judged.plan.design.margin if asked is None else asked
+    held = judged.gate(slower_max, strict=strict)
+    sys.stdout.write(FORMATS[output](held, judged.judgement, judged.facts, lang))
     if junit_file is not None:
-        _write(junit_file, junit(held, told.facts))
+        _write(junit_file, junit(held, judged.facts))
     if comment is not None:
-        text = gate.comment(held, told.judgement, told.facts, lang)
+        text = gate.comment(held, judged.judgement, judged.facts, lang)
         _write(comment, text.encode())
     if not held.holds:
         slower = [p.text for p in held.passages if p.outcome is GateOutcome.SLOWER]

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from dbdyno.errors import CellError, LoadError, StoreError
-from dbdyno.experiment import dataset
+from dbdyno.experiment import disk
 from dbdyno.experiment import procedure as procedure_room
 from dbdyno.experiment.arm import never_begun, reason, run_arm
 from dbdyno.experiment.context import RunContext
@@ -224,7 +224,7 @@ def test_a_disk_that_fills_up_fails_the_trial_and_ends_the_run(store, monkeypatc
     class Filling(Progress):
         def interval(self, trial, interval, seconds_left):
             context.folders = [store.path.parent]
-            monkeypatch.setattr(dataset, "FLOOR_BYTES", 1 << 60)
+            monkeypatch.setattr(disk, "FLOOR_BYTES", 1 << 60)
 
     context.progress = Filling()
     with pytest.raises(LoadError, match="nearly full"):

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.experiment.context import Makers, RunContext
+from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import (
     arm_order,
     arms,
@@ -23,6 +25,7 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import cells
 from dbdyno.plan.settings import DEFAULT, SettingsPlan, setting_names
 from support import making
+from support.fakes import Progress
 
 A, B = making.A, making.B
 
@@ -258,3 +261,15 @@ def test_one_workload_is_asked_for_once_whatever_the_settings():
 def test_nothing_is_asked_of_loads_that_cannot_tell(plan):
     assert highest_loads(plan) == []
     assert seconds_of_turns(plan) == 0.0
+
+
+# Trials are counted over the whole plan.
+
+
+def test_trials_are_counted_over_the_whole_plan(tmp_path):
+    plan = making.plan(blocks=3)
+    left = trials_of(plan, "r")[4:]
+    context = RunContext(plan, None, tmp_path, Progress(), Makers(), Forecast(plan), left, total=6)
+    assert context.number() == 5
+    left.pop(0)
+    assert context.number() == 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import pytest
@@ -19,14 +18,11 @@ from dbdyno.experiment.procedure import (
     drop_caches,
     is_look,
     lay_out,
-    purge_binary_logs,
     run_until_steady,
-    settle_mysql,
     start,
 )
 from dbdyno.measurement.parts import Step
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.postgres.server import PostgresServer
 from support import making
 from support.fakes import FakeInstance, FakeServer, Progress, World, command
 
@@ -112,7 +108,7 @@ def asked(monkeypatch):
         return Step(name="settle", seconds=0.2)
 
     monkeypatch.setattr(room, "purge_binary_logs", purge)
-    monkeypatch.setattr(room, "settle_mysql", settle)
+    monkeypatch.setattr(room, "settle", settle)
     return seen
 
 
@@ -128,18 +124,6 @@ def test_purging_and_settling_are_done_as_the_plan_says(context, asked):
     before_trial(context(purge_binlogs=True, settle_cap_s=30.0), running, steps)
     assert asked == [("purge", running), ("settle", 30.0)]
     assert [step.name for step in steps.taken] == ["purge binary logs", "settle"]
-
-
-def test_a_postgresql_is_brought_to_rest_in_its_own_words(context, asked, monkeypatch):
-    class Postgres(PostgresServer):
-        def __init__(self):
-            self.label, self.pid = "pg", 4711
-
-    vacuumed = Step(name="settle", seconds=0.3, detail="vacuumed")
-    monkeypatch.setattr(room, "settle_postgres", lambda server, cap_s: vacuumed)
-    steps = Steps()
-    before_trial(context(settle_cap_s=30.0), Postgres(), steps)
-    assert (steps.taken, asked) == ([vacuumed], [])
 
 
 def test_restored_data_has_nothing_to_settle(context, asked):
@@ -210,114 +194,6 @@ def test_a_replica_that_is_gone_is_a_step_not_done():
     steps = Steps()
     catch_up(Gone(0), steps)
     assert [(step.done, step.detail) for step in steps.taken] == [(False, "connection refused")]
-
-
-# A server is told to write everything out, watched until it has, and left as it was.
-
-
-class Server:
-    """Answers with what is left, step by step; its variables can be set."""
-
-    label = "a"
-
-    def __init__(self, left=((0, 0),), log_bin="1", gone=""):
-        self.left = itertools.chain(left, itertools.repeat(left[-1]))
-        self.variables = {
-            "innodb_max_dirty_pages_pct": "75.000000",
-            "innodb_max_dirty_pages_pct_lwm": "10.5",
-        }
-        self.now, self.log_bin, self.gone, self.asked = (0, 0), log_bin, gone, []
-
-    def ask(self, sql):
-        self.asked.append(sql)
-        if self.gone and self.gone in sql:
-            raise ServerError("a: no answer", found="gone away")
-        if sql.startswith("SET GLOBAL"):
-            name, _, value = sql.removeprefix("SET GLOBAL ").partition(" = ")
-            self.variables[name] = value
-            return []
-        if sql.startswith("SHOW GLOBAL STATUS"):
-            self.now = next(self.left)
-        answers = {
-            "SHOW GLOBAL STATUS": [(room.DIRTY_PAGES, str(self.now[0]))],
-            "SHOW ENGINE": [("InnoDB", "", f"TRANSACTIONS\nHistory list length {self.now[1]}\n")],
-            "SELECT @@log_bin": [(self.log_bin,)],
-            "SHOW BINARY LOGS": [("binlog.000001", "3000000", "No"), ("it's.2", "500000", "No")],
-            **{f"SELECT @@GLOBAL.{name}": [(v,)] for name, v in self.variables.items()},
-        }
-        known = [words for words in answers if sql.startswith(words)]
-        return answers[max(known, key=len)] if known else []
-
-
-@pytest.fixture(autouse=True)
-def no_sleep(monkeypatch):
-    monkeypatch.setattr(room.time, "sleep", lambda seconds: None)
-
-
-def clock():
-    return itertools.count().__next__
-
-
-def test_it_waits_until_pages_are_written_and_versions_purged():
-    server = Server(left=((5000, 900), (300, 400), (10, 90)))
-    step = settle_mysql(server, 60, clock())
-    assert (step.name, step.done) == ("settle", True)
-    assert step.detail == "dirty pages 5000 to 10, history 900 to 90"
-    assert step.seconds > 0
-
-
-def test_the_server_flushes_all_meanwhile_and_is_as_it_was_afterwards():
-    server = Server()
-    settle_mysql(server, 60, clock())
-    assert [sql for sql in server.asked if "= 0" in sql] == [
-        "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
-        "SET GLOBAL innodb_max_dirty_pages_pct = 0",
-    ]
-    assert server.variables == {
-        "innodb_max_dirty_pages_pct": "75",
-        "innodb_max_dirty_pages_pct_lwm": "10.5",
-    }
-
-
-def test_the_cap_ends_the_wait_and_the_step_is_not_done():
-    step = settle_mysql(Server(left=((5000, 0),)), 3, clock())
-    assert not step.done
-    assert step.detail == "not at rest at the cap: dirty pages 5000 to 5000, history 0 to 0"
-
-
-def test_a_history_that_gets_no_shorter_is_rest():
-    server = Server(left=((0, 3000), (0, 2000), (0, 1500)))
-    step = settle_mysql(server, 1000, clock())
-    assert step.done
-    assert step.detail.endswith("history 3000 to 1500")
-    looks = [sql for sql in server.asked if sql.startswith("SHOW ENGINE")]
-    assert len(looks) == 3 + room.QUIET_LOOKS
-
-
-@pytest.mark.parametrize("gone", ["STATUS", "SET GLOBAL", "ENGINE"])
-def test_a_server_that_does_not_answer_is_a_step_not_done(gone):
-    step = settle_mysql(Server(gone=gone), 60, clock())
-    assert (step.done, step.detail) == (False, "gone away")
-
-
-def test_binary_logs_are_purged_to_a_new_one_whatever_its_name():
-    server = Server()
-    step = purge_binary_logs(server)
-    assert (step.name, step.done, step.detail) == ("purge binary logs", True, "2 of 3.5 MB")
-    assert server.asked[-1] == "PURGE BINARY LOGS TO 'it''s.2'"
-    assert "FLUSH BINARY LOGS" in server.asked
-
-
-def test_without_a_binary_log_there_is_nothing_to_purge():
-    server = Server(log_bin="0")
-    step = purge_binary_logs(server)
-    assert (step.done, step.detail) == (True, "the binary log is off")
-    assert server.asked == ["SELECT @@log_bin"]
-
-
-def test_a_purge_that_is_refused_is_a_step_not_done():
-    step = purge_binary_logs(Server(gone="PURGE"))
-    assert (step.done, step.detail) == (False, "gone away")
 
 
 # Load until it is steady: looks at fixed times, ends at the first good one or at the cap.

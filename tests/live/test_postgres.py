@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment.procedure import settle_postgres
+from dbdyno.experiment.settle import settle
 from dbdyno.servers import base, open
 from dbdyno.servers.postgres.instance import (
     SEGMENTS,
@@ -112,9 +112,9 @@ def test_the_whole_life_of_a_server(reference, folder):
     assert grown["database.tup_inserted"] >= 20000
     assert grown["wal.wal_bytes"] > 20000 * 200
     ask(server, "UPDATE t SET pad = pad || 'y'")
-    settled = settle_postgres(server, 20)
+    settled = settle(server, 20)
     assert settled.done, settled.detail
-    assert settle_postgres(server, 20).detail.startswith("0 tables")
+    assert settle(server, 20).detail.startswith("0 tables")
     changed = server.ask(DIGEST)
     server.stop()
     instance.snapshot()

@@ -17,6 +17,7 @@ from dbdyno.errors import BundleError
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.store import archive, bundle
+from dbdyno.store.bundle import strict_json
 from dbdyno.store.reading import StoredRun
 from support import making
 
@@ -186,3 +187,36 @@ def test_any_value_in_any_place_is_read_or_refused(
         return
     assert len(kept.measurements) == 6
     assert kept.run.run_id
+
+
+# JSON of a stranger: what it may hold comes back, what is no value is refused.
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(VALUES)
+def test_what_json_holds_comes_back(value: object) -> None:
+    assert strict_json(json.dumps(value).encode(), "x") == value
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"NaN",
+        b"[Infinity]",
+        b"-Infinity",
+        b"1e999",
+        b"[" * 100_000,
+        b"",
+        b"\xff",
+        b"{",
+        b"1" * 9999,
+    ],
+)
+def test_what_is_no_value_is_refused(content: bytes) -> None:
+    with pytest.raises(BundleError, match=r"run\.json in the bundle is no JSON"):
+        strict_json(content, "run.json")

@@ -26,12 +26,12 @@ def pack(
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
     """Write all that a run's verdicts rest on into one file."""
-    told = api.load(run, workspace).evidence
-    path = out if out is not None else Path(f"{told.run.run_id}{bundle.SUFFIX}")
-    digest = bundle.write(path, told.run, told.measurements, told.earlier)
+    evidence = api.load(run, workspace).evidence
+    path = out if out is not None else Path(f"{evidence.run.run_id}{bundle.SUFFIX}")
+    digest = bundle.write(path, evidence.run, evidence.measurements, evidence.earlier)
     sys.stdout.write(f"{path}\n")
     sys.stderr.write(
-        f"{count(len(told.measurements), 'measurement')}, {path.stat().st_size / 1e6:.1f} MB;"
+        f"{count(len(evidence.measurements), 'measurement')}, {path.stat().st_size / 1e6:.1f} MB;"
         f" SHA-256 of its sums: {digest}\n"
     )
 

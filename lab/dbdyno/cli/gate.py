@@ -31,13 +31,13 @@ def command(
 ) -> None:
     """Fail if a run proves a system slower than allowed: exit status 3."""
     asked = None if fail_if_slower is None else share(fail_if_slower)
-    told = api.load(run, workspace)
-    slower_max = told.plan.design.margin if asked is None else asked
-    held = told.gate(slower_max, strict=strict)
-    result = GateResult(held, told.judgement, told.facts)
+    judged = api.load(run, workspace)
+    slower_max = judged.plan.design.margin if asked is None else asked
+    held = judged.gate(slower_max, strict=strict)
+    result = GateResult(held, judged.judgement, judged.facts)
     sys.stdout.write(render(result, output, lang))
     if junit_file is not None:
-        _write(junit_file, junit(held, told.facts))
+        _write(junit_file, junit(held, judged.facts))
     if comment is not None:
         text = render(result, Output.MARKDOWN, lang)
         _write(comment, text.encode())

@@ -89,14 +89,14 @@ def place(trial: Trial, number: int, total: int, blocks: int) -> str:
 def speed(interval: Mapping[str, Any]) -> str:
     """Phase and current TPS, QPS and p95 of one interval as the engine tells it."""
     seconds = float(interval["seconds"])
-    rates = [
+    tps, qps = (
         float(interval[name]) / seconds if seconds > 0 else 0.0 for name in ("events", "queries")
-    ]
+    )
     p95 = interval["latency_ms"].get("95")
     latency = f"p95 {float(p95):.2f} ms" if p95 is not None else "p95 –"
     errors = interval["errors"]
-    told = f"{interval['phase']} {interval['at_s']:.0f} s: TPS {rates[0]:.1f}, QPS {rates[1]:.1f}"
-    return f"{told}, {latency}" + (f", errors {errors}" if errors else "")
+    rate = f"{interval['phase']} {interval['at_s']:.0f} s: TPS {tps:.1f}, QPS {qps:.1f}"
+    return f"{rate}, {latency}" + (f", errors {errors}" if errors else "")
 
 
 def outcome(trial: Trial, measurement: Measurement) -> str:

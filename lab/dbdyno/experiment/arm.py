@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from dbdyno.errors import CellError, DbdynoError, ServerError, UsageError
-from dbdyno.experiment import dataset, witness
+from dbdyno.experiment import disk, witness
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.engine.record import engine_facts_unknown
 from dbdyno.experiment.engine.spec import prepared, start_keys
@@ -87,7 +87,7 @@ class _Arm:
         context.progress.begin(trial, context.number(), context.total, left_s)
         if (known := context.refusal(trial)) is not None:
             return self._void(trial, known, impossible=True)
-        dataset.check_during(context.folders)
+        disk.check_during(context.folders)
         try:
             return self._measure(trial)
         except UsageError as error:
@@ -202,7 +202,7 @@ class _Arm:
         def tell(interval: Mapping[str, Any]) -> None:
             left_s = context.forecast.seconds_left(context.left, into_s=interval["at_s"], running=1)
             context.progress.interval(trial, interval, left_s)
-            dataset.check_during(context.folders)
+            disk.check_during(context.folders)
 
         return tell
 

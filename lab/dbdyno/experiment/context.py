@@ -1,6 +1,6 @@
-"""What the steps of a run share: the plan, where trials go, who is told, and the makers of servers.
+"""What the steps of a run share: the plan, the store, the progress, and what makes servers.
 
-Tests hand in fake makers here, which is the only seam between bench and real processes.
+Tests hand in fake makers here; nothing else stands between a run and real processes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from dbdyno.servers import open
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store.store import Store
 
-# What a run tells whoever is watching it; the command line draws it, tests collect it.
-
 
 class Progress(Protocol):
-    """Called from the run's own thread, in the order of events; must return soon."""
+    """Whoever watches a run: the command line draws what it is told, tests collect it.
+
+    Called from the run's own thread, in the order of events; must return soon.
+    """
 
     def stage(self, text: str) -> None:
         """What is being done between trials: "mysql:8.0.15: restoring the dataset"."""

@@ -1,27 +1,25 @@
-"""Loads each system's dataset once; every arm then begins on a copy of exactly that."""
+"""A system's dataset: loaded once, a digest of its rows taken; arms begin on copies."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from dbdyno import _engine
 from dbdyno.errors import DbdynoError, LoadError, ServerError
+from dbdyno.experiment import disk
 from dbdyno.experiment.context import RunContext
-from dbdyno.experiment.engine.process import FINAL, EngineProcess, Message
+from dbdyno.experiment.engine.child import FINAL
+from dbdyno.experiment.engine.process import EngineProcess, Message
 from dbdyno.experiment.engine.spec import cleanup_spec, dataset_hash, prepare_spec, table_names
 from dbdyno.experiment.watch.proc import read_process
-from dbdyno.plan.controls import control_cell, control_system
 from dbdyno.plan.plan import Plan, SystemPlan
-from dbdyno.servers import reference
 from dbdyno.servers.base import Instance, Server
-from dbdyno.servers.local.files import occupied_bytes
 
 WRITTEN_OUT_S: Final = 3600.0
 """A server that took rows may need long to write a large buffer pool out; killed, it had loaded
@@ -32,7 +30,7 @@ NO_PROGRESS_S: Final = 60.0
 BUSY_S: Final = 1.0
 """Processor time that shows work in `NO_PROGRESS_S`; an idle server uses a third of that."""
 LOOK_S: Final = 1.0
-TOLD: Final = frozenset({"create", "insert"})
+STAGES_WITH_STEPS: Final = frozenset({"create", "insert"})
 """Stages of which the engine tells every step."""
 
 ROWS_CHANGED: Final = 1
@@ -71,10 +69,10 @@ def ensure_dataset(context: RunContext, instance: Instance) -> None:
     try:
         _load(context, server)
         context.progress.stage(f"{label}: taking a digest of the rows")
-        keep(instance.folder, taken_or_empty(context.plan, server))
+        write_digest(instance.folder, digest_or_empty(context.plan, server))
     except BaseException as error:
         if isinstance(error, DbdynoError) and not server.alive():
-            raise _died(label, server, error) from error
+            raise _server_died(label, server, error) from error
         server.kill()  # half a dataset is of no use to anybody
         raise
     context.progress.stage(f"{label}: copying the dataset aside")
@@ -91,22 +89,22 @@ def _load(context: RunContext, server: Server) -> None:
     ):
         with EngineProcess(do, spec, system=server.label, command=command) as engine:
             told = ""
-            for message in _heard(engine, server, do):
-                check_during(context.folders)
+            for message in _messages(engine, server, do):
+                disk.check_during(context.folders)
                 text = _stage(server.label, message.value) if message.kind not in FINAL else told
                 if text != told:
                     context.progress.stage(text)
                     told = text
 
 
-def _heard(engine: EngineProcess, server: Server, do: str) -> Iterator[Message]:
+def _messages(engine: EngineProcess, server: Server, do: str) -> Iterator[Message]:
     """What the engine tells, its last word included; LoadError once nothing moves any more."""
     last: Message | None = None
-    since, busy = time.monotonic(), _busy(server)
+    since, busy = time.monotonic(), _cpu_s(server)
     while last is None or last.kind not in FINAL:
         message = engine.message(LOOK_S)
         if message is not None and message != last:
-            last, since, busy = message, time.monotonic(), _busy(server)
+            last, since, busy = message, time.monotonic(), _cpu_s(server)
             yield message
         elif time.monotonic() - since > NO_PROGRESS_S:
             stage = last.value.get("stage", do) if last is not None else do
@@ -117,10 +115,10 @@ def _heard(engine: EngineProcess, server: Server, do: str) -> Iterator[Message]:
                     found=f"neither, at the stage {stage}",
                     hint="is the server stopped, its disk hung, or a table locked?",
                 )
-            since, busy = time.monotonic(), _busy(server)
+            since, busy = time.monotonic(), _cpu_s(server)
 
 
-def _busy(server: Server) -> float:
+def _cpu_s(server: Server) -> float:
     """Processor seconds that the server has used; 0 where it cannot be seen."""
     return read_process(server.pid).cpu_s if server.pid else 0.0
 
@@ -131,8 +129,8 @@ def _is_at_work(server: Server, before_s: float, stage: str) -> bool:
     Rows are told as they arrive. A server of somebody else's counts as working while it answers.
     """
     if server.pid:
-        return _busy(server) - before_s >= BUSY_S
-    return stage not in TOLD and server.alive()
+        return _cpu_s(server) - before_s >= BUSY_S
+    return stage not in STAGES_WITH_STEPS and server.alive()
 
 
 def _stage(label: str, progress: Mapping[str, Any]) -> str:
@@ -144,7 +142,7 @@ def _stage(label: str, progress: Mapping[str, Any]) -> str:
     return f"{label}: loading table {progress.get('table')}, {percent} %"
 
 
-def _died(label: str, server: Server, error: DbdynoError) -> ServerError:
+def _server_died(label: str, server: Server, error: DbdynoError) -> ServerError:
     return ServerError(
         f"{label}: the server died while the dataset was loaded",
         wanted="a server that takes the rows",
@@ -155,21 +153,15 @@ def _died(label: str, server: Server, error: DbdynoError) -> ServerError:
 
 # A digest of the loaded rows, so that two systems can be shown to hold the same ones.
 #
-# Each table is told by its number of rows and the sum of the first 32 bits of each row's MD5: a
+# Of each table it takes the number of rows and the sum of the first 32 bits of each row's MD5: a
 # sum does not depend on the order in which a server reads rows, and every product can work it
 # out. It is taken once, before the snapshot; later copies of that are compared file by file,
 # which leaves the caches of a server that is to be measured alone.
 
-
-FILE: Final = "dataset.json"
+DIGEST_FILE: Final = "dataset.json"
 PIECE_ROWS: Final = 500_000
-SHOWN: Final = 16
+DIGEST_LENGTH: Final = 16
 """Characters of the digest that are kept: it is compared, not defended."""
-
-
-def take(plan: Plan, server: Server) -> str:
-    """The digest of the plan's tables on a running server; ServerError if it cannot be asked."""
-    return digest(tables(plan, server))
 
 
 def tables(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
@@ -179,7 +171,7 @@ def tables(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
 
 def digest(told: list[tuple[str, int, int]]) -> str:
     """One text that stands for all of it."""
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:SHOWN]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
@@ -196,112 +188,23 @@ def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
     return rows, total
 
 
-def keep(folder: Path, digest: str) -> None:
+def write_digest(folder: Path, digest: str) -> None:
     """Notes the digest beside the snapshot it is about to be of."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps({"rows": digest}))
+    (folder / DIGEST_FILE).write_text(json.dumps({"rows": digest}))
 
 
-def kept(folder: Path) -> str:
+def read_digest(folder: Path) -> str:
     """The digest that was noted; empty where none was, as for an endpoint's own tables."""
     try:
-        return str(json.loads((folder / FILE).read_text())["rows"])
+        return str(json.loads((folder / DIGEST_FILE).read_text())["rows"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 
 
-def taken_or_empty(plan: Plan, server: Server) -> str:
-    """`take`, or an empty text where the server does not know these words."""
+def digest_or_empty(plan: Plan, server: Server) -> str:
+    """The digest of the plan's tables; empty where the server does not know these functions."""
     try:
-        return take(plan, server)
+        return digest(tables(plan, server))
     except ServerError:
         return ""
-
-
-# Whether the disks have room: before anything is loaded, and while the run goes on.
-#
-# A server on a full disk does not fail, it waits, or it breaks its data. So a run that cannot fit
-# is refused before its first row, and one that comes near the end of the disk stops itself while
-# all that was measured is safe.
-
-
-ROW_BYTES: Final = 250
-"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes."""
-EMPTY_BYTES: Final = 800 * 1024**2
-"""A data directory before its first row: system tables and 512 MiB of redo space."""
-GROWTH: Final = 0.1
-"""Rows inserted, undo and split pages while the load runs, as a share of the dataset."""
-FLOOR_BYTES: Final = 128 * 1024**2
-"""With less than that free, nothing is begun and what runs is stopped."""
-
-
-def rows_bytes(plan: Plan) -> int:
-    """Bytes of the loaded tables with their indexes, about."""
-    return plan.dataset.tables * plan.dataset.rows * ROW_BYTES
-
-
-def bytes_expected(plan: Plan) -> int:
-    """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
-
-    The controls have one of their own, a replica has all that its primary has, and the servers of
-    an endpoint have their own disks.
-    """
-    systems = [*plan.systems, *([control_system(plan)] if control_cell(plan) else [])]
-    servers = sum(1 + s.topology.replicas for s in systems if not s.is_endpoint)
-    return int(servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan)))
-
-
-def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
-    """There is room for what these instances still have to write; LoadError says what is missing.
-
-    Instances that have their snapshot need room for one copy of it, others for rows and a copy; an
-    endpoint's rows are not on disks of this machine, as far as the lab can know.
-    """
-    wanted: dict[int, int] = {}
-    places: dict[int, Path] = {}
-    ours = [one for one in instances if not reference.is_endpoint(one.spec.reference)]
-    for instance in ours:
-        place = _there(instance.folder)
-        disk = place.stat().st_dev
-        places.setdefault(disk, place)
-        wanted[disk] = wanted.get(disk, FLOOR_BYTES) + _still_needed(plan, instance)
-    for disk, place in places.items():
-        free = shutil.disk_usage(place).free
-        if free < wanted[disk]:
-            raise LoadError(
-                "the disk is too small for this plan",
-                wanted=f"{_megabytes(wanted[disk])} free at {place}",
-                found=f"{_megabytes(free)} free",
-                hint="free space where the workspace is, ask for fewer rows or systems, or name a"
-                " workspace on another disk with --workspace",
-            )
-
-
-def check_during(folders: Sequence[Path]) -> None:
-    """None of the disks is nearly full; LoadError otherwise."""
-    for folder in folders:
-        place = _there(folder)
-        free = shutil.disk_usage(place).free
-        if free < FLOOR_BYTES:
-            raise LoadError(
-                "the disk is nearly full",
-                wanted=f"{_megabytes(FLOOR_BYTES)} free at {place}",
-                found=f"{_megabytes(free)} free",
-                hint="free space where the workspace is, then resume the run; finished trials are"
-                " stored",
-            )
-
-
-def _still_needed(plan: Plan, instance: Instance) -> int:
-    there = occupied_bytes(instance.folder)
-    grown = int(GROWTH * rows_bytes(plan))
-    return there + grown if instance.has_snapshot() else there + grown + 2 * rows_bytes(plan)
-
-
-def _there(folder: Path) -> Path:
-    """The folder, or the nearest above it that exists."""
-    return next(place for place in (folder, *folder.parents) if place.exists())
-
-
-def _megabytes(count: int) -> str:
-    return f"{count / 1e6:.0f} MB"

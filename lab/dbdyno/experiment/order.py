@@ -100,7 +100,7 @@ def _mirrored(plan: Plan, block: int, names: list[T], *about: str) -> list[T]:
     return [names[place] for place in (drawn if block == couple else drawn[::-1])]
 
 
-# What is asked of a run to see whether twice the generator's threads are faster; pure.
+# Slices of load that show whether twice the generator's threads are faster; pure.
 #
 # Between two starts of a server more than 2 % change by themselves, so it takes one server:
 # slices of one load over equal connections, by turns with the generator's usual threads and with

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from dbdyno.errors import CellError, DbdynoError, Interrupted, LoadError
-from dbdyno.experiment import dataset
+from dbdyno.experiment import dataset, disk
 from dbdyno.experiment.arm import run_arm
 from dbdyno.experiment.context import Makers, Progress, RunContext
 from dbdyno.experiment.dataset import ensure_dataset, folder_of
@@ -130,11 +130,11 @@ def _run_blocks(context: RunContext, run_id: str, enough: Enough | None) -> None
     with _instances(context) as instances:
         for instance in instances.values():
             refuse_unspoken_instance(instance)
-        dataset.check_before(context.plan, instances.values())
+        disk.check_before(context.plan, instances.values())
         context.folders = [context.folder, *(instance.folder for instance in instances.values())]
         for label, instance in instances.items():
             ensure_dataset(context, instance)
-            context.dataset[label] = dataset.kept(instance.folder)
+            context.dataset[label] = dataset.read_digest(instance.folder)
         if context.left and wants_dataset_bytes(context.plan):
             context.dataset_bytes = instances[context.plan.systems[0].label].data_bytes()
         if context.left:
@@ -210,10 +210,9 @@ def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:
         )
 
 
-# Runs a plan's pilot: before the first block, each system once, to find the rates of an open
-# loop.
+# The pilot: before the first block, each system once, to find the rates of an open loop.
 #
-# What is measured next follows from what the store holds (`plan_pilot`), so that an interrupted
+# What is measured next follows from what the store holds (`plan/pilot.py`), so that an interrupted
 # pilot goes on where it was. Its trials are stored as any others, and are no part of the
 # comparison.
 

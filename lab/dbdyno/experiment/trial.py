@@ -15,7 +15,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from dbdyno.errors import LoadError
-from dbdyno.experiment.engine.process import COMMAND, FINAL, EngineProcess, Message
+from dbdyno.experiment.engine.child import FINAL
+from dbdyno.experiment.engine.process import COMMAND, EngineProcess, Message
 from dbdyno.experiment.engine.record import (
     describe,
     engine_facts,

@@ -97,7 +97,7 @@ def _left(context: RunContext, server: Server) -> dict[str, object]:
     return {"rows_after": rows, "dataset_after": dataset.digest(tables)}
 
 
-# How fast the machine is by itself, a moment before an arm: a piece of arithmetic, a few syncs.
+# The probe: how fast the machine is by itself before an arm, by a hash and a few syncs.
 #
 # Taken before the dataset is restored, when no server of the run is up. It is short on purpose
 # (some 0.2 s): what counts is not the machine's speed but whether it was the same before every
@@ -141,7 +141,7 @@ def _sync_ms(folder: Path) -> float | None:
     return round(statistics.median(times) * 1e3, 4)
 
 
-# Which way a system takes for each kind of statement of a workload, as it explains it itself.
+# Query plans: how a system executes each kind of statement of a workload, by its EXPLAIN.
 #
 # Two versions that read by other indexes, or sort where the other does not, do other work; then
 # that is what was compared, and a report should say so. The statements have the shape of the
@@ -210,10 +210,11 @@ def _way(rows: Iterable[tuple[str, ...]]) -> str:
     return "; ".join(told)
 
 
-# Is a load faster with twice the generator's threads? Then the generator was what was measured.
+# Doubled threads: if a load is faster with twice the generator's threads, the generator was what
+# was measured.
 #
-# Slices of load as `turns` says, on the baseline's server after its last trial of the run. It is
-# load beyond the plan, so it comes after everything that is measured with these data, and
+# Slices of load as `order.turns` says, on the baseline's server after its last trial of the run. It
+# is load beyond the plan, so it comes after everything that is measured with these data, and
 # whatever goes wrong with it costs no trial: then this is not known.
 
 

@@ -77,7 +77,7 @@ def read(path: Path, limits: Limits = LIMITS) -> tuple[dict[str, bytes], str]:
     Raises:
         BundleError: it is no bundle, it breaks a limit, or a name or sum is wrong.
     """
-    with _told(path):
+    with _bundle_errors(path):
         _check_end(path, limits)
         with zipfile.ZipFile(path) as archive:
             entries = _entries(archive)
@@ -185,7 +185,7 @@ def _check_end(path: Path, limits: Limits) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _bundle_errors(path: Path) -> Iterator[None]:
     """Turns all that a broken zip file makes Python raise into a BundleError."""
     try:
         yield

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Annotated, Final
 from pydantic import Field, ValidationError
 
 from dbdyno.errors import BundleError
+from dbdyno.files import replaced
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import SECRET, Noun
@@ -74,7 +73,7 @@ class _Ledger(Noun):
 
 
 @dataclass(frozen=True)
-class Sealed:
+class BundleContent:
     """What a bundle holds.
 
     Attributes:
@@ -102,16 +101,9 @@ def write(
     """
     files = _files(run, measurements, earlier)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
-        try:
-            digest = archive.write(Path(name), files)
-            read_bundle(Path(name))
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with replaced(path) as new:
+            digest = archive.write(new, files)
+            read_bundle(new)
     except OSError as error:
         raise BundleError(
             f"the bundle {path} cannot be written",
@@ -121,7 +113,7 @@ def write(
     return digest
 
 
-def read_bundle(path: Path, limits: Limits = LIMITS) -> Sealed:
+def read_bundle(path: Path, limits: Limits = LIMITS) -> BundleContent:
     """What a bundle holds, every part of it checked.
 
     Raises:
@@ -143,7 +135,7 @@ def read_bundle(path: Path, limits: Limits = LIMITS) -> Sealed:
         ) from error
     except ValueError as error:
         raise BundleError(f"{path.name} is damaged", found=str(error)[:200]) from error
-    return Sealed(_stored(head, plan), tuple(measurements), earlier, digest)
+    return BundleContent(_stored(head, plan), tuple(measurements), earlier, digest)
 
 
 def _files(

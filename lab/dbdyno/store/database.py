@@ -1,7 +1,7 @@
-"""The store's file: opened, created where it is missing, refused where it is not ours.
+"""The store's SQLite file: opened, created where it is missing, refused where it is not ours.
 
-All that SQLite raises about the file becomes a StoreError here, in one place; what its values are
-is told in `store_reading`.
+Schema, ledger of controls and views stand below. All that SQLite raises about the file becomes a
+StoreError in `store_errors`; what its values mean is in `reading`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from dbdyno.errors import StoreError
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Interval, WatchSample
-from dbdyno.store.reading import READ_ELSEWHERE, legible
+from dbdyno.store.reading import READ_ELSEWHERE, readable
 
 WAIT_S: Final = 20.0
 """How long a writer waits for another lab's transaction in the same workspace."""
@@ -29,7 +29,7 @@ def open_file(path: Path) -> sqlite3.Connection:
     Raises:
         StoreError: the file is no store, a newer dbdyno's, damaged or not writable.
     """
-    with told(path):
+    with store_errors(path):
         connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
         try:
             _set_up(connection, path)
@@ -40,7 +40,7 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def store_errors(path: Path) -> Iterator[None]:
     """Turns what SQLite raises into a StoreError that says what to try."""
     try:
         yield
@@ -180,7 +180,7 @@ CREATE TRIGGER IF NOT EXISTS runs_stay_as_they_are
 # that a result cannot be improved by judging once more.
 
 
-TABLE: Final = """
+LEDGER: Final = """
 CREATE TABLE IF NOT EXISTS controls (
     run_id TEXT NOT NULL REFERENCES runs (run_id),
     kind TEXT NOT NULL,
@@ -206,10 +206,12 @@ def make_ledger(connection: sqlite3.Connection) -> None:
     """Makes the table where an older dbdyno made the store."""
     found = "SELECT 1 FROM sqlite_master WHERE name = 'controls_stay_as_they_are'"
     if connection.execute(found).fetchone() is None:
-        connection.executescript(f"BEGIN IMMEDIATE; {TABLE} COMMIT;")
+        connection.executescript(f"BEGIN IMMEDIATE; {LEDGER} COMMIT;")
 
 
-def note(connection: sqlite3.Connection, run_id: str, outcomes: Iterable[ControlOutcome]) -> None:
+def add_controls(
+    connection: sqlite3.Connection, run_id: str, outcomes: Iterable[ControlOutcome]
+) -> None:
     """Adds those outcomes of a run that say something; one that is there already stays as it is."""
     now = datetime.now().astimezone().isoformat("T", "seconds")
     for outcome in outcomes:
@@ -224,14 +226,16 @@ def note(connection: sqlite3.Connection, run_id: str, outcomes: Iterable[Control
             )
 
 
-def noted(connection: sqlite3.Connection, except_run: str) -> list[ControlOutcome]:
+def controls(connection: sqlite3.Connection, except_run: str) -> list[ControlOutcome]:
     """The outcomes of all runs but one, in the order in which they were noted."""
     rows = connection.execute(
         "SELECT run_id, kind, outcome FROM controls WHERE run_id <> ? ORDER BY rowid", (except_run,)
     )
     made = []
     for run_id, kind, text in rows:
-        with legible(f"what control {kind} of run {run_id} came to cannot be read", READ_ELSEWHERE):
+        with readable(
+            f"what control {kind} of run {run_id} came to cannot be read", READ_ELSEWHERE
+        ):
             made.append(ControlOutcome.model_validate_json(text))
     return made
 
@@ -280,10 +284,10 @@ VIEWS: Final[dict[str, str]] = {
 
 def make_views(connection: sqlite3.Connection) -> None:
     """Makes those views that the store lacks, or has as an older dbdyno made them."""
-    if _stored(connection) == VIEWS:
+    if _views_stored(connection) == VIEWS:
         return
     connection.execute("BEGIN IMMEDIATE")  # another lab may have made them meanwhile
-    stored = _stored(connection)
+    stored = _views_stored(connection)
     for name, sql in VIEWS.items():
         if stored.get(name) != sql:
             connection.execute(f"DROP VIEW IF EXISTS {name}")
@@ -291,6 +295,6 @@ def make_views(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def _stored(connection: sqlite3.Connection) -> dict[str, str]:
+def _views_stored(connection: sqlite3.Connection) -> dict[str, str]:
     rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
     return {name: sql for name, sql in rows if name in VIEWS}

@@ -58,7 +58,7 @@ class UnreadableRun:
 
 
 @contextmanager
-def legible(message: str, hint: str) -> Iterator[None]:
+def readable(message: str, hint: str) -> Iterator[None]:
     """Turns what reading a stored value raises into a StoreError with that message and hint."""
     try:
         yield
@@ -78,7 +78,7 @@ def run_of(run_id: str, row: tuple[Any, ...]) -> StoredRun:
         row: created_at, finished_at, plan, command, dbdyno_version, environment, trials_planned.
     """
     created_at, finished_at, asked, command, version, environment, planned = row
-    with legible(f"run {run_id} cannot be read", READ_ELSEWHERE):
+    with readable(f"run {run_id} cannot be read", READ_ELSEWHERE):
         return StoredRun(
             run_id=run_id,
             created_at=created_at,
@@ -97,7 +97,7 @@ def text_of(value: Plan | Measurement) -> str:
     named = "the run's plan"
     if isinstance(value, Measurement):
         named = f"trial {value.trial.key} of run {value.trial.run_id}"
-    with legible(f"{named} is not stored: it could not be read again", REPORT_IT):
+    with readable(f"{named} is not stored: it could not be read again", REPORT_IT):
         if isinstance(value, Measurement):
             Measurement.model_validate_json(text)
         elif as_begun(text) != value:
@@ -114,7 +114,7 @@ def measurement_of(
         key: of its trial.
         blobs: its histograms by interval and name.
     """
-    with legible(f"trial {key} of run {run_id} cannot be read", READ_ELSEWHERE):
+    with readable(f"trial {key} of run {run_id} cannot be read", READ_ELSEWHERE):
         bare = Measurement.model_validate_json(text)
         if any(index >= len(bare.intervals) for index in blobs):
             raise ValueError("there is a histogram of an interval that is not there")

@@ -27,7 +27,7 @@ from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.pilot import NO_BLOCK, resolved
 from dbdyno.plan.plan import Plan
 from dbdyno.store import database
-from dbdyno.store.database import open_file, told
+from dbdyno.store.database import open_file, store_errors
 from dbdyno.store.reading import StoredRun, UnreadableRun, measurement_of, run_of, text_of
 
 FILE_NAME: Final = "dbdyno.sqlite"
@@ -116,7 +116,7 @@ class Store:
         Raises:
             StoreError: there is none (names those known), or it cannot be read.
         """
-        with told(self.path):
+        with store_errors(self.path):
             row = self._connection.execute(
                 "SELECT created_at, finished_at, plan, command, dbdyno_version, environment,"
                 " trials_planned FROM runs WHERE run_id = ?",
@@ -136,7 +136,7 @@ class Store:
 
     def run_ids(self) -> list[str]:
         """The ids of all runs, the newest first."""
-        with told(self.path):
+        with store_errors(self.path):
             rows = self._connection.execute("SELECT run_id FROM runs ORDER BY rowid DESC")
             return [run_id for (run_id,) in rows]
 
@@ -152,7 +152,7 @@ class Store:
         try:
             return self.run(run_id)
         except StoreError as error:
-            with told(self.path):
+            with store_errors(self.path):
                 (created_at,) = self._connection.execute(
                     "SELECT created_at FROM runs WHERE run_id = ?", (run_id,)
                 ).fetchone()
@@ -218,7 +218,7 @@ class Store:
 
     def _measurements(self, wanted: str, *values: str | int) -> list[Measurement]:
         blobs: dict[int, dict[int, dict[str, bytes]]] = {}
-        with told(self.path):
+        with store_errors(self.path):
             stored = self._connection.execute(
                 "SELECT measurement_id, interval, name, hdr_v2 FROM histograms WHERE measurement_id"
                 f" IN (SELECT id FROM measurements WHERE {wanted})",
@@ -242,7 +242,7 @@ class Store:
         Args:
             impossible: count those too of which it is stored that they cannot be run.
         """
-        with told(self.path):
+        with store_errors(self.path):
             rows = self._connection.execute(
                 "SELECT trial_key FROM measurements WHERE run_id = ? AND (failure IS NULL OR (?"
                 " AND json_valid(measurement) AND json_extract(measurement, '$.impossible')))",
@@ -252,7 +252,7 @@ class Store:
 
     def blocks_begun(self, run_id: str) -> int:
         """How many blocks there are up to the last one of which a trial is stored."""
-        with told(self.path):
+        with store_errors(self.path):
             (last,) = self._connection.execute(
                 "SELECT max(block) FROM measurements WHERE run_id = ?", (run_id,)
             ).fetchone()
@@ -267,12 +267,12 @@ class Store:
     def note_controls(self, run_id: str, outcomes: Iterable[ControlOutcome]) -> None:
         """Adds what a complete run's controls came to to the ledger, unless it is there."""
         with self._transaction() as connection:
-            database.note(connection, run_id, outcomes)
+            database.add_controls(connection, run_id, outcomes)
 
     def controls(self, *, except_run: str = "") -> list[ControlOutcome]:
         """What the controls of all complete runs came to, of one run apart, in their order."""
-        with told(self.path):
-            return database.noted(self._connection, except_run)
+        with store_errors(self.path):
+            return database.controls(self._connection, except_run)
 
     def locked(self, run_id: str) -> AbstractContextManager[None]:
         """Keeps other labs from working on the run; StoreError if one does already."""
@@ -280,7 +280,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with told(self.path):
+        with store_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -291,9 +291,8 @@ class Store:
                 raise
 
 
-# Finds what a person names: a workspace's store that is there, and one of its runs.
-#
-# Apart from `store` because only readers need it: a command that only reads must not make a folder.
+# For readers: a workspace's store that is there, and the run that a person names. A command that
+# only reads must not make a folder.
 
 
 LATEST: Final = "latest"

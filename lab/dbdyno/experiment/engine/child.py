@@ -1,7 +1,8 @@
 """The child process in which the engine works: `python -m dbdyno.experiment.engine.child`.
 
 A process of its own, so that its CPU can be told from the lab's, it can be pinned, and its death
-does not take the lab along. It is asked one thing and answers in JSON lines:
+does not take the lab along. It imports nothing of the lab. The protocol stands here for both ends
+(the other is `process.py`): it is asked one thing and answers in JSON lines:
 
     stdin   {"do": "run" | "prepare" | "cleanup", "spec": {…}}     the password travels here only
             {"do": "slices", "spec": {"slices": […]}}              runs, one right after the other
@@ -23,7 +24,11 @@ from typing import Any, Final, TextIO
 
 from dbdyno import _engine
 
-KNOWN: Final = ("run", "slices", "prepare", "cleanup")
+REQUESTS: Final = ("run", "slices", "prepare", "cleanup")
+STOP: Final = "stop"
+ERROR: Final = "error"
+FINAL: Final = frozenset({"record", "report", ERROR})
+"""Kinds of messages after which there is no other."""
 PR_SET_PDEATHSIG: Final = 1
 
 
@@ -45,9 +50,9 @@ def serve(requests: TextIO, answers: TextIO) -> int:
         answers.write(json.dumps({kind: value}, separators=(",", ":")) + "\n")
         answers.flush()
 
-    if request["do"] not in KNOWN:
-        message = f"asked for {request['do']!r}, known are {', '.join(KNOWN)}"
-        tell("error", {"kind": "invalid", "message": message, "stage": "spec"})
+    if request["do"] not in REQUESTS:
+        message = f"asked for {request['do']!r}, known are {', '.join(REQUESTS)}"
+        tell(ERROR, {"kind": "invalid", "message": message, "stage": "spec"})
         return 0
     stop = _engine.Stop()
     threading.Thread(target=_watch_for_stop, args=(requests, stop), daemon=True).start()
@@ -55,9 +60,9 @@ def serve(requests: TextIO, answers: TextIO) -> int:
         kind, answer = _do(request["do"], json.dumps(request["spec"]), tell, stop)
         tell(kind, answer)
     except ValueError as error:
-        tell("error", {"kind": "invalid", "message": str(error), "stage": "spec"})
+        tell(ERROR, {"kind": "invalid", "message": str(error), "stage": "spec"})
     except RuntimeError as error:
-        tell("error", {"kind": "refused", **failure_of(error)})
+        tell(ERROR, {"kind": "refused", **failure_of(error)})
     return 0
 
 

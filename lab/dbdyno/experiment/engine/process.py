@@ -25,17 +25,17 @@ from typing import Any, Final, NamedTuple, Self
 import dbdyno
 from dbdyno.errors import LoadError
 from dbdyno.experiment.engine import record
+from dbdyno.experiment.engine.child import ERROR, FINAL, STOP
 
 COMMAND: Final = (sys.executable, "-P", "-m", "dbdyno.experiment.engine.child")
 """How the child is started; -P: the working folder is not a place to import from."""
 STOP_GRACE_S: Final = 1.0
 """A child that was asked to stop has that long to tell what it saw."""
 LAST_LINES: Final = 20
-FINAL: Final = frozenset({"record", "report", "error"})
 
 
 class Message(NamedTuple):
-    """One line of the child: interval, progress, record or report, and what it holds."""
+    """One line of the child, as `child` names them: its kind and what it holds."""
 
     kind: str
     value: dict[str, Any]
@@ -56,7 +56,7 @@ class EngineProcess:
         """Starts the child and sends it `spec`.
 
         Args:
-            do: run, slices, prepare or cleanup.
+            do: one of `child.REQUESTS`.
             system: label of the system, for messages.
             cores: the child is kept on these; empty for all.
 
@@ -125,7 +125,7 @@ class EngineProcess:
 
     def stop(self) -> None:
         """Asks the child to stop; its final message follows soon."""
-        self._say("stop")
+        self._say(STOP)
 
     def stopped(self, grace_s: float = STOP_GRACE_S) -> tuple[list[Message], Message | None]:
         """Stops the child and gives what it still told, and its record if that came in time.
@@ -167,7 +167,7 @@ class EngineProcess:
                 found=line[:200].strip(),
                 hint="something prints to the child's stdout; report this",
             ) from error
-        if kind == "error":
+        if kind == ERROR:
             raise record.refused(value, self._do, self._system)
         message = Message(kind, value)
         if kind in FINAL:

@@ -158,7 +158,7 @@ def _place(endpoint: Endpoint) -> dict[str, Any]:
 
 # What a cell's setting means here: keys of one server's start, and how the load is sent.
 #
-# The axes are the plan's, the names of a product's variables those of `servers.bundles`. A share of
+# The axes are the plan's, the names of a product's variables those of `servers/axes.py`. A share of
 # the dataset is a share of the baseline's: a quarter means as many bytes of memory on every system,
 # though one may store the same rows in fewer.
 

@@ -1,0 +1,101 @@
+"""Room on the disks: before anything is loaded, and while the run goes on.
+
+A server on a full disk does not fail, it waits, or it breaks its data. So a run that cannot fit is
+refused before its first row, and one that comes near the end of the disk stops itself while all
+that was measured is safe.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from dbdyno.errors import LoadError
+from dbdyno.plan.controls import control_cell, control_system
+from dbdyno.plan.plan import Plan
+from dbdyno.servers import reference
+from dbdyno.servers.base import Instance
+from dbdyno.servers.local.files import occupied_bytes
+
+ROW_BYTES: Final = 250
+"""A sysbench row with its secondary index in InnoDB takes 190 to 300 bytes."""
+EMPTY_BYTES: Final = 800 * 1024**2
+"""A data directory before its first row: system tables and 512 MiB of redo space."""
+GROWTH: Final = 0.1
+"""Rows inserted, undo and split pages while the load runs, as a share of the dataset."""
+FLOOR_BYTES: Final = 128 * 1024**2
+"""With less than that free, nothing is begun and what runs is stopped."""
+
+
+def rows_bytes(plan: Plan) -> int:
+    """Bytes of the loaded tables with their indexes, about."""
+    return plan.dataset.tables * plan.dataset.rows * ROW_BYTES
+
+
+def bytes_expected(plan: Plan) -> int:
+    """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
+
+    The controls have one of their own, a replica has all that its primary has, and the servers of
+    an endpoint have their own disks.
+    """
+    systems = [*plan.systems, *([control_system(plan)] if control_cell(plan) else [])]
+    servers = sum(1 + s.topology.replicas for s in systems if not s.is_endpoint)
+    return int(servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan)))
+
+
+def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
+    """There is room for what these instances still have to write; LoadError says what is missing.
+
+    Instances that have their snapshot need room for one copy of it, others for rows and a copy; an
+    endpoint's rows are not on disks of this machine, as far as the lab can know.
+    """
+    wanted: dict[int, int] = {}
+    places: dict[int, Path] = {}
+    ours = [one for one in instances if not reference.is_endpoint(one.spec.reference)]
+    for instance in ours:
+        place = _there(instance.folder)
+        disk = place.stat().st_dev
+        places.setdefault(disk, place)
+        wanted[disk] = wanted.get(disk, FLOOR_BYTES) + _still_needed(plan, instance)
+    for disk, place in places.items():
+        free = shutil.disk_usage(place).free
+        if free < wanted[disk]:
+            raise LoadError(
+                "the disk is too small for this plan",
+                wanted=f"{_megabytes(wanted[disk])} free at {place}",
+                found=f"{_megabytes(free)} free",
+                hint="free space where the workspace is, ask for fewer rows or systems, or name a"
+                " workspace on another disk with --workspace",
+            )
+
+
+def check_during(folders: Sequence[Path]) -> None:
+    """None of the disks is nearly full; LoadError otherwise."""
+    for folder in folders:
+        place = _there(folder)
+        free = shutil.disk_usage(place).free
+        if free < FLOOR_BYTES:
+            raise LoadError(
+                "the disk is nearly full",
+                wanted=f"{_megabytes(FLOOR_BYTES)} free at {place}",
+                found=f"{_megabytes(free)} free",
+                hint="free space where the workspace is, then resume the run; finished trials are"
+                " stored",
+            )
+
+
+def _still_needed(plan: Plan, instance: Instance) -> int:
+    there = occupied_bytes(instance.folder)
+    grown = int(GROWTH * rows_bytes(plan))
+    return there + grown if instance.has_snapshot() else there + grown + 2 * rows_bytes(plan)
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the nearest above it that exists."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.0f} MB"

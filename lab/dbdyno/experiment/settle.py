@@ -1,0 +1,177 @@
+"""Brings a running server to rest between two trials: changed pages written, old versions purged.
+
+What one trial leaves behind (dirty pages, dead rows, binary logs) is paid for by the next one, and
+not equally on every system. So the server is told to do that work now, and is watched until it is
+done or the plan's limit is reached. A server that refuses, or needs longer, is a step that is kept
+as not done; it never ends a run.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from dbdyno.errors import ServerError
+from dbdyno.measurement.parts import Step
+from dbdyno.servers.base import Server
+from dbdyno.servers.postgres.server import PostgresServer
+
+PURGE: Final = "purge binary logs"
+SETTLE: Final = "settle"
+LOOK_S: Final = 0.25
+
+Clock = Callable[[], float]
+
+
+def settle(server: Server, cap_s: float, clock: Clock = time.monotonic) -> Step:
+    """Waits until the server has written out and purged what load left, `cap_s` at most."""
+    settle_product = _settle_postgres if isinstance(server, PostgresServer) else _settle_mysql
+    began = clock()
+    try:
+        done, detail = settle_product(server, began + cap_s, clock)
+    except ServerError as error:
+        done, detail = False, error.found or error.message
+        if CANCELLED in detail:
+            detail = "not at rest at the cap: vacuum or checkpoint still at work"
+    return Step(name=SETTLE, seconds=clock() - began, done=done, detail=detail)
+
+
+def purge_binary_logs(server: Server) -> Step:
+    """Removes every binary log but a new one; replicas keep what they have not read yet."""
+    if isinstance(server, PostgresServer):
+        return Step(name=PURGE, seconds=0.0, detail="PostgreSQL has none")
+    began = time.monotonic()
+    try:
+        done, detail = True, _purge_to_last(server)
+    except ServerError as error:
+        done, detail = False, error.found or error.message
+    return Step(name=PURGE, seconds=time.monotonic() - began, done=done, detail=detail)
+
+
+def _purge_to_last(server: Server) -> str:
+    if server.ask("SELECT @@log_bin")[0][0] not in ("1", "ON"):
+        return "the binary log is off"
+    before = server.ask("SHOW BINARY LOGS")
+    server.ask("FLUSH BINARY LOGS")
+    newest = server.ask("SHOW BINARY LOGS")[-1][0]
+    server.ask(f"PURGE BINARY LOGS TO {_quoted(newest)}")
+    return f"{len(before)} of {sum(int(row[1]) for row in before) / 1e6:.1f} MB"
+
+
+# InnoDB, in statements that every version since 5.6 and every MariaDB knows.
+
+DIRTY_PAGES: Final = "Innodb_buffer_pool_pages_dirty"
+DIRTY_PAGES_MAX: Final = 64
+"""A server at rest still touches a page of its own now and then."""
+HISTORY_MAX: Final = 100
+QUIET_LOOKS: Final = 8
+"""Versions shorten the history in steps, some never to nothing: that many looks without a change
+are rest as well."""
+FLUSH_ALL: Final = ("innodb_max_dirty_pages_pct_lwm", "innodb_max_dirty_pages_pct")
+"""Set to 0 the page cleaner writes out all it can; in this order, as the first is never above."""
+
+
+def _settle_mysql(server: Server, ends: float, clock: Clock) -> tuple[bool, str]:
+    with _flushing_all(server):
+        first = dirty, history = _left(server)
+        quiet = 0
+        while not (dirty <= DIRTY_PAGES_MAX and (history <= HISTORY_MAX or quiet >= QUIET_LOOKS)):
+            if clock() >= ends:
+                return False, f"not at rest at the cap: {_progress(first, (dirty, history))}"
+            time.sleep(LOOK_S)
+            before = history
+            dirty, history = _left(server)
+            quiet = quiet + 1 if history >= before else 0
+        return True, _progress(first, (dirty, history))
+
+
+def _progress(first: tuple[int, int], last: tuple[int, int]) -> str:
+    return f"dirty pages {first[0]} to {last[0]}, history {first[1]} to {last[1]}"
+
+
+def _left(server: Server) -> tuple[int, int]:
+    """Dirty pages and the length of the history that is to be purged."""
+    dirty = server.ask(f"SHOW GLOBAL STATUS LIKE '{DIRTY_PAGES}'")
+    monitor = server.ask("SHOW ENGINE INNODB STATUS")[0][-1]
+    history = re.search(r"History list length (\d+)", monitor)
+    if not dirty or history is None:
+        raise ServerError(f"{server.label}: InnoDB does not say what is left to write")
+    return int(dirty[0][1]), int(history[1])
+
+
+@contextmanager
+def _flushing_all(server: Server) -> Iterator[None]:
+    """The server writes out all changed pages meanwhile; afterwards it is as it was."""
+    before = {name: server.ask(f"SELECT @@GLOBAL.{name}")[0][0] for name in FLUSH_ALL}
+    for name in FLUSH_ALL:
+        server.ask(f"SET GLOBAL {name} = 0")
+    try:
+        yield
+    finally:
+        for name in reversed(FLUSH_ALL):
+            server.ask(f"SET GLOBAL {name} = {float(before[name]):g}")
+
+
+def _quoted(name: str) -> str:
+    """A name as SQL text."""
+    return "'" + name.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+# PostgreSQL: tables with dead or uncounted rows are vacuumed and analysed, largest debt first,
+# after workers of autovacuum that are at it already; then a checkpoint writes everything out.
+
+PASSES_MAX: Final = 3
+"""Rows that a session somewhere still sees stay dead whatever is done; so does what it sees."""
+SETTLE_S_MIN: Final = 0.1
+WORKERS: Final = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE backend_type = 'autovacuum worker' AND datname = current_database()"
+)
+DEBTS: Final = (
+    "SELECT format('%I.%I', schemaname, relname), n_dead_tup, n_mod_since_analyze"
+    " FROM pg_stat_user_tables WHERE n_dead_tup > 0 OR n_mod_since_analyze > 0"
+    " ORDER BY n_dead_tup + n_mod_since_analyze DESC, 1"
+)
+CANCELLED: Final = "statement timeout"
+
+
+def _settle_postgres(server: Server, ends: float, clock: Clock) -> tuple[bool, str]:
+    if not _wait_for_autovacuum(server, ends, clock):
+        return False, "not at rest at the cap: autovacuum still works"
+    tables, rows = _vacuum_all(server, ends, clock)
+    _within(server, ends, clock, "CHECKPOINT")
+    return True, f"{tables} tables vacuumed with {rows} dead rows, checkpoint done"
+
+
+def _wait_for_autovacuum(server: Server, ends: float, clock: Clock) -> bool:
+    while int(server.ask(WORKERS)[0][0]) > 0:
+        if clock() >= ends:
+            return False
+        time.sleep(LOOK_S)
+    return True
+
+
+def _vacuum_all(server: Server, ends: float, clock: Clock) -> tuple[int, int]:
+    """How many tables were vacuumed, and how many dead rows they had at first."""
+    done: dict[str, int] = {}
+    for _ in range(PASSES_MAX):
+        debts = server.ask(DEBTS)
+        if not debts:
+            break
+        for table, dead, _ in debts:
+            done.setdefault(table, int(dead))
+            _within(server, ends, clock, f"VACUUM (ANALYZE) {table}")
+    return len(done), sum(done.values())
+
+
+def _within(server: Server, ends: float, clock: Clock, order: str) -> None:
+    """Gives an order that the server itself breaks off when the patience ends."""
+    left_s = max(SETTLE_S_MIN, ends - clock())
+    server.ask(f"SET statement_timeout = {round(left_s * 1000)}")
+    try:
+        server.ask(order)
+    finally:
+        server.ask("RESET statement_timeout")

@@ -1,0 +1,89 @@
+"""A plan that cannot fit is refused before its first row; a disk that fills up stops the run."""
+
+import shutil
+from collections import namedtuple
+
+import pytest
+
+from dbdyno.errors import LoadError
+from dbdyno.experiment import disk
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, SystemPlan, TopologyPlan
+from dbdyno.servers.base import ServerSpec
+from support import making
+
+Usage = namedtuple("Usage", "total used free")
+PLAN = making.plan().model_copy(update={"dataset": DatasetPlan(tables=4, rows=100_000)})
+ROWS = 4 * 100_000 * disk.ROW_BYTES
+
+
+class Instance:
+    def __init__(self, folder, loaded=False, reference="mysql:8.0.15"):
+        self.folder, self.loaded = folder, loaded
+        self.spec = ServerSpec("a", reference)
+
+    def has_snapshot(self):
+        return self.loaded
+
+
+@pytest.fixture
+def free(monkeypatch):
+    def set_to(count):
+        monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, int(count)))
+
+    return set_to
+
+
+def test_a_plan_takes_its_data_twice_for_each_system():
+    assert disk.bytes_expected(PLAN) == 2 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
+    controlled = PLAN.model_copy(update={"design": DesignPlan(blocks=5)})
+    assert disk.bytes_expected(controlled) == 3 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
+
+
+def test_replicas_need_as_much_as_their_primary_and_endpoints_nothing_here():
+    one = disk.bytes_expected(PLAN) // 2
+    replicated = SystemPlan(label="r", reference="mysql:8.0.33", topology=TopologyPlan(replicas=2))
+    elsewhere = SystemPlan(label="e", reference="mysql://me@127.0.0.1/db")
+    plan = PLAN.model_copy(update={"systems": (replicated, elsewhere)})
+    assert disk.bytes_expected(plan) == pytest.approx(3 * one, abs=3)
+
+
+def test_instances_on_one_disk_share_its_room(free, tmp_path):
+    instances = [Instance(tmp_path / name) for name in "ab"]
+    enough = disk.FLOOR_BYTES + 2 * 2.1 * ROWS
+    free(enough + 1)
+    disk.check_before(PLAN, instances)
+    free(enough - 1e6)
+    with pytest.raises(LoadError, match="too small for this plan") as caught:
+        disk.check_before(PLAN, instances)
+    assert caught.value.wanted == f"554 MB free at {tmp_path}"
+    assert caught.value.found == "553 MB free"
+    assert "--workspace" in caught.value.hint
+
+
+def test_a_loaded_instance_needs_one_copy_of_what_it_has(free, tmp_path):
+    (tmp_path / "data").write_bytes(b"x" * 10_000_000)
+    free(disk.FLOOR_BYTES + 10_000_000 + 0.1 * ROWS + 1e5)
+    disk.check_before(PLAN, [Instance(tmp_path, loaded=True)])
+    with pytest.raises(LoadError):
+        disk.check_before(PLAN, [Instance(tmp_path)])
+
+
+def test_a_disk_that_is_nearly_full_is_told_with_its_place(free, tmp_path):
+    free(disk.FLOOR_BYTES)
+    disk.check_during([tmp_path, tmp_path / "not" / "yet"])
+    free(disk.FLOOR_BYTES - 1)
+    with pytest.raises(LoadError, match="nearly full") as caught:
+        disk.check_during([tmp_path / "not" / "yet"])
+    assert str(tmp_path) in caught.value.wanted
+    assert "resume" in caught.value.hint
+
+
+def test_without_a_folder_nothing_is_asked(monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: pytest.fail("asked"))
+    disk.check_during([])
+    disk.check_before(PLAN, [])
+
+
+def test_an_endpoints_rows_need_no_room_here(monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: pytest.fail("asked"))
+    disk.check_before(PLAN, [Instance(tmp_path, reference="mysql://u@h:1/d")])

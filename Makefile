@@ -20,7 +20,8 @@ ENGINE := lab/dbdyno/_engine.abi3.so
 RUST := Cargo.toml Cargo.lock $(shell find engine -name '*.rs' -o -name Cargo.toml)
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup demo test quick check live bench docs clean requirements requirements-of-tests
+.PHONY: help setup demo test quick check live bench docs clean requirements requirements-of-tests \
+	programs-of-tests
 
 help: ## print this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -32,7 +33,7 @@ demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five
 	$(VENV)/bin/dbdyno compare mysql:5.7.22 mysql:8.0.15 --workload oltp_read_write --threads 1,8 \
 		--blocks 3 --tables 4 --table-size 50000 --warmup 4 --window 10
 
-test: requirements-of-tests setup ## set-up, then every test; a failure hides no later one
+test: requirements-of-tests setup programs-of-tests ## set-up, then every test; a failure hides no later one
 	@$(PY) tools/stages.py cargo quick live alone
 
 quick: requirements-of-tests setup ## every test that needs no server
@@ -46,7 +47,7 @@ check: setup ## what every change must pass: format, lint, types, then test
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(MAKE) --no-print-directory test
 
-live: requirements-of-tests setup ## only the tests on real servers
+live: requirements-of-tests setup programs-of-tests ## only the tests on real servers
 	@$(PY) tools/stages.py live alone
 
 bench: requirements-of-tests setup ## client CPU, its floor, many connections, loading
@@ -67,6 +68,9 @@ requirements:
 
 requirements-of-tests:
 	@tools/requirements.sh test "$(PYTHON)"
+
+programs-of-tests: | setup # here, since building is not what a test's time limit is for
+	@cargo build --release --quiet --locked --package dbdyno-core --examples
 
 $(PACKAGES): pyproject.toml tools/dependencies.py | requirements
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)

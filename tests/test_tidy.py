@@ -11,8 +11,6 @@ import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
-import pytest
-
 from support import source
 from support.source import LAB, ROOT, named
 
@@ -102,14 +100,17 @@ def room(module: str) -> str:
     return module.split(".", maxsplit=1)[0]
 
 
-@pytest.mark.parametrize(("module", "path"), source.lab_modules().items())
-def test_imports_point_only_downwards(module: str, path: Path) -> None:
-    here = room(module)
-    assert here in ARROWS, f"{named(path)}: say in the table which room it belongs to"
+def test_imports_point_only_downwards() -> None:
+    modules = source.lab_modules()
+    unknown = {module for module in modules if room(module) not in ARROWS}
+    assert unknown == set(), "say in the table which room it belongs to"
     upward = {
-        i for i in source.imports(path) if room(i) != here and room(i) not in ARROWS[here].split()
+        (module, needed)
+        for module, path in modules.items()
+        for needed in source.imports(path)
+        if room(needed) not in {room(module), *ARROWS[room(module)].split()}
     }
-    assert not upward, f"{named(path)} ({here}) may not import {sorted(upward)}"
+    assert upward == set(), "these rooms may not import those"
 
 
 def test_the_table_of_arrows_itself_points_only_downwards() -> None:
@@ -243,13 +244,17 @@ def test_the_engine_points_from_binding_to_core_to_wire() -> None:
         assert outside is None, f"{named(path)}: wire knows no socket and no clock"
 
 
-@pytest.mark.parametrize("path", source.with_suffix(".py", ".rs"), ids=named)
-def test_files_and_functions_can_be_read_in_one_go(path: Path) -> None:
-    work, _, _ = path.read_text().partition("#[cfg(test)]\nmod tests {")
-    lines = work.count("\n")
-    assert lines <= LONG.get(named(path), LINES_OF_A_FILE), "find the second idea in it"
-    long = [f for f in source.functions(path) if f.lines > LINES_OF_A_FUNCTION]
-    assert long == []
+def test_files_and_functions_can_be_read_in_one_go() -> None:
+    long_files, long_functions = {}, []
+    for path in source.with_suffix(".py", ".rs"):
+        work, _, _ = path.read_text().partition("#[cfg(test)]\nmod tests {")
+        lines = work.count("\n")
+        if lines > LONG.get(named(path), LINES_OF_A_FILE):
+            long_files[named(path)] = lines
+        functions = source.functions(path)
+        long_functions += [(named(path), f) for f in functions if f.lines > LINES_OF_A_FUNCTION]
+    assert long_files == {}, "find the second idea in it"
+    assert long_functions == []
 
 
 def test_no_exception_outlives_its_reason() -> None:
@@ -258,19 +263,25 @@ def test_no_exception_outlives_its_reason() -> None:
     assert all(lines > LINES_OF_A_FILE for lines in LONG.values())
 
 
-@pytest.mark.parametrize("path", source.files(), ids=named)
-def test_nothing_is_written_that_should_not_be(path: Path) -> None:
-    assert path.stat().st_size <= BYTES_OF_A_FILE
+def test_nothing_is_written_that_should_not_be() -> None:
+    assert {named(path): wrong for path in source.files() if (wrong := complaints(path))} == {}
+
+
+def complaints(path: Path) -> list[str]:
+    """What is wrong with a file's text or its size."""
     content = path.read_bytes()
+    told = ["too large"] if len(content) > BYTES_OF_A_FILE else []
     if b"\0" in content or named(path) in NOT_SEARCHED:
-        return
+        return told
     text = content.decode()
     for pattern, instead in BANNED.items():
-        found = re.search(pattern, text)
-        assert found is None, f"{found[0]!r}: {instead}" if found else ""
-    blank_ends = [n for n, line in enumerate(text.split("\n"), 1) if line != line.rstrip()]
-    assert blank_ends == [], "trailing white space"
-    assert not text or text.endswith("\n"), "the last line has no end"
+        if found := re.search(pattern, text):
+            told.append(f"{found[0]!r}: {instead}")
+    lines = enumerate(text.split("\n"), 1)
+    told += [f"trailing white space in line {n}" for n, line in lines if line != line.rstrip()]
+    if text and not text.endswith("\n"):
+        told.append("the last line has no end")
+    return told
 
 
 def test_the_marker_of_types_is_shipped() -> None:

@@ -1,7 +1,9 @@
 """Every MySQL and MariaDB of the catalog, for real: got, made, proven, loaded, kept and stopped.
 
 One pass through a server's life for each row. What is compared with known values is what decides a
-fair comparison: whatever the version has by itself, these are alike in all of them.
+fair comparison: whatever the version has by itself, these are alike in all of them. The last start
+has every axis of settings that a plan can vary, all at once. A start proves its settings by itself
+(`readback`): it fails when a server rounds a size, ignores a key or has none of that name.
 """
 
 from __future__ import annotations
@@ -9,14 +11,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from dbdyno import _engine
-from dbdyno.servers import open
+from dbdyno.errors import UsageError
+from dbdyno.servers import axes, open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
@@ -26,6 +29,15 @@ from support.real_server import login
 pytestmark = pytest.mark.live
 ROWS = [entry for entry in CATALOG if entry.product in {"mysql", "mariadb"}]
 MIB = 1024**2
+DATASET = 741 * MIB + 12_345
+"""A quarter of it is no multiple of anything that a server counts in."""
+LEAN = {
+    "durability": "0/2",
+    "buffer_pool": "25%",
+    "redo_log": "64M",
+    "thread_pool": "on",
+    "binlog": "on",
+}
 SMALL = {"innodb_buffer_pool_size": "128M", "max_connections": 200}
 TABLE = {"tables": 1, "table_size": 2000}
 FILLED = {**TABLE, "seed": 3, "threads": 2}
@@ -76,10 +88,45 @@ def test_a_row_runs_and_its_data_comes_back_under_other_settings(
         shown = again.settings()
         assert {name: shown[name] for name in BINLOGGED} == BINLOGGED
         assert int(shown.get("innodb_redo_log_capacity", MIB * 64)) == MIB * 64
-        os.kill(again.pid, signal.SIGKILL)  # its data goes anyway
-        os.waitid(os.P_PID, again.pid, os.WEXITED | os.WNOWAIT)
+        again.stop()
+        varied = instance.start(keys(entry, with_pool(entry, LEAN)))
+        assert varied.ask("SELECT COUNT(*), MIN(id) FROM sbtest.sbtest1") == before
+        proves_the_axes(varied)
+        os.kill(varied.pid, signal.SIGKILL)  # its data goes anyway
+        os.waitid(os.P_PID, varied.pid, os.WEXITED | os.WNOWAIT)
     finally:
         instance.close()
+
+
+def proves_the_axes(server: Server) -> None:
+    """The values of `LEAN` are in force."""
+    shown = server.settings()
+    assert shown["innodb_buffer_pool_size"] == str(185 * MIB)
+    assert (shown["innodb_flush_log_at_trx_commit"], shown["sync_binlog"]) == ("2", "0")
+    assert (shown["log_bin"], shown["binlog_format"]) == ("ON", "ROW")
+    assert redo_bytes(shown) == 64 * MIB
+
+
+def redo_bytes(shown: Mapping[str, str]) -> int:
+    """The redo space under the name that this server has for it."""
+    if "innodb_redo_log_capacity" in shown:
+        return int(shown["innodb_redo_log_capacity"])
+    return int(shown["innodb_log_file_size"]) * int(shown.get("innodb_log_files_in_group", 1))
+
+
+def with_pool(entry: CatalogEntry, values: Mapping[str, str]) -> dict[str, str]:
+    """The values with a thread pool where this server has one; that it has none is proven."""
+    try:
+        keys(entry, {"thread_pool": "on"})
+    except UsageError:
+        assert entry.product == "mysql"
+        assert entry.version_numbers < (9, 7)
+        return {**values, "thread_pool": "off"}
+    return dict(values)
+
+
+def keys(entry: CatalogEntry, values: Mapping[str, str]) -> axes.Keys:
+    return axes.keys_of(entry.product, entry.version, values, {}, DATASET)
 
 
 def small_redo(entry: CatalogEntry) -> dict[str, str]:

@@ -26,7 +26,7 @@ def workspace() -> Iterator[Path]:
     with TemporaryDirectory(prefix="dbdyno-kept-") as name:
         Path(name).chmod(0o755)
         yield Path(name)
-        for server in kept.all_of(Path(name)):
+        for server in kept.all_of(Path(name) / "dbdyno-runs"):
             kept.stop(server)
 
 
@@ -64,7 +64,7 @@ def test_a_server_is_started_asked_and_stopped_by_four_commands(workspace: Path)
     stopped = typed(workspace, "stop", "try")
     assert (stopped.returncode, stopped.stdout) == (0, "")
     wait_for_end(pid)
-    assert kept.all_of(workspace) == []
+    assert kept.all_of(workspace / "dbdyno-runs") == []
 
 
 def test_the_server_ends_with_a_supervisor_that_is_killed(workspace: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.experiment.settle import settle
-from dbdyno.servers import base, open
+from dbdyno.servers import axes, base, open
 from dbdyno.servers.postgres.instance import (
     SEGMENTS,
     SHARED_FILES,
@@ -31,6 +31,11 @@ pytestmark = pytest.mark.live
 REFERENCES = ["postgres:15.19", "postgres:16.15", "postgres:17.11", "postgres:18.6"]
 NEWEST = REFERENCES[-1]
 SMALL = {"shared_buffers": "64MB", "work_mem": "8MB"}
+LEAN = {"durability": "0/2", "buffer_pool": "25%", "redo_log": "64M"}
+LEAN |= {"thread_pool": "off", "binlog": "off"}
+"""Every axis of settings that a plan can vary."""
+DATASET_BYTES = 741 * 1024**2 + 12_345
+"""A quarter of it is no multiple of anything that a server counts in."""
 DIGEST = "SELECT count(*), md5(string_agg(t::text, '|' ORDER BY id)) FROM t"
 
 
@@ -100,8 +105,8 @@ def memory_of(pid):
 def test_the_whole_life_of_a_server(reference, folder):
     instance = open.instance(base.ServerSpec("pg", reference, SMALL), folder / reference, quiet)
     server = instance.start()
-    settings = server.settings()
-    assert server.version() == reference.partition(":")[2]
+    settings, version = server.settings(), reference.partition(":")[2]
+    assert server.version() == version
     assert (settings["shared_buffers"], settings["data_checksums"]) == ("64MB", "on")
     assert (settings["fsync"], settings["listen_addresses"]) == ("on", "127.0.0.1")
     ask(server, "CREATE TABLE t (id int PRIMARY KEY, pad text)")
@@ -125,7 +130,12 @@ def test_the_whole_life_of_a_server(reference, folder):
     ask(again, "DELETE FROM t WHERE id < 1000")
     again.stop()
     instance.restore()
-    assert instance.start().ask(DIGEST) == changed != before
+    varied = instance.start(axes.keys_of("postgres", version, LEAN, {}, DATASET_BYTES))
+    assert varied.ask(DIGEST) == changed != before
+    shown = varied.settings()
+    wanted = {"shared_buffers": "185MB", "max_wal_size": "64MB", "synchronous_commit": "off"}
+    assert {name: shown[name] for name in wanted} == wanted
+    assert shown["fsync"] == "on"
     instance.close()
     assert not (folder / reference / "server").exists()
 

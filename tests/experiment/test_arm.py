@@ -37,7 +37,7 @@ def arm_of(store, plan, world):
         plan, store, folder, Progress(), world.makers, Forecast(plan), [*trials], 2
     )
     instance = world.open(
-        ServerSpec(trials[0].system, "mysql"), folder / "i", context.progress.stage
+        ServerSpec(trials[0].system, "mysql:5.7.22"), folder / "i", context.progress.stage
     )
     instance.snapshot()
     return context, instance, trials

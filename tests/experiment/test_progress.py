@@ -29,26 +29,26 @@ class Words(fakes.Progress):
 
 def test_one_arm_is_told_step_by_step(store):  # noqa: F811
     told = Words()
-    start(store, small(systems=("a",), threads=(8,), blocks=1), World(), told)
+    start(store, small(systems=("mysql:5.7.22",), threads=(8,), blocks=1), World(), told)
     assert told.words == [
-        "a: starting the server to load the dataset",
-        "a: loading table 1, 25 %",
-        "a: loading table 2, 50 %",
-        "a: loading table 3, 75 %",
-        "a: loading table 4, 100 %",
-        "a: taking a digest of the rows",
-        "a: copying the dataset aside",
-        "begin a 1/1",
+        "mysql:5.7.22: starting the server to load the dataset",
+        "mysql:5.7.22: loading table 1, 25 %",
+        "mysql:5.7.22: loading table 2, 50 %",
+        "mysql:5.7.22: loading table 3, 75 %",
+        "mysql:5.7.22: loading table 4, 100 %",
+        "mysql:5.7.22: taking a digest of the rows",
+        "mysql:5.7.22: copying the dataset aside",
+        "begin mysql:5.7.22 1/1",
         "oltp_read_write: how fast the load is without a server",
-        "a: restoring the dataset",
-        "a: starting the server",
+        "mysql:5.7.22: restoring the dataset",
+        "mysql:5.7.22: starting the server",
         "warmup 1",
         "measured 2",
         "measured 3",
         "measured 4",
-        "a: counting the rows that are left",
+        "mysql:5.7.22: counting the rows that are left",
         "end",
-        "a: stopping the server",
+        "mysql:5.7.22: stopping the server",
     ]
 
 

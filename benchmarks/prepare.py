@@ -110,7 +110,7 @@ def _samples(server: Server, options: argparse.Namespace) -> Iterator[Sample]:
 
 def _clean(server: Server, tables: int) -> None:
     """Drops the tables and waits until the server has nothing left to write."""
-    _engine.cleanup(json.dumps({**login(server), "tables": tables}))
+    _engine.cleanup(json.dumps({**login(server), "tables": tables}), _engine.Stop())
     before = -1.0
     deadline = time.monotonic() + 30
     while (now := _server_cpu_s(server)) - before > 0.01 and time.monotonic() < deadline:

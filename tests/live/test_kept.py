@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -70,7 +71,7 @@ def test_a_server_is_started_asked_and_stopped_by_four_commands(workspace: Path)
 def test_the_server_ends_with_a_supervisor_that_is_killed(workspace: Path) -> None:
     server = kept.start(workspace / "dbdyno-runs", "try", "mysql:5.7.22", {}, lambda text: None)
     assert server.state is not None
-    os.kill(int((server.folder / "lock").read_text()), signal.SIGKILL)
+    os.kill(json.loads((server.folder / "lock").read_text())["pid"], signal.SIGKILL)
     wait_for_end(server.state.pid)
     assert typed(workspace, "status").stdout.split()[2] == "ended"
     assert typed(workspace, "stop").returncode == 0

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(*last.ids.end(), rows);
     }
 
-    /// Where they must, `ROWS_CHANGED` of the lab's `bench/dataset.py` counts up.
+    /// Where they must, `ROWS_CHANGED` of the lab's `experiment/dataset.py` counts up.
     #[test]
     fn the_rows_of_a_seed_never_change() {
         let rows = texts(Layout::Oltp, 1, 3);

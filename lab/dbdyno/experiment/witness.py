@@ -31,13 +31,10 @@ from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.measurement.parts import DoubledThreads, Probe, ThreadsSlice, TrialEvidence
 from dbdyno.plan.controls import directory_of
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import BLOCKS_MIN, Plan
 from dbdyno.servers import process, reference
 from dbdyno.servers.base import Instance, Server
 from dbdyno.stats.draw import draw
-
-BLOCKS_MIN: Final = 3
-"""No run ends as decided before that many blocks."""
 
 
 def before_arm(context: RunContext, instance: Instance) -> Probe:

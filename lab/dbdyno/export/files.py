@@ -7,9 +7,6 @@ judged here: which trials count is in the column `state`, as the judge said it.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +16,7 @@ import polars
 from dbdyno.errors import StoreError
 from dbdyno.export import tables
 from dbdyno.export.tables import KEYS, TABLES, TableDefinition
+from dbdyno.files import replaced
 from dbdyno.report.rows import Attempt
 
 
@@ -95,18 +93,9 @@ def _empty(table: TableDefinition) -> polars.DataFrame:
 
 
 def _file(path: Path, frame: polars.DataFrame, kind: Format) -> Path:
-    """Writes beside the place and moves, so that a reader sees the old file or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
+    with replaced(path) as new:
         if kind is Format.PARQUET:
-            frame.write_parquet(name)
+            frame.write_parquet(new)
         else:
-            frame.write_csv(name)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+            frame.write_csv(new)
     return path

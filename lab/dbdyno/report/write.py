@@ -9,13 +9,12 @@ the measurements. A run that is empty, incomplete or void gives a report that sa
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.errors import StoreError
+from dbdyno.files import replaced
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.catalogues import Language
 from dbdyno.measurement.measurement import Measurement
@@ -90,15 +89,7 @@ def _charts(folder: Path, drawing: Drawing) -> tuple[Path, Path]:
 
 
 def _whole(path: Path, content: bytes) -> Path:
-    """Writes beside the place and moves, so that a reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replaced(path) as new:
+        new.write_bytes(content)
     return path

@@ -57,7 +57,7 @@ def asked(server: Server, *statements: str) -> list[tuple[str, ...]]:
     """The last statement's answer as text; asked by the administrator, who may grant."""
     rows: list[tuple[str, ...]] = []
     for statement in statements:
-        rows = server._client.rows(statement)  # type: ignore[attr-defined]
+        rows = server._client.ask(statement)  # type: ignore[attr-defined]
     return rows
 
 

@@ -2,6 +2,7 @@
 
 import struct
 import time
+from contextlib import closing
 
 import pytest
 
@@ -68,8 +69,8 @@ def test_a_rogue_postgres_gets_no_password_either(mode, monkeypatch):
     with rogue(POSTGRES_MODES[mode]) as (port, heard):
         place, who = Endpoint("127.0.0.1", port, None), Credentials("load", SECRET)
         client = PostgresClient("theirs", place, who, "sbtest")
-        with client, pytest.raises(ServerError) as caught:
-            client.rows("SELECT 1")
+        with closing(client), pytest.raises(ServerError) as caught:
+            client.ask("SELECT 1")
     assert SECRET.encode() not in heard
     assert b"md5" not in heard
     assert SECRET not in str(caught.value)
@@ -86,5 +87,5 @@ def test_a_postgres_that_stops_answering_is_given_up(monkeypatch):
     with rogue(talk) as (port, _):
         place, who = Endpoint("127.0.0.1", port, None), Credentials("load", "")
         client = PostgresClient("theirs", place, who, "sbtest", answer_s_max=0.2)
-        with client, pytest.raises(ServerError, match="did not answer"):
-            client.rows("SELECT 1")
+        with closing(client), pytest.raises(ServerError, match="did not answer"):
+            client.ask("SELECT 1")

@@ -45,7 +45,7 @@ POSTGRES_LOG: Final = ("io.", ".wal.", ".fsyncs")
 
 
 class _Rows(Protocol):
-    def rows(self, sql: str) -> list[tuple[str, ...]]: ...
+    def ask(self, sql: str) -> list[tuple[str, ...]]: ...
     def close(self) -> None: ...
 
 
@@ -62,7 +62,7 @@ class Session:
 
     def rows(self, sql: str) -> list[tuple[str, ...]]:
         """The answer, every value as text; ServerError if the server refuses or is gone."""
-        return self._asked.rows(sql)
+        return self._asked.ask(sql)
 
     def qualified(self, table: str) -> str:
         """The table in the load's database."""

@@ -8,7 +8,7 @@ a process that has the files open.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
@@ -176,18 +176,24 @@ class Instance(Protocol):
         """Stop the server if it runs and remove the working data; a snapshot stays."""
 
 
-class Observer(Protocol):
-    """Somebody who may be asked for counters from a thread of his own."""
+@dataclass(frozen=True)
+class Observer:
+    """Reads a server's counters again and again, as a rule on a connection of its own.
 
-    def read(self) -> dict[str, float]:
-        """The counters now, by name; ServerError if the server does not answer."""
+    The administrator's connection answers whoever asks first: a reading that a slow server keeps
+    waiting would make the readings at the window's edges wait too.
 
-    def close(self) -> None:
-        """Give up the connection."""
+    Attributes:
+        read: the counters now, by name; ServerError if the server does not answer.
+        close: closes the connection.
+    """
+
+    read: Callable[[], dict[str, float]]
+    close: Callable[[], None]
 
 
 class Answering(Protocol):
-    """Whoever answers questions: a server, or what stands for one."""
+    """What answers SQL: a server, or one of dbdyno's own connections to it."""
 
     @property
     def label(self) -> str:
@@ -200,7 +206,9 @@ class Answering(Protocol):
 def rows_of(server: Answering, sql: str, columns: int) -> list[tuple[str, ...]]:
     """An answer whose rows have at least so many columns; ServerError if one has fewer."""
     found = server.ask(sql)
-    check_columns(server.label, sql, found, columns)
+    short = next((row for row in found if len(row) < columns), None)
+    if short is not None:
+        raise odd_answer(server.label, sql, f"{columns} columns", f"rows such as {short}")
     return found
 
 
@@ -219,13 +227,6 @@ def count_of(server: Answering, sql: str) -> int:
         return int(float(text)) if "." in text else int(text)
     except (ValueError, OverflowError):
         raise odd_answer(server.label, sql, "a number", repr(text[:200])) from None
-
-
-def check_columns(label: str, sql: str, rows: Sequence[Sequence[str]], columns: int) -> None:
-    """ServerError unless each row has at least so many columns."""
-    short = next((row for row in rows if len(row) < columns), None)
-    if short is not None:
-        raise odd_answer(label, sql, f"{columns} columns", f"rows such as {short}")
 
 
 def odd_answer(label: str, sql: str, wanted: str, found: str) -> ServerError:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dbdyno.experiment.watch.status import StatusWatch, scheduled_s
-from dbdyno.servers.mysql.client import WholeStatus
+from dbdyno.servers.mysql.client import observe
 from support.fakes import FakeObserver, FakeServer
 
 
@@ -82,7 +82,7 @@ def test_a_server_without_observers_is_asked_for_its_whole_status() -> None:
         def status(self) -> dict[str, float]:
             return {"pg_stat_wal.wal_bytes": 8.0}
 
-    observer = WholeStatus(Plain())  # type: ignore[arg-type]
+    observer = observe(Plain())  # type: ignore[arg-type]
     assert observer.read() == {"pg_stat_wal.wal_bytes": 8.0}
     with StatusWatch(Plain(), period_s=0.02) as watch:  # type: ignore[arg-type]
         origin_s = time.monotonic()

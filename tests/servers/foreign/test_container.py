@@ -74,12 +74,12 @@ def looked(report=str):
 
 
 def test_an_image_is_pulled_once_and_asked_what_it_is(monkeypatch, tmp_path):
-    docker, told = Docker(monkeypatch, tmp_path), []
-    image = looked(told.append)
+    docker, messages = Docker(monkeypatch, tmp_path), []
+    image = looked(messages.append)
     assert (image.name, image.data) == (IMAGE, "/var/lib/mysql")
     assert (image.entry.product, image.entry.version) == ("mysql", "8.0.15")
     assert image.entry.reference == REFERENCE
-    assert told == [f"{REFERENCE}: pulling the image"]
+    assert messages == [f"{REFERENCE}: pulling the image"]
     assert ["pull", IMAGE] in docker.calls()
     looked(pytest.fail)
 
@@ -131,14 +131,11 @@ class Deaf:
     def __init__(self, *_):
         self.asked = 0
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
     def try_login(self):
         return False
+
+    def close(self):
+        return None
 
 
 @pytest.fixture

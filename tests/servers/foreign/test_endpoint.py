@@ -29,10 +29,7 @@ class Client:
     def try_login(self):
         return self.place.host != Client.silent
 
-    def row(self, sql):
-        return self.rows(sql)[0]
-
-    def rows(self, sql, columns=0):
+    def ask(self, sql):
         if not self.try_login():
             raise ServerError(f"{self.label}: the server did not answer")
         return {

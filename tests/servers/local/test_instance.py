@@ -1,16 +1,21 @@
-"""An instance's folders, and when which of its files may be used."""
+"""An instance's folders, when which of its files may be used, and what a start may change."""
 
-import shutil
+import os
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from dbdyno.errors import ServerError
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.servers import open, process
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.local import files as module
+from dbdyno.servers.local import pristine
 from dbdyno.servers.local.files import InstanceFiles
-from dbdyno.servers.local.server import Site, StartedInstance
-from dbdyno.servers.reference import find
+from dbdyno.servers.mysql import server as mysql_server
+from dbdyno.servers.postgres import instance as postgres_instance
+from dbdyno.servers.postgres import server as postgres_server
+from dbdyno.servers.programs import provision
 from support.idle_server import IdleServer
 
 
@@ -66,14 +71,6 @@ def test_a_copy_that_fails_half_way_never_counts(files, monkeypatch):
     assert not files.has_snapshot()
 
 
-def test_a_short_disk_is_told(files, monkeypatch, tmp_path):
-    usage = shutil.disk_usage(tmp_path)._replace(free=10)
-    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage)
-    with pytest.raises(ServerError, match="too full"):
-        files.snapshot()
-    assert not files.has_snapshot()
-
-
 def test_a_restored_file_that_differs_from_the_snapshots_is_an_error(files):
     files.snapshot()
     (files.kept / "rows").write_text("spoilt  ")  # by a disk, after its checksum was taken
@@ -95,43 +92,148 @@ def test_folders_beside_the_data_are_there_and_a_snapshot_may_be_anothers(files,
     assert not (tmp_path / "replica" / "snapshot").exists()
 
 
-SPEC = ServerSpec("fast", "mysql:8.0.15")
+class Product(NamedTuple):
+    """An instance of a product whose pristine data is one file; servers are only remembered."""
+
+    spec: ServerSpec
+    folder: Path
+    tables: str
+    starts: list
+    removals: list
+
+    def made(self, settings=None, reference=None):
+        asked = self.spec.settings if settings is None else settings
+        spec = ServerSpec("fast", reference or self.spec.reference, asked)
+        return open.instance(spec, self.folder, lambda text: None)
+
+    @property
+    def rows(self):
+        return self.folder / "server" / "data" / "rows"
+
+    def load_and_stop(self, instance):
+        server = instance.start()
+        self.rows.write_text("loaded")
+        (self.rows.parent / self.tables).mkdir(parents=True)
+        (self.rows.parent / self.tables / "table").write_bytes(b"x" * 16384)
+        server.stop()
 
 
-class Product(StartedInstance):
-    """An instance whose pristine data is one file."""
-
-    def __init__(self, folder: Path):
-        self.removals: list[bool] = []
-        files = InstanceFiles("fast", folder, None, {"reference": SPEC.reference})
-        site = Site("fast", find(SPEC.reference), Path("/home-of-it"), files.work, None, {})
-        super().__init__(SPEC, site, files, lambda text: None)
-
-    def start(self, begin=lambda site, port: IdleServer()):
-        self._must_be_stopped("started")
-        return self._start(self._site, begin)
-
-    def _pristine(self):
-        return self.folder.parent / "pristine"
-
-    def _before_removal(self):
-        self.removals.append(self._files.data.is_dir())
+MYSQL = ServerSpec("fast", "mysql:8.0.15", {"innodb_log_file_size": "48M"})
+POSTGRES = ServerSpec("fast", "postgres:18.6", {"work_mem": "8MB"})
 
 
 @pytest.fixture
-def lab(tmp_path):
-    (tmp_path / "pristine").mkdir()
-    (tmp_path / "pristine" / "rows").write_text("pristine")
-    (tmp_path / "instance").mkdir()
-    return tmp_path / "instance"
+def product(request, monkeypatch, tmp_path):
+    """A product without download and real servers; MySQL where a test names none."""
+    spec = getattr(request, "param", MYSQL)
+    source, starts, removals = tmp_path / "pristine", [], []
+    (source / "base" / "1").mkdir(parents=True)
+    (source / "rows").write_text("pristine")
+    (source / "base" / "1" / "template").write_bytes(b"x" * 8192)
+
+    def start(site, port):
+        starts.append(site.asked)
+        return IdleServer()
+
+    monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")
+    monkeypatch.setattr(process, "server_user", lambda: None)
+    monkeypatch.setattr(pristine, "kept", lambda *_: source)
+    monkeypatch.setattr(mysql_server, "start", start)
+    monkeypatch.setattr(postgres_server, "start", start)
+    monkeypatch.setattr(postgres_instance, "free", lambda data: removals.append(data.is_dir()))
+    tables = "sbtest" if spec is MYSQL else "base/16384"
+    return Product(spec, tmp_path / "instance", tables, starts, removals)
 
 
-def rows(folder: Path) -> Path:
-    return folder / "server" / "data" / "rows"
+both = pytest.mark.parametrize("product", [MYSQL, POSTGRES], indirect=True, ids=["mysql", "pg"])
 
 
-def test_a_running_server_is_neither_copied_restored_nor_started_again(lab):
-    instance = Product(lab)
+@both
+def test_a_snapshot_survives_restores_and_is_measured_without_the_servers_own(product):
+    instance = product.made()
+    assert instance.folder == product.folder
+    assert product.rows.read_text() == "pristine"
+    with pytest.raises(ServerError, match="no snapshot to measure"):
+        instance.data_bytes()
+    product.load_and_stop(instance)
+    instance.snapshot()
+    assert 16384 <= instance.data_bytes() < 24576
+    product.rows.write_text("changed by a trial")
+    instance.restore()
+    assert product.rows.read_text() == "loaded"
+    instance.close()
+    assert not (product.folder / "server").exists()
+    again = product.made()
+    assert again.has_snapshot()
+    assert again.start().alive()  # which brings the snapshot's data back first
+    assert product.rows.read_text() == "loaded"
+
+
+@pytest.mark.parametrize(
+    ("product", "reference", "settings", "same"),
+    [
+        (MYSQL, None, {**MYSQL.settings, "sync_binlog": 0}, True),
+        (MYSQL, None, {"innodb_page_size": "8K"}, False),
+        (MYSQL, "mysql:5.7.22", None, False),
+        (POSTGRES, None, {"work_mem": "4MB"}, True),
+        (POSTGRES, None, {"data_checksums": "off"}, False),
+        (POSTGRES, "postgres:17.11", None, False),
+    ],
+    indirect=["product"],
+)
+def test_a_snapshot_counts_for_its_format_and_version_alone(product, reference, settings, same):
+    instance = product.made()
+    product.load_and_stop(instance)
+    instance.snapshot()
+    assert product.made(settings, reference).has_snapshot() == same
+
+
+@pytest.mark.parametrize(
+    ("product", "more", "names", "texts"),
+    [
+        (
+            *(MYSQL, {"innodb-log-file-size": "1G", "sync_binlog": 0}),
+            *(("innodb_log_file_size", "sync_binlog"), [("1G", "0"), ("48M", "1")]),
+        ),
+        (
+            *(POSTGRES, {"Work-Mem": "64MB", "fsync": False}),
+            *(("work_mem", "fsync"), [("64MB", "off"), ("8MB", "on")]),
+        ),
+    ],
+    indirect=["product"],
+)
+def test_settings_of_one_start_are_laid_over_in_any_spelling(product, more, names, texts):
+    instance = product.made()
+    instance.start(more).stop()
+    instance.start().stop()
+    assert [tuple(asked[name] for name in names) for asked in product.starts] == texts
+
+
+@pytest.mark.parametrize(
+    ("product", "more", "wanted", "found"),
+    [
+        (MYSQL, {"innodb_page_size": "8K"}, "innodb_page_size = 8K", None),
+        (POSTGRES, {"data_checksums": "off"}, "--no-data-checksums", "--data-checksums"),
+    ],
+    indirect=["product"],
+)
+def test_what_decides_a_data_directory_is_not_changed_by_a_start(product, more, wanted, found):
+    with pytest.raises(UsageError, match="cannot take other settings") as caught:
+        product.made().start(more)
+    assert (caught.value.wanted, caught.value.found) == (wanted, found)
+
+
+@pytest.mark.parametrize(
+    ("product", "key"), [(MYSQL, "datadir"), (POSTGRES, "data_directory")], indirect=["product"]
+)
+def test_a_setting_that_is_the_labs_own_is_refused_before_anything_is_made(product, key):
+    with pytest.raises(UsageError, match=key):
+        product.made({key: "/x"})
+    assert not os.path.lexists(product.folder)
+
+
+def test_a_running_server_is_neither_copied_restored_nor_started_again(product):
+    instance = product.made()
     instance.start()
     for action in (instance.snapshot, instance.restore, instance.start):
         with pytest.raises(ServerError, match="fast: a running server cannot be") as caught:
@@ -139,47 +241,49 @@ def test_a_running_server_is_neither_copied_restored_nor_started_again(lab):
         assert caught.value.found == "pid 4242"
 
 
-def test_a_server_that_crashed_or_did_not_come_up_gives_no_snapshot(lab):
+def test_a_server_that_crashed_or_did_not_come_up_gives_no_snapshot(product, monkeypatch):
     def fail(site, port):
         raise ServerError("did not start")
 
-    instance = Product(lab)
+    instance = product.made()
     instance.start().running = False
     with pytest.raises(ServerError, match="did not stop cleanly"):
         instance.snapshot()
+    monkeypatch.setattr(mysql_server, "start", fail)
     with pytest.raises(ServerError, match="did not start"):
-        instance.start(fail)
+        instance.start()
     with pytest.raises(ServerError, match="did not stop cleanly"):
         instance.snapshot()
 
 
-def test_untouched_data_and_that_of_a_clean_stop_may_be_kept(lab):
-    instance = Product(lab)
-    instance.snapshot()
-    server = instance.start()
-    rows(lab).write_text("loaded")
-    server.stop()
-    instance.snapshot()
-    rows(lab).write_text("changed")
-    instance.restore()
-    assert rows(lab).read_text() == "loaded"
-    assert instance.removals[-1]  # the product could give back what it held before
-
-
-def test_closing_ends_the_server_and_a_start_brings_the_snapshot_back(lab):
-    instance = Product(lab)
-    rows(lab).write_text("loaded")
+def test_untouched_data_may_be_kept_and_closing_kills(product):
+    instance = product.made()
     instance.snapshot()
     server = instance.start()
     instance.close()
     assert (server.kills, server.stopped_cleanly) == (1, False)
-    assert not (lab / "server").exists()
-    Product(lab).start()
-    assert rows(lab).read_text() == "loaded"
+    assert not (product.folder / "server").exists()
 
 
-def test_data_left_by_a_lab_that_died_is_not_used(lab):
-    Product(lab)
-    rows(lab).write_text("half a trial")
-    Product(lab)
-    assert rows(lab).read_text() == "pristine"
+@pytest.mark.parametrize("product", [POSTGRES], indirect=True)
+def test_what_a_server_holds_is_given_back_while_its_data_are_there(product):
+    instance = product.made()
+    product.load_and_stop(instance)
+    instance.close()
+    assert product.removals[-1]
+
+
+def test_data_left_by_a_lab_that_died_is_not_used(product):
+    product.made()
+    product.rows.write_text("half a trial")
+    product.made()
+    assert product.rows.read_text() == "pristine"
+
+
+def test_data_that_cannot_be_laid_out_are_a_servers_error(product, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "copy_tree", full)
+    with pytest.raises(ServerError, match="could not be laid out"):
+        product.made()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from dbdyno.servers.local.server import (
     printed_log,
 )
 from dbdyno.servers.reference import find
+from support.scripted_server import scripted
 
 OURS = ("/data", "3999")
 
@@ -52,26 +52,16 @@ class Product(StartedServer):
 
 @pytest.fixture
 def made(tmp_path):
-    running: list[subprocess.Popen[bytes]] = []
-    (tmp_path / "server").mkdir()
+    work = tmp_path / "server"
+    work.mkdir()
+    with scripted() as start:
 
-    def make(script="exec sleep 60", socket=None):
-        begun = subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE)
-        running.append(begun)
-        if "ready" in script:
-            assert begun.stdout is not None
-            begun.stdout.readline()
-        work = tmp_path / "server"
-        site = Site("fast", find("mysql:8.0.15"), Path("/home-of-it"), work, None, {})
-        endpoint = Endpoint("127.0.0.1", 3999, socket or work / "my.sock")
-        return Product(site, begun, endpoint, Credentials("dbdyno", "bb"))
+        def make(script="exec sleep 60", socket=None):
+            site = Site("fast", find("mysql:8.0.15"), Path("/home-of-it"), work, None, {})
+            endpoint = Endpoint("127.0.0.1", 3999, socket or work / "my.sock")
+            return Product(site, start(script), endpoint, Credentials("dbdyno", "bb"))
 
-    yield make
-    for begun in running:
-        begun.kill()
-        begun.wait()
-        assert begun.stdout is not None
-        begun.stdout.close()
+        yield make
 
 
 def waits(trap: str) -> str:

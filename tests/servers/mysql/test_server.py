@@ -1,6 +1,5 @@
 """A running MySQL: who answers, what it says, how it is started, and the SQL of its accounts."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,68 +7,30 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.servers.base import Credentials, Endpoint
-from dbdyno.servers.local.server import PortTakenError, Site
+from dbdyno.servers.local.server import Site
 from dbdyno.servers.mysql import server as module
 from dbdyno.servers.mysql.server import MysqlServer, accounts_sql
 from dbdyno.servers.reference import find
+from support.scripted_server import FakeClient, scripted
 
 NEW = find("mysql:8.0.15")
-
-
-class FakeClient:
-    """Answers as a server would, from a table of questions."""
-
-    answers: dict[str, list[tuple[str, ...]]] = {}
-    ready = True
-
-    def __init__(self, label, endpoint, who):
-        self.who = who
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
-    def try_login(self):
-        return self.ready
-
-    def rows(self, sql, columns=0):
-        return self.answers[sql]
-
-    def row(self, sql, columns=1):
-        return self.answers[sql][0]
-
-    def close(self):
-        return None
 
 
 @pytest.fixture
 def made(monkeypatch, tmp_path):
     """Builds a server object around a shell script in place of mysqld."""
-    running: list[subprocess.Popen[bytes]] = []
     work = tmp_path / "server"
     work.mkdir()
+    with scripted() as start:
 
-    def make(script="exec sleep 60", answers=None, ready=True, asked=None):
-        client = type("Answering", (FakeClient,), {"answers": answers or {}, "ready": ready})
-        monkeypatch.setattr(module, "Client", client)
-        started = subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE)
-        running.append(started)
-        if "ready" in script:
-            assert started.stdout is not None
-            started.stdout.readline()
-        site = Site("fast", NEW, Path("/home-of-mysql"), work, None, asked or {})
-        endpoint = Endpoint("127.0.0.1", 3999, work / "my.sock")
-        user = Credentials("root", "aa"), Credentials("dbdyno", "bb")
-        return MysqlServer(site, started, endpoint, *user), work
+        def make(answers=(), asked=()):
+            client = FakeClient(dict(answers))
+            monkeypatch.setattr(module, "Client", lambda label, endpoint, who: client)
+            site = Site("fast", NEW, Path("/home-of-mysql"), work, None, dict(asked))
+            endpoint = Endpoint("127.0.0.1", 3999, work / "my.sock")
+            return MysqlServer(site, start("exec sleep 60"), endpoint, ROOT, LOAD), work
 
-    yield make
-    for started in running:
-        started.kill()
-        started.wait()
-        if started.stdout is not None:
-            started.stdout.close()
+        yield make
 
 
 def test_status_keeps_numbers_only(made):
@@ -89,40 +50,16 @@ def test_the_redo_space_that_there_is_counts_not_the_one_shown(made):
     assert server.settings() == {"innodb_redo_log_capacity": "536870912", "port": "1"}
 
 
-def test_the_one_who_answers_must_be_the_process_started(made):
+def test_our_own_process_is_recognised_and_no_other(made):
+    server, work = made()
     ask = "SELECT @@pid_file, @@datadir, @@port"
-    server, work = made(answers={ask: [("/other/pid", "/other/data/", "3306")]})
-    (work / "pid").write_text("1\n")
-    with pytest.raises(ServerError, match="another server answered") as caught:
-        server.wait_ready()
-    assert f"pid {server.pid}" in (caught.value.wanted or "")
-    assert "/other/data" in (caught.value.found or "")
-
-
-def test_our_own_process_is_recognised(made):
-    ask = "SELECT @@pid_file, @@datadir, @@port"
-    answers: dict[str, list[tuple[str, ...]]] = {}
-    server, work = made(answers=answers or {ask: []})
     server._client.answers[ask] = [(f"{work}/pid", f"{work}/data/", "3999")]
     (work / "pid").write_text(f"{server.pid}\n")
-    assert server.wait_ready() is None
-
-
-def test_another_pid_in_the_pid_file_is_not_ours(made):
-    ask = "SELECT @@pid_file, @@datadir, @@port"
-    server, work = made(answers={ask: []})
-    server._client.answers[ask] = [(f"{work}/pid", f"{work}/data/", "3999")]
-    (work / "pid").write_text("1\n")
-    with pytest.raises(ServerError, match="another server answered"):
+    server.wait_ready()
+    server._client.answers[ask] = [("/other/pid", "/other/data/", "3306")]
+    with pytest.raises(ServerError, match="another server answered") as caught:
         server.wait_ready()
-
-
-def test_a_taken_port_is_told_apart_from_other_failures(made):
-    server, work = made(script="exit 1", ready=False)
-    (work / "err.log").write_text("[ERROR] Bind on TCP/IP port: Address already in use\n")
-    with pytest.raises(PortTakenError) as caught:
-        server.wait_ready()
-    assert caught.value.wanted == "port 3999"
+    assert "/other/data" in (caught.value.found or "")
 
 
 def test_another_version_is_an_error(made):
@@ -149,15 +86,7 @@ def test_a_plugin_that_was_asked_for_is_proven(made):
         server.prove()
 
 
-def test_stopping_waits_for_a_clean_end_and_may_be_asked_twice(made):
-    server, _ = made(script="trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done")
-    server.stop()
-    assert server.stopped_cleanly
-    assert not server.alive()
-    assert server.stop() is None
-
-
-def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path, monkeypatch):
+def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path):
     home, work = tmp_path / "home", tmp_path / "server"
     (home / "bin").mkdir(parents=True)
     (home / "share" / "charsets").mkdir(parents=True)

@@ -147,7 +147,7 @@ def test_a_binary_log_gets_a_name():
 
 def test_only_some_settings_decide_the_format():
     asked = settings.effective(OLD, {"innodb_page_size": "8K", "sync_binlog": 0})
-    deciding = settings.format_deciding(asked)
+    deciding = settings.data_format(OLD, asked)
     assert deciding["innodb_page_size"] == "8K"
     assert "sync_binlog" not in deciding
     assert settings.at_initialisation(asked) == {"innodb_page_size": "8K"}

@@ -87,40 +87,40 @@ def client(monkeypatch):
 
 
 def test_every_value_is_text(client):
-    assert client(Connection()).rows("SELECT 1") == [("1", ""), ("two", "\ufffd")]
+    assert client(Connection()).ask("SELECT 1") == [("1", ""), ("two", "\ufffd")]
 
 
 def test_it_logs_in_through_the_socket_when_there_is_one(client):
     made = client(Connection())
-    made.rows("SELECT 1")
+    made.ask("SELECT 1")
     assert made.logins[0]["host"] == "/nowhere"
     over_tcp = client(Connection(), endpoint=Endpoint("127.0.0.1", 5999, None))
-    over_tcp.rows("SELECT 1")
+    over_tcp.ask("SELECT 1")
     assert over_tcp.logins[0]["host"] == "127.0.0.1"
     assert over_tcp.logins[0]["options"] == "-c statement_timeout=60000"
 
 
 def test_a_lost_connection_is_made_anew_once(client):
     lost = Connection(psycopg.OperationalError("server closed the connection"), breaks=True)
-    assert client(lost, Connection()).rows("SELECT 1")[0] == ("1", "")
+    assert client(lost, Connection()).ask("SELECT 1")[0] == ("1", "")
     assert lost.closed
 
 
 def test_what_the_server_refuses_is_not_asked_twice(client):
     refused = Connection(psycopg.errors.UndefinedTable('relation "x" does not exist'))
     with pytest.raises(ServerError, match="did not answer 'SELECT FROM x'") as caught:
-        client(refused).rows("SELECT FROM x")
+        client(refused).ask("SELECT FROM x")
     assert caught.value.found == 'relation "x" does not exist'
     late = Connection(psycopg.errors.QueryCanceled("canceling statement due to statement timeout"))
     with pytest.raises(ServerError, match="did not answer"):
-        client(late).rows("VACUUM")
+        client(late).ask("VACUUM")
     assert late.asked == ["VACUUM"]
 
 
-def test_an_order_with_a_secret_is_told_by_another_name(client):
+def test_a_statement_with_a_secret_is_shown_by_another_name(client):
     refused = Connection(psycopg.errors.InsufficientPrivilege("permission denied"))
     with pytest.raises(ServerError) as caught:
-        client(refused).rows(f"ALTER ROLE x PASSWORD '{SECRET}'", told_as="the order")
+        client(refused).ask(f"ALTER ROLE x PASSWORD '{SECRET}'", shown_as="the order")
     assert "did not answer the order" in str(caught.value)
     assert SECRET not in str(caught.value)
 
@@ -128,7 +128,7 @@ def test_an_order_with_a_secret_is_told_by_another_name(client):
 def test_a_server_that_is_gone_is_an_error_without_the_password(client):
     gone = psycopg.OperationalError("connection refused")
     with pytest.raises(ServerError, match="did not answer 'SELECT 1'") as caught:
-        client(gone, gone).rows("SELECT 1")
+        client(gone, gone).ask("SELECT 1")
     assert SECRET not in str(caught.value)
 
 
@@ -154,8 +154,9 @@ def test_a_password_is_sealed_before_it_travels(client):
 
 def test_closing_logs_out(client):
     connection = Connection()
-    with client(connection) as made:
-        made.rows("SELECT 1")
+    made = client(connection)
+    made.ask("SELECT 1")
+    made.close()
     assert connection.closed
 
 
@@ -199,3 +200,8 @@ def test_every_number_is_kept_under_its_view_and_column():
         "wal.wal_bytes": 123456789012.0,
         "io.client backend.relation.normal.reads": 3.0,
     }
+
+
+def test_zeros_of_the_longest_view_are_left_out():
+    numbers = {"database.deadlocks": 0.0, "io.walwriter.wal.normal.reads": 0.0, "io.a.b": 2.0}
+    assert status.without_idle_io(numbers) == {"database.deadlocks": 0.0, "io.a.b": 2.0}

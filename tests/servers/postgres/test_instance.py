@@ -1,4 +1,4 @@
-"""A PostgreSQL's files: initdb, what a start may change, shared memory that a killed one left."""
+"""A PostgreSQL's data directory, and the shared memory that a killed server left."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.plan import TopologyPlan
-from dbdyno.servers import open, process
+from dbdyno.servers import open
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.local.pristine import MARKER
+from dbdyno.servers.local.pristine import MARKER, kept
+from dbdyno.servers.local.server import Site
 from dbdyno.servers.postgres import instance as module
-from dbdyno.servers.postgres import server
-from dbdyno.servers.postgres.instance import Segment, pristine
-from dbdyno.servers.programs import provision
+from dbdyno.servers.postgres.instance import Segment, making
 from dbdyno.servers.reference import find
-from support.idle_server import IdleServer
 
 ENTRY = find("postgres:18.6")
 INITDB = """#!/bin/sh
@@ -47,32 +45,25 @@ def home(monkeypatch, tmp_path):
     return tmp_path / "home"
 
 
-def made(home: Path, report=None, **asked: str) -> Path:
-    return pristine(ENTRY, home, asked, None, report or (lambda text: None))
+def made(home: Path, **asked: str) -> Path:
+    site = Site("pg", ENTRY, home, home / "work", None, asked)
+    return kept(ENTRY, making(site), None, lambda text: None)
 
 
-def test_it_is_made_once_for_what_initdb_is_told(home):
-    told: list[str] = []
-    first = made(home, told.append)
+def test_a_data_directory_is_made_for_the_options_of_initdb_without_a_password(home, tmp_path):
+    first = made(home)
     assert (first / "PG_VERSION").read_text() == "18\n"
-    assert made(home, told.append, work_mem="8MB") == first
-    assert told == ["postgres:18.6: initialising a data directory"]
+    left = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+    assert left == {"PG_VERSION", MARKER, next(n for n in left if n.endswith(".lock"))}
+    assert made(home, work_mem="8MB") == first
     assert made(home, data_checksums="off") != first
 
 
-def test_the_administrators_password_is_kept_nowhere(home, tmp_path):
-    made(home)
-    left = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
-    assert left == {"PG_VERSION", MARKER, next(n for n in left if n.endswith(".lock"))}
-
-
-def test_what_initdb_says_is_quoted_and_nothing_is_kept(home, tmp_path):
+def test_what_initdb_says_is_quoted(home):
     with pytest.raises(ServerError, match=r"initdb could not make .* \(exit code 1\)") as caught:
         made(home, wal_segment_size="2MB")
     assert caught.value.found == "no such size"
     assert "--wal-segsize=2" in (caught.value.wanted or "")
-    kept = [path for path in (tmp_path / "cache" / "pristine").iterdir() if path.is_dir()]
-    assert kept == []
 
 
 HEAD = (
@@ -174,104 +165,8 @@ def test_no_control_file_breaks_the_reading(tmp_path_factory, content):
         assert len(list(listed)) <= len(content) // module.ITEM.size
 
 
-SPEC = ServerSpec("pg", "postgres:18.6", {"work_mem": "8MB"})
-
-
-@pytest.fixture
-def lab(monkeypatch, tmp_path):
-    """No download, no real server: pristine data of one file, servers only remembered."""
-    source = tmp_path / "pristine"
-    (source / "base" / "1").mkdir(parents=True)
-    (source / "rows").write_text("pristine")
-    (source / "base" / "1" / "template").write_bytes(b"x" * 8192)
-    monkeypatch.setattr(provision, "get", lambda entry, report: tmp_path / "home")
-    monkeypatch.setattr(process, "server_user", lambda: None)
-    monkeypatch.setattr(module, "pristine", lambda *_: source)
-    monkeypatch.setattr(server, "start", lambda site, port: IdleServer())
-    return tmp_path / "instance"
-
-
-def made_instance(folder, spec=SPEC):
-    return open.instance(spec, folder, lambda text: None)
-
-
-def rows(folder):
-    return folder / "server" / "data" / "rows"
-
-
-def load_and_stop(instance, folder):
-    server = instance.start()
-    rows(folder).write_text("loaded")
-    (folder / "server" / "data" / "base" / "16384").mkdir()
-    (folder / "server" / "data" / "base" / "16384" / "2600").write_bytes(b"x" * 16384)
-    server.stop()
-
-
-def test_a_snapshot_survives_restores_and_is_measured_without_the_servers_own(lab):
-    instance = made_instance(lab)
-    assert rows(lab).read_text() == "pristine"
-    with pytest.raises(ServerError, match="no snapshot to measure"):
-        instance.data_bytes()
-    load_and_stop(instance, lab)
-    instance.snapshot()
-    assert instance.data_bytes() == 16384
-    rows(lab).write_text("changed by a trial")
-    instance.restore()
-    assert rows(lab).read_text() == "loaded"
-    instance.close()
-    assert not (lab / "server").exists()
-    again = made_instance(lab)
-    assert again.has_snapshot()
-    assert again.start().alive()  # which brings the snapshot's data back first
-    assert rows(lab).read_text() == "loaded"
-
-
-@pytest.mark.parametrize(
-    ("reference", "settings", "same"),
-    [
-        ("postgres:18.6", {"work_mem": "4MB"}, True),
-        ("postgres:18.6", {"data_checksums": "off"}, False),
-        ("postgres:17.11", SPEC.settings, False),
-    ],
-)
-def test_a_snapshot_counts_for_its_format_and_version_alone(lab, reference, settings, same):
-    instance = made_instance(lab)
-    load_and_stop(instance, lab)
-    instance.snapshot()
-    assert made_instance(lab, ServerSpec("pg", reference, settings)).has_snapshot() == same
-
-
-def test_settings_of_one_start_are_laid_over_in_any_spelling(lab, monkeypatch):
-    seen = []
-
-    def start(site, port):
-        seen.append(site.asked)
-        return IdleServer()
-
-    monkeypatch.setattr(server, "start", start)
-    instance = made_instance(lab)
-    instance.start({"Work-Mem": "64MB", "fsync": False}).stop()
-    instance.start().stop()
-    assert [(asked["work_mem"], asked["fsync"]) for asked in seen] == [
-        ("64MB", "off"),
-        ("8MB", "on"),
-    ]
-
-
-def test_what_initdb_was_told_is_not_changed_by_a_start(lab):
-    with pytest.raises(UsageError, match="cannot take other settings") as caught:
-        made_instance(lab).start({"data_checksums": "off"})
-    assert (caught.value.wanted, caught.value.found) == ("--no-data-checksums", "--data-checksums")
-
-
-def test_a_setting_that_is_the_labs_own_is_refused_before_anything_is_made(lab):
-    with pytest.raises(UsageError, match="data_directory"):
-        made_instance(lab, ServerSpec("pg", SPEC.reference, {"data_directory": "/x"}))
-    assert not lab.exists()
-
-
-def test_replicas_are_refused(lab):
-    spec = ServerSpec("pg", SPEC.reference, topology=TopologyPlan(replicas=1))
+def test_replicas_are_refused(tmp_path):
+    spec = ServerSpec("pg", "postgres:18.6", topology=TopologyPlan(replicas=1))
     with pytest.raises(UsageError, match="cannot have replicas"):
-        made_instance(lab, spec)
-    assert not lab.exists()
+        open.instance(spec, tmp_path / "instance", str)
+    assert not (tmp_path / "instance").exists()

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -237,7 +238,7 @@ class ContainerServer(EndpointServer):
     def wait_ready(self, who: Credentials) -> None:
         """Wait until a login works; ServerError with its last words if the container ends."""
         ends = time.monotonic() + START_S_MAX
-        with Client(self.label, self.endpoint, who) as client:
+        with closing(Client(self.label, self.endpoint, who)) as client:
             while not client.try_login():
                 if not self.alive():
                     words = self.last_words()

@@ -11,7 +11,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -101,8 +101,8 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         """Bytes on disk of the snapshot's tables and indexes; ServerError if there is none."""
         self._must_have_snapshot("measure")
         volume = ("--volume", f"{self._copy}:/from:ro")
-        told = self._program.call(*self._alone(SIZE, *volume), seconds_max=COPY_S_MAX)
-        return 1024 * int(told.split()[0])
+        size = self._program.call(*self._alone(SIZE, *volume), seconds_max=COPY_S_MAX)
+        return 1024 * int(size.split()[0])
 
     def _copy_aside(self) -> None:
         (self.folder / MARKER).unlink(missing_ok=True)
@@ -156,10 +156,10 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return ContainerServer(self.spec.label, self._program, container, endpoint, load)
 
     def _make_accounts(self, endpoint: Endpoint, root: Credentials, sql: str) -> None:
-        with Client(self.spec.label, endpoint, root) as client:
+        with closing(Client(self.spec.label, endpoint, root)) as client:
             for statement in sql.splitlines():
                 try:
-                    client.rows(statement.rstrip(";"))
+                    client.ask(statement.rstrip(";"))
                 except ServerError:  # what it quotes may hold a password
                     begins = " ".join(statement.split()[:3])
                     raise ServerError(
@@ -190,7 +190,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return ("run", *options, *volumes, self._image.name, "-c", script)
 
     def _identity(self) -> dict[str, object]:
-        return {"image": self._image.name, "format": settings.format_deciding(self._asked)}
+        return {"image": self._image.name, "format": settings.data_format(self._entry, self._asked)}
 
     def _let_go(self) -> None:
         if self._leash is not None:

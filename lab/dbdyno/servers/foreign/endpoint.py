@@ -20,6 +20,7 @@ from dbdyno.servers.base import (
     Endpoint,
     ServerSpec,
     count_of,
+    row_of,
     rows_of,
 )
 from dbdyno.servers.mysql.client import Client, numbers
@@ -63,7 +64,7 @@ class EndpointServer:
                     wanted="a server that is up and can be reached from here",
                     hint="look at the address, the server and what stands between",
                 )
-        versions = [client.row("SELECT VERSION()")[0] for client in self._clients]
+        versions = [row_of(client, "SELECT VERSION()")[0] for client in self._clients]
         if len(set(versions)) > 1:
             raise ServerError(
                 f"{self.label}: its servers are of different versions",
@@ -74,25 +75,25 @@ class EndpointServer:
 
     def version(self) -> str:
         """What the first server says of itself; ServerError if it is gone."""
-        return self._clients[0].row("SELECT VERSION()")[0]
+        return row_of(self._clients[0], "SELECT VERSION()")[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The first server's answer to the load user, every value as text; ServerError if none."""
-        return self._clients[0].rows(sql)
+        return self._clients[0].ask(sql)
 
     def settings(self) -> dict[str, str]:
         """Every effective global variable of the first server; ServerError if it is gone."""
-        shown = self._clients[0].rows("SHOW GLOBAL VARIABLES", columns=2)
+        shown = rows_of(self._clients[0], "SHOW GLOBAL VARIABLES", 2)
         return {row[0].lower(): row[1] for row in shown}
 
     def status(self) -> dict[str, float]:
         """Every numeric global status counter, added up; ServerError if a server is gone."""
-        return added([client.rows("SHOW GLOBAL STATUS", columns=2) for client in self._clients])
+        return added([rows_of(client, "SHOW GLOBAL STATUS", 2) for client in self._clients])
 
     def alive(self) -> bool:
         """Whether every server answers now."""
         try:
-            return all(client.rows("SELECT 1") == [("1",)] for client in self._clients)
+            return all(client.ask("SELECT 1") == [("1",)] for client in self._clients)
         except ServerError:
             return False
 

@@ -84,7 +84,7 @@ class InstanceFiles:
             ServerError: the file system refuses, or the disk is short.
         """
         self.clear()
-        with self.told("laid out"):
+        with self.os_errors("laid out"):
             self._lay(source)
 
     def snapshot(self) -> None:
@@ -93,7 +93,7 @@ class InstanceFiles:
         Raises:
             ServerError: the file system refuses, or the disk is short.
         """
-        with self.told("copied aside"):
+        with self.os_errors("copied aside"):
             (self._copy / MARKER).unlink(missing_ok=True)  # first: half of it must not count
             shutil.rmtree(self._copy, ignore_errors=True)
             self._copy.mkdir(mode=0o700)
@@ -107,8 +107,8 @@ class InstanceFiles:
     def has_snapshot(self) -> bool:
         """Whether a complete snapshot of this very server and format exists."""
         try:
-            told = json.loads((self._copy / MARKER).read_text())
-            return bool(told == self.identity and (self._copy / FILE).is_file())
+            marker = json.loads((self._copy / MARKER).read_text())
+            return bool(marker == self.identity and (self._copy / FILE).is_file())
         except (OSError, ValueError):
             return False
 
@@ -117,7 +117,7 @@ class InstanceFiles:
         if not self.has_snapshot():
             raise ServerError(f"{self.label}: there is no snapshot to restore")
         self.clear()
-        with self.told("restored"):
+        with self.os_errors("restored"):
             self._lay(self.kept)
             compare(self.label, self.data, self._copy / FILE)
 
@@ -126,8 +126,8 @@ class InstanceFiles:
         shutil.rmtree(self.work, ignore_errors=True)
 
     @contextmanager
-    def told(self, what: str) -> Iterator[None]:
-        """Turns what the file system refuses into a ServerError."""
+    def os_errors(self, what: str) -> Iterator[None]:
+        """Turns an OSError into a ServerError: the files could not be `what`."""
         try:
             yield
         except OSError as error:

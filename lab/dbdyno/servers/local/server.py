@@ -13,16 +13,20 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
-from dbdyno.errors import ServerError
+from dbdyno.errors import ServerError, UsageError
+from dbdyno.plan.settings import OptionValue
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint, ServerSpec
+from dbdyno.servers.local import pristine
 from dbdyno.servers.local.files import InstanceFiles, read_file
+from dbdyno.servers.local.pristine import Making
 from dbdyno.servers.process import HERE, LOOPBACK, Place, ServerUser
+from dbdyno.servers.programs import places
 from dbdyno.servers.programs.catalog import CatalogEntry
 
 START_S_MAX: Final = 120.0
@@ -359,39 +363,109 @@ class OwnInstance(ABC, Generic[Owned]):
             raise ServerError(f"{self.spec.label}: there is no snapshot to {wanted_for}")
 
 
+class ProductSettings(Protocol):
+    """What the settings module of a product has."""
+
+    def effective(self, entry: CatalogEntry, asked: Mapping[str, OptionValue]) -> dict[str, str]:
+        """Every setting the server is given; UsageError if one cannot be."""
+
+    def normalise(self, asked: Mapping[str, OptionValue]) -> dict[str, str]:
+        """Keys as the server names them, values as text; UsageError if one cannot be."""
+
+    def data_format(self, entry: CatalogEntry, asked: Mapping[str, str]) -> object:
+        """What of the settings decides the bytes of a data directory."""
+
+    def fixed(self, entry: CatalogEntry, asked: Mapping[str, str]) -> str:
+        """What of the settings cannot change once a data directory exists; for messages."""
+
+
 class StartedInstance(OwnInstance[Started]):
-    """An instance of a server that runs as a process of this machine, its files in a folder."""
+    """An instance of a server that runs as a process of this machine, its files in a folder.
+
+    Made by `open.instance`; not shared between labs.
+
+    Args:
+        copy: where the snapshot lies; another instance's for a replica, which begins with the
+            primary's data.
+    """
+
+    rules: ClassVar[ProductSettings]
+    beside: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
-        self, spec: ServerSpec, site: Site, files: InstanceFiles, report: Callable[[str], None]
+        self,
+        spec: ServerSpec,
+        entry: CatalogEntry,
+        home: Path,
+        folder: Path,
+        report: Callable[[str], None],
+        copy: Path | None = None,
     ) -> None:
-        super().__init__(spec, files.folder, report)
-        self._files = files
-        self._site = site
+        user = process.server_user()
+        asked = self.rules.effective(entry, spec.settings)
+        identity = {
+            "reference": entry.reference,
+            "programs": entry.identity,
+            "format": self.rules.data_format(entry, asked),
+        }
+        own = places.instance_folder(folder, user)
+        super().__init__(spec, own, report)
+        self._files = InstanceFiles(spec.label, own, user, identity, self.beside, copy)
+        self._site = Site(spec.label, entry, home, self._files.work, user, asked)
         self._clear()  # a lab that died may have left its own
-        with self._files.told("laid out"):
+        with self._files.os_errors("laid out"):
             if not self.has_snapshot():
                 self._lay_pristine()
+
+    def start(
+        self, settings: Mapping[str, OptionValue] | None = None, place: Place = HERE
+    ) -> Started:
+        """Start it at `place`, with `settings` of this start alone laid over the instance's.
+
+        It begins with the snapshot, or with fresh data if there is none.
+
+        Raises:
+            UsageError: a setting cannot be given to a data directory that exists, or is the lab's.
+            ServerError: it runs already, did not start, or its settings are not in force then.
+        """
+        self._must_be_stopped("started")
+        site = replace(self._site, asked=self._asked_with(settings or {}), place=place)
+        with self._files.os_errors("started on"):
+            if not self._files.data.is_dir():
+                self.restore() if self.has_snapshot() else self._lay_pristine()
+            self._server, self._untouched = None, False
+            self._server = on_a_port(site, partial(self._start_on, site))
+        return self._server
 
     def has_snapshot(self) -> bool:
         """Whether a complete snapshot of this very server and format exists."""
         return self._files.has_snapshot()
 
     @abstractmethod
-    def _pristine(self) -> Path:
-        """A freshly made data directory to copy."""
+    def _making(self) -> Making:
+        """How a fresh data directory is made for its settings."""
+
+    @abstractmethod
+    def _start_on(self, site: Site, port: int) -> Started:
+        """Start the product's server; PortTakenError if somebody else has the port."""
 
     def _before_removal(self) -> None:
         """What must be given back before the data directory goes; nothing for most products."""
 
-    def _start(self, site: Site, start: Callable[[Site, int], Started]) -> Started:
-        """Start the stopped server, on the snapshot or on fresh data if it has none now."""
-        with self._files.told("started on"):
-            if not self._files.data.is_dir():
-                self.restore() if self.has_snapshot() else self._lay_pristine()
-            self._server, self._untouched = None, False
-            self._server = on_a_port(site, partial(start, site))
-        return self._server
+    def _asked_with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
+        entry, rules = self._site.entry, self.rules
+        whole = rules.effective(
+            entry, {**rules.normalise(self.spec.settings), **rules.normalise(more)}
+        )
+        old, new = rules.fixed(entry, self._site.asked), rules.fixed(entry, whole)
+        if old != new:
+            raise UsageError(
+                f"{self.spec.label}: a data directory that exists cannot take other settings",
+                wanted=new or None,
+                found=old or None,
+                hint="make a system of its own for them",
+            )
+        return whole
 
     def _copy_aside(self) -> None:
         self._files.snapshot()
@@ -401,7 +475,7 @@ class StartedInstance(OwnInstance[Started]):
         self._files.restore()
 
     def _lay_pristine(self) -> None:
-        source = self._pristine()
+        source = pristine.kept(self._site.entry, self._making(), self._site.user, self._report)
         self._before_removal()
         self._files.lay(source)
         self._server, self._untouched = None, True

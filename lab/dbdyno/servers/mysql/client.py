@@ -16,21 +16,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, runtime_checkable
 
 import pymysql
 from pymysql.constants import CR, ER
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.base import (
-    Credentials,
-    Endpoint,
-    Observer,
-    Server,
-    check_columns,
-    odd_answer,
-)
+from dbdyno.servers.base import Credentials, Endpoint, Observer, Server, rows_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -91,7 +83,7 @@ class Client:
     """Logs in when first needed; safe to ask from several threads."""
 
     def __init__(self, label: str, endpoint: Endpoint, who: Credentials) -> None:
-        self._label = label
+        self.label = label
         self._endpoint = endpoint
         self._who = who
         self._connection: pymysql.Connection[Any] | None = None
@@ -99,20 +91,9 @@ class Client:
         self._is_closing = False
         self._lock = threading.Lock()
 
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def another(self) -> Client:
         """A second connection for the same user, for somebody who must not wait for the first."""
-        return Client(self._label, self._endpoint, self._who)
+        return Client(self.label, self._endpoint, self._who)
 
     def try_login(self) -> bool:
         """Whether a login works now; ServerError if the server refuses us for good."""
@@ -129,35 +110,23 @@ class Client:
                 raise self._failed("answered the login with what is none", error) from error
         return True
 
-    def rows(self, sql: str, columns: int = 0) -> list[tuple[str, ...]]:
+    def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The answer, every value as text; ServerError if the server does not answer.
 
-        A connection that was lost since the last question is made anew once.
-
-        Args:
-            columns: a row with fewer is an error too.
+        After a lost connection it reconnects and asks once more.
         """
         with self._lock:
             ends = time.monotonic() + ANSWER_S_MAX
             try:
-                found = self._ask(sql)
+                return self._ask(sql)
             except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError) as error:
                 self._drop()
                 if self._is_closing or time.monotonic() >= ends:
                     raise self._failed(f"did not answer {sql!r}", error) from error
-                found = self._ask_again(sql)
+                return self._ask_again(sql)
             except Exception as error:
                 self._drop()
                 raise self._failed(f"did not answer {sql!r}", error) from error
-        check_columns(self._label, sql, found, columns)
-        return found
-
-    def row(self, sql: str, columns: int = 1) -> tuple[str, ...]:
-        """The first row of an answer; ServerError if there is none with so many columns."""
-        found = self.rows(sql, columns)
-        if not found:
-            raise odd_answer(self._label, sql, "a row", "none")
-        return found[0]
 
     def close(self) -> None:
         """Log out; asking again logs in again. A question that still waits is given up."""
@@ -223,7 +192,7 @@ class Client:
 
     def _failed(self, what: str, error: Exception) -> ServerError:
         return ServerError(
-            f"{self._label}: the server {what} (user {self._who.user})",
+            f"{self.label}: the server {what} (user {self._who.user})",
             found=f"{type(error).__name__}: {error}",
         )
 
@@ -252,13 +221,8 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-# Reads a running server's counters again and again, on a connection of its own.
-#
-# The administrator's connection answers whoever asks first; a reading that a slow server keeps
-# waiting would make the readings at the window's edges wait too. So a server may hand out an
-# `Observer`. MySQL and MariaDB are asked for the counters of `COUNTERS` alone: the others cost
-# the same on the server, but more on the way and in the store. A server that hands out none is
-# asked for its whole status on the connection it has.
+# What an observer asks for: the other counters would cost the server as much, and more on the way
+# and in the store.
 
 
 COUNTERS: Final[tuple[str, ...]] = (
@@ -290,6 +254,9 @@ COUNTERS: Final[tuple[str, ...]] = (
     *("Rpl_semi_sync_source_yes_tx", "Rpl_semi_sync_source_no_tx"),
 )
 """Counters and levels of MySQL and MariaDB; a version answers with those it has."""
+COUNTERS_SQL: Final = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
+    ", ".join(f"'{name}'" for name in COUNTERS)
+)
 
 
 @runtime_checkable
@@ -301,39 +268,15 @@ class Observable(Protocol):
 
 
 def observe(server: Server) -> Observer:
-    """The server's own observer, or one that asks for its whole status."""
-    return server.observer() if isinstance(server, Observable) else WholeStatus(server)
+    """The server's own observer, or one that asks for its whole status on its one connection."""
+    if isinstance(server, Observable):
+        return server.observer()
+    return Observer(server.status, lambda: None)
 
 
-class WholeStatus:
-    """Asks a server for all of its counters, on the connection that it has anyway."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-
-    def read(self) -> dict[str, float]:
-        """Every numeric counter; ServerError if it is gone."""
-        return self._server.status()
-
-    def close(self) -> None:
-        """Nothing to give up."""
-
-
-class MysqlObserver:
-    """Asks a MySQL or MariaDB for the counters of `COUNTERS`."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        names = ", ".join(f"'{name}'" for name in COUNTERS)
-        self._sql = f"SHOW GLOBAL STATUS WHERE Variable_name IN ({names})"
-
-    def read(self) -> dict[str, float]:
-        """Those of the counters that this version has; ServerError if it is gone."""
-        return numbers(self._client.rows(self._sql, columns=2))
-
-    def close(self) -> None:
-        """Log out."""
-        self._client.close()
+def observer_of(client: Client) -> Observer:
+    """Reads `COUNTERS` on this connection, which is closed with it."""
+    return Observer(lambda: numbers(rows_of(client, COUNTERS_SQL, 2)), client.close)
 
 
 def numbers(rows: Iterable[tuple[str, ...]]) -> dict[str, float]:

@@ -1,81 +1,44 @@
-"""A MySQL or MariaDB system's files and the one server that may run on them.
+"""A MySQL or MariaDB system's files: how a data directory is made, and what of it is the load's.
 
-What a start may change, and what decides the bytes of a data directory, is said here; when files
-may be used is said in `local.server`, the folders themselves are in `local.files`.
+When files may be used is decided in `local.server`; the folders themselves are in `local.files`.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
-from dbdyno.errors import ProvisionError, ServerError, UsageError
-from dbdyno.plan.settings import OptionValue
+from dbdyno.errors import ProvisionError, ServerError
 from dbdyno.servers import process
-from dbdyno.servers.base import DATABASE, ServerSpec
-from dbdyno.servers.local.files import InstanceFiles, occupied_bytes, remove_file
-from dbdyno.servers.local.pristine import Making, kept, trouble
-from dbdyno.servers.local.server import Site, StartedInstance, error_lines, printed_log
+from dbdyno.servers.base import DATABASE
+from dbdyno.servers.local.files import occupied_bytes, remove_file
+from dbdyno.servers.local.pristine import Making, trouble
+from dbdyno.servers.local.server import (
+    ProductSettings,
+    Site,
+    StartedInstance,
+    error_lines,
+    printed_log,
+)
 from dbdyno.servers.mysql import server, settings
 from dbdyno.servers.mysql.server import MysqlServer
 from dbdyno.servers.mysql.versions import Family, family_of
-from dbdyno.servers.process import HERE, Place, ServerUser
-from dbdyno.servers.programs import places
 from dbdyno.servers.programs.catalog import CatalogEntry
-from dbdyno.servers.programs.identify import ServerFiles, files_of
+from dbdyno.servers.programs.identify import files_of
 
 
 class MysqlInstance(StartedInstance[MysqlServer]):
-    """Made by `open.instance`; not shared between labs."""
+    """Files and server of a MySQL or MariaDB; a replica's lie below its primary's."""
 
-    def __init__(
-        self,
-        spec: ServerSpec,
-        entry: CatalogEntry,
-        home: Path,
-        folder: Path,
-        report: Callable[[str], None],
-        copy: Path | None = None,
-    ) -> None:
-        """As `open.instance` says.
-
-        Args:
-            copy: where the snapshot lies; another instance's for a replica, which begins with the
-                primary's data.
-        """
-        user = process.server_user()
-        asked = settings.effective(entry, spec.settings)
-        identity = {
-            "reference": spec.reference,
-            "programs": entry.identity,
-            "format": settings.format_deciding(asked),
-        }
-        own = places.instance_folder(folder, user)
-        files = InstanceFiles(spec.label, own, user, identity, beside=("tmp",), copy=copy)
-        site = Site(spec.label, entry, home, files.work, user, asked)
-        super().__init__(spec, site, files, report)
-
-    def start(
-        self, settings: Mapping[str, OptionValue] | None = None, place: Place = HERE
-    ) -> MysqlServer:
-        """Start it at `place`, with `settings` of this start alone laid over the instance's.
-
-        Raises:
-            UsageError: a setting decides the bytes of a data directory, or belongs to the lab.
-            ServerError: it runs already, did not start, or its settings are not in force then.
-        """
-        self._must_be_stopped("started")
-        site = replace(self._site, asked=self._asked_with(settings or {}), place=place)
-        return self._start(site, server.start)
+    rules: ClassVar[ProductSettings] = settings
+    beside = ("tmp",)
 
     def restore(self) -> None:
         """The data directory becomes the snapshot again, by checksum; ServerError if it cannot."""
         super().restore()
-        with self._files.told("restored"):  # each server has an id of its own
+        with self._files.os_errors("restored"):  # each server has an id of its own
             remove_file(self._files.data / "auto.cnf")
 
     def data_bytes(self) -> int:
@@ -83,77 +46,47 @@ class MysqlInstance(StartedInstance[MysqlServer]):
         self._must_have_snapshot("measure")
         return occupied_bytes(self._files.kept / DATABASE)
 
-    def _asked_with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
-        laid_over = {**settings.normalise(self.spec.settings), **settings.normalise(more)}
-        whole = settings.effective(self._site.entry, laid_over)
-        old, new = (settings.at_initialisation(asked) for asked in (self._site.asked, whole))
-        if old != new:
-            raise UsageError(
-                f"{self.spec.label}: a data directory that exists cannot take other settings",
-                wanted=", ".join(f"{name} = {text}" for name, text in sorted(new.items())),
-                found=", ".join(f"{name} = {text}" for name, text in sorted(old.items())) or None,
-                hint="make a system of its own for them",
-            )
-        return whole
+    def _making(self) -> Making:
+        return making(self._site)
 
-    def _pristine(self) -> Path:
-        site = self._site
-        return pristine(site.entry, site.home, site.asked, site.user, self._report)
+    def _start_on(self, site: Site, port: int) -> MysqlServer:
+        return server.start(site, port)
 
 
-# A version's freshly initialised data directory, made once and copied to every instance.
-#
-# Initialising takes seconds and writes the same bytes each time; it is kept in the cache under
-# the version and those settings that cannot be changed later. It holds a root without password,
-# so it is closed to everybody but the lab, and a server never runs on it.
+# A fresh data directory. It holds a root without password, so it is closed to everybody but the
+# lab, and a server never runs on it.
 
 
 QUIET: Final = {"log_bin": "OFF", "performance_schema": "OFF", "ssl": "OFF"}
 
 
-def pristine(
-    entry: CatalogEntry,
-    home: Path,
-    asked: Mapping[str, str],
-    user: ServerUser | None,
-    report: Callable[[str], None],
-) -> Path:
-    """The pristine data directory for these settings, made first if need be; only to be copied.
-
-    Raises:
-        ServerError: the server could not initialise it; quotes its log.
-        ProvisionError: the cache cannot be used.
-    """
-    deciding = settings.at_initialisation(asked)
-    identity = json.dumps({"programs": entry.identity, "settings": deciding}, sort_keys=True)
-    making = Making(
-        identity,
-        lambda work: _initialise(entry, home, deciding, user, work),
-        folders=("tmp", *_data_folders(entry)),
+def making(site: Site) -> Making:
+    """How a version's data directory is made for the settings that cannot be changed later."""
+    deciding = settings.at_initialisation(site.asked)
+    identity = {"programs": site.entry.identity, "settings": deciding}
+    bootstraps = _family(site.entry).initialised_by == "bootstrap"
+    return Making(
+        json.dumps(identity, sort_keys=True),
+        lambda work: _initialise(site, deciding, work),
+        folders=("tmp", "data", "data/mysql") if bootstraps else ("tmp",),  # others make them
         left_out=("auto.cnf",),  # its copies get ids of their own
     )
-    return kept(entry, making, user, report)
 
 
-def _data_folders(entry: CatalogEntry) -> tuple[str, ...]:
-    """What must be there before: a bootstrapping server finds its folders, others make them."""
-    if _family(entry).initialised_by == "initialize":
-        return ()
-    return "data", "data/mysql"
-
-
-def _initialise(
-    entry: CatalogEntry,
-    home: Path,
-    deciding: Mapping[str, str],
-    user: ServerUser | None,
-    work: Path,
-) -> None:
-    where = settings.places_of(entry, home, work, work / "my.sock")
+def _initialise(site: Site, deciding: Mapping[str, str], work: Path) -> None:
+    entry = site.entry
+    where = settings.places_of(entry, site.home, work, work / "my.sock")
     config = work.parent / "my.cnf"  # holds no secret; the server only reads it
     config.write_text(settings.render({**QUIET, **deciding, **where}, _family(entry)))
     config.chmod(0o644)
-    running = _spawn(entry, files_of(home / entry.program), config, user, work)
+    found = files_of(site.home / entry.program)
+    fed, order = process.NOTHING, "--initialize-insecure"
+    if _family(entry).initialised_by == "bootstrap":
+        fed, order = work.parent / "system_tables.sql", "--bootstrap"
+        fed.write_text(system_tables_sql(found.share))
+    command = [str(found.program), f"--defaults-file={config}", order]
+    log = printed_log(work)
+    running = process.spawn(command, work, site.user, log, fed=fed, libraries=found.libraries)
     ending = trouble(running)
     if ending is not None:
         raise ServerError(
@@ -163,28 +96,13 @@ def _initialise(
         )
 
 
-def _spawn(
-    entry: CatalogEntry, found: ServerFiles, config: Path, user: ServerUser | None, work: Path
-) -> subprocess.Popen[bytes]:
-    fed, order = process.NOTHING, "--initialize-insecure"
-    if _family(entry).initialised_by == "bootstrap":
-        fed, order = work.parent / "system_tables.sql", "--bootstrap"
-        fed.write_text(system_tables_sql(found.share))
-    command = [str(found.program), f"--defaults-file={config}", order]
-    log = printed_log(work)
-    return process.spawn(command, work, user, log, fed=fed, libraries=found.libraries)
-
-
 def _family(entry: CatalogEntry) -> Family:
     return family_of(entry.product, entry.version_numbers)
 
 
-# The system tables of a server that cannot initialise itself: MySQL 5.6 and every MariaDB.
-#
-# Their makers ship a script that feeds SQL to the server's ``--bootstrap``. The script wants a
-# shell, programs beside it and a name that resolves; the SQL wants nothing. So the SQL is fed
-# directly, and the accounts that need no password, apart from root's own, are taken out at the
-# end.
+# The system tables of a server that cannot initialise itself: MySQL 5.6 and every MariaDB. Their
+# own script, which needs a shell and a host name that resolves, feeds SQL to ``--bootstrap``: here
+# the SQL is fed directly, and accounts without a password, apart from root's own, are removed.
 
 
 WANTED: Final = ("{maker}_system_tables.sql", "{maker}_system_tables_data.sql")

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from dbdyno.files import private
 from dbdyno.servers import process
-from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, Observer
+from dbdyno.servers.base import (
+    DATABASE,
+    LOAD_USER,
+    Credentials,
+    Endpoint,
+    Observer,
+    row_of,
+    rows_of,
+)
 from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
     ListenerIdentity,
@@ -23,7 +32,7 @@ from dbdyno.servers.local.server import (
     printed_log,
 )
 from dbdyno.servers.mysql import readback, settings
-from dbdyno.servers.mysql.client import Client, MysqlObserver, numbers
+from dbdyno.servers.mysql.client import Client, numbers, observer_of
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
@@ -50,11 +59,11 @@ class MysqlServer(StartedServer):
 
     def version(self) -> str:
         """What the server says of itself; ServerError if it is gone."""
-        return self._client.row("SELECT VERSION()")[0]
+        return row_of(self._client, "SELECT VERSION()")[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The administrator's question or order, every value as text; ServerError if refused."""
-        return self._client.rows(sql)
+        return self._client.ask(sql)
 
     def settings(self) -> dict[str, str]:
         """Every effective global variable; ServerError if it is gone.
@@ -62,20 +71,20 @@ class MysqlServer(StartedServer):
         MySQL 8.0.30 and later show the redo space that was asked for, or the default where the old
         pair of settings is what counts; the space there is, is a status.
         """
-        rows = self._client.rows("SHOW GLOBAL VARIABLES", columns=2)
+        rows = rows_of(self._client, "SHOW GLOBAL VARIABLES", 2)
         shown = {row[0].lower(): row[1] for row in rows}
         if REDO_CAPACITY in shown:
-            real = self._client.row(f"SHOW GLOBAL STATUS LIKE '{REDO_CAPACITY_STATUS}'", columns=2)
+            real = row_of(self._client, f"SHOW GLOBAL STATUS LIKE '{REDO_CAPACITY_STATUS}'", 2)
             shown[REDO_CAPACITY] = real[1]
         return shown
 
     def status(self) -> dict[str, float]:
         """Every numeric global status counter; ServerError if it is gone."""
-        return numbers(self._client.rows("SHOW GLOBAL STATUS", columns=2))
+        return numbers(rows_of(self._client, "SHOW GLOBAL STATUS", 2))
 
     def observer(self) -> Observer:
-        """Somebody who reads selected counters on a connection of his own."""
-        return MysqlObserver(self._client.another())
+        """Reads selected counters on a connection of its own."""
+        return observer_of(self._client.another())
 
     def prove(self) -> None:
         """Version and settings are those asked for, the load user can log in; else ServerError."""
@@ -84,8 +93,8 @@ class MysqlServer(StartedServer):
         readback.check(self.label, asked, self.settings())
         if any(name in asked for name in readback.PLUGINS_ASKED):
             readback.check_plugins(self.label, asked, self.ask("SHOW PLUGINS"))
-        with Client(self.label, self.endpoint, self.credentials) as load:
-            load.rows("SELECT 1")  # also warms the server's password cache for plain logins
+        with closing(Client(self.label, self.endpoint, self.credentials)) as load:
+            load.ask("SELECT 1")  # also warms the server's password cache for plain logins
 
     def _try_login(self) -> bool:
         return self._client.try_login()
@@ -95,7 +104,7 @@ class MysqlServer(StartedServer):
 
     def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
         asked = "SELECT @@pid_file, @@datadir, @@port"
-        pid_file, data, port = self._client.row(asked, columns=3)[:3]
+        pid_file, data, port = row_of(self._client, asked, 3)[:3]
         work = self._site.work
         written = self._pid_in("pid")
         wanted = (str(work / "pid"), str(work / "data"), str(self.endpoint.port))

@@ -146,9 +146,15 @@ def _switched(key: str, text: str, word: str) -> str:
     raise UsageError(f"{key} takes no value but ON or OFF", found=repr(text))
 
 
-def format_deciding(settings: Mapping[str, str]) -> dict[str, str]:
+def data_format(_: CatalogEntry, settings: Mapping[str, str]) -> dict[str, str]:
     """Those of the settings that decide the bytes of a data directory."""
     return {name: settings[name] for name in FORMAT if name in settings}
+
+
+def fixed(_: CatalogEntry, settings: Mapping[str, str]) -> str:
+    """What cannot be changed once a data directory exists, for messages."""
+    first = at_initialisation(settings)
+    return ", ".join(f"{name} = {text}" for name, text in sorted(first.items()))
 
 
 def at_initialisation(settings: Mapping[str, str]) -> dict[str, str]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from types import TracebackType
+from collections.abc import Collection, Generator, Iterable, Mapping
 from typing import Final, TypeVar
 
 import psycopg
@@ -91,24 +90,13 @@ class PostgresClient:
         database: str,
         answer_s_max: float = ANSWER_S_MAX,
     ) -> None:
-        self._label = label
+        self.label = label
         self._endpoint = endpoint
         self._who = who
         self._database = database
         self._answer_s_max = answer_s_max
         self._connection: _Session | None = None
         self._lock = threading.Lock()
-
-    def __enter__(self) -> PostgresClient:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def try_login(self) -> bool:
         """Whether a login works now; ServerError if the server refuses us for good."""
@@ -121,32 +109,33 @@ class PostgresClient:
                 raise self._failed("refused the login", error) from error
         return True
 
-    def rows(self, sql: str, told_as: str = "") -> list[tuple[str, ...]]:
+    def ask(self, sql: str, shown_as: str = "") -> list[tuple[str, ...]]:
         """The answer to the last statement of `sql`, every value as the server writes it.
 
-        NULL is an empty text. A connection that was lost since the last question is made anew once.
+        NULL is an empty text. After a lost connection it reconnects and asks once more.
 
         Args:
-            told_as: what an error calls it, if its text is not for everybody to read.
+            shown_as: what an error calls the statement, if it holds a secret.
 
         Raises:
             ServerError: the server does not answer, or refuses.
         """
+        unanswered = f"did not answer {shown_as or repr(sql)}"
         with self._lock:
             try:
                 return self._ask(sql)
             except psycopg.Error as error:
-                if isinstance(error, _LateError):
+                is_late = isinstance(error, _LateError)
+                is_lost = isinstance(error, LOST) and not self._still_connected()
+                if is_late or is_lost:
                     self._drop()
-                    raise self._failed(f"did not answer {told_as or repr(sql)}", error) from error
-                if not isinstance(error, LOST) or self._still_connected():
-                    raise self._failed(f"did not answer {told_as or repr(sql)}", error) from error
-                self._drop()
+                if is_late or not is_lost:
+                    raise self._failed(unanswered, error) from error
             try:
                 return self._ask(sql)
             except psycopg.Error as error:
                 self._drop()
-                raise self._failed(f"did not answer {told_as or repr(sql)}", error) from error
+                raise self._failed(unanswered, error) from error
 
     def sealed(self, who: Credentials) -> str:
         """The user's password as the server keeps it (SCRAM), so that it is never sent or logged.
@@ -212,7 +201,7 @@ class PostgresClient:
 
     def _failed(self, what: str, error: psycopg.Error) -> ServerError:
         return ServerError(
-            f"{self._label}: the server {what}", found=" ".join(str(error).split()) or repr(error)
+            f"{self.label}: the server {what}", found=" ".join(str(error).split()) or repr(error)
         )
 
 
@@ -288,20 +277,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-class PostgresObserver:
-    """Asks a PostgreSQL for its statistics views.
-
-    ``pg_stat_io`` has a thousand numbers, most of which stay 0: those are left out.
-
-    Args:
-        ask: all numbers of the views, by name; raises ServerError if it is gone.
-        log_out: ends the session that is asked.
-    """
-
-    def __init__(self, ask: Callable[[], dict[str, float]], log_out: Callable[[], None]) -> None:
-        self._ask = ask
-        self.close = log_out
-
-    def read(self) -> dict[str, float]:
-        """Every number but zeros of ``pg_stat_io``; ServerError if it is gone."""
-        return {n: value for n, value in self._ask().items() if value or not n.startswith("io.")}
+def without_idle_io(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Leaves out the zeros of ``pg_stat_io``, which are most of its thousand numbers."""
+    return {name: n for name, n in numbers.items() if n or not name.startswith("io.")}

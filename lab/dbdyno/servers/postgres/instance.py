@@ -1,7 +1,6 @@
-"""A PostgreSQL system's files and the one server that may run on them.
+"""A PostgreSQL system's files: how a data directory is made, and what of it is the load's.
 
-What a start may change, and what of the data is the load's, is said here; when files may be used is
-said in `local.server`, the folders themselves are in `local.files`.
+When files may be used is decided in `local.server`; the folders themselves are in `local.files`.
 """
 
 from __future__ import annotations
@@ -13,63 +12,33 @@ import re
 import secrets
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
-from dbdyno.errors import ServerError, UsageError
+from dbdyno.errors import ServerError
 from dbdyno.files import opened_folder, private
-from dbdyno.plan.settings import OptionValue
 from dbdyno.servers import process
-from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.local.files import (
-    InstanceFiles,
-    occupied_bytes,
-    open_file,
-    read_file,
+from dbdyno.servers.local.files import occupied_bytes, open_file, read_file
+from dbdyno.servers.local.pristine import Making, trouble
+from dbdyno.servers.local.server import (
+    ProductSettings,
+    Site,
+    StartedInstance,
+    last_lines,
+    printed_log,
 )
-from dbdyno.servers.local.pristine import Making, kept, trouble
-from dbdyno.servers.local.server import Site, StartedInstance, last_lines, printed_log
 from dbdyno.servers.postgres import server, settings
 from dbdyno.servers.postgres.server import ADMIN, PostgresServer
-from dbdyno.servers.postgres.settings import effective, initdb_options
-from dbdyno.servers.process import ServerUser
-from dbdyno.servers.programs import places
-from dbdyno.servers.programs.catalog import CatalogEntry
 
 OWN_DATABASES: Final = frozenset({"1", "4", "5"})
 """Folders of template1, template0 and postgres; their numbers are fixed from 15 on."""
 
 
 class PostgresInstance(StartedInstance[PostgresServer]):
-    """Made by `open.instance`; not shared between labs."""
+    """Files and server of a PostgreSQL."""
 
-    def __init__(
-        self,
-        spec: ServerSpec,
-        entry: CatalogEntry,
-        home: Path,
-        folder: Path,
-        report: Callable[[str], None],
-    ) -> None:
-        user = process.server_user()
-        asked = settings.effective(entry, spec.settings)
-        own = places.instance_folder(folder, user)
-        files = InstanceFiles(spec.label, own, user, _identity(entry, asked))
-        site = Site(spec.label, entry, home, files.work, user, asked)
-        super().__init__(spec, site, files, report)
-
-    def start(self, settings: Mapping[str, OptionValue] | None = None) -> PostgresServer:
-        """Start it, with `settings` of this start alone laid over the instance's.
-
-        Raises:
-            UsageError: a setting is initdb's, or belongs to the lab.
-            ServerError: it runs already, did not start, or its settings are not in force then.
-        """
-        self._must_be_stopped("started")
-        site = replace(self._site, asked=self._asked_with(settings or {}))
-        return self._start(site, server.start)
+    rules: ClassVar[ProductSettings] = settings
 
     def data_bytes(self) -> int:
         """Bytes on disk of the snapshot's tables and indexes, its catalogs (8 MB) with them.
@@ -81,89 +50,50 @@ class PostgresInstance(StartedInstance[PostgresServer]):
         databases = (self._files.kept / "base").iterdir()
         return sum(occupied_bytes(d) for d in databases if d.name not in OWN_DATABASES)
 
-    def _asked_with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
-        normalise = settings.normalise
-        laid_over = {**normalise(self.spec.settings), **normalise(more)}
-        whole = effective(self._site.entry, laid_over)
-        options = initdb_options
-        old, new = (options(self._site.entry, asked) for asked in (self._site.asked, whole))
-        if old != new:
-            raise UsageError(
-                f"{self.spec.label}: a data directory that exists cannot take other settings",
-                wanted=" ".join(new) or "initdb's own",
-                found=" ".join(old) or "initdb's own",
-                hint="make a system of its own for them",
-            )
-        return whole
+    def _making(self) -> Making:
+        return making(self._site)
 
-    def _pristine(self) -> Path:
-        site = self._site
-        return pristine(site.entry, site.home, site.asked, site.user, self._report)
+    def _start_on(self, site: Site, port: int) -> PostgresServer:
+        return server.start(site, port)
 
     def _before_removal(self) -> None:
         free(self._files.data)
 
 
-def _identity(entry: CatalogEntry, asked: Mapping[str, str]) -> dict[str, object]:
-    return {
-        "reference": entry.reference,
-        "programs": entry.identity,
-        "format": initdb_options(entry, asked),
-    }
+# A fresh data directory. Its administrator gets a random password that is forgotten at once: he
+# logs in through the socket as the system's user that the lab is. Texts are compared by their bytes
+# (locale C), so that no two machines order them differently by the C library they happen to have.
 
 
-# A PostgreSQL version's freshly made data directory, made by initdb once and copied from then on.
-#
-# Its administrator gets a random password that is forgotten at once: he logs in through the
-# socket as the system's user that the lab is. Texts are compared by their bytes (locale C), so
-# that no two machines order them differently by the C library they happen to have.
+def making(site: Site) -> Making:
+    """How a version's data directory is made by initdb for the settings that are its own."""
+    options = settings.initdb_options(site.entry, site.asked)
+    identity = json.dumps({"programs": site.entry.identity, "initdb": options})
+    return Making(identity, lambda work: _initialise(site, options, work))
 
 
-def pristine(
-    entry: CatalogEntry,
-    home: Path,
-    asked: Mapping[str, str],
-    user: ServerUser | None,
-    report: Callable[[str], None],
-) -> Path:
-    """The pristine data directory for these settings, made first if need be; only to be copied.
-
-    Raises:
-        ServerError: initdb could not make it; quotes what it printed.
-        ProvisionError: the cache cannot be used.
-    """
-    options = settings.initdb_options(entry, asked)
-    identity = json.dumps({"programs": entry.identity, "initdb": options})
-    making = Making(identity, lambda work: _initialise(entry, home, options, user, work))
-    return kept(entry, making, user, report)
-
-
-def _initialise(
-    entry: CatalogEntry, home: Path, options: list[str], user: ServerUser | None, work: Path
-) -> None:
-    forgotten = private(work / "password", secrets.token_hex(24) + "\n", user)
+def _initialise(site: Site, options: list[str], work: Path) -> None:
+    forgotten = private(work / "password", secrets.token_hex(24) + "\n", site.user)
     command = [
-        *(str((home / entry.program).with_name("initdb")), "-D", str(work / "data")),
+        *(str((site.home / site.entry.program).with_name("initdb")), "-D", str(work / "data")),
         *("-U", ADMIN.user, f"--pwfile={forgotten}", "--auth=scram-sha-256"),
         *("--encoding=UTF8", "--locale=C", "--no-sync", *options),
     ]
-    running = process.spawn(command, work, user, printed_log(work))
+    running = process.spawn(command, work, site.user, printed_log(work))
     ending = trouble(running)
     if ending is not None:
         raise ServerError(
-            f"{entry.reference}: initdb could not make a data directory ({ending})",
+            f"{site.entry.reference}: initdb could not make a data directory ({ending})",
             wanted=" ".join(options) or None,
             found=last_lines(work) or "it printed nothing",
         )
 
 
-# Shared memory that a killed PostgreSQL left is given back, as its own next start would.
-#
-# A server that is stopped frees it. One that is killed, alone or with the lab, leaves a System V
-# segment of 56 bytes and a megabyte or two under /dev/shm; it would find them when it starts on the
-# same data again, but the lab removes that data. So the way the server goes is gone here: its pid
-# file names the segment, the segment names the control file, and that lists the other files.
-# Nothing is touched that another user owns or that a process still uses.
+# Shared memory that a killed PostgreSQL left: a System V segment of 56 bytes and a megabyte or two
+# under /dev/shm. It would free them when it starts on the same data again, but the lab removes that
+# data. So it is done here as the server does it: its pid file names the segment, the segment names
+# the control file, and that lists the other files. Nothing is touched that another user owns or
+# that a process still uses.
 
 
 SEGMENTS: Final = Path("/proc/sysvipc/shm")

@@ -12,12 +12,21 @@ import os
 import pwd
 import signal
 import subprocess
+from contextlib import closing
 from typing import Final
 
 from dbdyno.errors import ServerError
 from dbdyno.files import private
 from dbdyno.servers import process
-from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, Observer, check_columns
+from dbdyno.servers.base import (
+    DATABASE,
+    LOAD_USER,
+    Credentials,
+    Endpoint,
+    Observer,
+    row_of,
+    rows_of,
+)
 from dbdyno.servers.local.files import socket_place
 from dbdyno.servers.local.server import (
     ListenerIdentity,
@@ -30,9 +39,9 @@ from dbdyno.servers.postgres.client import (
     ANSWER_S_MAX,
     WHICH_VIEWS,
     PostgresClient,
-    PostgresObserver,
     flattened,
     question,
+    without_idle_io,
 )
 from dbdyno.servers.postgres.settings import QUESTION, check
 from dbdyno.servers.process import LOOPBACK
@@ -63,52 +72,49 @@ class PostgresServer(StartedServer):
 
     def version(self) -> str:
         """What the server says of itself, as 17.11; ServerError if it is gone."""
-        return self._row("SHOW server_version", 1)[0]
+        return row_of(self._client, "SHOW server_version")[0]
 
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The administrator's question or order in the load's database; ServerError if refused."""
-        return self._asking.rows(sql)
+        return self._asking.ask(sql)
 
     def settings(self) -> dict[str, str]:
         """Every effective parameter, in the server's own units; ServerError if it is gone."""
-        rows = self._client.rows("SHOW ALL")
-        check_columns(self.label, "SHOW ALL", rows, 2)
-        return {row[0].lower(): row[1] for row in rows}
+        return {row[0].lower(): row[1] for row in rows_of(self._client, "SHOW ALL", 2)}
 
     def status(self) -> dict[str, float]:
         """Every number of the statistics views, by name; ServerError if it is gone."""
         return self._numbers(self._client)
 
     def observer(self) -> Observer:
-        """Somebody who reads the same numbers on a session of his own."""
+        """Reads the same numbers, without idle I/O, on a session of its own."""
         session = self.session(HOME_DATABASE)
-        return PostgresObserver(lambda: self._numbers(session), session.close)
+        return Observer(lambda: without_idle_io(self._numbers(session)), session.close)
 
     def _numbers(self, client: PostgresClient) -> dict[str, float]:
         if not self._status_sql:
-            views = [row[0] for row in client.rows(WHICH_VIEWS)]
+            views = [row[0] for row in client.ask(WHICH_VIEWS)]
             self._status_sql = question(views, DATABASE)
-        return flattened(client.rows(self._status_sql))
+        return flattened(client.ask(self._status_sql))
 
     def admit_load(self) -> None:
         """Give the load user its password, and a database of its own; ServerError if refused."""
         user = self.credentials.user
         kept = self._client.sealed(self.credentials)
-        if not self._client.rows(f"SELECT FROM pg_roles WHERE rolname = '{user}'"):
-            self._client.rows(f'CREATE ROLE "{user}"')
+        if not self._client.ask(f"SELECT FROM pg_roles WHERE rolname = '{user}'"):
+            self._client.ask(f'CREATE ROLE "{user}"')
         sql = f"ALTER ROLE \"{user}\" LOGIN PASSWORD '{kept}'"
-        self._client.rows(sql, told_as=f"the order that gives {user} its password")
-        if not self._client.rows(f"SELECT FROM pg_database WHERE datname = '{DATABASE}'"):
-            self._client.rows(f'CREATE DATABASE "{DATABASE}" OWNER "{user}"')
+        self._client.ask(sql, shown_as=f"the order that gives {user} its password")
+        if not self._client.ask(f"SELECT FROM pg_database WHERE datname = '{DATABASE}'"):
+            self._client.ask(f'CREATE DATABASE "{DATABASE}" OWNER "{user}"')
 
     def prove(self) -> None:
         """Version and settings are those asked for, the load user can log in; else ServerError."""
         self._check_version(self.version(), " ")
-        answered = self._client.rows(QUESTION)
-        check(self.label, self._site.asked, answered)
+        check(self.label, self._site.asked, self._client.ask(QUESTION))
         line = Endpoint(self.endpoint.host, self.endpoint.port, None)  # as the load comes in
-        with PostgresClient(self.label, line, self.credentials, DATABASE) as load:
-            load.rows("SELECT 1")
+        with closing(PostgresClient(self.label, line, self.credentials, DATABASE)) as load:
+            load.ask("SELECT 1")
 
     def _try_login(self) -> bool:
         return self._client.try_login()
@@ -128,16 +134,10 @@ class PostgresServer(StartedServer):
 
     def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
         asked = "SELECT current_setting('data_directory'), current_setting('port')"
-        answers = self._row(asked, 2)
+        answers = row_of(self._client, asked, 2)
         data = self._site.work / "data"
         written = self._pid_in("data/postmaster.pid")
         return (str(data), str(self.endpoint.port)), ListenerIdentity(answers, written)
-
-    def _row(self, sql: str, columns: int) -> tuple[str, ...]:
-        """The first row that the administrator's session is answered with; else ServerError."""
-        rows = self._client.rows(sql)
-        check_columns(self.label, sql, rows or [()], columns)
-        return rows[0]
 
     def _log_of_start(self) -> str:
         return self.last_words() or "it left no log"

@@ -97,9 +97,9 @@ def normalise(asked: Mapping[str, OptionValue]) -> dict[str, str]:
     return found
 
 
-def at_initialisation(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those of the settings that initdb is told; they also decide the bytes of the data."""
-    return {name: settings[name] for name in AT_INITIALISATION if name in settings}
+def fixed(entry: CatalogEntry, settings: Mapping[str, str]) -> str:
+    """What cannot be changed once a data directory exists, for messages."""
+    return " ".join(initdb_options(entry, settings)) or "initdb's own"
 
 
 def initdb_options(entry: CatalogEntry, settings: Mapping[str, str]) -> list[str]:
@@ -116,6 +116,9 @@ def initdb_options(entry: CatalogEntry, settings: Mapping[str, str]) -> list[str
     if "wal_segment_size" in settings:
         options.append(f"--wal-segsize={_segment_megabytes(settings['wal_segment_size'])}")
     return options
+
+
+data_format = initdb_options  # it also decides the bytes of the data directory
 
 
 def _checksums_on(settings: Mapping[str, str]) -> bool:

@@ -1,0 +1,45 @@
+"""Shell scripts in the place of server processes, and a connection that answers from a table."""
+
+import subprocess
+from contextlib import contextmanager
+
+
+@contextmanager
+def scripted():
+    """Starts scripts; one that prints is waited for until it has. All are ended afterwards."""
+    running = []
+
+    def start(script):
+        started = subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE)
+        running.append(started)
+        if "echo" in script:
+            started.stdout.readline()
+        return started
+
+    yield start
+    for started in running:
+        with started:
+            started.kill()
+
+
+class FakeClient:
+    """Answers SQL from `answers`, without a row where it has none, and notes what was asked."""
+
+    label = "fake"
+
+    def __init__(self, answers=(), ready=True, database=""):
+        self.answers, self.ready, self.database = answers, ready, database
+        self.asked = []
+
+    def try_login(self):
+        return self.ready
+
+    def ask(self, sql, shown_as=""):
+        self.asked.append((self.database, sql))
+        return dict(self.answers).get(sql, [])
+
+    def sealed(self, who):
+        return "SCRAM-SHA-256$x"
+
+    def close(self):
+        return None

@@ -15,62 +15,47 @@ def keys(system, axis, value):
     return keys_of(family, version, {axis: value}, {}, DATASET, processors=6)
 
 
-REDO = {
-    "mysql:5.6.24": {"innodb_log_file_size": 512 * MIB, "innodb_log_files_in_group": 2},
-    "mysql:8.0.15": {"innodb_log_file_size": 512 * MIB, "innodb_log_files_in_group": 2},
-    "mysql:8.0.31": {"innodb_redo_log_capacity": GIB},
-    "mysql:9.7.4": {"innodb_redo_log_capacity": GIB},
-    "greatsql:8.0.32-26": {"innodb_redo_log_capacity": GIB},
-    "mariadb:10.2.11": {"innodb_log_file_size": 512 * MIB, "innodb_log_files_in_group": 2},
-    "mariadb:11.8.6-MariaDB": {"innodb_log_file_size": GIB},
-    "postgres:17.2": {"max_wal_size": "1024MB"},
-}
-QUARTER = {
-    "mysql:5.6.24": {"innodb_buffer_pool_size": 100 * MIB},
-    "mysql:5.7.22": {
-        "innodb_buffer_pool_size": 100 * MIB,
-        "innodb_buffer_pool_chunk_size": MIB,
-    },
-    "mysql:9.7.4": {
-        "innodb_buffer_pool_size": 100 * MIB,
-        "innodb_buffer_pool_chunk_size": MIB,
-        "innodb_buffer_pool_instances": 1,
-    },
-    "mariadb:10.1.23": {"innodb_buffer_pool_size": 100 * MIB},
-    "mariadb:10.11.5": {"innodb_buffer_pool_size": 100 * MIB},
-    "postgres:18.1": {"shared_buffers": "102400kB"},
-}
-POOL_ON = {
-    "mysql:9.7.4": {"plugin_load_add": "thread_pool.so", "thread_pool_size": 6},
-    "mariadb:10.1.23": {"thread_handling": "pool-of-threads", "thread_pool_size": 6},
-    "greatsql:8.0.32-26": {"thread_handling": "pool-of-threads", "thread_pool_size": 6},
-}
-POOL_OFF = {
-    "mysql:8.0.15": {},
-    "mysql:9.7.4": {},
-    "mariadb:11.4.5": {"thread_handling": "one-thread-per-connection"},
-    "postgres:18.1": {},
-}
+PAIR = {"innodb_log_file_size": 512 * MIB, "innodb_log_files_in_group": 2}
+CAPACITY = {"innodb_redo_log_capacity": GIB}
+POOL = {"innodb_buffer_pool_size": 100 * MIB}
+CHUNKS = {**POOL, "innodb_buffer_pool_chunk_size": MIB}
+HANDLING_ON = {"thread_handling": "pool-of-threads", "thread_pool_size": 6}
+PLUGIN = {"plugin_load_add": "thread_pool.so", "thread_pool_size": 6}
+LOGGED_ROWS = {"log_bin": "ON", "binlog_format": "ROW"}
 
 
-@pytest.mark.parametrize("system", REDO)
-def test_redo_space_has_each_version_s_name(system):
-    assert keys(system, "redo_log", "1G") == REDO[system]
-
-
-@pytest.mark.parametrize("system", QUARTER)
-def test_a_share_is_that_of_the_dataset(system):
-    assert keys(system, "buffer_pool", "25%") == QUARTER[system]
-
-
-@pytest.mark.parametrize("system", POOL_ON)
-def test_a_thread_pool_where_there_is_one(system):
-    assert keys(system, "thread_pool", "on") == POOL_ON[system]
-
-
-@pytest.mark.parametrize("system", POOL_OFF)
-def test_no_thread_pool(system):
-    assert keys(system, "thread_pool", "off") == POOL_OFF[system]
+@pytest.mark.parametrize(
+    ("system", "axis", "value", "wanted"),
+    [
+        ("mysql:5.6.24", "redo_log", "1G", PAIR),
+        ("mysql:8.0.15", "redo_log", "1G", PAIR),
+        ("mysql:8.0.31", "redo_log", "1G", CAPACITY),
+        ("mysql:9.7.4", "redo_log", "1G", CAPACITY),
+        ("greatsql:8.0.32-26", "redo_log", "1G", CAPACITY),
+        ("mariadb:10.2.11", "redo_log", "1G", PAIR),
+        ("mariadb:11.8.6-MariaDB", "redo_log", "1G", {"innodb_log_file_size": GIB}),
+        ("postgres:17.2", "redo_log", "1G", {"max_wal_size": "1024MB"}),
+        ("mysql:5.6.24", "buffer_pool", "25%", POOL),
+        ("mysql:5.7.22", "buffer_pool", "25%", CHUNKS),
+        ("mysql:9.7.4", "buffer_pool", "25%", {**CHUNKS, "innodb_buffer_pool_instances": 1}),
+        ("mariadb:10.1.23", "buffer_pool", "25%", POOL),
+        ("mariadb:10.11.5", "buffer_pool", "25%", POOL),
+        ("postgres:18.1", "buffer_pool", "25%", {"shared_buffers": "102400kB"}),
+        ("mysql:9.7.4", "thread_pool", "on", PLUGIN),
+        ("mariadb:10.1.23", "thread_pool", "on", HANDLING_ON),
+        ("greatsql:8.0.32-26", "thread_pool", "on", HANDLING_ON),
+        ("mysql:8.0.15", "thread_pool", "off", {}),
+        ("mysql:9.7.4", "thread_pool", "off", {}),
+        ("mariadb:11.4.5", "thread_pool", "off", {"thread_handling": "one-thread-per-connection"}),
+        ("postgres:18.1", "thread_pool", "off", {}),
+        ("mysql:8.0.15", "binlog", "on", {"log_bin": "ON"}),
+        ("mysql:5.6.24", "binlog", "on", LOGGED_ROWS),
+        ("mariadb:11.4.5", "binlog", "on", LOGGED_ROWS),
+        ("mariadb:11.4.5", "binlog", "off", {"log_bin": "OFF"}),
+    ],
+)
+def test_a_value_becomes_the_keys_of_the_family_and_version(system, axis, value, wanted):
+    assert keys(system, axis, value) == wanted
 
 
 @pytest.mark.parametrize("system", ["mysql:8.0.15", "mysql:8.0.33", "postgres:16.4"])
@@ -94,11 +79,7 @@ def test_durability_is_both_logs_or_the_one_there_is():
     assert keys("postgres:18.1", "durability", "0/2")["fsync"] == "on"
 
 
-def test_the_binary_log_holds_rows_everywhere():
-    assert keys("mysql:8.0.15", "binlog", "on") == {"log_bin": "ON"}
-    assert keys("mysql:5.6.24", "binlog", "on") == {"log_bin": "ON", "binlog_format": "ROW"}
-    assert keys("mariadb:11.4.5", "binlog", "on") == {"log_bin": "ON", "binlog_format": "ROW"}
-    assert keys("mariadb:11.4.5", "binlog", "off") == {"log_bin": "OFF"}
+def test_a_product_without_a_binary_log_says_so():
     with pytest.raises(UsageError, match="has no binary log"):
         keys("postgres:18.1", "binlog", "on")
 

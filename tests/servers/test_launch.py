@@ -57,10 +57,10 @@ def test_what_the_lab_ignores_or_blocks_its_server_does_not():
         "os.execv(sys.argv[1], sys.argv[1:])"
     )
     asked = ["/bin/grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"]
-    told = run("-1", "-1", *asked, before=(sys.executable, "-c", deaf))
-    blocked, ignored = (int(mask, 16) for mask in told.stdout.split()[1::2])
+    done = run("-1", "-1", *asked, before=(sys.executable, "-c", deaf))
+    blocked, ignored = (int(mask, 16) for mask in done.stdout.split()[1::2])
     of_the_c_library = 0b11 << 31  # 32 and 33: ignored under GNU make, and no program may set them
-    assert (blocked, ignored & ~of_the_c_library) == (0, 0), told.stdout
+    assert (blocked, ignored & ~of_the_c_library) == (0, 0), done.stdout
 
 
 def test_open_files_are_raised_to_what_is_allowed():

@@ -29,7 +29,7 @@ class FakeClient:
 
     def __init__(self, answers=(), ready=True, database=""):
         self.answers, self.ready, self.database = answers, ready, database
-        self.asked = []
+        self.asked, self.closed = [], False
 
     def try_login(self):
         return self.ready
@@ -42,4 +42,4 @@ class FakeClient:
         return "SCRAM-SHA-256$x"
 
     def close(self):
-        return None
+        self.closed = True

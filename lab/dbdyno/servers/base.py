@@ -8,12 +8,12 @@ a process that has the files open.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from dbdyno.errors import ServerError
+from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.plan import NetworkPlan, TopologyPlan
 from dbdyno.plan.settings import OptionValue
 
@@ -73,6 +73,31 @@ class ServerSpec:
     password_env: str = ""
     dataset: str = ""
     network: NetworkPlan = field(default_factory=NetworkPlan)
+
+
+def unique_settings(pairs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """Settings by name, from key as it was given, name and text.
+
+    Raises:
+        UsageError: two keys are spellings of one name.
+    """
+    found: dict[str, str] = {}
+    for key, name, text in pairs:
+        if name in found:
+            raise UsageError(f"the setting {name} is given twice, the second time as {key}")
+        found[name] = text
+    return found
+
+
+def refuse_owned(reference: str, own: Mapping[str, str], owned: Collection[str]) -> None:
+    """UsageError if a user's setting is one that dbdyno decides itself."""
+    taken = sorted(own.keys() & owned)
+    if taken:
+        raise UsageError(
+            f"{reference}: {', '.join(taken)} cannot be set: dbdyno decides where a server's "
+            "files are and how it is reached",
+            hint="leave the key out",
+        )
 
 
 class Server(Protocol):

@@ -116,7 +116,7 @@ def get(reference: str, report: Callable[[str], None]) -> Path:
     """The folder with a server's programs, fetched first if need be.
 
     Args:
-        report: is told in one line each what is being done.
+        report: receives a line about each step.
 
     Raises:
         UnknownSystemError: the catalog does not have it, or it is no path or address that can be.
@@ -166,7 +166,7 @@ def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> I
         case ImageReference() as asked:
             return ContainerInstance(spec, asked, folder, report)
         case VersionReference(entry) as asked:
-            _check(spec, entry)  # a mistake is told before anything is fetched
+            _check(spec, entry)  # report a mistake before anything is fetched
             entry, home = obtain(asked, report)
         case asked:
             entry, home = obtain(asked, report)

@@ -275,10 +275,8 @@ def _distance(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(abs(a - b) for a, b in zip(left, right, strict=False))
 
 
-# Servers that no package registry has, and what to write in a plan instead of their name.
-#
-# The addresses are the vendors' to change, so a recipe names the file to look for and the form of
-# the reference, and leaves address and digest to the user. docs/reference/servers.md has more.
+# Servers that no package registry has. Vendors change their addresses, so a recipe names the file
+# to look for and leaves address and digest to the user.
 
 
 VERSION: Final = "VERSION"  # stands for the version that was asked for

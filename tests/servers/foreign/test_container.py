@@ -11,6 +11,7 @@ from dbdyno.servers.foreign import container as module
 from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, words_of
 from dbdyno.servers.reference import ImageReference, parse
 from support.docker_on_path import DIGEST, IMAGE, REFERENCE, Docker
+from support.scripted_server import FakeClient
 
 
 def test_an_image_is_named_by_its_digest():
@@ -125,19 +126,6 @@ def test_unclear_data_are_refused(monkeypatch, tmp_path):
 WHO = Credentials("load", "secret-4711")
 
 
-class Deaf:
-    """Nobody answers."""
-
-    def __init__(self, *_):
-        self.asked = 0
-
-    def try_login(self):
-        return False
-
-    def close(self):
-        return None
-
-
 @pytest.fixture
 def program(monkeypatch, tmp_path):
     Docker(monkeypatch, tmp_path)
@@ -153,7 +141,7 @@ def begun(program, tmp_path):
 
 
 def test_a_container_that_ends_while_it_starts_tells_its_last_words(program, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "Client", Deaf)
+    monkeypatch.setattr(module, "Client", lambda *_: FakeClient(ready=False))
     name = begun(program, tmp_path)
     server = ContainerServer("boxed", program, name, Endpoint("127.0.0.1", 1, None), WHO)
     assert server.alive()
@@ -167,7 +155,7 @@ def test_a_container_that_ends_while_it_starts_tells_its_last_words(program, tmp
 
 
 def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "Client", Deaf)
+    monkeypatch.setattr(module, "Client", lambda *_: FakeClient(ready=False))
     monkeypatch.setattr(module, "START_S_MAX", 0.1)
     name = begun(program, tmp_path)
     server = ContainerServer("boxed", program, name, Endpoint("127.0.0.1", 1, None), WHO)

@@ -12,42 +12,31 @@ from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign import endpoint as module
 from dbdyno.servers.foreign.endpoint import MARK, EndpointDataset, EndpointServer, added
+from support.scripted_server import FakeClient
 
 TWO = Endpoint("a", 1, None, (Endpoint("b", 2, None),))
 
 
-class Client:
-    """Answers from a table; one place may be silent."""
-
-    silent = ""
-    versions = ("8.0.33", "8.0.33")
-    closed = 0
-
-    def __init__(self, label, place, who):
-        self.label, self.place, self.number = label, place, "ab".index(place.host)
-
-    def try_login(self):
-        return self.place.host != Client.silent
-
-    def ask(self, sql):
-        if not self.try_login():
-            raise ServerError(f"{self.label}: the server did not answer")
-        return {
-            "SELECT 1": [("1",)],
-            "SELECT VERSION()": [(Client.versions[self.number],)],
-            "SHOW GLOBAL VARIABLES": [("Autocommit", "ON")],
-            "SHOW GLOBAL STATUS": [("Questions", str(5 + self.number)), ("Cipher", "x")],
-        }[sql]
-
-    def close(self):
-        Client.closed += 1
+@pytest.fixture
+def clients(monkeypatch):
+    """The connections to both places, by host."""
+    made = {
+        host: FakeClient(
+            {
+                "SELECT 1": [("1",)],
+                "SELECT VERSION()": [("8.0.33",)],
+                "SHOW GLOBAL VARIABLES": [("Autocommit", "ON")],
+                "SHOW GLOBAL STATUS": [("Questions", str(number)), ("Cipher", "x")],
+            }
+        )
+        for number, host in enumerate("ab", 5)
+    }
+    monkeypatch.setattr(module, "Client", lambda label, place, who: made[place.host])
+    return made
 
 
 @pytest.fixture
-def server(monkeypatch):
-    for name, value in (("silent", ""), ("versions", ("8.0.33", "8.0.33")), ("closed", 0)):
-        monkeypatch.setattr(Client, name, value)
-    monkeypatch.setattr(module, "Client", Client)
+def server(clients):
     return EndpointServer("tidb", TWO, Credentials("u", "secret"), "d")
 
 
@@ -60,23 +49,23 @@ def test_two_servers_are_asked_as_one(server):
     assert (server.pid, server.last_words()) == (0, "")
 
 
-def test_one_that_is_silent_is_named(server, monkeypatch):
-    monkeypatch.setattr(Client, "silent", "b")
+def test_one_that_is_silent_is_named(server, clients):
+    clients["b"].ready, clients["b"].answers = False, {}
     with pytest.raises(ServerError, match="tidb: nobody answers at b:2"):
         server.login()
     assert not server.alive()
 
 
-def test_different_versions_are_no_system(server, monkeypatch):
-    monkeypatch.setattr(Client, "versions", ("8.0.33", "8.0.15"))
+def test_different_versions_are_no_system(server, clients):
+    clients["b"].answers["SELECT VERSION()"] = [("8.0.15",)]
     with pytest.raises(ServerError, match="different versions") as caught:
         server.login()
     assert caught.value.found == "8.0.33, 8.0.15"
 
 
-def test_stopping_logs_out_of_all(server):
+def test_stopping_logs_out_of_all(server, clients):
     server.stop()
-    assert Client.closed == 2
+    assert [client.closed for client in clients.values()] == [True, True]
 
 
 def test_counters_are_added_but_the_shortest_uptime_counts():

@@ -44,9 +44,9 @@ def gone(pid):
 
 
 def test_a_server_stays_until_it_is_stopped(workspace):
-    told = []
-    server = start(workspace, report=told.append)
-    assert told == ["laying out mysql:8.0.15 with {'sync_binlog': '1'}"]
+    messages = []
+    server = start(workspace, report=messages.append)
+    assert messages == ["laying out mysql:8.0.15 with {'sync_binlog': '1'}"]
     assert server.status == "running"
     assert (server.state.port, server.state.version) == (3307, "8.0.15")
     assert psutil.Process(server.state.pid).name() == "sleep"

@@ -87,24 +87,23 @@ def test_a_folder_that_will_not_do_gets_a_socket_in_a_short_one(tmp_path, monkey
     elsewhere.parent.rmdir()
 
 
-def test_no_short_folder_is_an_error(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("commas", "unless", "better"),
+    [(False, ", and no comma", "shorter and plainer"), (True, "", "shorter")],
+)
+def test_no_short_folder_is_an_error(tmp_path, monkeypatch, commas, unless, better):
     long = tmp_path / ("y" * 120)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
-    with pytest.raises(ServerError, match="pg: a socket's path may have 107 bytes"):
-        socket_place("pg", tmp_path / ("x" * 120), NAME, None, commas=False)
+    with pytest.raises(ServerError) as caught:
+        socket_place("pg", tmp_path / ("x" * 120), NAME, None, commas=commas)
+    assert caught.value.message == f"pg: a socket's path may have 107 bytes at most{unless}"
+    assert caught.value.hint == f"set TMPDIR to a folder with a {better} name"
     assert list(long.iterdir()) == []
 
 
-def test_a_comma_matters_only_to_those_who_cannot_have_one(tmp_path, monkeypatch):
+def test_a_comma_matters_only_to_those_who_cannot_have_one():
     assert socket_place("my", Path("/a,b"), "my.sock", None, commas=True) == Path("/a,b/my.sock")
-    long = tmp_path / ("y" * 120)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-    with pytest.raises(ServerError, match="may have 107 bytes at most") as caught:
-        socket_place("my", tmp_path / ("x" * 120), "my.sock", None, commas=True)
-    assert caught.value.message == "my: a socket's path may have 107 bytes at most"
-    assert caught.value.hint == "set TMPDIR to a folder with a shorter name"
 
 
 def test_folders_for_the_server_are_closed_to_others(tmp_path):

@@ -36,7 +36,7 @@ def calls(folder: Path) -> str:
     return (folder / "calls").read_text()
 
 
-def told(plan: NetworkPlan) -> list[str]:
+def commands(plan: NetworkPlan) -> list[str]:
     lines = []
     for command, text in network.commands(PIDS, plan):
         words = " ".join(Path(word).name if word.endswith("nsenter") else word for word in command)
@@ -45,18 +45,18 @@ def told(plan: NetworkPlan) -> list[str]:
 
 
 def test_the_load_has_a_cable_to_the_primary_and_the_servers_have_one_to_each_other():
-    cables = [line for line in told(NetworkPlan()) if line.startswith("ip link add")]
+    cables = [line for line in commands(NetworkPlan()) if line.startswith("ip link add")]
     assert cables == [
         "ip link add to-primary netns 11 type veth peer name to-client netns 12",
         "ip link add to-replica1 netns 12 type veth peer name to-primary netns 13",
         "ip link add to-replica2 netns 12 type veth peer name to-primary netns 14",
         "ip link add to-replica2 netns 13 type veth peer name to-replica1 netns 14",
     ]
-    assert not [line for line in told(NetworkPlan()) if "netem" in line]
+    assert not [line for line in commands(NetworkPlan()) if "netem" in line]
 
 
 def test_each_has_one_address_and_a_route_to_each_of_its_cables():
-    lines = told(NetworkPlan())
+    lines = commands(NetworkPlan())
     begin = lines.index("nsenter --net=/proc/12/ns/net ip -batch -")
     assert lines[begin + 1 : begin + 9] == [
         "    link set lo up",
@@ -71,7 +71,7 @@ def test_each_has_one_address_and_a_route_to_each_of_its_cables():
 
 
 def test_each_end_holds_back_half_of_the_round_trip():
-    delays = [line for line in told(DELAYED) if "netem" in line]
+    delays = [line for line in commands(DELAYED) if "netem" in line]
     qdisc = "tc qdisc add dev {} root netem delay {}us limit 100000"
     of_client = f"nsenter --net=/proc/11/ns/net {qdisc.format('to-primary', 400)}"
     of_primary = [
@@ -83,7 +83,7 @@ def test_each_end_holds_back_half_of_the_round_trip():
 
 
 def test_one_of_two_delays_alone_is_made_alone():
-    delays = [line for line in told(NetworkPlan(replica_ms=2)) if "netem" in line]
+    delays = [line for line in commands(NetworkPlan(replica_ms=2)) if "netem" in line]
     assert len(delays) == 6
     assert not [line for line in delays if "to-client" in line or "/proc/11/" in line]
 

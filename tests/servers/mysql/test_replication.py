@@ -243,9 +243,9 @@ def test_no_error_tells_the_password():
 
     with pytest.raises(ServerError) as caught:
         links().join(primary(**{"ALTER USER": refuse}), [replica()])
-    told = str(caught.value)
-    assert "BY '…'" in told
-    assert not re.search(r"[0-9a-f]{32}", told)
+    message = str(caught.value)
+    assert "BY '…'" in message
+    assert not re.search(r"[0-9a-f]{32}", message)
     assert caught.value.__suppress_context__
 
 
@@ -319,7 +319,7 @@ def dialect(product, *version, replication="semisync"):
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "statement"),
     [
         (
             dialect("mysql", 8, 0, 33),
@@ -346,8 +346,8 @@ def dialect(product, *version, replication="semisync"):
     ],
     ids=["8.0.33", "5.7.22", "mariadb 10.11", "mariadb 11.4"],
 )
-def test_a_replica_is_told_whom_to_follow_in_its_versions_words(found, told):
-    assert found.follow("127.0.0.1", 3307, "copy", "pw") == told
+def test_a_replica_follows_by_its_versions_statement(found, statement):
+    assert found.follow("127.0.0.1", 3307, "copy", "pw") == statement
 
 
 def test_names_follow_the_version():
@@ -363,17 +363,6 @@ def test_names_follow_the_version():
     assert maria.order("SHOW") == "SHOW SLAVE STATUS"
     assert new.semisync_plugins == ("semisync_source.so", "semisync_replica.so")
     assert maria.semisync_plugins == ()
-
-
-def test_waiting_is_asked_in_the_products_own_way():
-    assert dialect("mysql", 8, 0, 33).wait("a:1-5", 2) == (
-        "SELECT WAIT_FOR_EXECUTED_GTID_SET('a:1-5', 2.000)"
-    )
-    assert (
-        dialect("mariadb", 11, 4, 5).wait("0-1-7", 0.5) == "SELECT MASTER_GTID_WAIT('0-1-7', 0.500)"
-    )
-    assert "gtid_slave_pos" in dialect("mariadb", 11, 4, 5).applied
-    assert dialect("mysql", 8, 0, 33).applied == "SELECT @@global.gtid_executed"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_a_vendor_that_is_not_there_is_told(tmp_path):
 def test_an_endless_download_is_stopped_and_progress_is_told(vendor, tmp_path, monkeypatch):
     (vendor[0] / "server.tar").write_bytes(b"x" * 3_000_000)
     monkeypatch.setattr(given, "DOWNLOAD_BYTES_MAX", 2_500_000)
-    monkeypatch.setattr(given, "TOLD_EVERY_BYTES", 1_000_000)
+    monkeypatch.setattr(given, "REPORT_EVERY_BYTES", 1_000_000)
     said: list[str] = []
     with pytest.raises(ProvisionError, match="larger than 2500000 bytes"):
         TarballSource(f"{vendor[1]}/server.tar", DIGEST).fetch(tmp_path, said.append)

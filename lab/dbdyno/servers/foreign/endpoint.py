@@ -246,10 +246,10 @@ def _refuse(spec: ServerSpec, settings: Mapping[str, OptionValue]) -> None:
 class EndpointDataset:
     """The load's tables in a database that is not ours, and a small table there that names them.
 
-    Nothing else tells our rows from somebody's own tables of the same names, which loading would
-    drop. The table travels with the rows, so another workspace knows them again. Rows cannot be
-    put back as they were; that the tables still reach as far as when they were loaded is all that
-    is checked, since counting every row would take minutes on a large dataset.
+    Nothing else distinguishes our rows from somebody's own tables of the same names, which loading
+    would drop. The table travels with the rows, so another workspace knows them again. Rows cannot
+    be put back as they were; that the tables still reach as far as when they were loaded is all
+    that is checked, since counting every row would take minutes on a large dataset.
     """
 
     def __init__(self, server: Answering, database: str, dataset: str) -> None:

@@ -1,4 +1,4 @@
-"""Keeps one server up until told to stop: ``python -m dbdyno.servers.kept.supervisor FOLDER``.
+"""Keeps one server up until SIGTERM: ``python -m dbdyno.servers.kept.supervisor FOLDER``.
 
 Started by `kept.start`, which writes what is wanted to its stdin and reads one JSON object a line
 until the server is ready. It leaves its parent at once, so that the command can end and the server

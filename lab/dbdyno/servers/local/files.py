@@ -1,4 +1,4 @@
-"""Copies a stopped server's data directory, so that every block begins with the same bytes on disk.
+"""An instance's files: data directory and snapshot, copied so that all blocks begin alike on disk.
 
 Every byte is copied, though some file systems could share blocks (reflink), as `copy_file_range`
 does by itself: the first write to a shared block pays for finding space, and a trial would measure
@@ -30,21 +30,16 @@ from dbdyno.files import opened_folder
 from dbdyno.servers import process
 from dbdyno.servers.process import ServerUser
 
-# The folders of one instance: the running server's, and the snapshot that blocks begin with.
-#
-# Below the instance's folder, ``server`` belongs to the user the server runs as; ``snapshot``
-# stays the lab's own, so a server that goes wrong cannot spoil what later blocks begin with. A
-# snapshot counts once its marker is written, last of all; the marker names the programs and the
-# settings that decided the bytes, so a snapshot of another version or format is never taken for
-# ours.
-
-
 MARKER: Final = "snapshot.json"
 
 
 @dataclass(frozen=True)
 class InstanceFiles:
-    """What is done with an instance's files while no server runs on them.
+    """The folders of an instance, and what is done with them while no server runs.
+
+    ``server`` belongs to the user the server runs as; ``snapshot`` stays the lab's own, so a server
+    that goes wrong cannot spoil it. A snapshot counts once its marker is written, last of all; the
+    marker names the programs and the settings that decided the bytes.
 
     Attributes:
         label: the system, for messages.
@@ -146,12 +141,9 @@ class InstanceFiles:
         copy_tree(source, self.data, self.user)
 
 
-# Files and folders that the lab opens or makes inside folders that are the server's own.
-#
-# As root the lab reads and writes where an unprivileged user may put links or exchange folders.
-# So everything there is opened through here: each step of a path by the open folder before it,
-# never through a link, and only what belongs to that user or is the lab's alone. What the lab
-# makes for the server is closed to everybody else from the first byte on.
+# As root the lab reads and writes in folders where an unprivileged user may put links. So
+# everything there is opened by these functions: each step of a path by the open folder before it,
+# never through a link, and only what belongs to that user or is the lab's alone.
 
 
 SOCKET_BYTES_MAX: Final = 107  # of a unix socket's path
@@ -367,7 +359,7 @@ def _copy_range(read: int, written: int, start: int, end: int) -> None:
 def _flushed(folder: Path) -> Iterator[None]:
     """Flushes the folder's file system at the end.
 
-    The handle is opened first: the kernel tells it of every write that failed from then on.
+    The handle is opened first: it is given every error of a write from then on.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -395,11 +387,9 @@ def _flush(handle: int) -> None:
         raise OSError(errors[0], os.strerror(errors[0]))
 
 
-# Proves that restored files are the snapshot's, byte for byte: CRC-32 and length of each.
-#
-# Read right after the copy the bytes come from memory, and a core sums several gigabytes a
-# second, so this is done at every restore. CRC-32 is against disks and accidents, not against an
-# adversary.
+# Restored files are compared with the snapshot's by CRC-32 and length, at every restore: right
+# after the copy the bytes come from memory. CRC-32 is against disks and accidents, not against an
+# attacker.
 
 
 FILE: Final = "files.json"

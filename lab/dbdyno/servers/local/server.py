@@ -1,8 +1,7 @@
-"""What every server is that the lab started itself: a child process that is watched and ended.
+"""Servers that the lab starts itself, whatever the product: child processes and their data.
 
-Products differ in how they are asked and by which signals they end; that a server counts as started
-only when the one who answers is our own child, and as stopped only when it ended well, does not.
-Nor does it differ when a server's data may be used (`OwnInstance`, for containers too).
+A server counts as started only when our own child process answers, and as stopped only when it
+exited cleanly. `OwnInstance` decides when a server's data may be used, for containers too.
 """
 
 from __future__ import annotations
@@ -57,19 +56,19 @@ class Site:
 
 
 class PortTakenError(ServerError):
-    """Another program took the port between our look and the server's."""
+    """Another program took the port after it was found free."""
 
 
 @dataclass(frozen=True)
 class ListenerIdentity:
-    """Who answers on a server's place: files and port it names, and the pid in its pid file."""
+    """Which server answers: the files and port it names, and the pid in its pid file."""
 
     answers: tuple[str, ...]
     pid: str
 
 
 class StartedServer(ABC):
-    """A child process that serves; what is the product's own is said by its class."""
+    """A running server process; its subclass has what differs between products."""
 
     database = DATABASE
     stop_signal: ClassVar[signal.Signals]
@@ -266,10 +265,6 @@ def _fixed(site: Site, text: str) -> int:
     return port
 
 
-# When data may be used: nothing is done to them while a server runs on them, and no snapshot is
-# taken of a server that did not stop cleanly.
-
-
 class OwnServer(Protocol):
     """What is asked of a server before its data are touched."""
 
@@ -290,8 +285,11 @@ Started = TypeVar("Started", bound=StartedServer)
 class OwnInstance(ABC, Generic[Owned]):
     """The data of one system, and the one server that the lab may start on them.
 
+    Nothing is done to data while a server runs on them, and no snapshot is taken of a server that
+    did not stop cleanly.
+
     Args:
-        report: told in words what takes time.
+        report: receives a line about each step that takes time.
     """
 
     def __init__(self, spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""The control plane's connection to a MySQL: one login as an administrator, kept open.
+"""dbdyno's own connection to a MySQL: one login as an administrator, kept open.
 
 Never used for load. One connection serves all questions of a trial, so that asking does not add
 connections to the counters that are read.

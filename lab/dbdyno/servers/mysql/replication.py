@@ -1,4 +1,4 @@
-"""Makes running servers a primary and its replicas, and waits until they are.
+"""Replication: what versions call it, its settings, joining replicas to a primary, GTIDs.
 
 The replicas' user is made anew at each start with a password that only the servers keep. The order
 matters: no commit may wait before a replica can answer, and none may go unwaited afterwards; so the
@@ -21,18 +21,15 @@ from dbdyno.plan.settings import OptionValue
 from dbdyno.servers.base import Credentials, Server, count_of, row_of, rows_of
 from dbdyno.servers.mysql.settings import OFF_WORDS, normalise
 
-# How each version says replication: statements, variables and counters of primary and replica.
-#
-# MySQL renamed all of it in 8.0.26 (master and slave became source and replica), MariaDB kept the
-# old words and has identifiers of transactions of its own kind. What a version cannot do is
-# refused here, before anything is fetched, with the reason.
+# What statements, variables and counters are called. MySQL renamed all of them in 8.0.26 (master
+# and slave became source and replica); MariaDB kept the old names and has GTIDs of its own kind.
 
 
 MYSQL_GTID: Final = (5, 7)
 MYSQL_PUBLIC_KEY: Final = (8, 0, 4)
 MYSQL_NEW_WORDS: Final = (8, 0, 26)
 MARIADB_SEMISYNC: Final = (10, 3)  # built into the server; a plugin before
-MARIADB_ASKS_TLS: Final = (11, 3)  # a replica wants TLS unless told not to
+MARIADB_ASKS_TLS: Final = (11, 3)  # a replica uses TLS unless it is switched off
 MYSQL_ASKS_TLS: Final = (8, 4)
 MARIADB: Final = "mariadb"
 MYSQL_KIND: Final = ("mysql", "greatsql", "percona")
@@ -40,7 +37,7 @@ MYSQL_KIND: Final = ("mysql", "greatsql", "percona")
 
 @dataclass(frozen=True)
 class ReplicationDialect:
-    """A version's vocabulary.
+    """What a version calls replication: its statements, variables and counters.
 
     Attributes:
         mariadb: whether transactions are numbered MariaDB's way.
@@ -48,7 +45,7 @@ class ReplicationDialect:
         replica: the other side: ``replica`` or ``slave``.
         semisync_plugins: files of the primary's and the replicas' plugin; empty if built in.
         public_key: a replica asks the primary for the key its password is sent with.
-        tls_refused: a replica must be told to do without TLS.
+        tls_refused: TLS must be switched off for a replica's connection.
     """
 
     mariadb: bool
@@ -67,7 +64,7 @@ class ReplicationDialect:
         return f"Rpl_semi_sync_{self.source}_{name}"
 
     def follow(self, host: str, port: int, user: str, password: str) -> str:
-        """Tells a replica whom to follow; the password stands in it."""
+        """The statement that makes a replica follow a primary; it holds the password."""
         verb = "CHANGE MASTER TO" if self.source == "master" else "CHANGE REPLICATION SOURCE TO"
         key = self.source.upper()
         terms = [
@@ -111,7 +108,7 @@ _EXECUTED: Final = "SELECT @@global.gtid_executed"
 def words_of(
     reference: str, product: str, version: tuple[int, ...], plan: TopologyPlan
 ) -> ReplicationDialect:
-    """The vocabulary of a version for what the plan wants of it.
+    """The dialect of a version for what the plan wants of it.
 
     Raises:
         UsageError: this product or version cannot have such a topology.
@@ -150,11 +147,8 @@ def _refusal(reference: str, wanted: str, reason: str, instead: str) -> UsageErr
     )
 
 
-# The configuration keys that make a server a primary, a replica or a member of a group.
-#
-# They are laid over what the plan says of the system, so that a primary and its replicas differ
-# in nothing else. Whether commits wait is not among them: that is switched on once replicas can
-# answer.
+# Configuration keys of a primary, a replica or a member of a group, laid over those of the system.
+# Waiting for acknowledgements is not among them: it is switched on once replicas can answer.
 
 
 PLUGINS: Final = "plugin_load_add"
@@ -214,10 +208,10 @@ def group_keys(name: str, addresses: list[str], number: int) -> dict[str, Option
 
 
 def own_keys(*asked: Mapping[str, OptionValue]) -> dict[str, str]:
-    """What a system is told for a start, by variable name, later ones over earlier ones.
+    """The settings of a system for a start, by variable name, later ones over earlier ones.
 
     Raises:
-        UsageError: it is told to keep no binary log, which replicas read.
+        UsageError: they switch off the binary log, which replicas read.
     """
     own: dict[str, str] = {}
     for given in asked:
@@ -314,18 +308,18 @@ class Links:
             orders = [f"CREATE USER IF NOT EXISTS {name}", f"ALTER USER {name} {word}"]
             orders.append(f"GRANT {rights} ON *.* TO {name}")
         for order in orders:
-            _tell(primary, order, who.password)
+            _send_secret(primary, order, who.password)
 
     def _follow(self, primary: Server, replica: Server, who: Credentials, begin: str) -> None:
         words, endpoint = self.words, primary.endpoint
         known = replica.ask(words.order("SHOW"))
         if known:  # its data was kept from an earlier start
             replica.ask(words.order("STOP"))
-        elif words.mariadb:  # MySQL's copies tell by themselves what they hold
+        elif words.mariadb:  # a copy of MySQL's data knows its GTIDs
             replica.ask("RESET MASTER")
             replica.ask(f"SET GLOBAL gtid_slave_pos = '{begin}'")
         follow = words.follow(endpoint.host, endpoint.port, who.user, who.password)
-        _tell(replica, follow, who.password)
+        _send_secret(replica, follow, who.password)
         replica.ask(words.order("START"))
 
     def _follows(self, replica: Server) -> bool:
@@ -334,17 +328,17 @@ class Links:
         return bool(status) and status[0][RECEIVES] == status[0][APPLIES] == "Yes"
 
     def _trouble(self, replica: Server) -> Callable[[], str]:
-        def told() -> str:
+        def errors_in_status() -> str:
             status = rows_of(replica, self.words.order("SHOW"), 1 + APPLY_ERROR)
             errors = (status[0][RECEIVE_ERROR], status[0][APPLY_ERROR]) if status else ()
             return "; ".join(filter(None, errors)) or "no error in its status"
 
-        return told
+        return errors_in_status
 
     def _answering(self, primary: Server) -> int:
         """Replicas that acknowledge, once waiting is on; else 0."""
         seen = primary.status()
-        # MySQL tells ON as a word, which is no number: only the replicas are counted here.
+        # MySQL shows ON as a word, which is no number: only the replicas are counted here.
         return int(seen.get(self.words.counter("clients"), 0))
 
     def _silence(self) -> str:
@@ -353,10 +347,10 @@ class Links:
     def _join_group(self, primary: Server, replicas: Sequence[Server], who: Credentials) -> None:
         begin = f"START GROUP_REPLICATION USER='{who.user}', PASSWORD='{who.password}'"
         primary.ask("SET GLOBAL group_replication_bootstrap_group = ON")
-        _tell(primary, begin, who.password)
+        _send_secret(primary, begin, who.password)
         primary.ask("SET GLOBAL group_replication_bootstrap_group = OFF")
         for number, replica in enumerate(replicas, start=1):
-            _tell(replica, begin, who.password)
+            _send_secret(replica, begin, who.password)
             _wait(
                 partial(self._online, primary, number),
                 replica,
@@ -367,13 +361,13 @@ class Links:
         return count_of(primary, ONLINE) == 1 + number
 
 
-def _tell(server: Server, order: str, secret: str) -> None:
+def _send_secret(server: Server, order: str, secret: str) -> None:
     """An order that holds a secret, which no error may repeat."""
     try:
         server.ask(order)
     except ServerError as error:
-        told = (error.message, error.found or "")
-        message, found = (text.replace(secret, "…") for text in told)
+        texts = (error.message, error.found or "")
+        message, found = (text.replace(secret, "…") for text in texts)
         raise ServerError(message, found=found or None, hint=error.hint) from None
 
 
@@ -389,10 +383,9 @@ def _wait(joined: Callable[[], bool], server: Server, trouble: Callable[[], str]
         time.sleep(LOOK_S)
 
 
-# Counts transactions in what servers write of them: MySQL's GTID sets, MariaDB's positions.
-#
-# MySQL names every transaction (``uuid:1-5:7``, several servers separated by commas, since 8.3 with
-# tags between). MariaDB numbers them through within a domain and tells the last (``0-1-42``).
+# Transactions are counted in MySQL's GTID sets (``uuid:1-5:7``, several servers separated by
+# commas, since 8.3 with tags between) and MariaDB's positions (the last of each domain,
+# ``0-1-42``).
 
 
 def count_of_set(text: str) -> int:

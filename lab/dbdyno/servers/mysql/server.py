@@ -114,9 +114,9 @@ class MysqlServer(StartedServer):
         return error_lines(self._site.work)
 
 
-# Passwords are made anew at each start and reach the server in a file that only it can read and
-# that is removed once it is up: they are in no argument list and no log, and a restored data
-# directory never depends on a password somebody had to keep.
+# Passwords are new at each start and reach the server in a file that only it can read and that is
+# removed once it is up: they are in no argument list and no log, and a restored data directory
+# needs no older password.
 
 
 def start(site: Site, port: int) -> MysqlServer:

@@ -15,6 +15,7 @@ from typing import Final
 
 from dbdyno.errors import UsageError
 from dbdyno.plan.settings import OptionValue
+from dbdyno.servers.base import refuse_owned, unique_settings
 from dbdyno.servers.mysql.versions import REDO_CAPACITY, REDO_PAIR, Family, family_of
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
@@ -85,13 +86,7 @@ def effective(entry: CatalogEntry, asked: Mapping[str, OptionValue]) -> dict[str
             in a configuration file.
     """
     own = normalise(asked)
-    taken = sorted(OWNED & own.keys())
-    if taken:
-        raise UsageError(
-            f"{entry.reference}: {', '.join(taken)} cannot be set: dbdyno decides where a server's "
-            "files are and how it is reached",
-            hint="leave the key out",
-        )
+    refuse_owned(entry.reference, own, OWNED)
     return {**_common(entry, own), **own}
 
 
@@ -113,13 +108,7 @@ def normalise(asked: Mapping[str, OptionValue]) -> dict[str, str]:
     Raises:
         UsageError: a malformed key, one key in two spellings, or a value with control characters.
     """
-    found: dict[str, str] = {}
-    for key, value in asked.items():
-        name, text = _normal(key, value)
-        if name in found:
-            raise UsageError(f"the setting {name} is given twice, the second time as {key}")
-        found[name] = text
-    return found
+    return unique_settings((key, *_normal(key, value)) for key, value in asked.items())
 
 
 def _normal(key: str, value: OptionValue) -> tuple[str, str]:

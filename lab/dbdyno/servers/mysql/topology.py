@@ -215,18 +215,15 @@ def _end(server: Server) -> None:
         return
 
 
-# A running primary with its replicas: one server for the load, with the proof of what replicated.
-#
-# The load, its counters and its settings are the primary's. What the replicas do is told by
-# `replication`, read at both edges of each window.
-
-
 WAIT_S_MAX = 10.0
 """Longest single question to a replica while it catches up."""
 
 
 class TopologyServer:
-    """Made by `TopologyInstance.start`."""
+    """A running primary with its replicas, one server to the load; from `TopologyInstance.start`.
+
+    Load, counters and settings are the primary's; `replication` has what the replicas do.
+    """
 
     def __init__(
         self, primary: Server, replicas: Sequence[Server], links: Links, client: Path | None
@@ -258,7 +255,7 @@ class TopologyServer:
         return self._primary.status()
 
     def observer(self) -> Observer:
-        """Somebody who reads the primary's counters on a connection of his own."""
+        """Reads the primary's counters on a connection of its own."""
         return observe(self._primary)
 
     def alive(self) -> bool:

@@ -1,8 +1,8 @@
 """What MySQL and MariaDB do differently from version to version: one row for each change.
 
 A row holds from its version on, until the next row of that product. Only what the lab must know to
-make, start and ask a server stands here. Where its files lie is looked up (`server_files`), and
-what an axis of a plan means to it is said with the axes.
+make, start and ask a server stands here. Where its files lie is found by `identify.files_of`;
+what an axis of a plan means to it is in `servers.axes`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Family:
         tls_off, tls_on: what a configuration file says to have no TLS, and to have it.
         redo: the common redo space under the names of this version.
         common: further settings of a fair comparison that only this family needs.
-        x_protocol: whether it listens for a second protocol unless told not to.
+        x_protocol: whether it listens for a second protocol unless that is switched off.
     """
 
     product: str

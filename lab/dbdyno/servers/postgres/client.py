@@ -1,4 +1,4 @@
-"""The control plane's connection to a PostgreSQL: one login, kept open, every answer as text.
+"""dbdyno's own connection to a PostgreSQL: one login, kept open, every answer as text.
 
 Never used for load. What a question costs a server is part of what is measured, so one session
 serves all questions. Each has a time limit, which is the server's own; one that has stopped is
@@ -209,14 +209,11 @@ def _text(value: bytes | None) -> str:
     return "" if value is None else value.decode("utf-8", "replace")
 
 
-# A PostgreSQL's statistics as one flat list of numbers, as MySQL's status is.
-#
-# The views grow and change with each version (``pg_stat_io`` came with 16,
-# ``pg_stat_checkpointer`` with 17, most of ``pg_stat_wal``'s columns went with 18). So no column
-# is named here: each row comes as JSON, and every number in it is kept under the view's short
-# name and its column's: ``database.xact_commit``, ``wal.wal_bytes``, ``io.client
-# backend.relation.normal.reads``. Numbers of a database are those of the load's own. A session
-# reports what it did at most once a second, so the last second of a busy one may be missing.
+# Statistics views as one flat list of numbers, as MySQL's status is. The views change with each
+# version, so no column is named here: each row comes as JSON, and every number in it is kept under
+# the view's short name and its column's, as ``database.xact_commit`` or ``io.client
+# backend.relation.normal.reads``. A session reports what it did at most once a second, so the last
+# second of a busy one may be missing.
 
 
 NAMES_OF_ROWS: Final = ("backend_type", "object", "context")

@@ -1,8 +1,9 @@
-"""Compares what a PostgreSQL says of its parameters with what it was asked for.
+"""The configuration a PostgreSQL gets, and the proof that it is in force.
 
-The server shows a parameter as a number of its own unit (``shared_buffers`` as pages of 8 kB) and
-rounds what does not fit that unit; so both sides are brought to the same unit before they are
-compared, and a rounded value is an error that names both. Sizes are exact integers.
+As for MySQL, the common settings make servers comparable (same memory, same room for the write-
+ahead log, same durability, checksums on every page as InnoDB has them) and leave alone what a
+version chooses for its own engine: autovacuum, the background writer, the I/O method. They are
+written to ``postgresql.auto.conf``, which a server reads last, so nothing overrules them.
 """
 
 from __future__ import annotations
@@ -16,15 +17,8 @@ from typing import Final, NamedTuple
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
+from dbdyno.servers.base import refuse_owned, unique_settings
 from dbdyno.servers.programs.catalog import CatalogEntry
-
-# The configuration a PostgreSQL gets: dbdyno's common settings with the user's laid over them.
-#
-# As for the other families, the common settings make servers comparable (same memory, same room for
-# the write-ahead log, same durability, checksums on every page as InnoDB has them) and leave alone
-# what a version chooses for its own engine: autovacuum, the background writer, the I/O method. They
-# are written to ``postgresql.auto.conf``, which a server reads last, so nothing overrules them.
-
 
 COMMON: Final[Mapping[str, str]] = {
     "shared_buffers": "256MB",
@@ -65,15 +59,9 @@ def effective(entry: CatalogEntry, asked: Mapping[str, OptionValue]) -> dict[str
             a configuration file, or initdb would not take it.
     """
     own = normalise(asked)
-    taken = sorted(OWNED & own.keys())
-    if taken:
-        raise UsageError(
-            f"{entry.reference}: {', '.join(taken)} cannot be set: dbdyno decides where a "
-            "server's files are and how it is reached",
-            hint="leave the key out",
-        )
+    refuse_owned(entry.reference, own, OWNED)
     whole = {**COMMON, **own}
-    initdb_options(entry, whole)  # a value it would not take is told before anything is made
+    initdb_options(entry, whole)  # an error in these is reported before anything is made
     return whole
 
 
@@ -83,18 +71,16 @@ def normalise(asked: Mapping[str, OptionValue]) -> dict[str, str]:
     Raises:
         UsageError: a malformed key, one key in two spellings, or a value with control characters.
     """
-    found: dict[str, str] = {}
-    for key, value in asked.items():
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$-]*(\.[A-Za-z_][A-Za-z0-9_$-]*)*", key):
-            raise UsageError(f"{key!r} is not the name of a setting")
-        text = ("on" if value else "off") if isinstance(value, bool) else str(value)
-        if not text.isprintable():
-            raise UsageError(f"{key}: {text!r} cannot stand in a configuration file")
-        name = key.lower().replace("-", "_")
-        if name in found:
-            raise UsageError(f"the setting {name} is given twice, the second time as {key}")
-        found[name] = text
-    return found
+    return unique_settings((key, *_normal(key, value)) for key, value in asked.items())
+
+
+def _normal(key: str, value: OptionValue) -> tuple[str, str]:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$-]*(\.[A-Za-z_][A-Za-z0-9_$-]*)*", key):
+        raise UsageError(f"{key!r} is not the name of a setting")
+    text = ("on" if value else "off") if isinstance(value, bool) else str(value)
+    if not text.isprintable():
+        raise UsageError(f"{key}: {text!r} cannot stand in a configuration file")
+    return key.lower().replace("-", "_"), text
 
 
 def fixed(entry: CatalogEntry, settings: Mapping[str, str]) -> str:
@@ -170,6 +156,11 @@ def _quoted_item(text: str) -> str:
     """One item of a list of names: commas and blanks in it are its own."""
     doubled = text.replace('"', '""')
     return f'"{doubled}"'
+
+
+# Settings are read back. The server shows a parameter as a number of its own unit (shared_buffers
+# as pages of 8 kB) and rounds what does not fit it: both sides are converted to one unit, exactly,
+# and a rounded value is an error that names both.
 
 
 QUESTION: Final = "SELECT name, setting, coalesce(unit, ''), vartype FROM pg_settings"

@@ -1,4 +1,4 @@
-"""Programs out of Debian packages of another release than this machine's, without installing any.
+"""Programs out of Debian packages of another release than this machine's; none is installed.
 
 apt works in a folder of its own, on this machine's mirror and by Debian's own key, so nothing of
 the system changes and no root is needed. The packages that hold the server are pinned by the
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, ClassVar, Final
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers.programs.sources import Tool, client, digest_of, fetched_file, run_client
@@ -65,6 +65,7 @@ class DebianSource:
     packages: tuple[DebianPackage, ...]
     download_bytes: int
     assumed: tuple[str, ...] = ()
+    tools: ClassVar[tuple[Tool, ...]] = (APT, DPKG, PATCHELF)
 
     @property
     def name(self) -> str:
@@ -76,11 +77,6 @@ class DebianSource:
     def identity(self) -> str:
         """SHA-256 of the pinned packages' digests."""
         return hashlib.sha256("".join(p.sha256 for p in self.packages).encode()).hexdigest()
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """apt fetches, dpkg opens, patchelf ties programs to their libraries."""
-        return (APT, DPKG, PATCHELF)
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         """Let apt fetch the packages into a folder; ProvisionError quotes it."""
@@ -163,10 +159,8 @@ def _tie(program: Path, home: Path) -> None:
     )
 
 
-# A private state for apt: its own lists, store and list of what is installed, in one folder.
-#
-# The mirror is the one this machine uses for its own Debian packages, so a site's own mirror, proxy
-# and certificates serve here too.
+# A private state folder for apt, with the mirror that this machine uses for its own packages: so a
+# site's own mirror, proxy and certificates serve here too.
 
 
 KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

@@ -1,8 +1,8 @@
 """Programs that a plan names by their place: a folder of this machine, or a vendor's tar archive.
 
-What they are is not known before they are here: until then `GivenPrograms` stands for them. A
-folder is what the server calls its base folder; it is used where it is, never copied and never
-changed, so it may be as large as ``/usr``.
+Product and version are not known before the programs are here: until then `GivenPrograms` stands
+for them. A folder is what the server calls its base folder; it is used where it is, never copied
+and never changed, so it may be as large as ``/usr``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, ClassVar, Final
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers import process
@@ -24,7 +24,7 @@ from dbdyno.servers.programs.unpack import Layout, unpack
 
 SILENCE_S_MAX: Final = 60.0
 DOWNLOAD_BYTES_MAX: Final = 4 * 1024**3
-TOLD_EVERY_BYTES: Final = 100_000_000
+REPORT_EVERY_BYTES: Final = 100_000_000
 TREE: Final = Layout(  # what nobody benchmarks is often the larger part
     left_out=("*bin/mysqld-debug", "*lib/plugin/debug/*", "*/mysql-test/*", "*/mariadb-test/*")
 )
@@ -41,21 +41,13 @@ class FolderSource:
 
     folder: Path
     identity: str
+    download_bytes: ClassVar[int] = 0
+    tools: ClassVar[tuple[Tool, ...]] = ()
 
     @property
     def name(self) -> str:
         """The folder."""
         return str(self.folder)
-
-    @property
-    def download_bytes(self) -> int:
-        """Nothing is downloaded."""
-        return 0
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """No tools are needed."""
-        return ()
 
 
 @dataclass(frozen=True)
@@ -69,16 +61,8 @@ class TarballSource:
 
     name: str
     identity: str
-
-    @property
-    def download_bytes(self) -> int:
-        """Not known before the server says so."""
-        return 0
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """None: Python fetches it."""
-        return ()
+    download_bytes: ClassVar[int] = 0  # not known before its server says so
+    tools: ClassVar[tuple[Tool, ...]] = ()  # Python fetches it
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         """Download the archive; ProvisionError if that fails or the digest is another."""
@@ -161,12 +145,12 @@ def look(folder: Path) -> FolderSource:
 
 
 def _copy(answer: IO[bytes], written: IO[bytes], report: Callable[[str], None]) -> None:
-    taken, told = 0, TOLD_EVERY_BYTES
+    taken, next_report = 0, REPORT_EVERY_BYTES
     while chunk := answer.read(1 << 20):
         taken += len(chunk)
         if taken > DOWNLOAD_BYTES_MAX:
             raise ProvisionError(f"the download is larger than {DOWNLOAD_BYTES_MAX} bytes")
         written.write(chunk)
-        if taken >= told:
+        if taken >= next_report:
             report(f"{taken / 1e6:.0f} MB fetched")
-            told += TOLD_EVERY_BYTES
+            next_report += REPORT_EVERY_BYTES

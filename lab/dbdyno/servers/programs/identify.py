@@ -109,10 +109,8 @@ def _end_of(said: str) -> str:
     return "\n    ".join(said.strip().splitlines()[-3:])
 
 
-# Where the files lie that belong to a server's program, found by looking around it.
-#
-# Vendors' archives, repackers' jars and unpacked Debian packages each have their own order, and a
-# folder named by a user has any of them; so what is there decides, not where it came from.
+# Vendors' archives, repackers' jars and unpacked Debian packages each have their own layout: so
+# files are looked for around the program, wherever it came from.
 
 
 FOLDERS_OF_PROGRAMS: Final = frozenset({"bin", "sbin", "libexec"})
@@ -122,7 +120,7 @@ PLUGINS: Final = ("lib/plugin", "lib/mysql/plugin", "lib64/mysql/plugin", "lib/m
 
 @dataclass(frozen=True)
 class ServerFiles:
-    """Where things are.
+    """Where the files of a server are.
 
     Attributes:
         program: the server.
@@ -141,7 +139,7 @@ class ServerFiles:
 
 
 def files_of(program: Path) -> ServerFiles:
-    """Look where things are around a server's program.
+    """Find the files that belong to a server's program.
 
     Raises:
         ProvisionError: what belongs to it is not there.

@@ -147,10 +147,8 @@ def _megabytes(source: Source) -> str:
     return f" ({size / 1e6:.0f} MB)" if size else ""
 
 
-# Finds every tool and library a server will want, before anything is downloaded.
-#
-# All that is missing is said in one error with one command, so that a user installs once and not
-# four times. A library counts as present when the loader itself can open it.
+# What is missing is found before anything is downloaded, and said in one error with one command, so
+# that a user installs once and not four times.
 
 
 RENAMED: Final = {"libaio1": "libaio1t64"}  # Debian 13, Ubuntu 24.04

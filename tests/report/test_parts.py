@@ -1,5 +1,3 @@
-"""None"""
-
 from __future__ import annotations
 
 import json
@@ -10,7 +8,7 @@ import pytest
 from tests.report.formats.test_gate import gate_of
 from tests.report.formats.test_history import course
 from tests.report.formats.test_replay import other, side
-from tests.report.sections.test_sections_rates import MADE as OF_RATES
+from tests.report.sections.test_cells import MADE as OF_RATES
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import name, say

@@ -75,9 +75,7 @@ def test_doubts_are_told_and_a_long_list_is_cut(made: Run, empty: Run) -> None:
 
 def suite(run: Run, slower_max: float = 0.03, strict: bool = False) -> ElementTree.Element:
     made = gate(run.judgement.verdicts, slower_max, strict=strict)
-    found = ElementTree.fromstring(junit(made, run.facts)).find("testsuite")
-    assert found is not None
-    return found
+    return ElementTree.fromstring(junit(made, run.facts)).find("testsuite")
 
 
 def counts(found: ElementTree.Element) -> tuple[str | None, ...]:
@@ -91,7 +89,6 @@ def test_a_slower_system_is_a_failure(made: Run) -> None:
     assert failed.get("name") == "oltp_read_write, 8 threads"
     assert failed.get("classname") == "mysql:8.0.15 against mysql:5.7.22"
     failure = failed.find("failure")
-    assert failure is not None
     assert "−22.8 %" in (failure.get("message") or "")
 
 

@@ -1,5 +1,3 @@
-"""None"""
-
 from __future__ import annotations
 
 import math
@@ -31,7 +29,6 @@ def told(plan: Plan, trials: list[Measurement]) -> tuple[Section, Section]:
 
 def rows_of(section: Section, place: int = 1) -> dict[str, tuple[str, ...]]:
     table = section.parts[place]
-    assert isinstance(table, Table)
     return {row[0]: row[1:] for row in table.rows}
 
 
@@ -94,7 +91,6 @@ def test_who_counted_is_named_and_is_the_same_for_all_where_it_can_be() -> None:
 def test_what_watching_cost_is_said_where_it_is_known() -> None:
     section, _ = told(making.plan(blocks=1), [making.measurement(making.A)])
     last = section.parts[-1]
-    assert isinstance(last, Paragraph)
     assert "took 0.005 cores" in last.text
     assert "2.00 ms in the median" in last.text
     cut = StatusSeries(at_s=(0.5,), took_ms=(2.0,), trouble="no answer: timeout")
@@ -110,7 +106,6 @@ def test_what_watching_cost_is_said_where_it_is_known() -> None:
 def test_the_machine_has_a_row_for_each_cell_and_system(made: Run) -> None:
     section = costs.machine(made.plan, attempts(made.measurements, made.judgement))
     (table,) = section.parts
-    assert isinstance(table, Table)
     assert len(table.rows) == 4
     headings = [column.heading for column in table.columns]
     row = dict(zip(headings, table.rows[0], strict=True))

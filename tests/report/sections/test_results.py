@@ -1,11 +1,9 @@
-"""None"""
-
 from __future__ import annotations
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.metric import TABLE
-from dbdyno.report.parts import Entries, Paragraph, Table
+from dbdyno.report.parts import Paragraph, Table
 from dbdyno.report.rows import attempts
 from dbdyno.report.sections import results
 from dbdyno.report.sections.results import tables
@@ -15,7 +13,6 @@ from support.made_run import Run, run
 
 def test_every_verdict_is_an_entry_with_its_meaning(made: Run) -> None:
     (entries,) = results.verdicts(made.judgement).parts
-    assert isinstance(entries, Entries)
     assert [(e.mark, e.heading) for e in entries.entries] == [
         ("equivalent", "oltp_read_write, 1 thread"),
         ("worse", "oltp_read_write, 8 threads"),
@@ -39,7 +36,6 @@ def test_a_ratio_on_fewer_blocks_than_the_verdict_says_so() -> None:
     trials[:2] = [making.measurement(s, **slow) for s in (making.A, making.B)]
     made = run(making.plan(), trials)
     table = results.numbers(made.plan, trials, made.judgement).parts[1]
-    assert isinstance(table, Table)
     p99 = next(row for row in table.rows if row[0] == "p99")
     assert p99[-1] == "0.0 % (1 block)"
 
@@ -47,7 +43,6 @@ def test_a_ratio_on_fewer_blocks_than_the_verdict_says_so() -> None:
 def test_cpu_is_total_over_total_of_trials_that_count(made: Run) -> None:
     listed = attempts(made.measurements, made.judgement)
     (table,) = results.server_cpu(made.plan, listed).parts
-    assert isinstance(table, Table)
     assert table.rows[0][1:5] == (making.A, "40.0", "800.0", "0.240")
     assert len(table.rows) == 4
 
@@ -61,9 +56,7 @@ def test_findings_come_gravest_first_and_alike_ones_together() -> None:
         findings=(*notes, finding(Level.VOID, "broken")), values=(), estimates=(), verdicts=()
     )
     head, entries = results.findings(judgement).parts
-    assert isinstance(head, Paragraph)
     assert head.text.startswith("10 findings: 1 void, 0 doubtful, 9 note.")
-    assert isinstance(entries, Entries)
     assert [(e.mark, e.heading) for e in entries.entries] == [
         ("void", "check"),
         ("note", "check (9×)"),
@@ -80,9 +73,7 @@ def test_no_finding_and_no_number_are_said(empty: Run) -> None:
 
 def test_rows_are_loads_and_columns_are_systems(made: Run) -> None:
     head, tps, *others = tables(made.plan, made.measurements, made.judgement).parts
-    assert isinstance(head, Paragraph)
     assert "A change is against mysql:5.7.22" in head.text
-    assert isinstance(tps, Table)
     assert tps.caption == "TPS, 1/s: oltp_read_write"
     assert [column.heading for column in tps.columns] == [
         "threads (connections)",
@@ -102,7 +93,6 @@ def test_every_workload_has_its_tables_and_every_system_its_change() -> None:
     parts = tables(plan, trials, made.judgement).parts
     assert len(parts) == 1 + 2 * 5
     table = parts[1]
-    assert isinstance(table, Table)
     assert table.columns[-1].heading == "c change [95 %]"
     assert table.rows == (("8", "1\u202f000", "—", "—", "—", "—"),)
 
@@ -110,6 +100,5 @@ def test_every_workload_has_its_tables_and_every_system_its_change() -> None:
 def test_one_system_has_no_change_and_none_has_no_tables(empty: Run) -> None:
     alone = run(making.plan(systems=(making.A,)), [making.measurement()])
     parts = tables(alone.plan, alone.measurements, alone.judgement).parts
-    assert isinstance(parts[1], Table)
     assert len(parts[1].columns) == 2
     assert tables(empty.plan, [], empty.judgement).parts == ()

@@ -7,7 +7,7 @@ and what a report says can be tested without looking at markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -50,6 +50,37 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Text, ...], ...]
     folded: bool = False
+
+
+Row = TypeVar("Row")
+
+
+def table(
+    caption: Text,
+    rows: Iterable[Row],
+    *columns: tuple[Text | Column, Callable[[Row], str | int]],
+    folded: bool = False,
+) -> Table:
+    """A table of what `rows` have in common.
+
+    Args:
+        columns: for each the heading, or a column of numbers, and what it shows of a row.
+    """
+    return Table(
+        caption,
+        tuple(head if isinstance(head, Column) else Column(head) for head, _ in columns),
+        tuple(tuple(_shown(cell(row)) for _, cell in columns) for row in rows),
+        folded,
+    )
+
+
+def _shown(value: str | int) -> Text:
+    return name(value if isinstance(value, str) else str(value))
+
+
+def numeric(heading: Text) -> Column:
+    """A column of numbers."""
+    return Column(heading, numeric=True)
 
 
 @dataclass(frozen=True)

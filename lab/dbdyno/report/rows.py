@@ -108,6 +108,22 @@ def sound(of: Iterable[Attempt], cell: Cell, system: str) -> list[Measurement]:
     ]
 
 
+def sound_trials(plan: Plan, of: Sequence[Attempt]) -> list[tuple[Cell, str, list[Measurement]]]:
+    """Each cell and system with its trials that count; those without one are left out."""
+    measurements = [attempt.measurement for attempt in of]
+    return [
+        (cell, system, trials)
+        for cell in cells_of(plan, measurements)
+        for system in systems_of(plan, measurements)
+        if (trials := sound(of, cell, system))
+    ]
+
+
+def workload_name(workload: str, setting: str) -> str:
+    """A workload with its setting, unless that is the default."""
+    return workload if setting == DEFAULT else f"{workload}, {setting}"
+
+
 def cells_of(plan: Plan, measurements: Iterable[Measurement]) -> list[Cell]:
     """The plan's cells, then those that only measurements have."""
     return list(dict.fromkeys([*cells(plan), *(m.trial.cell for m in measurements)]))

@@ -16,12 +16,12 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.uses.gate import Gate, GateOutcome, Passage
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Text, count, name, say
+from dbdyno.language.words import Text, count, say
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.report.formats import summary
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
-from dbdyno.report.parts import Column, Items, Paragraph, Table
+from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
 
 MARK: Final = "<!-- dbdyno gate -->"
 """By this line a job finds its own comment of an earlier commit, to write over it."""
@@ -100,26 +100,19 @@ def _incomplete(run: RunFacts) -> Iterator[Text]:
 
 
 def _table(gate: Gate) -> Table:
-    rows = tuple(
+    return table(
+        say("Held against the limit"),
+        ordered(gate),
         (
-            say("{mark} {outcome}", mark=_mark(passage), outcome=passage.outcome.said),
-            name(passage.verdict.cell.title),
-            name(passage.verdict.system),
-            name(passage.verdict.baseline),
-            name(change_decided(passage.verdict) or NONE),
-            passage.verdict.word.said,
-        )
-        for passage in ordered(gate)
+            say("Gate"),
+            lambda one: say("{mark} {outcome}", mark=_mark(one), outcome=one.outcome.said),
+        ),
+        (say("Cell"), lambda one: one.verdict.cell.title),
+        (say("System"), lambda one: one.verdict.system),
+        (say("Against"), lambda one: one.verdict.baseline),
+        (numeric(say("Change [95 %]")), lambda one: change_decided(one.verdict) or NONE),
+        (say("Verdict"), lambda one: one.verdict.word.said),
     )
-    columns = (
-        Column(say("Gate")),
-        Column(say("Cell")),
-        Column(say("System")),
-        Column(say("Against")),
-        Column(say("Change [95 %]"), numeric=True),
-        Column(say("Verdict")),
-    )
-    return Table(say("Held against the limit"), columns, rows)
 
 
 def _mark(passage: Passage) -> str:

@@ -23,7 +23,7 @@ from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.report.formats.replay import difference
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
-from dbdyno.report.parts import Column, Table
+from dbdyno.report.parts import Table, numeric, table
 
 FORMAT: Final = 1
 
@@ -107,8 +107,8 @@ class History(Result):
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
         """The tables one below the other."""
-        for table in self.markdown():
-            yield from (table, name(""))
+        for comparison in self.markdown():
+            yield from (comparison, name(""))
 
     def markdown(self) -> Iterator[Table]:
         """One table for each comparison: system, baseline, cell."""
@@ -130,29 +130,25 @@ def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
         caption = say(
             "{system} against {baseline}: {cell}", system=system, baseline=baseline, cell=cell.title
         )
-        yield Table(caption, COLUMNS, tuple(map(_row, members)))
+        yield table(
+            caption,
+            members,
+            (say("When"), lambda entry: entry.created_at[:16].replace("T", " ")),
+            (say("Run"), _run),
+            (say("Version"), lambda entry: entry.version or NONE),
+            (say("Verdict"), lambda entry: entry.verdict.word.said),
+            (
+                numeric(say("Change [95 %]")),
+                lambda entry: change_decided(entry.verdict) or NONE,
+            ),
+            (numeric(say("Blocks")), lambda entry: entry.verdict.estimate.blocks),
+            (
+                say("Since the run before"),
+                lambda entry: difference(entry.since) if entry.since else NONE,
+            ),
+        )
 
 
-COLUMNS: Final = (
-    Column(say("When")),
-    Column(say("Run")),
-    Column(say("Version")),
-    Column(say("Verdict")),
-    Column(say("Change [95 %]"), numeric=True),
-    Column(say("Blocks"), numeric=True),
-    Column(say("Since the run before")),
-)
-
-
-def _row(entry: HistoryEntry) -> tuple[Text, ...]:
-    verdict = entry.verdict
+def _run(entry: HistoryEntry) -> Text:
     run = name(entry.run_id)
-    return (
-        name(entry.created_at[:16].replace("T", " ")),
-        run if entry.complete else say("{run} (incomplete)", run=run),
-        name(entry.version or NONE),
-        verdict.word.said,
-        name(change_decided(verdict) or NONE),
-        name(str(verdict.estimate.blocks)),
-        difference(entry.since) if entry.since else NONE,
-    )
+    return run if entry.complete else say("{run} (incomplete)", run=run)

@@ -23,7 +23,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE, change, found, what
-from dbdyno.report.parts import Column, Items, Paragraph, Table
+from dbdyno.report.parts import Column, Items, Paragraph, Table, table
 from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
 
 FORMAT: Final = 1
@@ -58,9 +58,9 @@ class Replay(Result):
     def plain(self, language: Language) -> Iterator[Text | Table]:
         """The answer and both tables, a long one cut."""
         yield from (*_heads(self), *answer(self), name(""))
-        for table in _tables(self):
-            yield dataclasses.replace(table, rows=table.rows[:ROWS_PLAIN_MAX])
-            if (left := len(table.rows) - ROWS_PLAIN_MAX) > 0:
+        for whole in _tables(self):
+            yield dataclasses.replace(whole, rows=whole.rows[:ROWS_PLAIN_MAX])
+            if (left := len(whole.rows) - ROWS_PLAIN_MAX) > 0:
                 yield say("and {count} more; all of them: --output json", count=left)
             yield name("")
 
@@ -69,9 +69,9 @@ class Replay(Result):
         first, *others = (*answer(self), *_heads(self))
         yield Paragraph(first, strong=True)
         yield Items(tuple(others))
-        for table in _tables(self):
-            folded = len(table.rows) > DIFFERENCES_OPEN_MAX and table.folded
-            yield dataclasses.replace(table, folded=folded)
+        for whole in _tables(self):
+            folded = len(whole.rows) > DIFFERENCES_OPEN_MAX and whole.folded
+            yield dataclasses.replace(whole, folded=folded)
 
     def document(self) -> dict[str, Any]:
         """Both runs, the answer, every agreement and difference."""
@@ -158,15 +158,15 @@ def _heads(replay: Replay) -> list[Text]:
 
 def _tables(replay: Replay) -> Iterator[Table]:
     if replay.agreements:
-        heads = (
-            Column(say("Cell")),
-            Column(say("System")),
-            Column(say("First")),
-            Column(say("Again")),
-            Column(say("Again / first [95 %]")),
+        yield table(
+            say("Verdicts, first and again"),
+            replay.agreements,
+            (say("Cell"), lambda one: one.cell.title),
+            (say("System"), lambda one: one.system),
+            (say("First"), lambda one: _verdict(one.first)),
+            (say("Again"), lambda one: _verdict(one.second)),
+            (say("Again / first [95 %]"), difference),
         )
-        rows = tuple(_row(agreement) for agreement in replay.agreements)
-        yield Table(say("Verdicts, first and again"), heads, rows)
     columns = (Column(say("What")), Column(say("First")), Column(say("Again")))
     if replay.differences:
         caption = say("What was different ({count})", count=len(replay.differences))
@@ -176,17 +176,7 @@ def _tables(replay: Replay) -> Iterator[Table]:
         yield Table(say("What was different"), columns, (alike,))
 
 
-def _row(agreement: Agreement) -> tuple[Text, ...]:
-    return (
-        name(agreement.cell.title),
-        name(agreement.system),
-        _told(agreement.first),
-        _told(agreement.second),
-        difference(agreement),
-    )
-
-
-def _told(verdict: Verdict | None) -> Text:
+def _verdict(verdict: Verdict | None) -> Text:
     if verdict is None:
         return NONE
     change = change_decided(verdict) or NONE

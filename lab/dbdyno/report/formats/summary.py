@@ -23,7 +23,7 @@ from dbdyno.plan.plan import Plan, cells, latency_of
 from dbdyno.report import document, numbers
 from dbdyno.report.formats.stdout import Result, padded
 from dbdyno.report.numbers import change_with_interval, metric_value
-from dbdyno.report.parts import Column, Items, Paragraph, Table, line
+from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
 from dbdyno.report.rows import OF_FAILED_ATTEMPT, title_of
 
 OF_MADE_GOOD: Final = "repeated-trial"
@@ -110,8 +110,8 @@ def _values(cell: Cell, plan: Plan, judgement: Judgement, language: Language) ->
 def _table(plan: Plan, judgement: Judgement) -> Table:
     columns = [Column(say("Cell")), Column(say("System")), Column(say("Verdict"))]
     for metric in SHOWN:
-        columns.append(Column(name(f"{metric.label} {metric.unit}"), numeric=True))
-        columns.append(Column(say("Change [95 %]"), numeric=True))
+        columns.append(numeric(name(f"{metric.label} {metric.unit}")))
+        columns.append(numeric(say("Change [95 %]")))
     rows = []
     for cell in _cells(plan, judgement):
         for system in plan.systems:

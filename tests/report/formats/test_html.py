@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.language.catalogues import Language
-from dbdyno.report.charts.base import COLOURS
 from dbdyno.report.charts.drawing import Drawing
+from dbdyno.report.charts.vega import COLOURS
 from dbdyno.report.formats import html
 from dbdyno.report.parts import Figure, Story
 from dbdyno.report.story import tell

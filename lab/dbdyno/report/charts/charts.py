@@ -1,7 +1,7 @@
 """The charts of a report: which there are, by name.
 
 One specification in Vega-Lite with its data inside serves the interactive page, the SVG and the
-PNG (`drawing.py`); theme and builders are in `base.py`. To add a chart: a file with a function that
+PNG (`drawing.py`); theme and builders are in `vega.py`. To add a chart: a file with a function that
 gives a `Figure` or None, one line here, its place in `story.py`.
 
     limits                       rates within a latency limit
@@ -19,8 +19,7 @@ from dataclasses import replace
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
-from dbdyno.report.charts import costs, curve, levels, ratios, timelines, verdicts
-from dbdyno.report.charts.base import THEME
+from dbdyno.report.charts import costs, curve, levels, ratios, timelines, vega, verdicts
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder, attempts, cells_of, ladders, systems_of
 
@@ -39,7 +38,7 @@ def figures(
         *_of_trials(rungs, systems, measurements, judgement),
     ]
     return tuple(
-        replace(figure, spec={**figure.spec, "config": THEME})
+        replace(figure, spec={**figure.spec, "config": vega.THEME})
         for figure in made
         if figure is not None
     )

@@ -4,9 +4,9 @@ import pytest
 
 from dbdyno.judge.verdict import Word
 from dbdyno.language.words import Said, say
-from dbdyno.report.charts.base import (
+from dbdyno.report.charts.vega import (
     ASIDE_ALL_MAX,
-    POINTS_TOLD_MAX,
+    POINTS_LISTED_MAX,
     VERDICTS,
     aside,
     colour,
@@ -42,7 +42,7 @@ def test_colours_begin_again_after_the_last() -> None:
 def test_a_long_list_of_points_is_no_description() -> None:
     few = in_words("T", "ms", [say("a: {n}", n=n) for n in range(2)])
     assert few == "T, ms. a: 0; a: 1."
-    many = in_words("T", "ms", [say("a: {n}", n=n) for n in range(POINTS_TOLD_MAX + 1)])
+    many = in_words("T", "ms", [say("a: {n}", n=n) for n in range(POINTS_LISTED_MAX + 1)])
     assert many == "T, ms. 41 points; the tables have their numbers."
 
 

@@ -8,10 +8,12 @@ rows it draws and by which fields.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import Any, Final, NamedTuple
 
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, listed, say
+from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder
 
 Spec = dict[str, Any]
@@ -112,8 +114,13 @@ def verdict_scale(shown: Iterable[str], *, lines: bool = False) -> Spec:
     """
     seen = set(shown)
     looks = [look for look in VERDICTS.values() if look.words in seen]
-    colours = [look.line if lines else look.ground for look in looks]
-    return {"domain": [look.words for look in looks], "range": colours}
+    return scale((look.words, look.line if lines else look.ground) for look in looks)
+
+
+def scale(values: Iterable[tuple[Text | str, object]]) -> Spec:
+    """What stands for each name: a colour, a shape, dashes."""
+    pairs = list(values)
+    return {"domain": [name for name, _ in pairs], "range": [value for _, value in pairs]}
 
 
 # Fields: what is drawn along an axis, or by colour and shape.
@@ -135,6 +142,25 @@ def quantity(field: str, **more: object) -> Spec:
 def category(field: str, **more: object) -> Spec:
     """A field of names, in no order of their own."""
     return {"field": field, "type": "nominal", **more}
+
+
+def ordered(field: str, order: Sequence[str], title: Text | None, **axis: object) -> Spec:
+    """A field of names along an axis without lines, in the given order."""
+    plain = {"domain": False, "ticks": False, "grid": False, **axis}
+    scale = {"domain": order}
+    return {
+        "field": field,
+        "type": "ordinal",
+        "sort": order,
+        "scale": scale,
+        "title": title,
+        "axis": plain,
+    }
+
+
+def span(axis: str, low: Spec, high: str) -> Spec:
+    """From one field to another along an axis."""
+    return {axis: low, f"{axis}2": {"field": high}}
 
 
 def from_zero(field: str, title: Text, ticks: int = 6) -> Spec:
@@ -175,8 +201,7 @@ def shape(systems: Sequence[str]) -> Spec:
 
 
 def _by_system(systems: Sequence[str], looks: Sequence[str]) -> Spec:
-    values = [looks[place % len(looks)] for place in range(len(systems))]
-    return category("system", title=None, scale={"domain": list(systems), "range": values})
+    return category("system", title=None, scale=scale(zip(systems, cycle(looks))))
 
 
 def tooltip(*fields: tuple[str, Text]) -> list[Spec]:
@@ -200,7 +225,7 @@ WIDTH: Final = 640
 """Of all panels that stand side by side, in the units of a page of normal width."""
 TITLE_OVER: Final = 50
 """A panel's title may be so much wider than the panel: there is an axis beside it."""
-POINTS_TOLD_MAX: Final = 40
+POINTS_LISTED_MAX: Final = 40
 """A longer list is no description."""
 
 
@@ -226,9 +251,14 @@ def panel(title: Text, rows: Sequence[Spec], layers: list[Spec], width: int, hei
     }
 
 
-def size_of(panels: int, height: int) -> tuple[int, int]:
-    """Width and height of each of so many panels; one alone has the page's width."""
-    return (WIDTH, height) if panels == 1 else (WIDTH // 2 - 40, height - 80)
+def alike(panels: Sequence[tuple[Text, Sequence[Spec], list[Spec]]], height: int) -> Spec:
+    """Panels of one size, two in a row; one alone has the page's width.
+
+    Args:
+        panels: title, rows and layers of each.
+    """
+    size = (WIDTH, height) if len(panels) == 1 else (WIDTH // 2 - 40, height - 80)
+    return side_by_side([panel(*one, *size) for one in panels])
 
 
 def side_by_side(panels: Sequence[Spec], columns: int = 2) -> Spec:
@@ -243,10 +273,15 @@ def stacked(panels: Sequence[Spec], spacing: int = 26) -> Spec:
     return panels[0] if len(panels) == 1 else {"vconcat": list(panels), "spacing": spacing}
 
 
+def figure(
+    name: str, title: Text, unit: Text, points: Sequence[Text], spec: Spec, note: Text
+) -> Figure:
+    """A chart whose text alternative says title, unit and points."""
+    return Figure(name, title, in_words(title, unit, points), spec, note)
+
+
 def in_words(title: Text, unit: Text, points: Sequence[Text]) -> Text:
     """A chart's text alternative: what it shows, then its points unless they are too many."""
-    if len(points) > POINTS_TOLD_MAX:
-        told: Text = say("{count} points; the tables have their numbers", count=len(points))
-    else:
-        told = listed(points, "; ")
-    return say("{title}, {unit}. {points}.", title=title, unit=unit, points=told)
+    many = say("{count} points; the tables have their numbers", count=len(points))
+    listing = many if len(points) > POINTS_LISTED_MAX else listed(points, "; ")
+    return say("{title}, {unit}. {points}.", title=title, unit=unit, points=listing)

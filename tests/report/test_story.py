@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dbdyno.report.charts.charts import figures
 from dbdyno.report.parts import Figure, Paragraph, Section, Table
-from dbdyno.report.story import at_a_glance, over_load, over_time, tell, with_charts
+from dbdyno.report.story import at_a_glance, over_load, over_time, story_of, with_charts
 from support import making
 from support.made_run import Run, run
 
@@ -32,12 +32,12 @@ HEADINGS = (
 
 
 def headings(made: Run) -> tuple[str, ...]:
-    story = tell(made.plan, made.measurements, made.judgement, made.facts)
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     return tuple(section.heading for section in story.sections)
 
 
 def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> None:
-    story = tell(made.plan, made.measurements, made.judgement, made.facts)
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     assert headings(made) == HEADINGS
     assert story.title == "made"
     assert "20261121-060000-made" in story.byline
@@ -45,7 +45,7 @@ def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> 
 
 
 def test_an_empty_run_still_tells_what_was_asked_and_that_nothing_is_known(empty: Run) -> None:
-    story = tell(empty.plan, [], empty.judgement, empty.facts)
+    story = story_of(empty.plan, [], empty.judgement, empty.facts)
     assert story.conclusion[0].startswith("Nothing has been measured yet")
     assert story.figures == ()
     assert {"Numbers", "Charts", "How it was measured", "Limitations"} <= set(headings(empty))

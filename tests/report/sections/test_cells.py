@@ -12,7 +12,7 @@ from dbdyno.report import document as report_document
 from dbdyno.report.formats import markdown
 from dbdyno.report.parts import Entries, Items, Paragraph, Section, Table
 from dbdyno.report.sections.cells import grid, pilot, within_limit
-from dbdyno.report.story import tell
+from dbdyno.report.story import story_of
 from support import making
 from support.made_run import Run, run
 
@@ -137,7 +137,7 @@ def test_the_pilot_is_told_with_what_it_chose() -> None:
 
 
 def test_the_whole_report_has_both_and_says_what_latency_is() -> None:
-    page = markdown.render(tell(MADE.plan, MADE.measurements, MADE.judgement, MADE.facts))
+    page = markdown.render(story_of(MADE.plan, MADE.measurements, MADE.judgement, MADE.facts))
     conclusion = page.split("\n## ")[0]
     assert "sustains" in conclusion
     assert "## Throughput within the latency limit" in page
@@ -158,6 +158,6 @@ def test_rates_that_were_given_need_no_pilot_section() -> None:
     plan = making.plan().model_copy(update={"load": LoadPlan(rates=("500",), threads=(8,))})
     empty = run(plan, [])
     assert pilot(plan).parts == ()
-    page = markdown.render(tell(plan, [], empty.judgement, empty.facts))
+    page = markdown.render(story_of(plan, [], empty.judgement, empty.facts))
     assert "Load: closed loop of 8 connections" in page
     assert "Load: open loop of 500 events/s over 64 connections" in page

@@ -11,7 +11,7 @@ from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.report import document as report_document
 from dbdyno.report.parts import Section
 from dbdyno.report.sections.limits import limits, trust
-from dbdyno.report.story import tell
+from dbdyno.report.story import story_of
 from support import making
 from support.made_controls import outcome
 from support.made_run import Run, facts, run
@@ -113,7 +113,7 @@ def test_where_nothing_is_compared_there_is_nothing_to_trust() -> None:
 def test_control_trials_are_in_the_order_of_trials_and_in_no_number_of_the_report() -> None:
     trials = whole()
     judged = judge(trials, PLAN)
-    story = tell(PLAN, trials, judged, facts(PLAN))
+    story = story_of(PLAN, trials, judged, facts(PLAN))
     (order,) = (s for s in story.sections if s.heading == "Order of trials")
     (table,) = order.parts
     names = [row[2] for row in table.rows]

@@ -95,12 +95,12 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
     unit = label(cost.unit)
     side = vega.category("system", sort=list(systems), scale={"domain": list(systems)})
     same = {"x": x, "xOffset": side}
-    told = vega.load_tooltip(
+    tooltip = vega.load_tooltip(
         ("value", unit), ("low", say("lowest trial")), ("high", say("highest trial"))
     )
     value, low = (vega.from_zero(field, unit, ticks=4) for field in ("value", "low"))
     return [
-        vega.layer("bar", {**same, "y": value, "color": vega.colour(systems), "tooltip": told}),
+        vega.layer("bar", {**same, "y": value, "color": vega.colour(systems), "tooltip": tooltip}),
         vega.layer(
             "rule",
             {**same, **vega.span("y", low, "high")},

@@ -110,10 +110,12 @@ def _curve_layers(systems: Sequence[str], across: Text, up: Text) -> list[Spec]:
         "color": vega.colour(systems),
     }
     labelled = systems if len(systems) <= SYSTEMS_LABELLED_MAX else systems[:1]
-    told = vega.load_tooltip(("tps", across), ("latency", up))
+    tooltip = vega.load_tooltip(("tps", across), ("latency", up))
     return [
         vega.layer("line", {**same, "order": vega.quantity("step")}, **vega.LINE),
-        vega.layer("point", {**same, "shape": vega.shape(systems), "tooltip": told}, **vega.POINT),
+        vega.layer(
+            "point", {**same, "shape": vega.shape(systems), "tooltip": tooltip}, **vega.POINT
+        ),
         *(_labels(same, system, above=place == 0) for place, system in enumerate(labelled)),
     ]
 
@@ -131,8 +133,8 @@ def _labels(same: Spec, system: str, *, above: bool) -> Spec:
     )
 
 
-# A faint trial was not sustained, so its latency is a matter of how long the window was. The axis
-# of latency is logarithmic, as the limit is read between points by logarithms.
+# Latency over rate. The latency of a rate that was not sustained grows with the window, so its
+# point is faint. Latency is logarithmic, as is the reading of the limit between two points.
 
 DECADES: Final = tuple(step * 10**power for power in range(-2, 6) for step in (1, 2, 5))
 """Where the axis of latency has ticks, in ms, as far as they are in view."""
@@ -206,7 +208,7 @@ def _limit_layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
         return vega.quantity(field, title=up, scale={"type": "log", "padding": 12}, axis=axis)
 
     colours = vega.colour(systems)
-    told = vega.tooltip(
+    tooltip = vega.tooltip(
         ("system", say("system")), ("block", say("block")), ("rate", due), ("latency", up)
     )
     trial = {
@@ -215,7 +217,7 @@ def _limit_layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
         "opacity": {"condition": {"test": "datum.sustained", "value": 1}, "value": 0.3},
         "color": colours,
         "shape": vega.shape(systems),
-        "tooltip": told,
+        "tooltip": tooltip,
     }
     hollow = {"filled": False, "size": 40, "strokeWidth": 1.5}
     return [

@@ -109,7 +109,7 @@ def _rows(
 def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Metric) -> Spec:
     place = ladder.place(value.cell) or 0
     return {
-        "place": round(place + vega.aside(systems, value.system), 3),
+        "place": round(place + vega.offset(systems, value.system), 3),
         "level": level_words(value.cell),
         "system": value.system,
         "metric": metric.label,
@@ -125,7 +125,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
     value, low, high = (vega.from_zero(field, unit) for field in ("value", "low", "high"))
     ends = {"thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
     whole = {**same, **vega.span("y", low, "high")}
-    told = vega.load_tooltip(
+    tooltip = vega.load_tooltip(
         ("value", unit), ("low", say("interval from")), ("high", say("interval to"))
     )
     return [
@@ -135,7 +135,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
         vega.layer("tick", {**same, "y": high}, where=HAS_INTERVAL, **ends),
         vega.layer(
             "point",
-            {**same, "y": value, "shape": vega.shape(systems), "tooltip": told},
+            {**same, "y": value, "shape": vega.shape(systems), "tooltip": tooltip},
             where=IS_POINT,
             **vega.POINT,
         ),

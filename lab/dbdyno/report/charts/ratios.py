@@ -169,11 +169,11 @@ def _panel(
 
 
 def _labels(ticks: Sequence[tuple[float, str]]) -> str:
-    """An expression that gives a tick its words by its nearest place."""
-    told = "''"
+    """A Vega expression for the label of the tick at a value."""
+    expression = "''"
     for place, words in reversed(ticks):
-        told = f"abs(datum.value - ({place:.9f})) < 1e-6 ? '{words}' : {told}"
-    return told
+        expression = f"abs(datum.value - ({place:.9f})) < 1e-6 ? '{words}' : {expression}"
+    return expression
 
 
 def _row(line: Ratio, view: View) -> Spec:
@@ -226,7 +226,7 @@ def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
     def overall(then: object, otherwise: object) -> Spec:
         return {"condition": {"test": "datum.overall", "value": then}, "value": otherwise}
 
-    told = vega.tooltip(
+    tooltip = vega.tooltip(
         ("name", say("cell")), ("word", say("verdict")), ("told", say("change with interval"))
     )
     point = {
@@ -235,7 +235,7 @@ def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
         "shape": overall("diamond", "circle"),
         "size": overall(150, 70),
         "color": colour,
-        "tooltip": told,
+        "tooltip": tooltip,
     }
     beside = {"y": y, "x": {"value": PLOT_WIDTH}, "text": vega.category("told")}
     return [
@@ -244,11 +244,9 @@ def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
     ]
 
 
-# The axis. A ratio is drawn by its logarithm, so that a half and a double lie equally far from
-# none; it is labelled as the change it means. Three blocks can give intervals that reach from a
-# tenth to the tenfold; drawn whole they would press everything else into one line, so such an
-# interval ends at the edge with an arrow, and its numbers stand beside it.
-
+# The axis. Ratios are drawn by their logarithm, so that half and double are equally far from no
+# change, and labelled as changes. An interval of three blocks may reach from a tenth to
+# the tenfold, which would leave no room for the others: it ends at the edge with an arrow.
 
 TICKS_APART: Final = 0.3
 """Least distance of two ticks, in reaches: room for their words."""

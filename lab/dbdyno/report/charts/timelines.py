@@ -30,7 +30,7 @@ POINTS_MAX: Final = 300
 """A longer line is drawn by means of several seconds."""
 DIGITS: Final = 4
 DASHES: Final = ([1, 0], [4, 3])
-ON_GROUND: Final = "isValid(datum.m) && !isValid(datum.y)"
+AT_BOTTOM: Final = "isValid(datum.m) && !isValid(datum.y)"
 ON_LINE: Final = "isValid(datum.m) && isValid(datum.y)"
 OF_LINE: Final = "!isValid(datum.m) && isValid(datum.y)"
 
@@ -41,7 +41,7 @@ class Series:
 
     Attributes:
         block: counted from 1, as people do.
-        trial: tells the line from others of its block.
+        trial: distinguishes the line from others of its block.
         kind: what is drawn solid or dashed.
         points: (seconds since the load began, value), rising.
     """
@@ -56,7 +56,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened: on a line at `value`, or at the panel's ground without one."""
+    """Something that happened: on a line at `value`, or at the panel's bottom without one."""
 
     cell: Cell
     system: str
@@ -216,13 +216,13 @@ def _mark_layers(words: AxisTitles, x: Spec, y: Spec) -> list[Spec]:
     same = {"x": x, "color": _by_block(), "shape": shapes}
     point = {"filled": True, "opacity": 1, "size": 45}
     return [
-        vega.layer("point", {**same, "y": {"value": HEIGHT - 5}}, where=ON_GROUND, **point),
+        vega.layer("point", {**same, "y": {"value": HEIGHT - 5}}, where=AT_BOTTOM, **point),
         vega.layer("point", {**same, "y": y}, where=ON_LINE, **point),
     ]
 
 
-# Throughput second by second. Trials that do not count are drawn too. Checkpoints stand at the
-# ground, so that a dip can be seen to come with one, or without.
+# Throughput second by second, of trials that do not count too. Checkpoints are marked at the
+# bottom, so that one sees which dips come with them.
 
 INTERVAL_S_MIN: Final = 0.5
 """A shorter piece at the end of a window gives a rate by chance; it is not drawn."""
@@ -300,7 +300,7 @@ def _rate(interval: Interval) -> float:
 
 
 def _marks(attempt: Attempt, judged: Mapping[str, Stability]) -> Iterator[Mark]:
-    """Stalls and dips on the line, as they were judged; checkpoints at the ground."""
+    """Stalls and dips on the line, as they were judged; checkpoints at the bottom."""
 
     def mark(at_s: float, what: Text, value: float | None = None) -> Mark:
         block = attempt.measurement.trial.block + 1
@@ -349,8 +349,7 @@ def _note(marked: bool) -> Text:
     )
 
 
-# CPU and disk: a rate that falls while the disk is busy has another cause than one that falls while
-# other processes take the CPU.
+# CPU and disk, which show why a rate falls: a busy disk, or other processes that take the CPU.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What charts share: the theme, and builders of axes, scales, layers and panels.
+"""Vega-Lite as charts use it: the theme, and builders of axes, scales, layers and panels.
 
 Specifications of Vega-Lite are plain values, so that the sentences in them stay sentences
 (`words.Said`) and a report in another language has charts in it too. A chart itself says only which
@@ -18,11 +18,8 @@ from dbdyno.report.rows import Ladder
 
 Spec = dict[str, Any]
 
-# The theme: colours, shapes and fonts.
-#
-# Colours of systems are those of Okabe and Ito, which colour-blind readers can tell apart; systems
-# differ in shape too, so that a print in grey still works. Colours of verdicts are light enough for
-# figures in `ON_VERDICT` on them, whatever the page's own ground.
+# The theme. Systems have the colours of Okabe and Ito, which colour-blind readers can distinguish,
+# and shapes, for prints in grey. Colours of verdicts are light enough for text in `ON_VERDICT`.
 
 GREY: Final = "#888888"
 INK: Final = "#222222"
@@ -80,11 +77,11 @@ THEME: Final[Spec] = {
 
 
 class VerdictLook(NamedTuple):
-    """A verdict's words, its sign, its colour as a ground for figures and as a line."""
+    """A verdict's words, sign, and colour as a background and as a line."""
 
     words: Text
     sign: str
-    ground: str
+    background: str
     line: str
 
 
@@ -110,11 +107,11 @@ def verdict_scale(shown: Iterable[str], *, lines: bool = False) -> Spec:
     """The colour scale of the words that are shown, in the order of `VERDICTS`.
 
     Args:
-        lines: colours for lines and points, not for grounds.
+        lines: colours for lines and points, not for backgrounds.
     """
     seen = set(shown)
     looks = [look for look in VERDICTS.values() if look.words in seen]
-    return scale((look.words, look.line if lines else look.ground) for look in looks)
+    return scale((look.words, look.line if lines else look.background) for look in looks)
 
 
 def scale(values: Iterable[tuple[Text | str, object]]) -> Spec:
@@ -127,8 +124,8 @@ def scale(values: Iterable[tuple[Text | str, object]]) -> Spec:
 
 PARTED: Final = "replace(format(datum.value, ',.6~r'), /,/g, '\u202f')"
 """Axis labels with the thousands parted as in the tables."""
-ASIDE: Final = 0.07
-ASIDE_ALL_MAX: Final = 0.5
+OFFSET: Final = 0.07
+OFFSETS_MAX: Final = 0.5
 """Distance of two systems, and of all of them, in distances of load levels."""
 LEVELS_LABELLED_MAX: Final = 10
 """With more levels some go without their label where there is no room."""
@@ -184,10 +181,10 @@ def places(ladder: Ladder) -> Spec:
     )
 
 
-def aside(systems: Sequence[str], system: str) -> float:
-    """Systems stand side by side, so that intervals do not hide each other."""
+def offset(systems: Sequence[str], system: str) -> float:
+    """How far a system is moved aside, so that intervals do not hide each other."""
     middle = (len(systems) - 1) / 2
-    return (systems.index(system) - middle) * min(ASIDE, ASIDE_ALL_MAX / len(systems))
+    return (systems.index(system) - middle) * min(OFFSET, OFFSETS_MAX / len(systems))
 
 
 def colour(systems: Sequence[str]) -> Spec:
@@ -196,7 +193,7 @@ def colour(systems: Sequence[str]) -> Spec:
 
 
 def shape(systems: Sequence[str]) -> Spec:
-    """A system's shape, for those who cannot tell its colour."""
+    """A system's shape, for those who cannot see its colour."""
     return _by_system(systems, SHAPES)
 
 
@@ -205,7 +202,7 @@ def _by_system(systems: Sequence[str], looks: Sequence[str]) -> Spec:
 
 
 def tooltip(*fields: tuple[str, Text]) -> list[Spec]:
-    """What a reader sees who points at a mark: field and words."""
+    """The tooltip of a mark: field and words of each line."""
     numbers = {"value", "low", "high", "latency", "tps"}
     return [
         {"field": field, "title": words}
@@ -219,7 +216,7 @@ def load_tooltip(*fields: tuple[str, Text]) -> list[Spec]:
     return tooltip(("system", say("system")), ("level", say("load")), *fields)
 
 
-# Layers, panels, and their arrangement.
+# Layers and panels.
 
 WIDTH: Final = 640
 """Of all panels that stand side by side, in the units of a page of normal width."""

@@ -1,4 +1,4 @@
-"""All verdicts at one look: a heat map of workload × load, and the same as a table of words.
+"""All verdicts at a glance: a heat map of workload × load, and the same as a table of words.
 
 Colour alone says nothing to many readers, so each field has its sign and its change; the words are
 in the legend and in the table.
@@ -24,7 +24,7 @@ FIELD_WIDTH: Final = (74, 130)
 LABELS_WIDTH: Final = 150
 ROOM_FOR_INTERVAL: Final = 118
 VERDICTS_MIN: Final = 2
-"""One verdict is told by its sentence."""
+"""One verdict is a sentence, no map."""
 
 
 def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | None:
@@ -119,15 +119,15 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
 
 
 def _row(verdict: Verdict) -> Spec:
-    look, ratio, told = vega.look_of(verdict), verdict.estimate.ratio, decided(verdict)
-    _, _, ends = told.partition(" [")
+    look, ratio, text = vega.look_of(verdict), verdict.estimate.ratio, decided(verdict)
+    _, _, ends = text.partition(" [")
     return {
         "workload": verdict.cell.workload,
         "level": level_of(verdict.cell),
         "word": look.words,
         "sign": look.sign if ratio is None else f"{look.sign} {change(ratio)}",
         "interval": f"[{ends}" if ends else "",
-        "told": told,
+        "told": text,
     }
 
 

@@ -85,11 +85,11 @@ def ordered(gate: Gate) -> list[Passage]:
 
 def doubts(judgement: Judgement, run: RunFacts) -> list[Text]:
     """What throws doubt on the gate, a sentence each; a long list is cut and says so."""
-    told = [*_incomplete(run), *summary.doubts(judgement)]
-    if len(told) <= DOUBTS_MAX:
-        return told
-    more = say("and {more}; see the report", more=count(len(told) - DOUBTS_MAX, "more doubt"))
-    return [*told[:DOUBTS_MAX], more]
+    sentences = [*_incomplete(run), *summary.doubts(judgement)]
+    if len(sentences) <= DOUBTS_MAX:
+        return sentences
+    more = say("and {more}; see the report", more=count(len(sentences) - DOUBTS_MAX, "more doubt"))
+    return [*sentences[:DOUBTS_MAX], more]
 
 
 def _incomplete(run: RunFacts) -> Iterator[Text]:
@@ -121,17 +121,16 @@ def _mark(passage: Passage) -> str:
     return "?" if passage.holds else "✗"
 
 
-# The same as a JUnit file, which every CI system shows beside its other tests. A comparison is a
-# test. Slower is a failure; undecided and void are failures of a strict gate and skipped tests of
-# another, which CI systems show too: never passed ones. A gate that holds nothing has one more test
-# that says so, as a file without tests would pass.
+# JUnit. Each comparison is a test. Slower is a failure; undecided and void are failures of a strict
+# gate, skipped tests of another, and never passed ones. A gate that decides nothing has a failing
+# test more, since a file without tests would pass.
 
 NOT_IN_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Signs that no XML file may hold, not even escaped."""
 
 
 def junit(gate: Gate, run: RunFacts) -> bytes:
-    """The file."""
+    """The gate as a JUnit file, for CI systems."""
     suite = ElementTree.Element("testsuite", name=_clean(f"dbdyno gate {run.run_id}"))
     suite.set("timestamp", _clean(run.created_at[:19]))
     properties = ElementTree.SubElement(suite, "properties")

@@ -3,7 +3,7 @@
 Only ratios within blocks are listed, which a change of machine or day does not move as it moves
 throughput. Each is held against the run before it that asked for the same thing (the same plan but
 for its seed, blocks and title), with the interval of `judge.agreement`; so a step in a label's
-course is told from chance by the same rule as everything else.
+course is distinguished from chance by the same rule as everything else.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class HistoryEntry(Noun):
     since: Agreement | None = None
 
 
-class Told(Noun):
-    """What one run says, as a history needs it.
+class RunVerdicts(Noun):
+    """The verdicts of one run.
 
     Attributes:
         versions: by system.
@@ -60,14 +60,14 @@ class Told(Noun):
     verdicts: tuple[Verdict, ...]
 
 
-def entries(runs: Sequence[Told], label: str | None = None) -> tuple[HistoryEntry, ...]:
+def entries(runs: Sequence[RunVerdicts], label: str | None = None) -> tuple[HistoryEntry, ...]:
     """Every verdict on that label, or on all, of the newest run first.
 
     Args:
         runs: the newest first, as a store gives them.
     """
     made: list[HistoryEntry] = []
-    before: dict[str, Told] = {}
+    before: dict[str, RunVerdicts] = {}
     for run in reversed(runs):
         asked = experiment(run.plan)
         made[:0] = _of_run(run, before.get(asked), label)
@@ -81,7 +81,7 @@ def experiment(plan: Plan) -> str:
     return plan.model_copy(update={"design": design, "seed": 1, "title": "", "scale": ""}).hash()
 
 
-def _of_run(run: Told, before: Told | None, label: str | None) -> list[HistoryEntry]:
+def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> list[HistoryEntry]:
     verdicts = [v for v in run.verdicts if label in (None, v.system)]
     since = agreements(before.verdicts, verdicts, run.plan.design.margin) if before else ()
     by_place = {(a.cell, a.baseline, a.system): a for a in since if a.first and a.second}

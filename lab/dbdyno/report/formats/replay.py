@@ -108,7 +108,7 @@ def answer(replay: Replay) -> list[Text]:
     if not both:
         return [say("the runs have no comparison in common")]
     counts = {word: sum(a.word is word for a in found) for word in Agreeing}
-    told: list[Text] = [
+    sentences: list[Text] = [
         say(
             "the same verdict in {same} of {all} comparisons; the ratios agree in {agree}, are "
             "not shown to differ in {open}, differ in {differ}",
@@ -120,16 +120,16 @@ def answer(replay: Replay) -> list[Text]:
         )
     ]
     if contradictions := sum(agreement.contradict for agreement in both):
-        told.append(
+        sentences.append(
             say("{count} contradict: better in one run, worse in the other", count=contradictions)
         )
     if counts[Agreeing.MISSING]:
-        told.append(say("{count} are in one run only", count=counts[Agreeing.MISSING]))
+        sentences.append(say("{count} are in one run only", count=counts[Agreeing.MISSING]))
     if replay.first.facts.run_id == replay.second.facts.run_id:
-        told.append(say("both are the same run: nothing was repeated"))
+        sentences.append(say("both are the same run: nothing was repeated"))
     if replay.first.plan.hash() != replay.second.plan.hash():
-        told.append(say("the plans differ: this is no repetition of the same experiment"))
-    return told
+        sentences.append(say("the plans differ: this is no repetition of the same experiment"))
+    return sentences
 
 
 def difference(agreement: Agreement) -> Text:
@@ -137,10 +137,10 @@ def difference(agreement: Agreement) -> Text:
     word = agreement.word.said
     if agreement.ratio is None:
         return word
-    told = change(agreement.ratio)
+    text = change(agreement.ratio)
     if agreement.low is not None and agreement.high is not None:
-        told = name(f"{told} [{change(agreement.low)}, {change(agreement.high)}]")
-    return say("{word}: {change}", word=word, change=told)
+        text = name(f"{text} [{change(agreement.low)}, {change(agreement.high)}]")
+    return say("{word}: {change}", word=word, change=text)
 
 
 def _heads(replay: Replay) -> list[Text]:

@@ -1,8 +1,7 @@
 """Sections on several cells together: all cells as one, and rates within a latency limit.
 
 The section on all cells repeats no cell's number but those of the best and the worst, which are
-named as what they are: picked for their result, with the interval that holds together with all
-others.
+named as selected for their result, with the interval that holds together with all others.
 """
 
 from __future__ import annotations
@@ -145,8 +144,7 @@ def _course(found: Regression) -> Text:
     return words.get(found.word, say("too few blocks"))
 
 
-# Open loops. The limit's section stands near the top, since it answers the question of whoever
-# asked for it: how much load does each system take before it becomes too slow?
+# Open loops: how much load each system takes before it becomes too slow.
 
 
 def within_limit(judgement: Judgement) -> Section:

@@ -168,8 +168,7 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else share * 100
 
 
-# Flushes of the log behind each commit, as server and disks counted them, for cells whose events
-# always write: whether the settings' promise was kept.
+# Flushes per commit, for workloads that always write: whether the settings' promise was kept.
 
 FLUSHES_HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3

@@ -171,11 +171,8 @@ def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]
             )
 
 
-# The section on the instrument itself: what its controls came to, here and in all runs before.
-#
-# An expert asks first how often such verdicts are wrong. The answer is counted, not promised: the
-# baseline compared with itself, and with a slowdown that is known to be there. Pure.
-
+# Controls: how often verdicts were wrong, counted in this run and in all earlier ones where the
+# truth is known: the baseline compared with itself, and with a planted slowdown.
 
 DECLINED = "controls-declined"
 """The check that says why a run has none."""
@@ -195,10 +192,12 @@ def trust(plan: Plan, judgement: Judgement) -> Section:
 def _of_run(judgement: Judgement) -> Iterator[Part]:
     outcomes = judgement.controls
     if not outcomes:
-        told = [f.evidence for f in judgement.findings if f.check == DECLINED]
+        reasons = [f.evidence for f in judgement.findings if f.check == DECLINED]
         nothing = say("This run has no control trials, so it does not show its own error.")
         yield Paragraph(
-            say("{nothing} Why: {reason}.", nothing=nothing, reason=told[0]) if told else nothing
+            say("{nothing} Why: {reason}.", nothing=nothing, reason=reasons[0])
+            if reasons
+            else nothing
         )
         return
     first = outcomes[0]

@@ -242,16 +242,16 @@ def _load(plan: Plan, load: Text) -> Text:
 def _loads(plan: Plan) -> list[Text]:
     load = plan.load
     levels = connections(load.threads)
-    told: list[Text] = [say("closed loop of {levels}, without pauses", levels=levels)]
+    loops: list[Text] = [say("closed loop of {levels}, without pauses", levels=levels)]
     rates = listed(load.rates)
     if load.is_open:
         over = {"rates": rates, "connections": count(load.connections, "connection")}
-        told.append(
+        loops.append(
             say("open loop of {rates} events/s over {connections}", **over)
             if rates
             else say("open loop at rates around the limit, over {connections}", **over)
         )
-    return told if load.threads else told[1:]
+    return loops if load.threads else loops[1:]
 
 
 def connections(levels: Sequence[int]) -> Text:
@@ -332,7 +332,7 @@ def _distribution(plan: Plan) -> Text:
     )
 
 
-# What was done between the measured windows, how often, and how long it took.
+# The procedure: steps between measured windows, how often and how long.
 
 
 def asked_procedure(plan: Plan) -> Iterator[Text]:
@@ -383,7 +383,7 @@ def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | 
     )
 
 
-# Replication: what stood behind each primary, what its commits waited for, and that they did.
+# Replication: replicas of each primary, and whether its commits waited for them.
 
 
 def asked_replicas(plan: Plan) -> Iterator[Text]:

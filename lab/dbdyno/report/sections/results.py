@@ -195,8 +195,8 @@ def _evidence(finding: Finding) -> Text:
     return say("{place}: {evidence}", place=finding.place, evidence=finding.evidence)
 
 
-# Tables in the form in which benchmarks are published: rows are load levels, columns are systems,
-# with what published tables leave out: the change with its interval.
+# Tables as benchmarks publish them, a row for each load level and a column for each system, with
+# the change and its interval.
 
 SHOWN: Final = tuple(
     BY_NAME[name]

@@ -117,7 +117,7 @@ def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) ->
 
 
 def _here(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
-    """The same topics of this run, as far as the plan and the measurements tell."""
+    """The same topics of this run, as far as plan and measurements have them."""
     return {
         "systems": listed(_system(label, measurements) for label in systems_of(plan, measurements)),
         "data": say(
@@ -201,12 +201,12 @@ def _procedure(plan: Plan) -> Text:
     if procedure.purge_binlogs:
         steps.append(say("binary logs purged"))
     times = {"warmup": seconds(trial.warmup_s), "window": seconds(trial.window_s)}
-    told = (
+    timing = (
         say("warm-up until steady, then {warmup}, window {window}", **times)
         if trial.until_steady
         else say("warm-up {warmup}, window {window}", **times)
     )
-    return listed([listed(steps), told], "; ")
+    return listed([listed(steps), timing], "; ")
 
 
 def _machine(run: RunFacts) -> Text:

@@ -32,8 +32,8 @@ from dbdyno.report.numbers import (
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table, numeric, table
 from dbdyno.report.rows import workload_name
 
-# How throughput grows with threads: what the Universal Scalability Law makes of the points. A
-# refusal stands where the number would be, so that nobody looks for a peak in vain.
+# Scalability: the Universal Scalability Law fitted to each ladder. Where it has no peak, the
+# table says why.
 
 SCALABILITY = say("Scalability")
 SCALABILITY_EXPLAINED = say(
@@ -208,8 +208,7 @@ def _counted(one: CountPair) -> Text:
     return say("{system} against {baseline}", system=one.system_total, baseline=one.baseline_total)
 
 
-# Runs that lie apart, and restarts that could be bad. Nothing of it changes a number elsewhere: an
-# outlying run counts in every mean and interval.
+# Outlying runs and bad restarts. An outlying run still counts in every mean and interval.
 
 OUTLIERS: Final = say("Outlying runs")
 RULE: Final = say(

@@ -67,28 +67,15 @@ def names(section: Section) -> list[str]:
     return [part.name for part in section.parts if isinstance(part, Figure)]
 
 
-def test_all_verdicts_stand_at_a_glance_in_pictures_and_words(made: Run) -> None:
-    section = at_a_glance(made.plan, made.measurements, made.judgement, drawn(made))
-    assert names(section) == ["verdicts", "ratios"]
-    assert isinstance(section.parts[-1], Table)
-
-
 def test_one_verdict_has_no_matrix() -> None:
     one = run(making.plan(), making.pairs((0.77, 0.76, 0.78)))
     section = at_a_glance(one.plan, one.measurements, one.judgement, drawn(one))
     assert section.parts == ()
 
 
-def test_charts_over_load_and_over_time_have_their_sections(made: Run) -> None:
-    assert names(over_load(drawn(made))) == [
-        "throughput",
-        "latency",
-        "latency-throughput",
-    ]
-    assert names(over_time(drawn(made))) == ["seconds-1"]
-    assert over_load(()).parts == (
-        Paragraph("There is nothing to draw: no trial has been measured."),
-    )
+def test_without_charts_one_section_says_so() -> None:
+    nothing = Paragraph("There is nothing to draw: no trial has been measured.")
+    assert over_load(()).parts == (nothing,)
     assert over_time(()).parts == ()
 
 

@@ -14,7 +14,6 @@ from dbdyno.report.formats.gate import (
     GateResult,
     doubts,
     junit,
-    ordered,
 )
 from dbdyno.report.formats.stdout import Output, render
 from support.made_run import Run
@@ -35,11 +34,6 @@ def test_the_text_and_the_comment_are_the_golden_ones(made: Run) -> None:
     assert text == (GOLDEN / "gate.txt").read_text(), "if it is meant, write the new text there"
     told = render(result(made), Output.MARKDOWN)
     assert told == (GOLDEN / "gate.md").read_text(), "if it is meant, write the new text there"
-
-
-def test_the_gravest_comes_first(made: Run) -> None:
-    outcomes = [passage.outcome.value for passage in ordered(gate_of(made))]
-    assert outcomes == ["slower", "held"]
 
 
 def test_a_job_finds_its_comment_again(made: Run, empty: Run) -> None:

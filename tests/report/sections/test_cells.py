@@ -6,11 +6,9 @@ import numpy as np
 from tests.judge.test_rate_limit import plan_of
 from tests.judge.test_rate_limit import run as trials_of
 
-from dbdyno.language.words import Said
 from dbdyno.plan.load import LoadPlan
-from dbdyno.report import document as report_document
 from dbdyno.report.formats import markdown
-from dbdyno.report.parts import Entries, Items, Paragraph, Section, Table
+from dbdyno.report.parts import Items, Section, Table
 from dbdyno.report.sections.cells import grid, pilot, within_limit
 from dbdyno.report.story import story_of
 from support import making
@@ -33,20 +31,6 @@ def ladder(ratios: dict[int, float], blocks: int = 5) -> Run:
 
 def tables(section: Section) -> list[Table]:
     return [part for part in section.parts if isinstance(part, Table)]
-
-
-def test_counts_ratio_and_selected_cells_of_each_system() -> None:
-    section = grid(ladder({1: 1.2, 8: 1.0, 64: 0.8}).judgement)
-    counts, together, _ = tables(section)
-    assert counts.rows == ((making.B, "1", "1", "1", "0", "0", "0"),)
-    (row,) = together.rows
-    assert row[:3] == (making.B, "3", "5")
-    assert row[5].startswith("oltp_read_write, 1 thread: +")
-    assert row[6].startswith("oltp_read_write, 64 threads: −")
-    assert together.caption == f"All cells against {making.A}"
-    assert "never of higher averages" in next(
-        part.text for part in section.parts if isinstance(part, Paragraph)
-    )
 
 
 def test_a_crossover_says_between_which_levels_and_none_that_it_is_not_proven() -> None:
@@ -86,15 +70,6 @@ def test_one_cell_or_one_system_has_no_such_section(empty: Run) -> None:
     assert grid(empty.judgement).parts == ()
 
 
-def test_every_sentence_can_be_told_in_another_language() -> None:
-    section = grid(ladder({1: 1.2, 64: 0.8}).judgement)
-    said = [part.text for part in section.parts if isinstance(part, Paragraph)]
-    said += [item for part in section.parts if isinstance(part, Items) for item in part.items]
-    said += [column.heading for table in tables(section) for column in table.columns]
-    said += [table.caption for table in tables(section)]
-    assert all(isinstance(text, Said) for text in said)
-
-
 # Open loops.
 
 MADE = run(plan_of(3), trials_of({making.A: [1000, 1010, 990], making.B: [1100, 1111, 1089]}))
@@ -105,48 +80,6 @@ def test_each_system_has_its_rate_with_interval_and_every_block() -> None:
     assert [row[0] for row in limits.rows] == [making.A, making.B]
     assert [row[3] for row in limits.rows] == ["3", "3"]
     assert all(len(row[4].split(", ")) == 3 for row in limits.rows)
-
-
-def test_the_curve_says_where_a_rate_was_not_sustained() -> None:
-    _, curve = tables(within_limit(MADE.judgement))
-    assert [column.heading for column in curve.columns] == [
-        "events/s due",
-        f"{making.A}, p50 ms",
-        "sustained",
-        f"{making.B}, p50 ms",
-        "sustained",
-    ]
-    assert curve.rows[0][2] == "3/3"
-    assert curve.rows[-1][2] == "0/3"
-
-
-def test_the_verdict_is_told_with_its_meaning() -> None:
-    section = within_limit(MADE.judgement)
-    (entries,) = [part for part in section.parts if isinstance(part, Entries)]
-    assert entries.entries[0].mark == "better"
-    assert "rate within the limit" in entries.entries[0].text
-
-
-def test_the_pilot_is_told_with_what_it_chose() -> None:
-    section = pilot(MADE.plan)
-    (table,) = tables(section)
-    assert [row[1:4] for row in table.rows] == [
-        (making.A, "1\u202f250", "1\u202f000"),
-        (making.B, "1\u202f250", "1\u202f000"),
-    ]
-
-
-def test_the_whole_report_has_both_and_says_what_latency_is() -> None:
-    page = markdown.render(story_of(MADE.plan, MADE.measurements, MADE.judgement, MADE.facts))
-    conclusion = page.split("\n## ")[0]
-    assert "sustains" in conclusion
-    assert "## Throughput within the latency limit" in page
-    assert "## How the rates were chosen" in page
-    assert "open loop at rates around the limit, over 64 connections" in page
-    assert "which this run did not use" not in page
-    document = report_document.document(MADE.plan, MADE.measurements, MADE.judgement, MADE.facts)
-    assert len(document["slo"][0]["limits"]) == 2
-    assert document["trials"][0]["arrivals"] > 0
 
 
 def test_a_closed_loop_has_neither(made: Run) -> None:

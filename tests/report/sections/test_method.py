@@ -8,9 +8,8 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DistributionPlan, NetworkPlan, Plan, ProcedurePlan, TopologyPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.report.parts import Code, Items, Table
-from dbdyno.report.rows import attempts
 from dbdyno.report.sections import method
-from dbdyno.report.sections.method import asked_design, asked_replicas, how_measured
+from dbdyno.report.sections.method import asked_design, asked_replicas
 from support import making
 from support.made_run import Run, facts
 
@@ -30,14 +29,6 @@ def test_a_system_that_never_ran_is_listed_as_such() -> None:
     assert systems.rows[0][2] == "(never ran)"
 
 
-def test_every_attempt_has_a_row(made: Run) -> None:
-    listed = attempts(made.measurements, made.judgement)
-    (table,) = method.trial_order(listed).parts
-    assert len(table.rows) == 21
-    assert table.rows[6][-1] == "failed: the server went away | <died>"
-    assert table.rows[8][-1] == "void: client-bound"
-
-
 def test_a_run_can_be_repeated_even_without_its_command(made: Run) -> None:
     code = method.repeat(made.plan, made.facts).parts[1]
     assert code == Code("dbdyno compare mysql:5.7.22 mysql:8.0.15 --threads 1,8")
@@ -47,11 +38,6 @@ def test_a_run_can_be_repeated_even_without_its_command(made: Run) -> None:
 
 def planned(**changed: object) -> Plan:
     return making.plan(blocks=4).model_copy(update=changed)
-
-
-def test_the_section_on_the_method_begins_with_what_was_asked() -> None:
-    items = how_measured(planned(), []).parts[2]
-    assert list(items.items[: len(asked_design(planned()))]) == asked_design(planned())
 
 
 def test_the_default_distribution_of_sysbench_is_told_from_others() -> None:

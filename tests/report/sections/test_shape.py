@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 
 from dbdyno.judge.judgement import Judgement, judge
-from dbdyno.language.words import Said, told
-from dbdyno.report.parts import Items
+from dbdyno.report.parts import Items, Section
 from dbdyno.report.sections import shape
 from support import making
 from support.made_ladders import FLAT, LEVELS, PEAKING, noisy, trials
-from support.made_run import Run
 from support.made_seconds import trial
 from support.making import A, B
 
@@ -46,14 +47,10 @@ def test_a_dip_that_lasts_to_the_end_has_no_recovery() -> None:
     assert own.rows[1][6] == "not within the window"
 
 
-def test_where_nobody_listened_there_is_a_dash(made: Run) -> None:
-    own = shape.stability(made.judgement).parts[1]
-    assert {row[5] for row in own.rows} == {"—"}
-
-
-def test_nothing_measured_is_no_section() -> None:
+@pytest.mark.parametrize("section", [shape.stability, shape.scalability, shape.outliers])
+def test_nothing_measured_is_no_section(section: Callable[[Judgement], Section]) -> None:
     nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
-    assert shape.stability(nothing).parts == ()
+    assert section(nothing).parts == ()
 
 
 LADDER_PLAN = making.plan(threads=LEVELS, window_s=2)
@@ -89,22 +86,6 @@ def test_a_refusal_stands_where_the_peak_would_be() -> None:
     assert laws.rows[1][5] != "—"  # the law stays, as it describes what was measured
 
 
-def test_short_ladders_are_no_section(made: Run) -> None:
-    assert shape.scalability(made.judgement).parts == ()
-
-
-def test_nothing_measured_has_no_scalability() -> None:
-    nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
-    assert shape.scalability(nothing).parts == ()
-
-
-def test_reasons_can_be_told_in_another_language() -> None:
-    _, laws = scalability_of(FLAT).parts
-    reason = laws.rows[1][-1]
-    assert isinstance(reason, Said)
-    assert told(reason, {reason.template: "bis {threads}: kein Gipfel"}) == "bis 128: kein Gipfel"
-
-
 RATES = (1000.0, 1004.0, 997.0, 700.0, 995.0, 1002.0)
 
 
@@ -119,15 +100,6 @@ def test_an_outlying_run_is_named_and_its_restart_counted() -> None:
     assert judged.value(made[0].trial.cell, A, "transactions_per_s").blocks == 6  # none dropped
 
 
-def test_without_one_it_is_said_and_bounded_for_each_system(made: Run) -> None:
-    items = shape.outliers(made.judgement).parts[1]
-    assert items.items == (
-        "No run lies apart.",
-        "mysql:5.7.22: bad restarts 0 of 5; up to 45.1 % of its restarts are not excluded.",
-        "mysql:8.0.15: bad restarts 0 of 5; up to 45.1 % of its restarts are not excluded.",
-    )
-
-
 def test_a_setting_is_named_beside_its_system() -> None:
     made = [making.measurement(A, b, setting="double-1") for b in range(5)]
     judged = judge(made, making.plan(systems=(A,)))
@@ -139,8 +111,3 @@ def test_three_runs_are_too_few_to_call_none_of_them_odd() -> None:
     made = [making.measurement(A, block) for block in range(3)]
     items = shape.outliers(judge(made, making.plan(systems=(A,), blocks=3))).parts[1]
     assert items == Items(("There are too few runs to say how many restarts were bad.",))
-
-
-def test_nothing_measured_has_no_outliers() -> None:
-    nothing = Judgement(findings=(), values=(), estimates=(), verdicts=())
-    assert shape.outliers(nothing).parts == ()

@@ -32,7 +32,7 @@ NAMES = {
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""
 NO_SENTENCES = {
     *("Code.text", "Drawing.svg", "Figure.spec", "Timeline.title"),
-    *("VerdictLook.sign", "VerdictLook.ground", "VerdictLook.line"),
+    *("VerdictLook.sign", "VerdictLook.background", "VerdictLook.line"),
 }
 """Fields that hold what is copied, drawn or looked up elsewhere: a chart, a colour, code."""
 TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")

@@ -72,6 +72,7 @@ SMALL_WITH_ONE_IMPORTER = {
     "plan.risks": "what a stranger's plan may do here is a security boundary",
     "report.charts.charts": "the list of charts, which grows by rows",
     "report.charts.checkpoints": "one file a reading of a chart's data",
+    "report.charts.costs": "one file a chart",
     "report.write": "the door of the report",
     "serve.live": "one file a kind of page",
     "serve.server": "the door of the web server",

@@ -187,7 +187,7 @@ class Run:
 
     @cached_property
     def _figures(self) -> tuple[Figure, ...]:
-        return story.tell(self.plan, self.trials, self.judgement, self.facts).figures
+        return story.story_of(self.plan, self.trials, self.judgement, self.facts).figures
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dbdyno.language.catalogues import Language
-from dbdyno.report.story import tell
+from dbdyno.report.story import story_of
 from dbdyno.report.write import Written, write
 from support.axe import violations
 from support.made_run import whole
@@ -164,7 +164,7 @@ def test_print_has_all_sections_and_the_charts_that_stand_still(
             .filter(one => one.getBoundingClientRect().height === 0).length]""")
     assert hidden == [0, 0, 0, 0]
     made = whole()
-    story = tell(made.plan, made.measurements, made.judgement, made.facts)
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     headings = report.locator("main h2").all_inner_texts()
     assert headings == [section.heading for section in story.sections]
     pdf = report.pdf(format="A4", path=tmp_path / "report.pdf")

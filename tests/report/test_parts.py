@@ -1,5 +1,3 @@
-"""None"""
-
 from __future__ import annotations
 
 import json
@@ -10,7 +8,7 @@ import pytest
 from tests.report.formats.test_gate import gate_of
 from tests.report.formats.test_history import course
 from tests.report.formats.test_replay import other, side
-from tests.report.sections.test_sections_rates import MADE as OF_RATES
+from tests.report.sections.test_cells import MADE as OF_RATES
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import name, say
@@ -33,7 +31,7 @@ from dbdyno.report.parts import (
     line,
     translated,
 )
-from dbdyno.report.story import tell
+from dbdyno.report.story import story_of
 from support import making, rich_run
 from support.made_run import Run, run
 
@@ -65,8 +63,8 @@ def rich() -> Run:
     return rich_run.whole()
 
 
-def story_of(made: Run) -> Story:
-    return tell(made.plan, made.measurements, made.judgement, made.facts)
+def whole_story(made: Run) -> Story:
+    return story_of(made.plan, made.measurements, made.judgement, made.facts)
 
 
 def english_in(text: str) -> list[str]:
@@ -85,12 +83,12 @@ def texts_of(value: object) -> list[str]:
 
 
 def test_the_chinese_page_is_the_golden_one(made: Run) -> None:
-    page = markdown.render(translated(story_of(made), ZH), ZH)
+    page = markdown.render(translated(whole_story(made), ZH), ZH)
     assert page == (GOLDEN / "report.zh.md").read_text(), "if it is meant, write the new text there"
 
 
 def test_a_report_with_everything_in_it_says_all_of_it_in_chinese(rich: Run) -> None:
-    story = story_of(rich)
+    story = whole_story(rich)
     assert len(story.sections) >= SECTIONS_MIN
     assert len(story.figures) >= FIGURES_MIN
     assert len({finding.check for finding in rich.judgement.findings}) >= CHECKS_MIN
@@ -106,7 +104,7 @@ def test_other_kinds_of_runs_are_told_in_chinese_too(empty: Run) -> None:
         update={"systems": making.plan().systems[:1]}
     )
     for made in (OF_RATES, empty, run(alone, [making.measurement(block=b) for b in range(3)])):
-        told = translated(story_of(made), ZH)
+        told = translated(whole_story(made), ZH)
         assert english_in(markdown.render(told, ZH)) == []
         assert all(english_in(f"{f.title} {f.note}") == [] for f in told.figures)
 
@@ -133,12 +131,12 @@ def test_json_is_english_in_every_language(made: Run) -> None:
 
 
 def test_english_is_the_very_same_story(made: Run) -> None:
-    story = story_of(made)
+    story = whole_story(made)
     assert translated(story, Language.EN) is story
 
 
 def test_numbers_names_and_commands_stay(made: Run) -> None:
-    story = story_of(made)
+    story = whole_story(made)
     told = translated(story, ZH)
     pairs = zip(story.sections, told.sections, strict=True)
     for section, other_section in pairs:
@@ -159,7 +157,7 @@ def _json(spec: object) -> str:
 
 
 def test_scales_and_data_of_a_chart_agree_in_every_language(rich: Run) -> None:
-    (matrix,) = [f for f in translated(story_of(rich), ZH).figures if f.name == "verdicts"]
+    (matrix,) = [f for f in translated(whole_story(rich), ZH).figures if f.name == "verdicts"]
     layers = matrix.spec["layer"]
     domain = layers[0]["encoding"]["color"]["scale"]["domain"]
     assert {row["word"] for row in matrix.spec["data"]["values"]} == set(domain)
@@ -167,7 +165,7 @@ def test_scales_and_data_of_a_chart_agree_in_every_language(rich: Run) -> None:
 
 
 def test_the_page_keeps_its_addresses_and_colours(made: Run) -> None:
-    told = translated(story_of(made), ZH)
+    told = translated(whole_story(made), ZH)
     drawings = [Drawing(figure, "<svg></svg>", b"") for figure in told.figures]
     page = html.render(told, drawings, language=ZH)
     assert '<html lang="zh-Hans">' in page

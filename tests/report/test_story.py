@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dbdyno.report.charts.charts import figures
 from dbdyno.report.parts import Figure, Paragraph, Section, Table
-from dbdyno.report.story import at_a_glance, over_load, over_time, tell, with_charts
+from dbdyno.report.story import at_a_glance, over_load, over_time, story_of, with_charts
 from support import making
 from support.made_run import Run, run
 
@@ -32,12 +32,12 @@ HEADINGS = (
 
 
 def headings(made: Run) -> tuple[str, ...]:
-    story = tell(made.plan, made.measurements, made.judgement, made.facts)
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     return tuple(section.heading for section in story.sections)
 
 
 def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> None:
-    story = tell(made.plan, made.measurements, made.judgement, made.facts)
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     assert headings(made) == HEADINGS
     assert story.title == "made"
     assert "20261121-060000-made" in story.byline
@@ -45,7 +45,7 @@ def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> 
 
 
 def test_an_empty_run_still_tells_what_was_asked_and_that_nothing_is_known(empty: Run) -> None:
-    story = tell(empty.plan, [], empty.judgement, empty.facts)
+    story = story_of(empty.plan, [], empty.judgement, empty.facts)
     assert story.conclusion[0].startswith("Nothing has been measured yet")
     assert story.figures == ()
     assert {"Numbers", "Charts", "How it was measured", "Limitations"} <= set(headings(empty))
@@ -67,27 +67,15 @@ def names(section: Section) -> list[str]:
     return [part.name for part in section.parts if isinstance(part, Figure)]
 
 
-def test_all_verdicts_stand_at_a_glance_in_pictures_and_words(made: Run) -> None:
-    section = at_a_glance(made.plan, made.measurements, made.judgement, drawn(made))
-    assert names(section) == ["verdicts", "ratios"]
-    assert isinstance(section.parts[-1], Table)
-
-
 def test_one_verdict_has_no_matrix() -> None:
     one = run(making.plan(), making.pairs((0.77, 0.76, 0.78)))
     section = at_a_glance(one.plan, one.measurements, one.judgement, drawn(one))
     assert section.parts == ()
 
 
-def test_charts_over_load_and_over_time_have_their_sections(made: Run) -> None:
-    assert names(over_load(drawn(made))) == [
-        "throughput",
-        "latency",
-        "latency-throughput",
-    ]
-    assert names(over_time(drawn(made))) == ["seconds-1"]
-    (said,) = over_load(()).parts
-    assert isinstance(said, Paragraph)
+def test_without_charts_one_section_says_so() -> None:
+    nothing = Paragraph("There is nothing to draw: no trial has been measured.")
+    assert over_load(()).parts == (nothing,)
     assert over_time(()).parts == ()
 
 

@@ -15,7 +15,7 @@ from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
 from dbdyno.report.formats import history
-from dbdyno.report.formats.history import History, Told
+from dbdyno.report.formats.history import History, RunVerdicts
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.rows import attempts
 from dbdyno.store.evidence import of_stored
@@ -69,14 +69,14 @@ def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
     return found
 
 
-def _entries(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[Told]:
+def _entries(store: Store, runs: list[StoredRun], workspace: Path) -> Iterator[RunVerdicts]:
     for stored in runs:
         try:
             run = api.Run(of_stored(store, stored, workspace))
         except StoreError as error:
             _note_unreadable(stored.run_id, f"{error.message} ({error.found})")
             continue
-        yield Told(
+        yield RunVerdicts(
             run_id=run.id,
             created_at=run.facts.created_at,
             plan=run.plan,

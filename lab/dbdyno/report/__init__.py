@@ -1,1 +1,1 @@
-"""What is told: verdicts become sections, charts and files; `write` is the door."""
+"""Reports: verdicts become sections, charts and files. Start reading in `write`."""

@@ -95,10 +95,10 @@ def percentage(value: float | None) -> Text:
     return NONE if value is None else name(f"{value * 100:.3g} %".replace("-", "−"))
 
 
-def _with_ends(found: Typical, told: Callable[[float], str]) -> Text:
+def _with_ends(found: Typical, printed: Callable[[float], str]) -> Text:
     if found.low is None or found.high is None:
-        return name(told(found.value))
-    return name(f"{told(found.value)} [{told(found.low)}, {told(found.high)}]")
+        return name(printed(found.value))
+    return name(f"{printed(found.value)} [{printed(found.low)}, {printed(found.high)}]")
 
 
 def _said(found: str | None) -> Text:
@@ -129,11 +129,8 @@ def mebibytes(size: float) -> Text:
     return name(f"{number(mib / 1024, 1)} GiB" if mib >= 10 * 1024 else f"{number(mib, 0)} MiB")
 
 
-# What a report calls the machine's features, which the store keeps under short English names.
-#
-# A stored run knows nothing of languages. So what `bench.environment` wrote down is looked up here;
-# names that are not in the table, and values that are names themselves, stay as they are.
-
+# The machine's features, which a run stores under short English names. Names and values that are
+# not in these tables stay as they are.
 
 FEATURES: Final[Mapping[str, Text]] = {
     "cpu": say("cpu"),
@@ -177,8 +174,7 @@ def _found(value: str) -> Text | None:
     return VALUES.get(value)
 
 
-# Rates within a latency limit as words: the same in the conclusion, in sections and on stdout.
-
+# Rates within a latency limit: the same words in the conclusion, in sections and on stdout.
 
 SIDES = {RateSide.ABOVE: "≥ ", RateSide.BELOW: "< ", RateSide.BETWEEN: ""}
 """What stands before the rate of a block."""
@@ -186,13 +182,13 @@ SIDES = {RateSide.ABOVE: "≥ ", RateSide.BELOW: "< ", RateSide.BETWEEN: ""}
 
 def sentences(judgement: Judgement) -> list[Text]:
     """The answer in plain words, one sentence for each verdict, or for a system that is alone."""
-    told: list[Text] = []
+    lines: list[Text] = []
     for search in judgement.slo:
-        told += [
+        lines += [
             say("{place}: {verdict}.", place=title(search), verdict=sentence(verdict))
             for verdict in search.verdicts
         ]
-        told.append(
+        lines.append(
             say(
                 "{place}: {systems}.",
                 place=title(search),
@@ -205,7 +201,7 @@ def sentences(judgement: Judgement) -> list[Text]:
                 ),
             )
         )
-    return told
+    return lines
 
 
 def title(search: RateSearch) -> Text:

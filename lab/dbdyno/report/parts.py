@@ -1,13 +1,13 @@
-"""What a report is made of, before anybody decides how it looks.
+"""What a report is made of, before it has a format.
 
-`story.tell` gives these values, `markdown` and `html` draw them. So both pages say the same words,
-and what a report says can be tested without looking at markup.
+`story.story_of` gives these values; `markdown` and `html` render them. So both pages have the same
+words, and tests need not look at markup.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -32,7 +32,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Column:
-    """A table's column; numbers are set to the right."""
+    """A table's column; numbers are aligned to the right."""
 
     heading: Text
     numeric: bool = False
@@ -50,6 +50,37 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Text, ...], ...]
     folded: bool = False
+
+
+Row = TypeVar("Row")
+
+
+def table(
+    caption: Text,
+    rows: Iterable[Row],
+    *columns: tuple[Text | Column, Callable[[Row], str | int]],
+    folded: bool = False,
+) -> Table:
+    """A table with a line for each of `rows`.
+
+    Args:
+        columns: for each the heading, or a column of numbers, and what it shows of a row.
+    """
+    return Table(
+        caption,
+        tuple(head if isinstance(head, Column) else Column(head) for head, _ in columns),
+        tuple(tuple(_shown(cell(row)) for _, cell in columns) for row in rows),
+        folded,
+    )
+
+
+def _shown(value: str | int) -> Text:
+    return name(value if isinstance(value, str) else str(value))
+
+
+def numeric(heading: Text) -> Column:
+    """A column of numbers."""
+    return Column(heading, numeric=True)
 
 
 @dataclass(frozen=True)
@@ -116,7 +147,7 @@ class Section:
     """A heading and what stands below it.
 
     Attributes:
-        english: the heading in English, of which its address is made; the heading itself if empty.
+        english: the heading in English, of which its anchor is made; the heading itself if empty.
     """
 
     heading: Text
@@ -125,7 +156,7 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """The heading as an address within the page."""
+        """The heading as an anchor within the page."""
         return re.sub(r"[^a-z0-9]+", "-", (self.english or self.heading).lower()).strip("-")
 
 
@@ -150,13 +181,9 @@ class Story:
         return tuple(part for part in parts if isinstance(part, Figure))
 
 
-# A report in another language: the same values with every sentence told again.
-#
-# What a report says was made by `words.say`, so nothing has to be judged or drawn again:
-# sentences in parts and in charts' specifications are looked up in the language's catalogue, and
-# names and numbers stay. Addresses within a page and colours go by the English words, which are
-# kept beside. Pure.
-
+# Translation. Every sentence knows its template (`words.say`), so a report is translated without
+# judging or drawing anything again. Anchors and colours are named by the English words, which
+# `Section.english` and `Entry.kind` keep.
 
 Translated = TypeVar("Translated")
 
@@ -165,7 +192,7 @@ def translated(part: Translated, language: Language) -> Translated:
     """A story or a part of it in that language; the very same in English."""
     if language is Language.EN:
         return part
-    made: Translated = _told(part, language)
+    made: Translated = _translated(part, language)
     return made
 
 
@@ -174,24 +201,29 @@ def line(text: str, language: Language) -> Text:
     return name(said_in(text, language))
 
 
-def _told(value: Any, language: Language) -> Any:  # noqa: ANN401 - any part of a report
-    """The value with every sentence in it told; of the same type."""
+def _translated(value: Any, language: Language) -> Any:  # noqa: ANN401 - any part of a report
+    """The value with every sentence in it translated; of the same type."""
     match value:
         case str():
             return name(said_in(value, language)) if hasattr(value, "template") else value
         case Mapping():
-            return {_told(key, language): _told(inner, language) for key, inner in value.items()}
+            return {
+                _translated(key, language): _translated(inner, language)
+                for key, inner in value.items()
+            }
         case tuple() | list():
-            return type(value)(_told(inner, language) for inner in value)
+            return type(value)(_translated(inner, language) for inner in value)
         case _ if is_dataclass(value):
             kept = _kept(value)
-            parts = {part.name: _told(getattr(kept, part.name), language) for part in fields(kept)}
+            parts = {
+                part.name: _translated(getattr(kept, part.name), language) for part in fields(kept)
+            }
             return replace(kept, **parts)
     return value
 
 
 def _kept(value: Any) -> Any:  # noqa: ANN401 - any part of a report
-    """The value with its English words beside, where an address or a colour goes by them."""
+    """The value with its English words kept, where an anchor or a colour is named by them."""
     match value:
         case Section():
             return replace(value, english=value.english or str(value.heading))

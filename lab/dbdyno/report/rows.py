@@ -1,6 +1,6 @@
 """Which measurements counted and which did not, as the judgement's findings say.
 
-A report lists every attempt ever made, so each has to be told apart: sound (it counts), void (a
+A report lists every attempt ever made, so each has a state: sound (it counts), void (a
 check took it away, or it cannot be run), failed (it did not end as planned), repeated (the trial
 was complete before).
 """
@@ -22,10 +22,8 @@ from dbdyno.measurement.parts import SECRET
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import DEFAULT
 
-OF_FAILED_ATTEMPT = frozenset({"trial-failed", "cell-cannot-run"})
-"""The checks that speak of a failed attempt, which a later complete one makes good."""
-
-
+CHECKS_OF_ATTEMPTS = frozenset({"trial-failed", "cell-cannot-run"})
+"""The checks that report a failed attempt; a later complete one replaces it."""
 NOTHING: Final = name("")
 
 
@@ -91,7 +89,7 @@ def _attempt(measurement: Measurement, findings: Sequence[Finding], seen: bool) 
 
 
 def _takes_away(finding: Finding, measurement: Measurement) -> bool:
-    if finding.level is not Level.VOID or finding.check in OF_FAILED_ATTEMPT:
+    if finding.level is not Level.VOID or finding.check in CHECKS_OF_ATTEMPTS:
         return False
     trial = measurement.trial
     if finding.trial is not None:
@@ -106,6 +104,22 @@ def sound(of: Iterable[Attempt], cell: Cell, system: str) -> list[Measurement]:
         for attempt in of
         if attempt.state is State.SOUND and (attempt.cell, attempt.system) == (cell, system)
     ]
+
+
+def sound_trials(plan: Plan, of: Sequence[Attempt]) -> list[tuple[Cell, str, list[Measurement]]]:
+    """Each cell and system with its trials that count; those without one are left out."""
+    measurements = [attempt.measurement for attempt in of]
+    return [
+        (cell, system, trials)
+        for cell in cells_of(plan, measurements)
+        for system in systems_of(plan, measurements)
+        if (trials := sound(of, cell, system))
+    ]
+
+
+def workload_name(workload: str, setting: str) -> str:
+    """A workload with its setting, unless that is the default."""
+    return workload if setting == DEFAULT else f"{workload}, {setting}"
 
 
 def cells_of(plan: Plan, measurements: Iterable[Measurement]) -> list[Cell]:
@@ -125,11 +139,8 @@ def title_of(plan: Plan) -> Text:
     return systems if plan.title in ("", systems) else name(plan.title)
 
 
-# Cells as ladders: one workload under one setting, its load levels rising.
-#
-# Tables and charts over load show one ladder at a time. The levels of a closed loop are
-# connections, those of an open loop are rates, so the two never stand on one ladder even if the
-# workload is the same.
+# Ladders. The levels of a closed loop are connections, those of an open loop are rates, so one
+# ladder never has both, even of one workload.
 
 
 @dataclass(frozen=True)
@@ -211,11 +222,8 @@ def _load(cell: Cell) -> tuple[float, int]:
     return (cell.rate_per_s or 0.0, cell.threads)
 
 
-# Effective server settings side by side: what differs, what only one has, what is left out.
-#
-# Two servers of different versions agree on most of their several hundred variables; a reader wants
-# the others. Paths, ports and identities differ between any two servers and are named, not shown.
-
+# Effective server settings: two versions agree on most of several hundred variables, so only the
+# others are shown. Paths, ports and identities differ between any two servers and are only named.
 
 ALWAYS_DIFFER: Final = re.compile(
     r"""
@@ -230,7 +238,7 @@ ALWAYS_DIFFER: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Names of variables that tell instances apart rather than configurations."""
+"""Names of variables that differ between any two instances of one configuration."""
 ABSENT: Final = say("(not there)")
 EMPTY: Final = say("(empty)")
 

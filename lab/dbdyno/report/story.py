@@ -1,9 +1,9 @@
 """The report's table of contents: which sections there are and in which order. Pure.
 
-The conclusion comes first, because a manager reads no further; then the verdicts at one look and in
+The conclusion comes first, because a manager reads no further; then the verdicts at a glance and in
 sentences, the numbers and pictures they rest on, and all that an expert needs to repeat the run or
-take it apart. To add a section: one function in a file of `sections`, one line in `tell`; a chart
-finds its section below.
+take it apart. To add a section: one function in a file of `sections`, one line in `story_of`; a
+chart finds its section below.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dbdyno.report.sections import cells, costs, limits, method, results, settin
 from dbdyno.report.sections.conclusion import conclusion
 
 
-def tell(
+def story_of(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Story:
     """The whole report as values; sections with nothing to say say so or are left out."""

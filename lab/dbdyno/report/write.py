@@ -24,7 +24,7 @@ from dbdyno.report import document as report_document
 from dbdyno.report.charts.drawing import Drawing, draw
 from dbdyno.report.formats import html, markdown
 from dbdyno.report.parts import translated
-from dbdyno.report.story import tell
+from dbdyno.report.story import story_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def write(
     Raises:
         StoreError: the folder cannot be written.
     """
-    story = translated(tell(plan, measurements, judgement, run), language)
+    story = translated(story_of(plan, measurements, judgement, run), language)
     drawings = [draw(figure) for figure in story.figures]
     document = report_document.text(report_document.document(plan, measurements, judgement, run))
     try:

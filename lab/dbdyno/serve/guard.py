@@ -1,4 +1,4 @@
-"""What every request passes first: whose name it came under, who asks, what an answer may do.
+"""Checks of every request before the pages: its Host header, its token, the headers of its answer.
 
 The check stands before the pages, so that no page can forget it. A visitor with the token gets a
 session of random bits; the token itself is in no address, no cookie and no log.
@@ -36,7 +36,7 @@ NAME: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\[\]:/@\s]+)(?::\d{1,5}
 COOKIE: Final = "dbdyno-session"
 ENTER: Final = "/enter"
 STATIC: Final = "/static/"
-"""What the door itself needs; nothing of a run is in it."""
+"""What the login page needs; it holds nothing of a run."""
 FORM_BYTES_MAX: Final = 4096
 AFTER_A_WRONG_TOKEN_S: Final = 0.5
 POLICY: Final = (

@@ -1,8 +1,8 @@
 """A run that is going on, as a stream of events: what its feed holds, then each line as it comes.
 
-The lab writes the feed, a file (`progress_feed.py`); this end only reads. A watcher that comes late
-is told every trial's end but the seconds of the present one alone. One that was cut off names the
-last place it saw and goes on behind it. A line that is not whole yet is left for the next look.
+The lab writes the feed, a file; this module only reads it. A watcher that comes late gets the end
+of every trial, and the seconds of the current one only. One that reconnects gives the last place it
+saw and goes on behind it. An incomplete line is left for the next read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def stream(path: Path, is_running: Callable[[], bool], seen: int = 0) -> A
     Args:
         path: the feed.
         is_running: whether a lab works on the run at this moment.
-        seen: the place up to which the watcher has been told; 0 for all.
+        seen: the place up to which the watcher has the events; 0 for all.
     """
     place, events = await anyio.to_thread.run_sync(read, path, seen)
     for end, event in events if seen else caught_up(events):

@@ -26,7 +26,7 @@ from dbdyno.language.words import Said, say
 from dbdyno.report.charts.drawing import draw
 from dbdyno.report.formats import html
 from dbdyno.report.parts import translated
-from dbdyno.report.story import tell
+from dbdyno.report.story import story_of
 from dbdyno.serve import live
 from dbdyno.serve.guard import ENTER, STATIC, Access, Guard
 from dbdyno.serve.runs import RUNNING, ComparedSide, JudgedRun, Runs, compared
@@ -72,7 +72,7 @@ class Pages:
             loader=FileSystemLoader(TEMPLATES),
             autoescape=True,
             undefined=StrictUndefined,
-            finalize=self._told,
+            finalize=self._translated,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -97,8 +97,8 @@ class Pages:
         feed = self._runs.workspace / listed.run.run_id / live.FEED
         seen = request.headers.get("last-event-id", "0")
         place = int(seen) if PLACE.fullmatch(seen) else 0
-        told = live.stream(feed, lambda: self._runs.is_running(run_id), place)
-        return StreamingResponse(told, media_type="text/event-stream")
+        events = live.stream(feed, lambda: self._runs.is_running(run_id), place)
+        return StreamingResponse(events, media_type="text/event-stream")
 
     def compare(self, request: Request) -> Response:
         """Two systems named as RUN/SYSTEM in `a` and `b`."""
@@ -150,18 +150,18 @@ class Pages:
         page = template.render(words=self._words, lang=self._language.tag, **values)
         return HTMLResponse(page, status)
 
-    def _told(self, value: object) -> object:
+    def _translated(self, value: object) -> object:
         """What a template prints, in the page's language."""
         return said_in(value, self._language) if isinstance(value, str) else value
 
 
 def _report(run: JudgedRun, language: Language) -> str:
-    story = translated(tell(run.plan, run.measurements, run.judgement, run.facts), language)
+    story = translated(story_of(run.plan, run.measurements, run.judgement, run.facts), language)
     drawings = [draw(figure) for figure in story.figures]
     return html.render(story, drawings, language=language, home="/")
 
 
-# What the pages say of themselves; names, numbers and states come from the runs.
+# The pages' own words; names, numbers and states come from the runs.
 
 
 WORDS: Final[dict[str, Said]] = {

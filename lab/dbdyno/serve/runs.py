@@ -119,12 +119,8 @@ class Runs:
         return tuple((one.st_mtime_ns, one.st_size) for one in stats)
 
 
-# Two systems of any two runs side by side, without a verdict unless one run measured both.
-#
-# A verdict rests on blocks: systems that ran next to each other in time share what the machine did.
-# Runs of different days have no such pairs, and the difference of their numbers holds the machine's
-# drift as well. So this page shows the numbers and says what differs between the runs, no more.
-
+# Two systems of any two runs side by side. There is no verdict: runs of different days share no
+# blocks, so the machine's drift is part of each difference. The page also lists what else differs.
 
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 

@@ -22,8 +22,8 @@ from dbdyno.serve.guard import Access
 from dbdyno.serve.pages import application
 from dbdyno.serve.runs import Runs
 
-PATIENCE_S: Final = 1
-"""How long streams may go on after the end was asked for."""
+GRACE_S: Final = 1
+"""How long streams may go on after the server was asked to stop."""
 
 
 def listen(access: Access, port: int) -> socket.socket:
@@ -67,7 +67,7 @@ def serve(
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=PATIENCE_S,
+        timeout_graceful_shutdown=GRACE_S,
         lifespan="off",
     )
     begun()

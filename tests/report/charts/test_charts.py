@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.report.charts.base import THEME
 from dbdyno.report.charts.charts import figures, named
+from dbdyno.report.charts.vega import THEME
 from support import making
 from support.chart_checks import assert_sound, complaints
 from support.made_run import Run, run

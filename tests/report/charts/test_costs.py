@@ -17,7 +17,6 @@ def chart(made: Run) -> Figure | None:
 
 def test_each_cost_has_a_panel_with_a_bar_for_each_system_and_load(made: Run) -> None:
     figure = chart(made)
-    assert figure is not None
     named = titles(figure)
     assert named[:3] == ["server CPU", "rows read", "rows changed"]
     assert "read by the server" not in named, "nothing was read"

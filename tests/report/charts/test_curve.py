@@ -14,7 +14,6 @@ SYSTEMS = (making.A, making.B)
 
 def test_points_join_throughput_and_the_highest_percentile_that_all_have(made: Run) -> None:
     figure = latency_throughput(ladders(cells(made.plan)), SYSTEMS, made.judgement)
-    assert figure is not None
     found = rows(figure)
     assert [row["load"] for row in found] == ["1", "8", "1", "8"]
     values = {v.value for v in made.judgement.values if v.metric == "latency_ms_p99"}
@@ -27,7 +26,6 @@ def test_a_lower_percentile_is_taken_where_requests_are_few() -> None:
     plan = making.plan(threads=(1, 8))
     few = [making.measurement(threads=n, tps=tps) for n, tps in ((1, 300.0), (8, 5000.0))]
     figure = latency_throughput(ladders(cells(plan)), SYSTEMS, run(plan, few).judgement)
-    assert figure is not None
     assert "p95 latency, ms" in figure.description
 
 
@@ -36,7 +34,6 @@ def test_with_many_systems_only_the_baseline_is_labelled() -> None:
     plan = making.plan(systems=systems, threads=(1, 2, 4))
     trials = [making.measurement(s, threads=n) for s in systems for n in (1, 2, 4)]
     figure = latency_throughput(ladders(cells(plan)), systems, run(plan, trials).judgement)
-    assert figure is not None
     (labels,) = [layer for layer in figure.spec["layer"] if layer["mark"]["type"] == "text"]
     assert labels["transform"] == [{"filter": {"field": "system", "equal": "a"}}]
     assert_sound(figure)
@@ -74,7 +71,6 @@ def search(workload: str = "oltp_read_write") -> RateSearch:
 
 def test_every_trial_is_a_point_and_every_answer_a_line() -> None:
     figure = limits([search()], SYSTEMS)
-    assert figure is not None
     found = rows(figure)
     assert [(r["rate"], r["sustained"]) for r in found if "rate" in r] == [
         (500, True),
@@ -89,7 +85,6 @@ def test_every_trial_is_a_point_and_every_answer_a_line() -> None:
 
 def test_every_workload_has_its_panel_and_no_search_no_chart() -> None:
     figure = limits([search(), search("oltp_point_select")], SYSTEMS)
-    assert figure is not None
     assert len(panels(figure)) == 2
     assert_sound(figure)
     assert limits([], SYSTEMS) is None

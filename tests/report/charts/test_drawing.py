@@ -8,8 +8,8 @@ import vl_convert
 
 from dbdyno.language.catalogues import Language, catalogue
 from dbdyno.language.words import name
-from dbdyno.report.charts.base import THEME
 from dbdyno.report.charts.drawing import CHINESE, Drawing, draw
+from dbdyno.report.charts.vega import THEME
 from dbdyno.report.parts import Figure
 
 HOSTILE = "<script>alert('x')</script>"

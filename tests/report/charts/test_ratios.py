@@ -1,5 +1,3 @@
-"""None"""
-
 from __future__ import annotations
 
 import math
@@ -17,7 +15,6 @@ from support.made_run import Run, run
 
 def test_every_cell_has_its_ratio_and_interval(made: Run) -> None:
     figure = ratios(made.judgement.verdicts, 0.02)
-    assert figure is not None
     lines = [row for row in rows(figure) if "name" in row]
     estimates = [verdict.estimate for verdict in made.judgement.verdicts]
     assert [row["at"] for row in lines] == pytest.approx(
@@ -39,7 +36,6 @@ def test_every_cell_has_its_ratio_and_interval(made: Run) -> None:
 def test_an_interval_beyond_the_picture_ends_with_an_arrow() -> None:
     made = run(making.plan(blocks=3), making.pairs((0.2, 1.0, 5.0)))
     figure = ratios(made.judgement.verdicts, 0.02)
-    assert figure is not None
     (line,) = [row for row in rows(figure) if "name" in row]
     assert line["low_on"]
     assert line["high_on"]
@@ -50,7 +46,6 @@ def test_systems_have_panels_on_one_axis_and_a_sum_is_a_diamond(made: Run) -> No
     one, two = made.judgement.verdicts
     other = one.model_copy(update={"system": "mariadb:11.4"})
     figure = ratios([one, two, other], 0.02, made.judgement.summaries)
-    assert figure is not None
     assert [panel["title"] for panel in panels(figure)] == [making.B, "mariadb:11.4"]
     domains = [p["layer"][2]["encoding"]["x"]["scale"]["domain"] for p in panels(figure)]
     assert domains[0] == domains[1]

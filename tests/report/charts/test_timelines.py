@@ -1,5 +1,3 @@
-"""None"""
-
 from __future__ import annotations
 
 from hypothesis import given
@@ -85,14 +83,12 @@ def lines(figure: Figure) -> list[dict[str, object]]:
 
 def marks(measurement: Measurement) -> list[tuple[str, float]]:
     figure = chart(run(making.plan(), [measurement]))
-    assert figure is not None
     assert_sound(figure)
     return [(row["m"], *row["x"]) for row in rows(figure) if "m" in row]
 
 
 def test_every_second_of_every_attempt_is_drawn_warm_up_included(made: Run) -> None:
     figure = chart(made)
-    assert figure is not None
     found = lines(figure)
     assert len(found) == 21 * (10 + 2)
     assert {row["b"] for row in found} == {1, 2, 3, 4, 5}, "people count from one"
@@ -109,7 +105,6 @@ def test_a_sliver_of_a_second_is_not_drawn(made: Run) -> None:
     sliver = whole[-1].model_copy(update={"start_s": 12.0, "end_s": 12.1})
     one = [first.model_copy(update={"intervals": (*whole, sliver)})]
     figure = chart(Run(made.plan, one, judge(one, made.plan), made.facts))
-    assert figure is not None
     assert max(float(str(row["x"])) for row in lines(figure)) == 12.0
 
 
@@ -126,7 +121,6 @@ def test_dips_and_stalls_are_marked_where_they_ended() -> None:
 def test_checkpoints_are_marked_at_the_ground_while_the_load_ran() -> None:
     plain = making.measurement()
     series = plain.status_seconds
-    assert series is not None
     counts = tuple(float(place >= 4) for place in range(len(series.at_s)))
     counted = series.model_copy(update={"counters": {"checkpointer.num_done": counts}})
     assert marks(making.changed(plain, status_seconds=counted)) == [("checkpoint", 4.5)]

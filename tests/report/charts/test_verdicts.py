@@ -10,7 +10,6 @@ from support.made_run import Run, run
 
 def test_a_field_has_sign_change_and_word(made: Run) -> None:
     figure = matrix(ladders(cells(made.plan)), made.judgement.verdicts)
-    assert figure is not None
     first, second = rows(figure)
     assert (first["level"], first["word"], first["sign"]) == ("1", "equivalent", "= 0.0 %")
     assert (second["word"], second["sign"]) == ("worse, beyond the margin", "▼ −22.8 %")
@@ -42,7 +41,6 @@ def test_every_system_has_a_map_and_many_levels_leave_room_for_the_sign_only() -
         for n in levels
     ]
     figure = matrix(ladders(cells(plan)), run(plan, trials).judgement.verdicts)
-    assert figure is not None
     assert titles(figure) == [
         "TPS of b against a",
         "TPS of c against a",
@@ -60,7 +58,6 @@ def test_every_setting_has_a_map_of_its_own() -> None:
     made = run(plan, trials)
     rungs = ladders(cells_of(plan, trials))
     figure = matrix(rungs, made.judgement.verdicts)
-    assert figure is not None
     assert [panel["title"].get("subtitle") for panel in panels(figure)] == [None, "durability 0/2"]
     assert [words.caption for words in table(rungs, made.judgement.verdicts)] == [
         "TPS of mysql:8.0.15 against mysql:5.7.22",

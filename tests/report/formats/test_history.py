@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dbdyno.judge.judgement import judge
 from dbdyno.plan.plan import Plan
-from dbdyno.report.formats.history import History, Told, entries, experiment
+from dbdyno.report.formats.history import History, RunVerdicts, entries, experiment
 from dbdyno.report.formats.stdout import Output, render
 from support import making
 
@@ -13,10 +13,12 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 STEADY = (0.9, 0.905, 0.895, 0.9, 0.902)
 
 
-def told(day: int, ratios: tuple[float, ...], plan: Plan | None = None, **more: object) -> Told:
+def told(
+    day: int, ratios: tuple[float, ...], plan: Plan | None = None, **more: object
+) -> RunVerdicts:
     asked = plan or making.plan()
     judgement = judge(making.pairs(ratios), asked)
-    return Told(
+    return RunVerdicts(
         run_id=f"202611{day:02d}-060000-made",
         created_at=f"2026-11-{day:02d}T06:00:00+00:00",
         plan=asked,
@@ -26,7 +28,7 @@ def told(day: int, ratios: tuple[float, ...], plan: Plan | None = None, **more: 
     )
 
 
-def course() -> list[Told]:
+def course() -> list[RunVerdicts]:
     slower = tuple(ratio * 0.9 for ratio in STEADY)
     return [told(3, slower), told(2, STEADY[::-1], complete=False), told(1, STEADY)]
 

@@ -1,5 +1,3 @@
-"""None"""
-
 from __future__ import annotations
 
 import base64
@@ -14,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.language.catalogues import Language
-from dbdyno.report.charts.base import COLOURS
 from dbdyno.report.charts.drawing import Drawing
+from dbdyno.report.charts.vega import COLOURS
 from dbdyno.report.formats import html
 from dbdyno.report.parts import Figure, Story
-from dbdyno.report.story import tell
+from dbdyno.report.story import story_of
 from dbdyno.report.write import Written
 from support import making
 from support.made_run import Run, facts, run
@@ -72,7 +70,7 @@ def page(text: str) -> Page:
 
 
 def test_every_section_has_its_heading_and_its_link(made: Run, page: Page) -> None:
-    story = tell(made.plan, made.measurements, made.judgement, made.facts)
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     headings = [words for tag, words in page.texts if tag == "h2"]
     assert headings == [section.heading for section in story.sections]
     ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
@@ -123,7 +121,7 @@ def test_nothing_from_outside_becomes_markup() -> None:
     ]
     made = run(plan, trials)
     hostile = facts(plan, environment={HOSTILE: HOSTILE}).model_copy(update={"command": HOSTILE})
-    text = rendered(tell(plan, trials, made.judgement, hostile))
+    text = rendered(story_of(plan, trials, made.judgement, hostile))
     assert HOSTILE not in text
     assert "alert('x')<" not in text
     assert text.count("&lt;script&gt;") > 6
@@ -131,19 +129,19 @@ def test_nothing_from_outside_becomes_markup() -> None:
 
 
 def test_an_empty_run_is_a_page_too(empty: Run) -> None:
-    page = Page(rendered(tell(empty.plan, [], empty.judgement, empty.facts)))
+    page = Page(rendered(story_of(empty.plan, [], empty.judgement, empty.facts)))
     assert any("Nothing has been measured yet" in words for _, words in page.texts)
 
 
 def test_no_line_ends_between_a_number_and_its_percent_sign(made: Run) -> None:
-    whole_page = rendered(tell(made.plan, made.measurements, made.judgement, made.facts))
+    whole_page = rendered(story_of(made.plan, made.measurements, made.judgement, made.facts))
     page = re.sub(r"<(desc|script).*?</\1>", "", whole_page, flags=re.DOTALL)
     assert "2\u00a0%" in page
     assert "2 %" not in page
 
 
 def test_the_page_says_how_large_it_is_and_where_the_way_up_leads(made: Run) -> None:
-    story = tell(made.plan, made.measurements, made.judgement, made.facts)
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     drawings = [Drawing(figure, "<svg></svg>", b"") for figure in story.figures]
     text = html.render(story, drawings, language=Language.ZH, home="/")
     assert f"一个 {len(text.encode()) / 1e6:.1f} MB 的独立文件" in text
@@ -152,7 +150,7 @@ def test_the_page_says_how_large_it_is_and_where_the_way_up_leads(made: Run) -> 
 
 
 def test_a_page_without_charts_carries_no_chart_program(empty: Run) -> None:
-    assert len(rendered(tell(empty.plan, [], empty.judgement, empty.facts))) < 60_000
+    assert len(rendered(story_of(empty.plan, [], empty.judgement, empty.facts))) < 60_000
 
 
 # What may run in a page, and text that cannot leave the place where it stands.

@@ -6,14 +6,14 @@ import pytest
 
 from dbdyno.report.formats import markdown
 from dbdyno.report.parts import Code, Column, Section, Story, Table
-from dbdyno.report.story import tell
+from dbdyno.report.story import story_of
 from support.made_run import Run
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report.md"
 
 
 def test_the_page_is_the_golden_one(made: Run) -> None:
-    page = markdown.render(tell(made.plan, made.measurements, made.judgement, made.facts))
+    page = markdown.render(story_of(made.plan, made.measurements, made.judgement, made.facts))
     assert page == GOLDEN.read_text(), "if the change is meant, write the new page to the file"
 
 

@@ -28,17 +28,6 @@ def test_json_holds_the_judges_numbers(made: Run) -> None:
     assert read["run"]["run_id"] == "20261121-060000-made"
 
 
-def test_markdown_is_one_table_with_the_doubts_below(made: Run) -> None:
-    lines = summary(made, Output.MARKDOWN).splitlines()
-    rows = [line for line in lines if line.startswith("| oltp")]
-    assert len(rows) == 4
-    assert rows[3].startswith(
-        "| oltp_read_write, 8 threads | mysql:8.0.15 | worse | 772.5 | −22.8 % [−23.8, −21.7] |"
-    )
-    assert lines[-1].startswith("- better 0, worse 1, equivalent 1")
-    assert sum(line.startswith("- void: ") for line in lines) == 1
-
-
 def test_an_incomplete_run_and_one_without_comparison_say_so(empty: Run) -> None:
     text = summary(empty)
     assert "incomplete (20 trials planned)" in text

@@ -1,12 +1,16 @@
-"""All cells together as a person reads it."""
+"""All cells together, and the sections on open loops: limit, curve, pilot."""
 
 from __future__ import annotations
 
 import numpy as np
+from tests.judge.test_rate_limit import plan_of
+from tests.judge.test_rate_limit import run as trials_of
 
-from dbdyno.language.words import Said
-from dbdyno.report.parts import Items, Paragraph, Section, Table
-from dbdyno.report.sections.cells import grid
+from dbdyno.plan.load import LoadPlan
+from dbdyno.report.formats import markdown
+from dbdyno.report.parts import Items, Section, Table
+from dbdyno.report.sections.cells import grid, pilot, within_limit
+from dbdyno.report.story import story_of
 from support import making
 from support.made_run import Run, run
 
@@ -27,20 +31,6 @@ def ladder(ratios: dict[int, float], blocks: int = 5) -> Run:
 
 def tables(section: Section) -> list[Table]:
     return [part for part in section.parts if isinstance(part, Table)]
-
-
-def test_counts_ratio_and_selected_cells_of_each_system() -> None:
-    section = grid(ladder({1: 1.2, 8: 1.0, 64: 0.8}).judgement)
-    counts, together, _ = tables(section)
-    assert counts.rows == ((making.B, "1", "1", "1", "0", "0", "0"),)
-    (row,) = together.rows
-    assert row[:3] == (making.B, "3", "5")
-    assert row[5].startswith("oltp_read_write, 1 thread: +")
-    assert row[6].startswith("oltp_read_write, 64 threads: −")
-    assert together.caption == f"All cells against {making.A}"
-    assert "never of higher averages" in next(
-        part.text for part in section.parts if isinstance(part, Paragraph)
-    )
 
 
 def test_a_crossover_says_between_which_levels_and_none_that_it_is_not_proven() -> None:
@@ -80,10 +70,27 @@ def test_one_cell_or_one_system_has_no_such_section(empty: Run) -> None:
     assert grid(empty.judgement).parts == ()
 
 
-def test_every_sentence_can_be_told_in_another_language() -> None:
-    section = grid(ladder({1: 1.2, 64: 0.8}).judgement)
-    said = [part.text for part in section.parts if isinstance(part, Paragraph)]
-    said += [item for part in section.parts if isinstance(part, Items) for item in part.items]
-    said += [column.heading for table in tables(section) for column in table.columns]
-    said += [table.caption for table in tables(section)]
-    assert all(isinstance(text, Said) for text in said)
+# Open loops.
+
+MADE = run(plan_of(3), trials_of({making.A: [1000, 1010, 990], making.B: [1100, 1111, 1089]}))
+
+
+def test_each_system_has_its_rate_with_interval_and_every_block() -> None:
+    limits, _ = tables(within_limit(MADE.judgement))
+    assert [row[0] for row in limits.rows] == [making.A, making.B]
+    assert [row[3] for row in limits.rows] == ["3", "3"]
+    assert all(len(row[4].split(", ")) == 3 for row in limits.rows)
+
+
+def test_a_closed_loop_has_neither(made: Run) -> None:
+    assert within_limit(made.judgement).parts == ()
+    assert pilot(made.plan).parts == ()
+
+
+def test_rates_that_were_given_need_no_pilot_section() -> None:
+    plan = making.plan().model_copy(update={"load": LoadPlan(rates=("500",), threads=(8,))})
+    empty = run(plan, [])
+    assert pilot(plan).parts == ()
+    page = markdown.render(story_of(plan, [], empty.judgement, empty.facts))
+    assert "Load: closed loop of 8 connections" in page
+    assert "Load: open loop of 500 events/s over 64 connections" in page

@@ -1,5 +1,3 @@
-"""None"""
-
 from __future__ import annotations
 
 import pytest
@@ -10,19 +8,6 @@ from dbdyno.report.rows import attempts
 from dbdyno.report.sections.conclusion import conclusion, decision, meaning, tally
 from support import making
 from support.made_run import Run, run
-
-
-def test_several_cells_are_counted_and_few_of_a_word_are_named(made: Run) -> None:
-    assert tally(made.judgement.verdicts, making.B) == [
-        "mysql:8.0.15 against mysql:5.7.22 in 2 cells: worse in 1, equivalent in 1.",
-        "For a decision: what is proven speaks against mysql:8.0.15, by TPS −22.8 % [−24.1, −21.4] "
-        "in oltp_read_write, 8 threads; nothing proven speaks against mysql:5.7.22.",
-        "Worse: oltp_read_write, 8 threads: TPS −22.8 % [−24.1, −21.4] (beyond the margin of 2 %).",
-        "Equivalent: oltp_read_write, 1 thread: TPS 0.0 % [−0.4, +0.4].",
-        "Intervals are as wide as it takes for all 2 cells to hold.",
-    ]
-    assert all(isinstance(line, Said) for line in tally(made.judgement.verdicts, making.B))
-    assert _concluded(made).endswith("Not counted of 21 attempts: 1 void, 1 failed.")
 
 
 def test_many_cells_of_a_word_are_told_by_their_range() -> None:
@@ -158,9 +143,3 @@ def test_void_trials_allow_no_decision() -> None:
     (verdict,) = made.judgement.verdicts
     assert verdict.word is Word.VOID
     assert "no decision" in meaning(verdict)
-
-
-def test_several_cells_hold_together(made: Run) -> None:
-    _, worse = made.judgement.verdicts
-    assert "With 95 % confidence in all 2 cells together, TPS" in meaning(worse)
-    assert "by −24.1 % to −21.4 %" in meaning(worse)

@@ -1,8 +1,17 @@
+"""What a run cannot show, and how far its controls let it be trusted."""
+
 from __future__ import annotations
 
-from dbdyno.report.sections.limits import limits
+import pytest
+from tests.judge.test_controls import PLAN, whole
+
+from dbdyno.judge.judgement import judge
+from dbdyno.report import document as report_document
+from dbdyno.report.sections.limits import limits, trust
+from dbdyno.report.story import story_of
 from support import making
-from support.made_run import Run, run
+from support.made_controls import outcome
+from support.made_run import Run, facts, run
 
 
 def told(made: Run) -> str:
@@ -39,5 +48,49 @@ def test_limits_that_do_not_hold_are_not_claimed() -> None:
         assert limit not in text
 
 
-def test_trials_without_a_usable_measurement_are_a_limit(made: Run) -> None:
-    assert "1 trial of 20 gave no usable measurement." in told(made)
+# Controls.
+
+
+def test_more_errors_than_chance_explains_are_said() -> None:
+    items = trust(PLAN, judge(whole(), PLAN, (outcome(word="worse"),) * 3)).parts[-1]
+    assert "out of calibration" in items.items[1]
+
+
+@pytest.mark.parametrize(
+    ("controls", "why"), [(False, "Why: controls are declined by the plan."), (True, "own error.")]
+)
+def test_a_run_without_controls_says_so(controls: bool, why: str) -> None:
+    plan = making.plan(controls=controls)
+    section = trust(plan, judge(making.pairs((1.0,) * 5), plan))
+    (paragraph,) = section.parts
+    assert paragraph.text.endswith(why)
+
+
+def test_a_control_that_was_missed_is_a_warning_about_this_run() -> None:
+    biased = whole(same=(0.95, 0.953, 0.947, 0.951, 0.949))
+    _, table, warning, _ = trust(PLAN, judge(biased, PLAN)).parts
+    assert [row[-1] for row in table.rows] == ["no", "yes"]
+    assert "differences of that size in this run are not proved" in warning.text
+
+
+def test_where_nothing_is_compared_there_is_nothing_to_trust() -> None:
+    plan = making.plan(systems=(making.A,))
+    assert trust(plan, judge([], plan)).parts == ()
+
+
+def test_control_trials_are_in_the_order_of_trials_and_in_no_number_of_the_report() -> None:
+    trials = whole()
+    judged = judge(trials, PLAN)
+    story = story_of(PLAN, trials, judged, facts(PLAN))
+    (order,) = (s for s in story.sections if s.heading == "Order of trials")
+    (table,) = order.parts
+    names = [row[2] for row in table.rows]
+    assert names.count(f"{making.A} (once more)") == 5
+    assert names.count(making.A) == 5
+    (measured,) = (s for s in story.sections if s.heading == "How it was measured")
+    systems = measured.parts[0]
+    assert [row[0] for row in systems.rows] == [making.A, making.B]
+    document = report_document.document(PLAN, trials, judged, facts(PLAN))
+    assert set(document["settings"]) == {making.A, making.B}
+    assert [one["kind"] for one in document["controls"]] == ["same", "planted"]
+    assert len(document["trials"]) == 20

@@ -1,7 +1,7 @@
 """The charts of a report: which there are, by name.
 
 One specification in Vega-Lite with its data inside serves the interactive page, the SVG and the
-PNG (`drawing.py`); theme and builders are in `base.py`. To add a chart: a file with a function that
+PNG (`drawing.py`); theme and builders are in `vega.py`. To add a chart: a file with a function that
 gives a `Figure` or None, one line here, its place in `story.py`.
 
     limits                       rates within a latency limit
@@ -19,8 +19,7 @@ from dataclasses import replace
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
-from dbdyno.report.charts import costs, curve, levels, ratios, timelines, verdicts
-from dbdyno.report.charts.base import THEME
+from dbdyno.report.charts import costs, curve, levels, ratios, timelines, vega, verdicts
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder, attempts, cells_of, ladders, systems_of
 
@@ -29,17 +28,17 @@ def figures(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
 ) -> tuple[Figure, ...]:
     """All charts for which there is something to draw, in the order of the report."""
-    rungs = ladders(cells_of(plan, measurements))
+    all_ladders = ladders(cells_of(plan, measurements))
     systems = systems_of(plan, measurements)
     made = [
         curve.limits(judgement.slo, systems),
-        verdicts.matrix(rungs, judgement.verdicts),
+        verdicts.matrix(all_ladders, judgement.verdicts),
         ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
-        *_over_load(rungs, systems, judgement),
-        *_of_trials(rungs, systems, measurements, judgement),
+        *_over_load(all_ladders, systems, judgement),
+        *_of_trials(all_ladders, systems, measurements, judgement),
     ]
     return tuple(
-        replace(figure, spec={**figure.spec, "config": THEME})
+        replace(figure, spec={**figure.spec, "config": vega.THEME})
         for figure in made
         if figure is not None
     )
@@ -57,25 +56,25 @@ def named(drawn: Iterable[Figure], *beginnings: str) -> tuple[Figure, ...]:
 
 
 def _over_load(
-    rungs: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
+    all_ladders: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
 ) -> list[Figure | None]:
-    closed = [ladder for ladder in rungs if not ladder.is_open]  # else throughput is the rate
+    closed = [ladder for ladder in all_ladders if not ladder.is_open]  # else throughput is the rate
     return [
         levels.throughput(closed, systems, judgement),
-        levels.latency(rungs, systems, judgement),
+        levels.latency(all_ladders, systems, judgement),
         curve.latency_throughput(closed, systems, judgement),
     ]
 
 
 def _of_trials(
-    rungs: Sequence[Ladder],
+    all_ladders: Sequence[Ladder],
     systems: Sequence[str],
     measurements: Sequence[Measurement],
     judgement: Judgement,
 ) -> list[Figure | None]:
     every = attempts(measurements, judgement)
     made: list[Figure | None] = []
-    for number, ladder in enumerate(rungs, start=1):
+    for number, ladder in enumerate(all_ladders, start=1):
         made += [
             timelines.per_second(f"seconds-{number}", ladder, systems, every, judgement),
             costs.costs(f"costs-{number}", ladder, systems, every),

@@ -1,14 +1,14 @@
-"""When a server wrote out what it had gathered: checkpoints and bursts of flushing, from counters.
+"""Checkpoints and bursts of flushing, found in a server's counters.
 
-Dips and stalls of a second often have their cause here, so the moments are drawn below the rates.
-What a server tells differs, so the first of these that its counters allow is taken:
+They often cause dips and stalls, so they are marked below the rates. The first of these that the
+server's counters allow is taken:
 
 - PostgreSQL counts its checkpoints: the reading after which the count is higher.
-- InnoDB tells the age of its checkpoint, or the log's two positions whose distance it is: the
+- InnoDB has the age of its checkpoint, or the log's two positions whose distance it is: the
   reading at which the age has fallen to half or less.
-- An older InnoDB tells the pages it flushed: where a burst begins that is three times the usual.
+- An older InnoDB counts the pages it flushed: where a burst begins at three times the median rate.
 
-They are marks in a picture; no verdict and no finding rests on them.
+No verdict and no finding rests on them.
 """
 
 from __future__ import annotations

@@ -13,19 +13,8 @@ from dbdyno.language.words import name as label
 from dbdyno.language.words import say
 from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.report.charts.base import (
-    INK,
-    WIDTH,
-    Spec,
-    category,
-    colour,
-    from_zero,
-    in_words,
-    layer,
-    load_tooltip,
-    panel,
-    side_by_side,
-)
+from dbdyno.report.charts import vega
+from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Attempt, Ladder, level_of, level_words, sound
@@ -43,14 +32,9 @@ def costs(
     drawn = [(cost, rows) for cost in COSTS if (rows := _rows(cost, ladder, systems, trials))]
     if not drawn:
         return None
+    width = (vega.WIDTH - 60) // COLUMNS - 40
     panels = [
-        panel(
-            label(cost.label),
-            rows,
-            _layers(ladder, systems, cost),
-            (WIDTH - 60) // COLUMNS - 40,
-            130,
-        )
+        vega.panel(label(cost.label), rows, _layers(ladder, systems, cost), width, 130)
         for cost, rows in drawn
     ]
     title = say("Costs of one transaction: {ladder}", ladder=ladder.title)
@@ -71,7 +55,7 @@ def costs(
         "Bars are totals over totals of all sound trials; a thin line is from the lowest to the "
         "highest trial. Costs that are zero everywhere are left out."
     )
-    return Figure(name, title, in_words(title, per, points), side_by_side(panels, COLUMNS), note)
+    return vega.figure(name, title, per, points, vega.side_by_side(panels, COLUMNS), note)
 
 
 def _rows(cost: Cost, ladder: Ladder, systems: Sequence[str], trials: Trials) -> list[Spec]:
@@ -109,19 +93,19 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
         "axis": {"labelAngle": 0, "grid": False, "titleFontSize": 11},
     }
     unit = label(cost.unit)
-    side = category("system", sort=list(systems), scale={"domain": list(systems)})
+    side = vega.category("system", sort=list(systems), scale={"domain": list(systems)})
     same = {"x": x, "xOffset": side}
-    told = load_tooltip(
+    tooltip = vega.load_tooltip(
         ("value", unit), ("low", say("lowest trial")), ("high", say("highest trial"))
     )
-    value, low = (from_zero(field, unit, ticks=4) for field in ("value", "low"))
+    value, low = (vega.from_zero(field, unit, ticks=4) for field in ("value", "low"))
     return [
-        layer("bar", {**same, "y": value, "color": colour(systems), "tooltip": told}),
-        layer(
+        vega.layer("bar", {**same, "y": value, "color": vega.colour(systems), "tooltip": tooltip}),
+        vega.layer(
             "rule",
-            {**same, "y": low, "y2": {"field": "high"}},
+            {**same, **vega.span("y", low, "high")},
             where="datum.high > datum.low",
-            color=INK,
+            color=vega.INK,
             strokeWidth=1,
         ),
     ]

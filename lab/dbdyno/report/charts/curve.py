@@ -15,26 +15,8 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateSearch
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
-from dbdyno.report.charts.base import (
-    INK,
-    LINE,
-    PARTED,
-    POINT,
-    SHADE,
-    Spec,
-    category,
-    colour,
-    from_zero,
-    in_words,
-    layer,
-    load_tooltip,
-    panel,
-    quantity,
-    shape,
-    side_by_side,
-    size_of,
-    tooltip,
-)
+from dbdyno.report.charts import vega
+from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import NONE, number
 from dbdyno.report.numbers import title as title_of
 from dbdyno.report.parts import Figure
@@ -54,17 +36,14 @@ def latency_throughput(
     metric = _common(ladders, judgement)
     if metric is None:
         return None
-    drawn = [(ladder, _rows(ladder, systems, judgement, metric)) for ladder in ladders]
-    drawn = [(ladder, rows) for ladder, rows in drawn if len({r["step"] for r in rows}) > 1]
+    made = [(ladder, _rows(ladder, systems, judgement, metric)) for ladder in ladders]
+    drawn = [(ladder, rows) for ladder, rows in made if len({r["step"] for r in rows}) > 1]
     if not drawn:
         return None
-    width, height = size_of(len(drawn), 320)
     across = say("transactions per second")
     up = say("{metric} latency, ms", metric=metric.label)
-    panels = [
-        panel(ladder.title, rows, _curve_layers(systems, across, up), width, height)
-        for ladder, rows in drawn
-    ]
+    layers = _curve_layers(systems, across, up)
+    spec = vega.alike([(ladder.title, rows, layers) for ladder, rows in drawn], 320)
     title = say("Latency over throughput")
     points = [
         say(
@@ -82,9 +61,7 @@ def latency_throughput(
         "A line joins a system's load levels by rising load; numbers beside points are the load. "
         "To the right is more throughput, below is less latency."
     )
-    return Figure(
-        "latency-throughput", title, in_words(title, up, points), side_by_side(panels), note
-    )
+    return vega.figure("latency-throughput", title, up, points, spec, note)
 
 
 def _common(ladders: Sequence[Ladder], judgement: Judgement) -> Metric | None:
@@ -128,24 +105,26 @@ def _rows(
 
 def _curve_layers(systems: Sequence[str], across: Text, up: Text) -> list[Spec]:
     same = {
-        "x": from_zero("tps", across, ticks=4),
-        "y": from_zero("latency", up),
-        "color": colour(systems),
+        "x": vega.from_zero("tps", across, ticks=4),
+        "y": vega.from_zero("latency", up),
+        "color": vega.colour(systems),
     }
     labelled = systems if len(systems) <= SYSTEMS_LABELLED_MAX else systems[:1]
-    told = load_tooltip(("tps", across), ("latency", up))
+    tooltip = vega.load_tooltip(("tps", across), ("latency", up))
     return [
-        layer("line", {**same, "order": quantity("step")}, **LINE),
-        layer("point", {**same, "shape": shape(systems), "tooltip": told}, **POINT),
+        vega.layer("line", {**same, "order": vega.quantity("step")}, **vega.LINE),
+        vega.layer(
+            "point", {**same, "shape": vega.shape(systems), "tooltip": tooltip}, **vega.POINT
+        ),
         *(_labels(same, system, above=place == 0) for place, system in enumerate(labelled)),
     ]
 
 
 def _labels(same: Spec, system: str, *, above: bool) -> Spec:
     """The load beside the points of a system; of two systems, one's above and the other's below."""
-    return layer(
+    return vega.layer(
         "text",
-        {**same, "text": category("load")},
+        {**same, "text": vega.category("load")},
         where={"field": "system", "equal": system},
         dx=6,
         dy=-8 if above else 11,
@@ -154,8 +133,8 @@ def _labels(same: Spec, system: str, *, above: bool) -> Spec:
     )
 
 
-# A faint trial was not sustained, so its latency is a matter of how long the window was. The axis
-# of latency is logarithmic, as the limit is read between points by logarithms.
+# Latency over rate. The latency of a rate that was not sustained grows with the window, so its
+# point is faint. Latency is logarithmic, as is the reading of the limit between two points.
 
 DECADES: Final = tuple(step * 10**power for power in range(-2, 6) for step in (1, 2, 5))
 """Where the axis of latency has ticks, in ms, as far as they are in view."""
@@ -163,24 +142,16 @@ DECADES: Final = tuple(step * 10**power for power in range(-2, 6) for step in (1
 
 def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | None:
     """A panel for each search; None without a point."""
-    drawn = [(search, list(_points(search))) for search in searches]
-    drawn = [(search, rows) for search, rows in drawn if rows]
+    drawn = [(search, rows) for search in searches if (rows := list(_points(search)))]
     if not drawn:
         return None
-    width, height = size_of(len(drawn), 320)
     panels = [
-        panel(
-            title_of(search),
-            [*rows, *_found(search)],
-            _limit_layers(search, systems),
-            width,
-            height,
-        )
+        (title_of(search), [*rows, *_found(search)], _limit_layers(search, systems))
         for search, rows in drawn
     ]
     title = say("Latency over rate, and the limit")
     unit = say("highest sustained rate within the limit")
-    told = [
+    points = [
         say(
             "{place}, {system}: {rate}",
             place=title_of(search),
@@ -194,7 +165,7 @@ def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | N
         "A point is a trial; a faint one was not sustained. The dashed line is the limit; the "
         "upright line of a system is its highest rate within it, shaded by its 95 % interval."
     )
-    return Figure("limits", title, in_words(title, unit, told), side_by_side(panels), note)
+    return vega.figure("limits", title, unit, points, vega.alike(panels, 320), note)
 
 
 def _points(search: RateSearch) -> Iterator[Spec]:
@@ -229,15 +200,15 @@ def _limit_layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
     up = say("{metric} latency, ms", metric=BY_NAME[search.metric].label)
 
     def x(field: str) -> Spec:
-        axis = {"labelExpr": PARTED, "tickCount": 5}
-        return quantity(field, title=due, scale={"zero": False, "padding": 12}, axis=axis)
+        axis = {"labelExpr": vega.PARTED, "tickCount": 5}
+        return vega.quantity(field, title=due, scale={"zero": False, "padding": 12}, axis=axis)
 
     def y(field: str) -> Spec:
-        axis = {"labelExpr": PARTED, "values": list(DECADES)}
-        return quantity(field, title=up, scale={"type": "log", "padding": 12}, axis=axis)
+        axis = {"labelExpr": vega.PARTED, "values": list(DECADES)}
+        return vega.quantity(field, title=up, scale={"type": "log", "padding": 12}, axis=axis)
 
-    colours = colour(systems)
-    told = tooltip(
+    colours = vega.colour(systems)
+    tooltip = vega.tooltip(
         ("system", say("system")), ("block", say("block")), ("rate", due), ("latency", up)
     )
     trial = {
@@ -245,24 +216,26 @@ def _limit_layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
         "y": y("latency"),
         "opacity": {"condition": {"test": "datum.sustained", "value": 1}, "value": 0.3},
         "color": colours,
-        "shape": shape(systems),
-        "tooltip": told,
+        "shape": vega.shape(systems),
+        "tooltip": tooltip,
     }
     hollow = {"filled": False, "size": 40, "strokeWidth": 1.5}
     return [
-        layer(
+        vega.layer(
             "rect",
-            {"x": x("low"), "x2": {"field": "high"}, "color": colours},
+            {**vega.span("x", x("low"), "high"), "color": colours},
             where="isValid(datum.at) && isValid(datum.low)",
-            **SHADE,
+            **vega.SHADE,
         ),
-        layer("rule", {"x": x("at"), "color": colours}, where="isValid(datum.at)", strokeWidth=1.5),
-        layer(
+        vega.layer(
+            "rule", {"x": x("at"), "color": colours}, where="isValid(datum.at)", strokeWidth=1.5
+        ),
+        vega.layer(
             "rule",
             {"y": y("limit")},
             where="isValid(datum.limit)",
             strokeDash=[5, 4],
-            color=INK,
+            color=vega.INK,
         ),
-        layer("point", trial, where="isValid(datum.rate)", **hollow),
+        vega.layer("point", trial, where="isValid(datum.rate)", **hollow),
     ]

@@ -17,24 +17,8 @@ from dbdyno.judge.estimate import SystemValue
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
-from dbdyno.report.charts.base import (
-    LINE,
-    POINT,
-    WIDTH,
-    Spec,
-    aside,
-    colour,
-    from_zero,
-    in_words,
-    layer,
-    load_tooltip,
-    panel,
-    places,
-    quantity,
-    shape,
-    side_by_side,
-    size_of,
-)
+from dbdyno.report.charts import vega
+from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder, level_words
@@ -51,29 +35,27 @@ def throughput(
     judgement: Judgement,
 ) -> Figure | None:
     """Transactions per second over load, a panel for each ladder; None without values."""
-    drawn = [(ladder, _rows(ladder, systems, judgement, PRIMARY)) for ladder in ladders]
-    drawn = [(ladder, rows) for ladder, rows in drawn if rows]
+    drawn = [
+        (ladder, rows) for ladder in ladders if (rows := _rows(ladder, systems, judgement, PRIMARY))
+    ]
     if not drawn:
         return None
     unit = say("transactions per second")
-    width, height = size_of(len(drawn), 300)
     fits = {ladder: fit_rows(ladder, systems, judgement.scalability) for ladder, _ in drawn}
     law = _fit_layers(systems, unit)
     panels = [
-        panel(
+        (
             ladder.title,
             [*rows, *fits[ladder]],
             [*(law if fits[ladder] else []), *_layers(ladder, systems, unit)],
-            width,
-            height,
         )
         for ladder, rows in drawn
     ]
     title = say("Throughput over load")
-    told = [row for _, rows in drawn for row in rows]
+    points = _points([row for _, rows in drawn for row in rows])
     fitted = any(fits.values())
     note = say("{note} {fit}", note=_note(), fit=_fit_note()) if fitted else _note()
-    return Figure("throughput", title, _describe(title, unit, told), side_by_side(panels), note)
+    return vega.figure("throughput", title, unit, points, vega.alike(panels, 300), note)
 
 
 def latency(
@@ -91,9 +73,9 @@ def latency(
     if not rows_of:
         return None
     unit = say("milliseconds")
-    width = WIDTH // len(metrics) - 50
+    width = vega.WIDTH // len(metrics) - 50
     panels = [
-        panel(
+        vega.panel(
             say("{ladder}: {metric}", ladder=ladder.title, metric=metric.label)
             if len(rows_of) > 1
             else name(metric.label),
@@ -106,14 +88,10 @@ def latency(
         for metric in metrics
     ]
     title = say("Latency percentiles over load")
-    told = [row for ladder in rows_of for m in metrics for row in table[ladder, m.name]]
-    return Figure(
-        "latency",
-        title,
-        _describe(title, unit, told),
-        side_by_side(panels, columns=len(metrics)),
-        say("{note} {missing}", note=_note(), missing=_missing_note()),
-    )
+    points = _points([row for ladder in rows_of for m in metrics for row in table[ladder, m.name]])
+    note = say("{note} {missing}", note=_note(), missing=_missing_note())
+    spec = vega.side_by_side(panels, columns=len(metrics))
+    return vega.figure("latency", title, unit, points, spec, note)
 
 
 def _rows(
@@ -131,7 +109,7 @@ def _rows(
 def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Metric) -> Spec:
     place = ladder.place(value.cell) or 0
     return {
-        "place": round(place + aside(systems, value.system), 3),
+        "place": round(place + vega.offset(systems, value.system), 3),
         "level": level_words(value.cell),
         "system": value.system,
         "metric": metric.label,
@@ -143,30 +121,30 @@ def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Met
 
 
 def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
-    same = {"x": places(ladder), "color": colour(systems)}
-    value, low, high = (from_zero(field, unit) for field in ("value", "low", "high"))
+    same = {"x": vega.places(ladder), "color": vega.colour(systems)}
+    value, low, high = (vega.from_zero(field, unit) for field in ("value", "low", "high"))
     ends = {"thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
-    whole = {**same, "y": low, "y2": {"field": "high"}}
-    told = load_tooltip(
+    whole = {**same, **vega.span("y", low, "high")}
+    tooltip = vega.load_tooltip(
         ("value", unit), ("low", say("interval from")), ("high", say("interval to"))
     )
     return [
-        layer("line", {**same, "y": value}, where=IS_POINT, **LINE),
-        layer("rule", whole, where=HAS_INTERVAL, strokeWidth=1.5),
-        layer("tick", {**same, "y": low}, where=HAS_INTERVAL, **ends),
-        layer("tick", {**same, "y": high}, where=HAS_INTERVAL, **ends),
-        layer(
+        vega.layer("line", {**same, "y": value}, where=IS_POINT, **vega.LINE),
+        vega.layer("rule", whole, where=HAS_INTERVAL, strokeWidth=1.5),
+        vega.layer("tick", {**same, "y": low}, where=HAS_INTERVAL, **ends),
+        vega.layer("tick", {**same, "y": high}, where=HAS_INTERVAL, **ends),
+        vega.layer(
             "point",
-            {**same, "y": value, "shape": shape(systems), "tooltip": told},
+            {**same, "y": value, "shape": vega.shape(systems), "tooltip": tooltip},
             where=IS_POINT,
-            **POINT,
+            **vega.POINT,
         ),
     ]
 
 
-def _describe(title: Text, unit: Text, rows: Sequence[Spec]) -> Text:
+def _points(rows: Sequence[Spec]) -> list[Text]:
     several = len({row["metric"] for row in rows}) > 1
-    points = [
+    return [
         say(
             "{ladder}, {level}, {system}: {metric}{value}",
             ladder=row["ladder"],
@@ -177,7 +155,6 @@ def _describe(title: Text, unit: Text, rows: Sequence[Spec]) -> Text:
         )
         for row in rows
     ]
-    return in_words(title, unit, points)
 
 
 def _note() -> Text:
@@ -227,11 +204,11 @@ def _fit_rows(ladder: Ladder, fitted: Scalability) -> Iterator[Spec]:
 
 def _fit_layers(systems: Sequence[str], unit: Text) -> list[Spec]:
     """Band and line of the law, in the system's colour."""
-    same = {"x": quantity("place"), "color": colour(systems)}
-    band = {**same, "y": from_zero("low", unit), "y2": {"field": "high"}}
-    line = {**same, "y": from_zero("value", unit)}
+    same = {"x": vega.quantity("place"), "color": vega.colour(systems)}
+    band = {**same, "y": vega.from_zero("low", unit), "y2": {"field": "high"}}
+    line = {**same, "y": vega.from_zero("value", unit)}
     dashed = {"strokeWidth": 1, "strokeDash": [4, 3], "opacity": 0.8}
     return [
-        layer("area", band, where=IS_FIT, opacity=0.14),
-        layer("line", line, where=IS_FIT, **dashed),
+        vega.layer("area", band, where=IS_FIT, opacity=0.14),
+        vega.layer("line", line, where=IS_FIT, **dashed),
     ]

@@ -17,20 +17,8 @@ from dbdyno.judge.verdict import Verdict
 from dbdyno.judge.wording import change
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.report.charts.base import (
-    INK,
-    SHADE,
-    VERDICTS,
-    Spec,
-    category,
-    in_words,
-    layer,
-    look_of,
-    quantity,
-    stacked,
-    tooltip,
-    verdict_scale,
-)
+from dbdyno.report.charts import vega
+from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import decided, interval
 from dbdyno.report.parts import Figure
 
@@ -81,8 +69,8 @@ def ratios(
     ends = [end for line in lines for end in (line.low, line.high) if end is not None]
     view = view_of([line.ratio for line in lines], ends, margin)
     baseline = verdicts[0].baseline
-    scale = verdict_scale((line.word for line in lines), lines=True)
-    colour = category("word", title=None, scale=scale)
+    scale = vega.verdict_scale((line.word for line in lines), lines=True)
+    colour = vega.category("word", title=None, scale=scale)
     panels = [
         _panel(system, BY_NAME[metric].label, baseline, group, view, margin, colour)
         for (system, metric), group in groups.items()
@@ -100,7 +88,7 @@ def ratios(
         "interval of a cell by itself; it is narrower where several cells must hold together. The "
         "shaded band is the margin."
     )
-    return Figure("ratios", title, in_words(title, shaded, points), stacked(panels), note)
+    return vega.figure("ratios", title, shaded, points, vega.stacked(panels), note)
 
 
 def of_verdict(verdict: Verdict) -> Ratio | None:
@@ -110,7 +98,7 @@ def of_verdict(verdict: Verdict) -> Ratio | None:
         return None
     return Ratio(
         name=name(verdict.cell.title),
-        word=look_of(verdict).words,
+        word=vega.look_of(verdict).words,
         ratio=estimate.ratio,
         low=verdict.low,
         high=verdict.high,
@@ -125,7 +113,7 @@ def of_summary(summary: GridSummary) -> Ratio | None:
         return None
     return Ratio(
         name=say("all {cells} cells, geometric mean", cells=summary.cells),
-        word=VERDICTS[summary.word, summary.material].words,
+        word=vega.VERDICTS[summary.word, summary.material].words,
         ratio=summary.ratio,
         low=summary.low,
         high=summary.high,
@@ -154,7 +142,7 @@ def _panel(
 ) -> Spec:
     names = [line.name for line in lines]
     ticks = view.ticks()
-    x = quantity(
+    x = vega.quantity(
         "at",
         title=say("{metric}, change against {baseline}", metric=metric, baseline=baseline),
         scale={"domain": view.domain, "nice": False},
@@ -164,7 +152,7 @@ def _panel(
             "labelOverlap": False,
         },
     )
-    y = category(
+    y = vega.category(
         "name",
         sort=names,
         scale={"domain": names},
@@ -181,11 +169,11 @@ def _panel(
 
 
 def _labels(ticks: Sequence[tuple[float, str]]) -> str:
-    """An expression that gives a tick its words by its nearest place."""
-    told = "''"
+    """A Vega expression for the label of the tick at a value."""
+    expression = "''"
     for place, words in reversed(ticks):
-        told = f"abs(datum.value - ({place:.9f})) < 1e-6 ? '{words}' : {told}"
-    return told
+        expression = f"abs(datum.value - ({place:.9f})) < 1e-6 ? '{words}' : {expression}"
+    return expression
 
 
 def _row(line: Ratio, view: View) -> Spec:
@@ -208,10 +196,10 @@ def _ground(view: View, margin: float) -> list[Spec]:
     """The margin's band and the line of no change."""
     ends = {"from": view.within(1 / (1 + margin)), "to": view.within(1 + margin), "none": 0}
     data = {"data": {"values": [ends]}}
-    band = {"x": quantity("from"), "x2": {"field": "to"}}
+    band = {"x": vega.quantity("from"), "x2": {"field": "to"}}
     return [
-        {**data, **layer("rect", band, **SHADE)},
-        {**data, **layer("rule", {"x": quantity("none")}, color=INK, strokeWidth=1)},
+        {**data, **vega.layer("rect", band, **vega.SHADE)},
+        {**data, **vega.layer("rule", {"x": vega.quantity("none")}, color=vega.INK, strokeWidth=1)},
     ]
 
 
@@ -219,12 +207,12 @@ def _intervals(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
     def bar(low: str, high: str, width: float) -> Spec:
         ends = {"x": {**x, "field": low}, "x2": {"field": high}}
         whole = {"y": y, **ends, "color": colour}
-        return layer("rule", whole, where=f"isValid(datum.{low})", strokeWidth=width)
+        return vega.layer("rule", whole, where=f"isValid(datum.{low})", strokeWidth=width)
 
     def arrow(side: str, angle: int) -> Spec:
         at = {"y": y, "x": {**x, "field": side}, "angle": {"value": angle}, "color": colour}
         look = {"shape": "triangle", "filled": True, "size": 50}
-        return layer("point", at, where=f"datum.{side}_on", **look)
+        return vega.layer("point", at, where=f"datum.{side}_on", **look)
 
     return [
         bar("low", "high", 1.5),
@@ -238,7 +226,7 @@ def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
     def overall(then: object, otherwise: object) -> Spec:
         return {"condition": {"test": "datum.overall", "value": then}, "value": otherwise}
 
-    told = tooltip(
+    tooltip = vega.tooltip(
         ("name", say("cell")), ("word", say("verdict")), ("told", say("change with interval"))
     )
     point = {
@@ -247,20 +235,18 @@ def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
         "shape": overall("diamond", "circle"),
         "size": overall(150, 70),
         "color": colour,
-        "tooltip": told,
+        "tooltip": tooltip,
     }
-    beside = {"y": y, "x": {"value": PLOT_WIDTH}, "text": category("told")}
+    beside = {"y": y, "x": {"value": PLOT_WIDTH}, "text": vega.category("told")}
     return [
-        layer("point", point, filled=True, opacity=1),
-        layer("text", beside, color=INK, fontSize=12, align="left", dx=8),
+        vega.layer("point", point, filled=True, opacity=1),
+        vega.layer("text", beside, color=vega.INK, fontSize=12, align="left", dx=8),
     ]
 
 
-# The axis. A ratio is drawn by its logarithm, so that a half and a double lie equally far from
-# none; it is labelled as the change it means. Three blocks can give intervals that reach from a
-# tenth to the tenfold; drawn whole they would press everything else into one line, so such an
-# interval ends at the edge with an arrow, and its numbers stand beside it.
-
+# The axis. Ratios are drawn by their logarithm, so that half and double are equally far from no
+# change, and labelled as changes. An interval of three blocks may reach from a tenth to
+# the tenfold, which would leave no room for the others: it ends at the edge with an arrow.
 
 TICKS_APART: Final = 0.3
 """Least distance of two ticks, in reaches: room for their words."""

@@ -17,17 +17,9 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, name, phrase, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Interval, Phase, WatchSample
-from dbdyno.report.charts.base import (
-    PARTED,
-    SHADE,
-    WIDTH,
-    Spec,
-    category,
-    layer,
-    quantity,
-    stacked,
-)
+from dbdyno.report.charts import vega
 from dbdyno.report.charts.checkpoints import BURST, CHECKPOINT, moments
+from dbdyno.report.charts.vega import Spec
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Attempt, Ladder, State, level_words
 
@@ -38,7 +30,7 @@ POINTS_MAX: Final = 300
 """A longer line is drawn by means of several seconds."""
 DIGITS: Final = 4
 DASHES: Final = ([1, 0], [4, 3])
-ON_GROUND: Final = "isValid(datum.m) && !isValid(datum.y)"
+AT_BOTTOM: Final = "isValid(datum.m) && !isValid(datum.y)"
 ON_LINE: Final = "isValid(datum.m) && isValid(datum.y)"
 OF_LINE: Final = "!isValid(datum.m) && isValid(datum.y)"
 
@@ -49,7 +41,7 @@ class Series:
 
     Attributes:
         block: counted from 1, as people do.
-        trial: tells the line from others of its block.
+        trial: distinguishes the line from others of its block.
         kind: what is drawn solid or dashed.
         points: (seconds since the load began, value), rising.
     """
@@ -64,7 +56,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened: on a line at `value`, or at the panel's ground without one."""
+    """Something that happened: on a line at `value`, or at the panel's bottom without one."""
 
     cell: Cell
     system: str
@@ -113,7 +105,7 @@ def multiples(
         )
         for cell in cells
     ]
-    return stacked(rows, spacing=12)
+    return vega.stacked(rows, spacing=12)
 
 
 @dataclass(frozen=True)
@@ -131,12 +123,12 @@ def _row(
     words: AxisTitles,
     place: _Place,
 ) -> Spec:
-    width = max(PANEL_WIDTH_MIN, (WIDTH - PANEL_GAP * (len(systems) - 1)) // len(systems))
+    width = max(PANEL_WIDTH_MIN, (vega.WIDTH - PANEL_GAP * (len(systems) - 1)) // len(systems))
     header = {"labels": place.first, "title": None, "labelLimit": width}
     return {
         "data": {"values": [*_of_systems(systems, warmup_s), *_of_lines(lines), *_of_marks(marks)]},
         "transform": [{"flatten": ["x", "y"]}],
-        "facet": {"column": category("s", sort=list(systems), title=None, header=header)},
+        "facet": {"column": vega.category("s", sort=list(systems), title=None, header=header)},
         "spacing": 16,
         "spec": {
             "width": width,
@@ -190,22 +182,22 @@ def _rounded(value: float) -> float:
 
 def _layers(words: AxisTitles, level: Text, last: bool, marked: bool) -> list[Spec]:
     seconds = say("seconds of load") if last else None
-    x = quantity("x", title=seconds, scale={"nice": False, "zero": True})
-    y = quantity(
+    x = vega.quantity("x", title=seconds, scale={"nice": False, "zero": True})
+    y = vega.quantity(
         "y",
         title=[words.unit, level],
         scale={"zero": True},
-        axis={"labelExpr": PARTED, "tickCount": 4},
+        axis={"labelExpr": vega.PARTED, "tickCount": 4},
     )
-    kinds = category(
+    kinds = vega.category(
         "k",
         title=words.of_kinds,
-        scale={"domain": list(words.kinds), "range": list(DASHES)},
+        scale=vega.scale(zip(words.kinds, DASHES, strict=True)),
     )
     line = {"x": x, "y": y, "detail": {"field": "t"}, "color": _by_block(), "strokeDash": kinds}
     return [
-        layer("rect", {"x": x, "x2": {"field": "w"}}, where="datum.w > 0", **SHADE),
-        layer("line", line, where=OF_LINE, strokeWidth=1.2, opacity=0.85),
+        vega.layer("rect", {"x": x, "x2": {"field": "w"}}, where="datum.w > 0", **vega.SHADE),
+        vega.layer("line", line, where=OF_LINE, strokeWidth=1.2, opacity=0.85),
         *(_mark_layers(words, x, y) if marked else []),
     ]
 
@@ -220,21 +212,17 @@ def _by_block() -> Spec:
 
 
 def _mark_layers(words: AxisTitles, x: Spec, y: Spec) -> list[Spec]:
-    scale = {
-        "domain": [what for what, _ in words.marks],
-        "range": [shape for _, shape in words.marks],
-    }
-    shapes = category("m", title=say("marks"), scale=scale)
+    shapes = vega.category("m", title=say("marks"), scale=vega.scale(words.marks))
     same = {"x": x, "color": _by_block(), "shape": shapes}
     point = {"filled": True, "opacity": 1, "size": 45}
     return [
-        layer("point", {**same, "y": {"value": HEIGHT - 5}}, where=ON_GROUND, **point),
-        layer("point", {**same, "y": y}, where=ON_LINE, **point),
+        vega.layer("point", {**same, "y": {"value": HEIGHT - 5}}, where=AT_BOTTOM, **point),
+        vega.layer("point", {**same, "y": y}, where=ON_LINE, **point),
     ]
 
 
-# Throughput second by second. Trials that do not count are drawn too. Checkpoints stand at the
-# ground, so that a dip can be seen to come with one, or without.
+# Throughput second by second, of trials that do not count too. Checkpoints are marked at the
+# bottom, so that one sees which dips come with them.
 
 INTERVAL_S_MIN: Final = 0.5
 """A shorter piece at the end of a window gives a rate by chance; it is not drawn."""
@@ -312,7 +300,7 @@ def _rate(interval: Interval) -> float:
 
 
 def _marks(attempt: Attempt, judged: Mapping[str, Stability]) -> Iterator[Mark]:
-    """Stalls and dips on the line, as they were judged; checkpoints at the ground."""
+    """Stalls and dips on the line, as they were judged; checkpoints at the bottom."""
 
     def mark(at_s: float, what: Text, value: float | None = None) -> Mark:
         block = attempt.measurement.trial.block + 1
@@ -361,8 +349,7 @@ def _note(marked: bool) -> Text:
     )
 
 
-# CPU and disk: a rate that falls while the disk is busy has another cause than one that falls while
-# other processes take the CPU.
+# CPU and disk, which show why a rate falls: a busy disk, or other processes that take the CPU.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""All verdicts at one look: a heat map of workload × load, and the same as a table of words.
+"""All verdicts at a glance: a heat map of workload × load, and the same as a table of words.
 
 Colour alone says nothing to many readers, so each field has its sign and its change; the words are
 in the legend and in the table.
@@ -13,18 +13,8 @@ from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.settings import DEFAULT
-from dbdyno.report.charts.base import (
-    ON_VERDICT,
-    WIDTH,
-    Spec,
-    category,
-    in_words,
-    layer,
-    look_of,
-    stacked,
-    tooltip,
-    verdict_scale,
-)
+from dbdyno.report.charts import vega
+from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import NONE, change, decided
 from dbdyno.report.parts import Column, Figure, Table
 from dbdyno.report.rows import Ladder, level_of
@@ -34,14 +24,14 @@ FIELD_WIDTH: Final = (74, 130)
 LABELS_WIDTH: Final = 150
 ROOM_FOR_INTERVAL: Final = 118
 VERDICTS_MIN: Final = 2
-"""One verdict is told by its sentence."""
+"""One verdict is a sentence, no map."""
 
 
 def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | None:
     """A map for each setting and system; None below two verdicts."""
     if len(verdicts) < VERDICTS_MIN:
         return None
-    scale = verdict_scale(look_of(verdict).words for verdict in verdicts)
+    scale = vega.verdict_scale(vega.look_of(verdict).words for verdict in verdicts)
     panels = [
         _panel(part, of_system, scale)
         for part in _parts(ladders)
@@ -53,7 +43,7 @@ def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | N
             "{system}, {cell}: {word}",
             system=verdict.system,
             cell=verdict.cell.title,
-            word=look_of(verdict).words,
+            word=vega.look_of(verdict).words,
         )
         for verdict in verdicts
     ]
@@ -62,7 +52,7 @@ def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | N
         "not equal: the interval allows both a difference that matters and none."
     )
     baseline = say("against {baseline}", baseline=verdicts[0].baseline)
-    return Figure("verdicts", title, in_words(title, baseline, points), stacked(panels), note)
+    return vega.figure("verdicts", title, baseline, points, vega.stacked(panels), note)
 
 
 def table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> list[Table]:
@@ -114,23 +104,9 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
     levels = _levels(ladders)
     workloads = [ladder.workload for ladder in ladders]
     least, most = FIELD_WIDTH
-    width = min(most, max(least, (WIDTH - LABELS_WIDTH) // len(levels)))
-    x = {
-        "field": "level",
-        "type": "ordinal",
-        "sort": levels,
-        "scale": {"domain": levels},
-        "title": ladders[0].load_title,
-        "axis": {"labelAngle": 0, "domain": False, "ticks": False, "grid": False},
-    }
-    y = {
-        "field": "workload",
-        "type": "ordinal",
-        "sort": workloads,
-        "scale": {"domain": workloads},
-        "title": None,
-        "axis": {"domain": False, "ticks": False, "grid": False, "labelLimit": 240},
-    }
+    width = min(most, max(least, (vega.WIDTH - LABELS_WIDTH) // len(levels)))
+    x = vega.ordered("level", levels, ladders[0].load_title, labelAngle=0)
+    y = vega.ordered("workload", workloads, None, labelLimit=240)
     subtitle = {} if ladders[0].setting == DEFAULT else {"subtitle": ladders[0].setting}
     return {
         "title": {"text": _against(verdicts[0]), **subtitle},
@@ -143,30 +119,30 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
 
 
 def _row(verdict: Verdict) -> Spec:
-    look, ratio, told = look_of(verdict), verdict.estimate.ratio, decided(verdict)
-    _, _, ends = told.partition(" [")
+    look, ratio, text = vega.look_of(verdict), verdict.estimate.ratio, decided(verdict)
+    _, _, ends = text.partition(" [")
     return {
         "workload": verdict.cell.workload,
         "level": level_of(verdict.cell),
         "word": look.words,
         "sign": look.sign if ratio is None else f"{look.sign} {change(ratio)}",
         "interval": f"[{ends}" if ends else "",
-        "told": told,
+        "told": text,
     }
 
 
 def _layers(scale: Spec, width: int) -> list[Spec]:
     legend = {"symbolType": "square", "symbolSize": 160, "columns": 4}
     encoding = {
-        "color": category("word", title=None, scale=scale, legend=legend),
-        "tooltip": tooltip(
+        "color": vega.category("word", title=None, scale=scale, legend=legend),
+        "tooltip": vega.tooltip(
             ("workload", say("workload")),
             ("level", say("load")),
             ("word", say("verdict")),
             ("told", say("change with interval")),
         ),
     }
-    fields = layer("rect", encoding, stroke="#ffffff", strokeWidth=2, cornerRadius=3)
+    fields = vega.layer("rect", encoding, stroke="#ffffff", strokeWidth=2, cornerRadius=3)
     if width < ROOM_FOR_INTERVAL:
         return [fields, _text("sign", 12, 0, "bold")]
     two, one = "datum.interval !== ''", "datum.interval === ''"
@@ -179,8 +155,8 @@ def _layers(scale: Spec, width: int) -> list[Spec]:
 
 
 def _text(field: str, size: int, dy: int, weight: str, where: str | None = None) -> Spec:
-    look = {"color": ON_VERDICT, "fontSize": size, "dy": dy, "fontWeight": weight}
-    return layer("text", {"text": category(field)}, where=where, **look)
+    look = {"color": vega.ON_VERDICT, "fontSize": size, "dy": dy, "fontWeight": weight}
+    return vega.layer("text", {"text": vega.category(field)}, where=where, **look)
 
 
 def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:
@@ -204,4 +180,4 @@ def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:
 
 
 def _field(verdict: Verdict) -> Text:
-    return say("{word} {change}", word=look_of(verdict).words, change=decided(verdict))
+    return say("{word} {change}", word=vega.look_of(verdict).words, change=decided(verdict))

@@ -16,12 +16,12 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.uses.gate import Gate, GateOutcome, Passage
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Text, count, name, say
+from dbdyno.language.words import Text, count, say
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.report.formats import summary
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
-from dbdyno.report.parts import Column, Items, Paragraph, Table
+from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
 
 MARK: Final = "<!-- dbdyno gate -->"
 """By this line a job finds its own comment of an earlier commit, to write over it."""
@@ -85,11 +85,11 @@ def ordered(gate: Gate) -> list[Passage]:
 
 def doubts(judgement: Judgement, run: RunFacts) -> list[Text]:
     """What throws doubt on the gate, a sentence each; a long list is cut and says so."""
-    told = [*_incomplete(run), *summary.doubts(judgement)]
-    if len(told) <= DOUBTS_MAX:
-        return told
-    more = say("and {more}; see the report", more=count(len(told) - DOUBTS_MAX, "more doubt"))
-    return [*told[:DOUBTS_MAX], more]
+    sentences = [*_incomplete(run), *summary.doubts(judgement)]
+    if len(sentences) <= DOUBTS_MAX:
+        return sentences
+    more = say("and {more}; see the report", more=count(len(sentences) - DOUBTS_MAX, "more doubt"))
+    return [*sentences[:DOUBTS_MAX], more]
 
 
 def _incomplete(run: RunFacts) -> Iterator[Text]:
@@ -100,26 +100,19 @@ def _incomplete(run: RunFacts) -> Iterator[Text]:
 
 
 def _table(gate: Gate) -> Table:
-    rows = tuple(
+    return table(
+        say("Held against the limit"),
+        ordered(gate),
         (
-            say("{mark} {outcome}", mark=_mark(passage), outcome=passage.outcome.said),
-            name(passage.verdict.cell.title),
-            name(passage.verdict.system),
-            name(passage.verdict.baseline),
-            name(change_decided(passage.verdict) or NONE),
-            passage.verdict.word.said,
-        )
-        for passage in ordered(gate)
+            say("Gate"),
+            lambda one: say("{mark} {outcome}", mark=_mark(one), outcome=one.outcome.said),
+        ),
+        (say("Cell"), lambda one: one.verdict.cell.title),
+        (say("System"), lambda one: one.verdict.system),
+        (say("Against"), lambda one: one.verdict.baseline),
+        (numeric(say("Change [95 %]")), lambda one: change_decided(one.verdict) or NONE),
+        (say("Verdict"), lambda one: one.verdict.word.said),
     )
-    columns = (
-        Column(say("Gate")),
-        Column(say("Cell")),
-        Column(say("System")),
-        Column(say("Against")),
-        Column(say("Change [95 %]"), numeric=True),
-        Column(say("Verdict")),
-    )
-    return Table(say("Held against the limit"), columns, rows)
 
 
 def _mark(passage: Passage) -> str:
@@ -128,17 +121,16 @@ def _mark(passage: Passage) -> str:
     return "?" if passage.holds else "✗"
 
 
-# The same as a JUnit file, which every CI system shows beside its other tests. A comparison is a
-# test. Slower is a failure; undecided and void are failures of a strict gate and skipped tests of
-# another, which CI systems show too: never passed ones. A gate that holds nothing has one more test
-# that says so, as a file without tests would pass.
+# JUnit. Each comparison is a test. Slower is a failure; undecided and void are failures of a strict
+# gate, skipped tests of another, and never passed ones. A gate that decides nothing has a failing
+# test more, since a file without tests would pass.
 
 NOT_IN_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Signs that no XML file may hold, not even escaped."""
 
 
 def junit(gate: Gate, run: RunFacts) -> bytes:
-    """The file."""
+    """The gate as a JUnit file, for CI systems."""
     suite = ElementTree.Element("testsuite", name=_clean(f"dbdyno gate {run.run_id}"))
     suite.set("timestamp", _clean(run.created_at[:19]))
     properties = ElementTree.SubElement(suite, "properties")

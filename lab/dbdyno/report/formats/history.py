@@ -3,7 +3,7 @@
 Only ratios within blocks are listed, which a change of machine or day does not move as it moves
 throughput. Each is held against the run before it that asked for the same thing (the same plan but
 for its seed, blocks and title), with the interval of `judge.agreement`; so a step in a label's
-course is told from chance by the same rule as everything else.
+course is distinguished from chance by the same rule as everything else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dbdyno.plan.plan import DesignPlan, Plan
 from dbdyno.report.formats.replay import difference
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
-from dbdyno.report.parts import Column, Table
+from dbdyno.report.parts import Table, numeric, table
 
 FORMAT: Final = 1
 
@@ -45,8 +45,8 @@ class HistoryEntry(Noun):
     since: Agreement | None = None
 
 
-class Told(Noun):
-    """What one run says, as a history needs it.
+class RunVerdicts(Noun):
+    """The verdicts of one run.
 
     Attributes:
         versions: by system.
@@ -60,14 +60,14 @@ class Told(Noun):
     verdicts: tuple[Verdict, ...]
 
 
-def entries(runs: Sequence[Told], label: str | None = None) -> tuple[HistoryEntry, ...]:
+def entries(runs: Sequence[RunVerdicts], label: str | None = None) -> tuple[HistoryEntry, ...]:
     """Every verdict on that label, or on all, of the newest run first.
 
     Args:
         runs: the newest first, as a store gives them.
     """
     made: list[HistoryEntry] = []
-    before: dict[str, Told] = {}
+    before: dict[str, RunVerdicts] = {}
     for run in reversed(runs):
         asked = experiment(run.plan)
         made[:0] = _of_run(run, before.get(asked), label)
@@ -81,7 +81,7 @@ def experiment(plan: Plan) -> str:
     return plan.model_copy(update={"design": design, "seed": 1, "title": "", "scale": ""}).hash()
 
 
-def _of_run(run: Told, before: Told | None, label: str | None) -> list[HistoryEntry]:
+def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> list[HistoryEntry]:
     verdicts = [v for v in run.verdicts if label in (None, v.system)]
     since = agreements(before.verdicts, verdicts, run.plan.design.margin) if before else ()
     by_place = {(a.cell, a.baseline, a.system): a for a in since if a.first and a.second}
@@ -107,8 +107,8 @@ class History(Result):
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
         """The tables one below the other."""
-        for table in self.markdown():
-            yield from (table, name(""))
+        for comparison in self.markdown():
+            yield from (comparison, name(""))
 
     def markdown(self) -> Iterator[Table]:
         """One table for each comparison: system, baseline, cell."""
@@ -130,29 +130,25 @@ def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
         caption = say(
             "{system} against {baseline}: {cell}", system=system, baseline=baseline, cell=cell.title
         )
-        yield Table(caption, COLUMNS, tuple(map(_row, members)))
+        yield table(
+            caption,
+            members,
+            (say("When"), lambda entry: entry.created_at[:16].replace("T", " ")),
+            (say("Run"), _run),
+            (say("Version"), lambda entry: entry.version or NONE),
+            (say("Verdict"), lambda entry: entry.verdict.word.said),
+            (
+                numeric(say("Change [95 %]")),
+                lambda entry: change_decided(entry.verdict) or NONE,
+            ),
+            (numeric(say("Blocks")), lambda entry: entry.verdict.estimate.blocks),
+            (
+                say("Since the run before"),
+                lambda entry: difference(entry.since) if entry.since else NONE,
+            ),
+        )
 
 
-COLUMNS: Final = (
-    Column(say("When")),
-    Column(say("Run")),
-    Column(say("Version")),
-    Column(say("Verdict")),
-    Column(say("Change [95 %]"), numeric=True),
-    Column(say("Blocks"), numeric=True),
-    Column(say("Since the run before")),
-)
-
-
-def _row(entry: HistoryEntry) -> tuple[Text, ...]:
-    verdict = entry.verdict
+def _run(entry: HistoryEntry) -> Text:
     run = name(entry.run_id)
-    return (
-        name(entry.created_at[:16].replace("T", " ")),
-        run if entry.complete else say("{run} (incomplete)", run=run),
-        name(entry.version or NONE),
-        verdict.word.said,
-        name(change_decided(verdict) or NONE),
-        name(str(verdict.estimate.blocks)),
-        difference(entry.since) if entry.since else NONE,
-    )
+    return run if entry.complete else say("{run} (incomplete)", run=run)

@@ -1,8 +1,8 @@
 """A story as one HTML file that needs nothing else: no font, no picture, no address outside.
 
 Charts stand in it twice: as SVG, which serves print and readers without scripts, and as the
-specification it was drawn from, with the program that lets it answer the pointer (`moving.py`).
-Every text is escaped by the template; only what the drawing room made is taken as it is.
+specification it was drawn from, with Vega, which makes it interactive.
+The template escapes every text; only SVG made by `charts/drawing.py` is taken as it is.
 """
 
 from __future__ import annotations
@@ -95,13 +95,9 @@ def _unbroken(value: object) -> object:
     return value
 
 
-# What makes the charts of a page move: the chart program, its specifications, what may run.
-#
-# The program is Vega, put together by the very converter that draws the SVG and PNG, so that a page
-# and its pictures come from one specification and one version. It stands in the page as text: no
-# address is asked for it. The page's policy lets exactly these scripts run, known by their digest,
-# and neither evaluates text as code nor opens a connection; expressions of charts are interpreted.
-
+# Interactive charts. Vega comes from the converter that draws the SVG and PNG, so that page and
+# pictures have one version. It is inlined; the content security policy allows exactly these
+# scripts, by their digests, no eval and no connection, so chart expressions are interpreted.
 
 TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 EXPORT: Final = "window.dbdynoEmbed = vegaEmbed;"

@@ -85,7 +85,7 @@ def _folded(table: Table, language: Language) -> Iterator[str]:
 
 
 def _statement(entry: Entry, language: Language) -> str:
-    """A statement behind its mark; what is filled in was told and escaped before."""
+    """A statement behind its mark; what is filled in was translated and escaped before."""
     parts = {"heading": text(entry.heading), "text": text(entry.text)}
     mark = f"**{text(entry.mark)}**"
     return line(say("{mark}, {heading}: {text}", mark=mark, **parts), language)

@@ -23,7 +23,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE, change, found, what
-from dbdyno.report.parts import Column, Items, Paragraph, Table
+from dbdyno.report.parts import Column, Items, Paragraph, Table, table
 from dbdyno.report.rows import ABSENT, ALWAYS_DIFFER, effective, systems_of
 
 FORMAT: Final = 1
@@ -58,9 +58,9 @@ class Replay(Result):
     def plain(self, language: Language) -> Iterator[Text | Table]:
         """The answer and both tables, a long one cut."""
         yield from (*_heads(self), *answer(self), name(""))
-        for table in _tables(self):
-            yield dataclasses.replace(table, rows=table.rows[:ROWS_PLAIN_MAX])
-            if (left := len(table.rows) - ROWS_PLAIN_MAX) > 0:
+        for whole in _tables(self):
+            yield dataclasses.replace(whole, rows=whole.rows[:ROWS_PLAIN_MAX])
+            if (left := len(whole.rows) - ROWS_PLAIN_MAX) > 0:
                 yield say("and {count} more; all of them: --output json", count=left)
             yield name("")
 
@@ -69,9 +69,9 @@ class Replay(Result):
         first, *others = (*answer(self), *_heads(self))
         yield Paragraph(first, strong=True)
         yield Items(tuple(others))
-        for table in _tables(self):
-            folded = len(table.rows) > DIFFERENCES_OPEN_MAX and table.folded
-            yield dataclasses.replace(table, folded=folded)
+        for whole in _tables(self):
+            folded = len(whole.rows) > DIFFERENCES_OPEN_MAX and whole.folded
+            yield dataclasses.replace(whole, folded=folded)
 
     def document(self) -> dict[str, Any]:
         """Both runs, the answer, every agreement and difference."""
@@ -108,7 +108,7 @@ def answer(replay: Replay) -> list[Text]:
     if not both:
         return [say("the runs have no comparison in common")]
     counts = {word: sum(a.word is word for a in found) for word in Agreeing}
-    told: list[Text] = [
+    sentences: list[Text] = [
         say(
             "the same verdict in {same} of {all} comparisons; the ratios agree in {agree}, are "
             "not shown to differ in {open}, differ in {differ}",
@@ -120,16 +120,16 @@ def answer(replay: Replay) -> list[Text]:
         )
     ]
     if contradictions := sum(agreement.contradict for agreement in both):
-        told.append(
+        sentences.append(
             say("{count} contradict: better in one run, worse in the other", count=contradictions)
         )
     if counts[Agreeing.MISSING]:
-        told.append(say("{count} are in one run only", count=counts[Agreeing.MISSING]))
+        sentences.append(say("{count} are in one run only", count=counts[Agreeing.MISSING]))
     if replay.first.facts.run_id == replay.second.facts.run_id:
-        told.append(say("both are the same run: nothing was repeated"))
+        sentences.append(say("both are the same run: nothing was repeated"))
     if replay.first.plan.hash() != replay.second.plan.hash():
-        told.append(say("the plans differ: this is no repetition of the same experiment"))
-    return told
+        sentences.append(say("the plans differ: this is no repetition of the same experiment"))
+    return sentences
 
 
 def difference(agreement: Agreement) -> Text:
@@ -137,10 +137,10 @@ def difference(agreement: Agreement) -> Text:
     word = agreement.word.said
     if agreement.ratio is None:
         return word
-    told = change(agreement.ratio)
+    text = change(agreement.ratio)
     if agreement.low is not None and agreement.high is not None:
-        told = name(f"{told} [{change(agreement.low)}, {change(agreement.high)}]")
-    return say("{word}: {change}", word=word, change=told)
+        text = name(f"{text} [{change(agreement.low)}, {change(agreement.high)}]")
+    return say("{word}: {change}", word=word, change=text)
 
 
 def _heads(replay: Replay) -> list[Text]:
@@ -158,15 +158,15 @@ def _heads(replay: Replay) -> list[Text]:
 
 def _tables(replay: Replay) -> Iterator[Table]:
     if replay.agreements:
-        heads = (
-            Column(say("Cell")),
-            Column(say("System")),
-            Column(say("First")),
-            Column(say("Again")),
-            Column(say("Again / first [95 %]")),
+        yield table(
+            say("Verdicts, first and again"),
+            replay.agreements,
+            (say("Cell"), lambda one: one.cell.title),
+            (say("System"), lambda one: one.system),
+            (say("First"), lambda one: _verdict(one.first)),
+            (say("Again"), lambda one: _verdict(one.second)),
+            (say("Again / first [95 %]"), difference),
         )
-        rows = tuple(_row(agreement) for agreement in replay.agreements)
-        yield Table(say("Verdicts, first and again"), heads, rows)
     columns = (Column(say("What")), Column(say("First")), Column(say("Again")))
     if replay.differences:
         caption = say("What was different ({count})", count=len(replay.differences))
@@ -176,17 +176,7 @@ def _tables(replay: Replay) -> Iterator[Table]:
         yield Table(say("What was different"), columns, (alike,))
 
 
-def _row(agreement: Agreement) -> tuple[Text, ...]:
-    return (
-        name(agreement.cell.title),
-        name(agreement.system),
-        _told(agreement.first),
-        _told(agreement.second),
-        difference(agreement),
-    )
-
-
-def _told(verdict: Verdict | None) -> Text:
+def _verdict(verdict: Verdict | None) -> Text:
     if verdict is None:
         return NONE
     change = change_decided(verdict) or NONE

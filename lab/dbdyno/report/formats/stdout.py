@@ -29,7 +29,7 @@ class Output(StrEnum):
 
 
 class Result(ABC):
-    """What a command found out, before anybody decides how it is printed.
+    """What a command found out, before it has a format.
 
     Attributes:
         tag: a line of markup before its Markdown.
@@ -62,7 +62,7 @@ def render(result: Result, output: Output, language: Language = Language.EN) -> 
             page = "\n\n".join(text for text in texts if text)
             lines = [result.tag, page] if result.tag else [page]
         case Output.PLAIN:
-            lines = [told for one in result.plain(language) for told in _plain(one, language)]
+            lines = [text for one in result.plain(language) for text in _plain(one, language)]
     page = "\n".join(lines).rstrip()
     return f"{page}\n" if page else ""
 
@@ -94,7 +94,7 @@ def _row(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> 
 
 
 def printable(text: str) -> str:
-    """Ordinary spaces, and nothing that would steer a terminal."""
+    """Ordinary spaces, and no control characters."""
     return "".join(sign if sign.isprintable() and sign != PARTED else " " for sign in text)
 
 

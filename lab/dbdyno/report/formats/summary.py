@@ -23,11 +23,11 @@ from dbdyno.plan.plan import Plan, cells, latency_of
 from dbdyno.report import document, numbers
 from dbdyno.report.formats.stdout import Result, padded
 from dbdyno.report.numbers import change_with_interval, metric_value
-from dbdyno.report.parts import Column, Items, Paragraph, Table, line
-from dbdyno.report.rows import OF_FAILED_ATTEMPT, title_of
+from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
+from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, title_of
 
-OF_MADE_GOOD: Final = "repeated-trial"
-"""The check that speaks of a trial with a complete attempt among several."""
+CHECK_REPEATED_TRIAL: Final = "repeated-trial"
+"""The check that reports a trial with a complete attempt among several."""
 VALUE_WIDTH: Final = 20
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
@@ -83,9 +83,9 @@ def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
     yield name(cell.title)
     for verdict in judgement.verdicts:
         if verdict.cell == cell:
-            told = sentence(verdict)
-            yield say("  {text}", text=told)
-            said = f"{told}; {few_blocks(verdict.estimate.blocks)}"
+            text = sentence(verdict)
+            yield say("  {text}", text=text)
+            said = f"{text}; {few_blocks(verdict.estimate.blocks)}"
             for reason in verdict.reasons:
                 if reason not in said:
                     yield say("    ({reason})", reason=reason)
@@ -98,8 +98,8 @@ def _values(cell: Cell, plan: Plan, judgement: Judgement, language: Language) ->
     metrics = SHOWN if cell.rate_per_s is None else (PRIMARY, latency_of(plan))
 
     def row(label: str, columns: Iterable[Text]) -> Text:
-        told = (padded(line(column, language), VALUE_WIDTH, right=True) for column in columns)
-        return name("  ".join((f"  {label:<{width}}", *told)))
+        fields = (padded(line(column, language), VALUE_WIDTH, right=True) for column in columns)
+        return name("  ".join((f"  {label:<{width}}", *fields)))
 
     yield row("", (say("{metric} {unit}", metric=m.label, unit=m.unit) for m in metrics))
     for label in labels:
@@ -110,8 +110,8 @@ def _values(cell: Cell, plan: Plan, judgement: Judgement, language: Language) ->
 def _table(plan: Plan, judgement: Judgement) -> Table:
     columns = [Column(say("Cell")), Column(say("System")), Column(say("Verdict"))]
     for metric in SHOWN:
-        columns.append(Column(name(f"{metric.label} {metric.unit}"), numeric=True))
-        columns.append(Column(say("Change [95 %]"), numeric=True))
+        columns.append(numeric(name(f"{metric.label} {metric.unit}")))
+        columns.append(numeric(say("Change [95 %]")))
     rows = []
     for cell in _cells(plan, judgement):
         for system in plan.systems:
@@ -132,7 +132,7 @@ def _word(judgement: Judgement, cell: Cell, system: str) -> Text:
 
 
 def _cells(plan: Plan, judgement: Judgement) -> list[Cell]:
-    """All cells but those that only help to find a limit: that is told in one sentence."""
+    """All cells but those that only help to find a limit, which is one sentence."""
     every = dict.fromkeys([*cells(plan), *(value.cell for value in judgement.values)])
     return [cell for cell in every if not plan.load.is_rung(cell.rate_per_s)]
 
@@ -149,13 +149,15 @@ def _counts(judgement: Judgement) -> Iterator[Text]:
 
 def doubts(judgement: Judgement) -> Iterator[Text]:
     """What throws doubt on the verdicts; not a failed attempt that a complete one made good."""
-    good = {finding.trial for finding in judgement.findings if finding.check == OF_MADE_GOOD}
+    good = {
+        finding.trial for finding in judgement.findings if finding.check == CHECK_REPEATED_TRIAL
+    }
     for level in (Level.VOID, Level.DOUBTFUL):
         found = [
             finding
             for finding in judgement.findings
             if finding.level is level
-            and not (finding.check in OF_FAILED_ATTEMPT and finding.trial in good)
+            and not (finding.check in CHECKS_OF_ATTEMPTS and finding.trial in good)
         ]
         for check in dict.fromkeys(finding.check for finding in found):
             yield _short(level, [finding for finding in found if finding.check == check])

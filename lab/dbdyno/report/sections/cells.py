@@ -1,15 +1,14 @@
 """Sections on several cells together: all cells as one, and rates within a latency limit.
 
 The section on all cells repeats no cell's number but those of the best and the worst, which are
-named as what they are: picked for their result, with the interval that holds together with all
-others.
+named as selected for their result, with the interval that holds together with all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dbdyno.judge.beside.grid import GridSummary
+from dbdyno.judge.beside.grid import GridSummary, SelectedCell
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateLimit, RatePoint, RateSearch
@@ -17,10 +16,21 @@ from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.plan.load import PilotFound
 from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, in_block, interval, limit_interval, number, title
-from dbdyno.report.parts import Column, Entries, Entry, Items, Paragraph, Part, Section, Table
+from dbdyno.report.parts import (
+    Column,
+    Entries,
+    Entry,
+    Items,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    numeric,
+    table,
+)
+from dbdyno.report.rows import workload_name
 from dbdyno.report.sections.conclusion import meaning
 
 
@@ -51,43 +61,31 @@ def _explained(summary: GridSummary) -> Paragraph:
 
 
 def _together(summaries: Sequence[GridSummary]) -> Table:
-    columns = (
-        Column(say("System")),
-        Column(say("Cells"), numeric=True),
-        Column(say("Blocks"), numeric=True),
-        Column(say("Change over all cells [95 %]"), numeric=True),
-        Column(say("In words")),
-        Column(say("Best cell, selected")),
-        Column(say("Worst cell, selected")),
-    )
-    rows = tuple(
+    return table(
+        say("All cells against {baseline}", baseline=summaries[0].baseline),
+        summaries,
+        (say("System"), lambda one: one.system),
+        (numeric(say("Cells")), lambda one: one.cells),
+        (numeric(say("Blocks")), lambda one: one.blocks),
         (
-            name(one.system),
-            name(f"{one.cells}"),
-            name(f"{one.blocks}"),
-            interval(one.ratio, one.low, one.high),
-            one.word.said,
-            _selected(one, best=True),
-            _selected(one, best=False),
-        )
-        for one in summaries
+            numeric(say("Change over all cells [95 %]")),
+            lambda one: interval(one.ratio, one.low, one.high),
+        ),
+        (say("In words"), lambda one: one.word.said),
+        (say("Best cell, selected"), lambda one: _selected(one.best)),
+        (say("Worst cell, selected"), lambda one: _selected(one.worst)),
     )
-    return Table(say("All cells against {baseline}", baseline=summaries[0].baseline), columns, rows)
 
 
-def _selected(summary: GridSummary, *, best: bool) -> Text:
-    cell = summary.best if best else summary.worst
+def _selected(cell: SelectedCell | None) -> Text:
     if cell is None:
         return NONE
-    told = interval(cell.ratio, cell.low, cell.high)
-    return say("{cell}: {change}", cell=cell.cell.title, change=told)
+    change = interval(cell.ratio, cell.low, cell.high)
+    return say("{cell}: {change}", cell=cell.cell.title, change=change)
 
 
 def _counts(summaries: Sequence[GridSummary]) -> Table:
-    columns = (
-        Column(say("System")),
-        *(Column(word.said, numeric=True) for word in Word),
-    )
+    columns = (Column(say("System")), *(numeric(word.said) for word in Word))
     rows = tuple(
         (name(one.system), *(name(f"{one.counts.get(word, 0)}") for word in Word))
         for one in summaries
@@ -121,27 +119,19 @@ def _crossover(found: Crossover) -> Text:
 
 
 def _regressions(found: Sequence[Regression]) -> Table:
-    columns = (
-        Column(say("System")),
-        Column(say("Workload")),
-        Column(say("From, threads"), numeric=True),
-        Column(say("To, threads"), numeric=True),
-        Column(say("Change of throughput, together at 95 %"), numeric=True),
-        Column(say("In words")),
-    )
-    rows = tuple(
+    return table(
+        say("From the middle of each ladder, fixed before the run, to its highest level"),
+        found,
+        (say("System"), lambda one: one.system),
+        (say("Workload"), lambda one: workload_name(one.workload, one.setting)),
+        (numeric(say("From, threads")), lambda one: one.threads_reference),
+        (numeric(say("To, threads")), lambda one: one.threads_most),
         (
-            name(one.system),
-            name(one.workload if one.setting == "default" else f"{one.workload}, {one.setting}"),
-            name(f"{one.threads_reference}"),
-            name(f"{one.threads_most}"),
-            interval(one.ratio, one.low, one.high),
-            _course(one),
-        )
-        for one in found
+            numeric(say("Change of throughput, together at 95 %")),
+            lambda one: interval(one.ratio, one.low, one.high),
+        ),
+        (say("In words"), _course),
     )
-    caption = say("From the middle of each ladder, fixed before the run, to its highest level")
-    return Table(caption, columns, rows)
 
 
 def _course(found: Regression) -> Text:
@@ -154,8 +144,7 @@ def _course(found: Regression) -> Text:
     return words.get(found.word, say("too few blocks"))
 
 
-# Open loops. The limit's section stands near the top, since it answers the question of whoever
-# asked for it: how much load does each system take before it becomes too slow?
+# Open loops: how much load each system takes before it becomes too slow.
 
 
 def within_limit(judgement: Judgement) -> Section:
@@ -191,38 +180,43 @@ def pilot(plan: Plan) -> Section:
             else name(""),
         )
     )
-    rows = tuple(row for found in plan.load.pilot for row in _pilot_rows(found))
-    columns = (
-        Column(say("Workload")),
-        Column(say("System")),
-        Column(say("closed loop, events/s"), numeric=True),
-        Column(say("limit seemed to be at, events/s"), numeric=True),
-        Column(say("Rates measured, events/s")),
+    rates = table(
+        say("What the pilot saw"),
+        [
+            (found, system, per_s)
+            for found in plan.load.pilot
+            for system, per_s in found.sustained_per_s.items()
+        ],
+        (say("Workload"), lambda row: workload_name(row[0].workload, row[0].setting)),
+        (say("System"), lambda row: row[1]),
+        (numeric(say("closed loop, events/s")), lambda row: number(row[2], 1)),
+        (
+            numeric(say("limit seemed to be at, events/s")),
+            lambda row: number(row[0].limits_per_s.get(row[1]), 1),
+        ),
+        (
+            say("Rates measured, events/s"),
+            lambda row: listed(number(rate, 1) for rate in row[0].rates_per_s),
+        ),
     )
-    return Section(heading, (explained, Table(say("What the pilot saw"), columns, rows)))
+    return Section(heading, (explained, rates))
 
 
 def _search(search: RateSearch) -> Iterator[Part]:
     if search.verdicts:
         yield Entries(tuple(_entry(search, verdict) for verdict in search.verdicts))
-    columns = (
-        Column(say("System")),
-        Column(say("highest rate within the limit, events/s"), numeric=True),
-        Column(say("95 %"), numeric=True),
-        Column(say("blocks"), numeric=True),
-        Column(say("by block")),
-    )
-    rows = tuple(
+    yield table(
+        title(search),
+        search.limits,
+        (say("System"), lambda limit: limit.system),
         (
-            name(limit.system),
-            number(limit.rate_per_s, 1),
-            limit_interval(limit),
-            name(str(limit.blocks)),
-            listed(map(in_block, limit.by_block)),
-        )
-        for limit in search.limits
+            numeric(say("highest rate within the limit, events/s")),
+            lambda limit: number(limit.rate_per_s, 1),
+        ),
+        (numeric(say("95 %")), limit_interval),
+        (numeric(say("blocks")), lambda limit: limit.blocks),
+        (say("by block"), lambda limit: listed(map(in_block, limit.by_block))),
     )
-    yield Table(title(search), columns, rows)
     yield _curve(search)
 
 
@@ -240,12 +234,10 @@ def _curve(search: RateSearch) -> Table:
     systems = [limit.system for limit in search.limits]
     rates = sorted({p.rate_per_s for limit in search.limits for p in _points(limit)})
     label = BY_NAME[search.metric].label
-    columns = [Column(say("events/s due"), numeric=True)]
+    columns = [numeric(say("events/s due"))]
     for system in systems:
-        columns.append(
-            Column(say("{system}, {label} ms", system=system, label=label), numeric=True)
-        )
-        columns.append(Column(say("sustained"), numeric=True))
+        columns.append(numeric(say("{system}, {label} ms", system=system, label=label)))
+        columns.append(numeric(say("sustained")))
     rows = []
     for rate in rates:
         row = [number(rate, 1)]
@@ -262,11 +254,3 @@ def _curve(search: RateSearch) -> Table:
 def _points(limit: RateLimit) -> Iterator[RatePoint]:
     for block in limit.by_block:
         yield from block.points
-
-
-def _pilot_rows(found: PilotFound) -> Iterator[tuple[Text, ...]]:
-    place = found.workload if found.setting == "default" else f"{found.workload}, {found.setting}"
-    for system, sustained_per_s in found.sustained_per_s.items():
-        limit = found.limits_per_s.get(system)
-        rates = listed(number(rate, 1) for rate in found.rates_per_s)
-        yield name(place), name(system), number(sustained_per_s, 1), number(limit, 1), rates

@@ -79,8 +79,8 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
     if limits and not verdicts:
         return limits
     if len(verdicts) == 1 and not limits:
-        told = say("{cell}: {told}.", cell=verdicts[0].cell.title, told=sentence(verdicts[0]))
-        return [told, meaning(verdicts[0])]
+        (only,) = verdicts
+        return [say("{cell}: {told}.", cell=only.cell.title, told=sentence(only)), meaning(only)]
     tallied = (tally(verdicts, one.label, judgement.summaries) for one in plan.systems[1:])
     return [*limits, *(line for lines in tallied for line in lines)]
 
@@ -206,9 +206,8 @@ def _cells(number: int) -> Text:
     return count(number, "cell")
 
 
-# All verdicts on a system together. The sum says no more than the verdicts: what is proven speaks
-# for or against a system, what is equivalent speaks for neither, and what is undecided must be
-# named, since it may hide a difference that matters.
+# All verdicts on one system together: better and worse count for and against it, equivalent counts
+# for neither, and undecided cells are named, since they may hide a difference that matters.
 
 OPEN = (Word.UNDECIDED, Word.VOID, Word.NO_VERDICT)
 

@@ -16,8 +16,8 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import WatchSample
 from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, number
-from dbdyno.report.parts import Column, Paragraph, Part, Section, Table
-from dbdyno.report.rows import Attempt, cells_of, sound, systems_of
+from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, numeric
+from dbdyno.report.rows import Attempt, cells_of, sound, sound_trials, systems_of
 
 COSTS_HEADING: Final = say("Costs per transaction")
 Read = Callable[[WatchSample], float | None]
@@ -63,7 +63,7 @@ def _cell_table(cell: Cell, systems: Sequence[str], trials: dict[str, list[Measu
     columns = (
         Column(say("Cost")),
         Column(say("Unit")),
-        *(Column(name(system), numeric=True) for system in systems),
+        *(numeric(name(system)) for system in systems),
         Column(say("Counted by")),
     )
     rows = (_cost_row(cost, [trials[system] for system in systems]) for cost in COSTS)
@@ -142,19 +142,15 @@ def _ms(values: Sequence[float]) -> Text:
 
 def machine(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     """The whole machine's means over the measured windows, a row for each cell and system."""
-    measurements = [attempt.measurement for attempt in attempts]
     rows = []
-    for cell in cells_of(plan, measurements):
-        for system in systems_of(plan, measurements):
-            trials = sound(attempts, cell, system)
-            samples = [sample for trial in trials for sample in trial.watch_measured]
-            if samples:
-                means = (_mean(samples, read, decimals) for _, decimals, read in MACHINE)
-                rows.append((name(cell.title), name(system), *means))
+    for cell, system, trials in sound_trials(plan, attempts):
+        if samples := [sample for trial in trials for sample in trial.watch_measured]:
+            means = (_mean(samples, read, decimals) for _, decimals, read in MACHINE)
+            rows.append((name(cell.title), name(system), *means))
     columns = (
         Column(say("Cell")),
         Column(say("System")),
-        *(Column(heading, numeric=True) for heading, *_ in MACHINE),
+        *(numeric(heading) for heading, *_ in MACHINE),
     )
     caption = say(
         "Means over the measured windows; CPU in cores, waits as shares of time (PSI, some)"
@@ -172,8 +168,7 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else share * 100
 
 
-# Flushes of the log behind each commit, as server and disks counted them, for cells whose events
-# always write: whether the settings' promise was kept.
+# Flushes per commit, for workloads that always write: whether the settings' promise was kept.
 
 FLUSHES_HEADING: Final = say("Flushes per commit")
 DECIMALS: Final = 3
@@ -185,19 +180,17 @@ SOURCES: Final = (
 
 def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     """One row for each cell and system; no section where no workload always writes."""
-    measurements = [attempt.measurement for attempt in attempts]
-    rows = []
-    for cell in cells_of(plan, measurements):
-        for system in systems_of(plan, measurements):
-            trials = [m for m in sound(attempts, cell, system) if always_writes(m, plan)]
-            if trials:
-                rows.append((name(cell.title), name(system), *_flush_row(trials)))
+    rows = [
+        (name(cell.title), name(system), *_flush_row(writing))
+        for cell, system, trials in sound_trials(plan, attempts)
+        if (writing := [trial for trial in trials if always_writes(trial, plan)])
+    ]
     columns = (
         Column(say("Cell")),
         Column(say("System")),
         Column(say("Promised before the answer")),
-        Column(say("Least that can keep it"), numeric=True),
-        *(Column(source.name, numeric=True) for source in SOURCES),
+        numeric(say("Least that can keep it")),
+        *(numeric(source.name) for source in SOURCES),
     )
     head = Paragraph(
         say(

@@ -20,7 +20,7 @@ from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import SHARE
 from dbdyno.plan.plan import BLOCKS_FEW, Plan
 from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes, number, seconds
-from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
+from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
 from dbdyno.report.rows import State, attempts, cells_of
 
 BYTES_PER_ROW: Final = 250
@@ -171,14 +171,12 @@ def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]
             )
 
 
-# The section on the instrument itself: what its controls came to, here and in all runs before.
-#
-# An expert asks first how often such verdicts are wrong. The answer is counted, not promised: the
-# baseline compared with itself, and with a slowdown that is known to be there. Pure.
-
+# Controls: how often verdicts were wrong, counted in this run and in all earlier ones where the
+# truth is known: the baseline compared with itself, and with a planted slowdown.
 
 DECLINED = "controls-declined"
 """The check that says why a run has none."""
+HELD: Final = {True: say("yes"), False: say("no"), None: NONE}
 
 
 def trust(plan: Plan, judgement: Judgement) -> Section:
@@ -194,10 +192,12 @@ def trust(plan: Plan, judgement: Judgement) -> Section:
 def _of_run(judgement: Judgement) -> Iterator[Part]:
     outcomes = judgement.controls
     if not outcomes:
-        told = [f.evidence for f in judgement.findings if f.check == DECLINED]
+        reasons = [f.evidence for f in judgement.findings if f.check == DECLINED]
         nothing = say("This run has no control trials, so it does not show its own error.")
         yield Paragraph(
-            say("{nothing} Why: {reason}.", nothing=nothing, reason=told[0]) if told else nothing
+            say("{nothing} Why: {reason}.", nothing=nothing, reason=reasons[0])
+            if reasons
+            else nothing
         )
         return
     first = outcomes[0]
@@ -212,16 +212,16 @@ def _of_run(judgement: Judgement) -> Iterator[Part]:
             percent=SHARE * 100,
         )
     )
-    columns = (
-        Column(say("Control")),
-        Column(say("Known to be"), numeric=True),
-        Column(say("Measured TPS [95 %]"), numeric=True),
-        Column(say("Blocks"), numeric=True),
-        Column(say("Verdict")),
-        Column(say("Interval covers the truth")),
+    yield table(
+        say("Controls of this run, against {system}", system=first.system),
+        outcomes,
+        (say("Control"), _kind),
+        (numeric(say("Known to be")), lambda outcome: change(outcome.truth)),
+        (numeric(say("Measured TPS [95 %]")), change_with_interval),
+        (numeric(say("Blocks")), lambda outcome: outcome.blocks),
+        (say("Verdict"), lambda outcome: Word(outcome.word).said),
+        (say("Interval covers the truth"), lambda outcome: HELD[outcome.held]),
     )
-    caption = say("Controls of this run, against {system}", system=first.system)
-    yield Table(caption, columns, tuple(_row(outcome) for outcome in outcomes))
     if any(outcome.held is False for outcome in outcomes):
         yield Paragraph(
             say(
@@ -233,20 +233,10 @@ def _of_run(judgement: Judgement) -> Iterator[Part]:
         )
 
 
-def _row(outcome: ControlOutcome) -> tuple[Text, ...]:
-    names = {
-        "same": say("{system} once more", system=outcome.system),
-        "planted": say("{system}, slowed down", system=outcome.system),
-    }
-    held = {True: say("yes"), False: say("no"), None: NONE}
-    return (
-        names[outcome.kind],
-        change(outcome.truth),
-        change_with_interval(outcome),
-        name(str(outcome.blocks)),
-        Word(outcome.word).said,
-        held[outcome.held],
-    )
+def _kind(outcome: ControlOutcome) -> Text:
+    if outcome.kind == "same":
+        return say("{system} once more", system=outcome.system)
+    return say("{system}, slowed down", system=outcome.system)
 
 
 def _of_workspace(ledger: Ledger) -> Iterator[Text]:

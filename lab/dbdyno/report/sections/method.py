@@ -18,7 +18,7 @@ from dbdyno.measurement.parts import Step
 from dbdyno.plan.plan import Plan, TopologyPlan, latency_of
 from dbdyno.plan.settings import OptionValue, axes
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
-from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table
+from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
 from dbdyno.report.sections.limits import limits
 
@@ -37,34 +37,36 @@ def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
 
 
 def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
-    rows = []
     asked = {system.label: system for system in plan.systems}
-    for label in systems_of(plan, measurements):
-        trials = [m for m in measurements if m.trial.system == label]
-        versions = _distinct(m.server.version for m in trials if m.server.version) or say(
-            "(never ran)"
-        )
-        system = asked.get(label)
-        reference = name(system.reference) if system else say("(not in the plan)")
-        wanted = _options(system.settings) if system else NONE
-        rows.append((name(label), reference, versions, wanted))
-    columns = (
-        Column(say("System")),
-        Column(say("Reference")),
-        Column(say("Version it reports")),
-        Column(say("Settings asked for")),
+    return table(
+        say("Systems, the baseline first"),
+        systems_of(plan, measurements),
+        (say("System"), str),
+        (
+            say("Reference"),
+            lambda label: asked[label].reference if label in asked else say("(not in the plan)"),
+        ),
+        (say("Version it reports"), lambda label: _versions(label, measurements)),
+        (
+            say("Settings asked for"),
+            lambda label: _options(asked[label].settings) if label in asked else NONE,
+        ),
     )
-    return Table(say("Systems, the baseline first"), columns, tuple(rows))
+
+
+def _versions(label: str, measurements: Sequence[Measurement]) -> Text:
+    trials = (m for m in measurements if m.trial.system == label)
+    return _distinct(m.server.version for m in trials if m.server.version) or say("(never ran)")
 
 
 def _workloads(plan: Plan) -> Table:
-    rows = tuple((name(w.label), name(w.name), _options(w.options)) for w in plan.workloads)
-    columns = (
-        Column(say("Workload")),
-        Column(say("sysbench name")),
-        Column(say("Options other than the defaults")),
+    return table(
+        say("Workloads"),
+        plan.workloads,
+        (say("Workload"), lambda workload: workload.label),
+        (say("sysbench name"), lambda workload: workload.name),
+        (say("Options other than the defaults"), lambda workload: _options(workload.options)),
     )
-    return Table(say("Workloads"), columns, rows)
 
 
 def _seen(measurements: Sequence[Measurement]) -> list[Text]:
@@ -120,32 +122,23 @@ def _p95(measurement: Measurement) -> Text:
 
 def trial_order(attempts: Sequence[Attempt]) -> Section:
     """Every attempt in the order in which the design placed it."""
-    rows = tuple(
+    made = table(
+        say("Every attempt, in the order of the design"),
+        attempts,
+        (numeric(name("#")), lambda attempt: attempt.measurement.trial.sequence + 1),
+        (numeric(say("Block")), lambda attempt: attempt.measurement.trial.block + 1),
+        (say("System"), lambda attempt: attempt.system),
+        (say("Cell"), lambda attempt: attempt.cell.title),
         (
-            name(f"{attempt.measurement.trial.sequence + 1}"),
-            name(f"{attempt.measurement.trial.block + 1}"),
-            name(attempt.system),
-            name(attempt.cell.title),
-            name(attempt.measurement.started_at[:19].replace("T", " ")),
-            number(attempt.measurement.value(PRIMARY)),
-            _p95(attempt.measurement),
-            _state(attempt),
-        )
-        for attempt in attempts
+            say("Started"),
+            lambda attempt: attempt.measurement.started_at[:19].replace("T", " "),
+        ),
+        (numeric(say("TPS")), lambda attempt: number(attempt.measurement.value(PRIMARY))),
+        (numeric(name("p95 ms")), lambda attempt: _p95(attempt.measurement)),
+        (say("State"), _state),
+        folded=len(attempts) > ROWS_OPEN_MAX,
     )
-    columns = (
-        Column(name("#"), numeric=True),
-        Column(say("Block"), numeric=True),
-        Column(say("System")),
-        Column(say("Cell")),
-        Column(say("Started")),
-        Column(say("TPS"), numeric=True),
-        Column(name("p95 ms"), numeric=True),
-        Column(say("State")),
-    )
-    caption = say("Every attempt, in the order of the design")
-    table = Table(caption, columns, rows, folded=len(rows) > ROWS_OPEN_MAX)
-    return Section(say("Order of trials"), (table,) if rows else ())
+    return Section(say("Order of trials"), (made,) if attempts else ())
 
 
 def _state(attempt: Attempt) -> Text:
@@ -249,16 +242,16 @@ def _load(plan: Plan, load: Text) -> Text:
 def _loads(plan: Plan) -> list[Text]:
     load = plan.load
     levels = connections(load.threads)
-    told: list[Text] = [say("closed loop of {levels}, without pauses", levels=levels)]
+    loops: list[Text] = [say("closed loop of {levels}, without pauses", levels=levels)]
     rates = listed(load.rates)
     if load.is_open:
         over = {"rates": rates, "connections": count(load.connections, "connection")}
-        told.append(
+        loops.append(
             say("open loop of {rates} events/s over {connections}", **over)
             if rates
             else say("open loop at rates around the limit, over {connections}", **over)
         )
-    return told if load.threads else told[1:]
+    return loops if load.threads else loops[1:]
 
 
 def connections(levels: Sequence[int]) -> Text:
@@ -339,7 +332,7 @@ def _distribution(plan: Plan) -> Text:
     )
 
 
-# What was done between the measured windows, how often, and how long it took.
+# The procedure: steps between measured windows, how often and how long.
 
 
 def asked_procedure(plan: Plan) -> Iterator[Text]:
@@ -369,49 +362,28 @@ def asked_procedure(plan: Plan) -> Iterator[Text]:
 
 def procedure_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
     """Every kind of step on every system; None where no step was kept."""
-    rows = []
+    taken: dict[tuple[str, Text], list[Step]] = {}
     for system in systems_of(plan, measurements):
-        taken: dict[Text, list[Step]] = {}
         for measurement in measurements:
             if measurement.trial.system == system:
                 for step in measurement.procedure:
-                    taken.setdefault(from_stored(step.name), []).append(step)
-        rows += [(name(system), kind, *_procedure_row(steps)) for kind, steps in taken.items()]
-    if not rows:
+                    taken.setdefault((system, from_stored(step.name)), []).append(step)
+    if not taken:
         return None
-    columns = (
-        Column(say("System")),
-        Column(say("Step")),
-        Column(say("Times"), numeric=True),
-        Column(say("Not done"), numeric=True),
-        Column(say("Median s"), numeric=True),
-        Column(say("Longest s"), numeric=True),
-        Column(say("In all s"), numeric=True),
-    )
-    return Table(say("Steps before trials, and their time"), columns, tuple(rows))
-
-
-def _procedure_row(steps: Sequence[Step]) -> tuple[Text, ...]:
-    took = [step.seconds for step in steps]
-    undone = sum(not step.done for step in steps)
-    return (
-        name(f"{len(steps)}"),
-        name(f"{undone}"),
-        *(number(value, 1) for value in (median(took), max(took), sum(took))),
+    return table(
+        say("Steps before trials, and their time"),
+        [(*place, steps, [step.seconds for step in steps]) for place, steps in taken.items()],
+        (say("System"), lambda row: row[0]),
+        (say("Step"), lambda row: row[1]),
+        (numeric(say("Times")), lambda row: len(row[2])),
+        (numeric(say("Not done")), lambda row: sum(not step.done for step in row[2])),
+        (numeric(say("Median s")), lambda row: number(median(row[3]), 1)),
+        (numeric(say("Longest s")), lambda row: number(max(row[3]), 1)),
+        (numeric(say("In all s")), lambda row: number(sum(row[3]), 1)),
     )
 
 
-# Replication: what stood behind each primary, what its commits waited for, and that they did.
-
-COLUMNS = (
-    Column(say("System")),
-    Column(say("Workload and load")),
-    Column(say("Trials"), numeric=True),
-    Column(say("Commits that a replica had"), numeric=True),
-    Column(say("Commits that none had"), numeric=True),
-    Column(say("Most transactions behind"), numeric=True),
-    Column(say("Replicas' CPU µs per transaction"), numeric=True),
-)
+# Replication: replicas of each primary, and whether its commits waited for them.
 
 
 def asked_replicas(plan: Plan) -> Iterator[Text]:
@@ -434,15 +406,27 @@ def asked_replicas(plan: Plan) -> Iterator[Text]:
 
 def replicas_table(plan: Plan, measurements: Sequence[Measurement]) -> Table | None:
     """What replicated in the windows of each system and cell; None where nothing did."""
-    rows = []
+    groups: dict[tuple[str, Text], list[Measurement]] = {}
     for system in systems_of(plan, measurements):
-        of_system = [m for m in measurements if m.trial.system == system and m.server.replication]
-        for title in dict.fromkeys(m.trial.cell.title for m in of_system):
-            of_cell = [m for m in of_system if m.trial.cell.title == title]
-            rows.append(
-                (name(system), name(title), name(f"{len(of_cell)}"), *_replicas_row(of_cell))
-            )
-    return Table(say("Replication in the measured windows"), COLUMNS, tuple(rows)) if rows else None
+        for one in measurements:
+            if one.trial.system == system and one.server.replication:
+                groups.setdefault((system, one.trial.cell.title), []).append(one)
+    if not groups:
+        return None
+    columns = (
+        Column(say("System")),
+        Column(say("Workload and load")),
+        numeric(say("Trials")),
+        numeric(say("Commits that a replica had")),
+        numeric(say("Commits that none had")),
+        numeric(say("Most transactions behind")),
+        numeric(say("Replicas' CPU µs per transaction")),
+    )
+    rows = tuple(
+        (name(system), title, name(f"{len(trials)}"), *_replicas_row(trials))
+        for (system, title), trials in groups.items()
+    )
+    return Table(say("Replication in the measured windows"), columns, rows)
 
 
 def _said(topology: TopologyPlan) -> Text:

@@ -13,8 +13,25 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, TABLE, Metric
 from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, TOO_FEW, change_with_interval, metric_value, number
-from dbdyno.report.parts import Column, Entries, Entry, Paragraph, Part, Section, Table
-from dbdyno.report.rows import Attempt, Ladder, cells_of, ladders, level_of, sound, systems_of
+from dbdyno.report.parts import (
+    Column,
+    Entries,
+    Entry,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    numeric,
+)
+from dbdyno.report.rows import (
+    Attempt,
+    Ladder,
+    cells_of,
+    ladders,
+    level_of,
+    sound_trials,
+    systems_of,
+)
 from dbdyno.report.sections.conclusion import meaning
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
@@ -68,14 +85,9 @@ def _changes(baseline: str) -> Text:
 
 def _cell_table(cell: Cell, systems: Sequence[str], judgement: Judgement) -> Table:
     baseline, *others = systems
-    columns = [Column(say("Metric")), Column(say("Unit")), Column(name(baseline), numeric=True)]
+    columns = [Column(say("Metric")), Column(say("Unit")), numeric(name(baseline))]
     for system in others:
-        heading = (
-            say("Change [95 %]")
-            if len(others) == 1
-            else say("{system} change [95 %]", system=system)
-        )
-        columns += [Column(name(system), numeric=True), Column(heading, numeric=True)]
+        columns += [numeric(name(system)), _change_column(system, others)]
     rows = []
     for metric in TABLE:
         row = [name(metric.label), name(metric.unit)]
@@ -85,6 +97,12 @@ def _cell_table(cell: Cell, systems: Sequence[str], judgement: Judgement) -> Tab
             row.append(change_of(judgement, cell, system, metric))
         rows.append(tuple(row))
     return Table(name(cell.title), tuple(columns), tuple(rows))
+
+
+def _change_column(system: str, others: Sequence[str]) -> Column:
+    if len(others) == 1:
+        return numeric(say("Change [95 %]"))
+    return numeric(say("{system} change [95 %]", system=system))
 
 
 def change_of(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> Text:
@@ -103,28 +121,20 @@ def change_of(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> 
 
 def server_cpu(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     """What the server paid in CPU time, beside what the load generator took."""
-    measurements = [attempt.measurement for attempt in attempts]
-    rows = [
-        row
-        for cell in cells_of(plan, measurements)
-        for system in systems_of(plan, measurements)
-        if (row := _cpu_row(cell, system, sound(attempts, cell, system)))
-    ]
+    rows = tuple(_cpu_row(*group) for group in sound_trials(plan, attempts))
     columns = (
         Column(say("Cell")),
         Column(say("System")),
-        Column(say("µs per query"), numeric=True),
-        Column(say("µs per transaction"), numeric=True),
-        Column(say("server, cores busy"), numeric=True),
-        Column(say("generator, cores busy"), numeric=True),
+        numeric(say("µs per query")),
+        numeric(say("µs per transaction")),
+        numeric(say("server, cores busy")),
+        numeric(say("generator, cores busy")),
     )
     caption = say("CPU time of the server process in the measured window")
-    return Section(say("Server CPU"), (Table(caption, columns, tuple(rows)),) if rows else ())
+    return Section(say("Server CPU"), (Table(caption, columns, rows),) if rows else ())
 
 
-def _cpu_row(cell: Cell, system: str, trials: Sequence[Measurement]) -> tuple[Text, ...] | None:
-    if not trials:
-        return None
+def _cpu_row(cell: Cell, system: str, trials: Sequence[Measurement]) -> tuple[Text, ...]:
     server_s = sum(m.server.cpu_s for m in trials)
     window_s = sum(m.window_s for m in trials)
     events = sum(m.events for m in trials)
@@ -185,8 +195,8 @@ def _evidence(finding: Finding) -> Text:
     return say("{place}: {evidence}", place=finding.place, evidence=finding.evidence)
 
 
-# Tables in the form in which benchmarks are published: rows are load levels, columns are systems,
-# with what published tables leave out: the change with its interval.
+# Tables as benchmarks publish them, a row for each load level and a column for each system, with
+# the change and its interval.
 
 SHOWN: Final = tuple(
     BY_NAME[name]
@@ -227,19 +237,11 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
 
 
 def _table(ladder: Ladder, metric: Metric, systems: Sequence[str], judgement: Judgement) -> Table:
-    changes = [
-        Column(
-            say("Change [95 %]")
-            if len(systems) == 2
-            else say("{system} change [95 %]", system=system),
-            numeric=True,
-        )
-        for system in systems[1:]
-    ]
+    others = systems[1:]
     columns = (
-        Column(ladder.load_title, numeric=True),
-        *(Column(name(system), numeric=True) for system in systems),
-        *changes,
+        numeric(ladder.load_title),
+        *(numeric(name(system)) for system in systems),
+        *(_change_column(system, others) for system in others),
     )
     rows = tuple(
         (
@@ -248,7 +250,7 @@ def _table(ladder: Ladder, metric: Metric, systems: Sequence[str], judgement: Ju
                 metric_value(judgement.value(cell, system, metric.name), metric)
                 for system in systems
             ),
-            *(change_of(judgement, cell, system, metric) for system in systems[1:]),
+            *(change_of(judgement, cell, system, metric) for system in others),
         )
         for cell in ladder.cells
     )

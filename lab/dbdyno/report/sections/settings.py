@@ -15,7 +15,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, found, seconds, what
-from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
+from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
 from dbdyno.report.sections.method import connections
 
@@ -66,13 +66,16 @@ def _table(caption: Text, found: SettingsComparison, rows: Sequence[tuple[Text, 
 
 def environment(run: RunFacts) -> Section:
     """The machine and its software."""
-    rows = tuple((what(key), found(value)) for key, value in run.environment.items())
-    table = Table(say("Where it ran"), (Column(say("What")), Column(say("Found"))), rows)
-    return Section(say("Environment"), (table,) if rows else ())
+    features = table(
+        say("Where it ran"),
+        run.environment.items(),
+        (say("What"), lambda feature: what(feature[0])),
+        (say("Found"), lambda feature: found(feature[1])),
+    )
+    return Section(say("Environment"), (features,) if run.environment else ())
 
 
 PUBLISHED: Final = say("The published experiment")
-COLUMNS: Final = (Column(say("What")), Column(say("Published")), Column(say("This run")))
 TOPICS: Final[Mapping[str, Text]] = {
     "systems": say("systems"),
     "data": say("data"),
@@ -91,15 +94,7 @@ def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) ->
     if plan.published is None:
         return Section(PUBLISHED, ())
     here = _here(plan, measurements, run)
-    topics = dict.fromkeys([*plan.published.setup, *here])
-    rows = tuple(
-        (
-            TOPICS.get(topic, name(topic)),
-            name(plan.published.setup.get(topic, NONE)),
-            here.get(topic, NONE),
-        )
-        for topic in topics
-    )
+    setup = plan.published.setup
     differences = tuple(map(name, plan.published.differences))
     parts = (
         Paragraph(
@@ -109,14 +104,20 @@ def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) ->
                 source=plan.published.source,
             )
         ),
-        Table(say("Published and here"), COLUMNS, rows),
+        table(
+            say("Published and here"),
+            dict.fromkeys([*setup, *here]),
+            (say("What"), lambda topic: TOPICS.get(topic, name(topic))),
+            (say("Published"), lambda topic: setup.get(topic, NONE)),
+            (say("This run"), lambda topic: here.get(topic, NONE)),
+        ),
         *((Items(differences),) if differences else ()),
     )
     return Section(PUBLISHED, parts)
 
 
 def _here(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
-    """The same topics of this run, as far as the plan and the measurements tell."""
+    """The same topics of this run, as far as plan and measurements have them."""
     return {
         "systems": listed(_system(label, measurements) for label in systems_of(plan, measurements)),
         "data": say(
@@ -200,12 +201,12 @@ def _procedure(plan: Plan) -> Text:
     if procedure.purge_binlogs:
         steps.append(say("binary logs purged"))
     times = {"warmup": seconds(trial.warmup_s), "window": seconds(trial.window_s)}
-    told = (
+    timing = (
         say("warm-up until steady, then {warmup}, window {window}", **times)
         if trial.until_steady
         else say("warm-up {warmup}, window {window}", **times)
     )
-    return listed([listed(steps), told], "; ")
+    return listed([listed(steps), timing], "; ")
 
 
 def _machine(run: RunFacts) -> Text:

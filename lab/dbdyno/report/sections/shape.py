@@ -29,10 +29,11 @@ from dbdyno.report.numbers import (
     ratio_with_interval,
     typical_value,
 )
-from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table
+from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table, numeric, table
+from dbdyno.report.rows import workload_name
 
-# How throughput grows with threads: what the Universal Scalability Law makes of the points. A
-# refusal stands where the number would be, so that nobody looks for a peak in vain.
+# Scalability: the Universal Scalability Law fitted to each ladder. Where it has no peak, the
+# table says why.
 
 SCALABILITY = say("Scalability")
 SCALABILITY_EXPLAINED = say(
@@ -58,11 +59,11 @@ def _laws(found: Sequence[Scalability]) -> Table:
     columns = (
         Column(say("Workload")),
         Column(say("System")),
-        Column(say("Peak at threads [95 %]"), numeric=True),
-        Column(say("TPS at the peak [95 %]"), numeric=True),
-        Column(say("λ, TPS of one thread [95 %]"), numeric=True),
-        Column(say("σ [95 %]"), numeric=True),
-        Column(say("κ [95 %]"), numeric=True),
+        numeric(say("Peak at threads [95 %]")),
+        numeric(say("TPS at the peak [95 %]")),
+        numeric(say("λ, TPS of one thread [95 %]")),
+        numeric(say("σ [95 %]")),
+        numeric(say("κ [95 %]")),
         Column(say("Not said, and why")),
     )
     return Table(say("Fitted scalability"), columns, tuple(_law(one) for one in found))
@@ -71,7 +72,7 @@ def _laws(found: Sequence[Scalability]) -> Table:
 def _law(one: Scalability) -> tuple[Text, ...]:
     law, peak = one.law, one.peak
     return (
-        _ladder(one),
+        name(workload_name(one.workload, one.setting)),
         name(one.system),
         typical_value(peak.threads if peak else None, 1),
         typical_value(peak.per_s if peak else None, 1),
@@ -83,29 +84,21 @@ def _law(one: Scalability) -> tuple[Text, ...]:
 
 
 def _peaks(found: Sequence[PeakRatio]) -> Table:
-    columns = (
-        Column(say("Workload")),
-        Column(say("System")),
-        Column(say("Against")),
-        Column(say("Threads at the peak [95 %]"), numeric=True),
-        Column(say("TPS at the peak [95 %]"), numeric=True),
-    )
-    rows = tuple(
+    return table(
+        say("Peaks compared within blocks"),
+        found,
+        (say("Workload"), lambda one: workload_name(one.workload, one.setting)),
+        (say("System"), lambda one: one.system),
+        (say("Against"), lambda one: one.baseline),
         (
-            _ladder(one),
-            name(one.system),
-            name(one.baseline),
-            ratio_with_interval(one.threads),
-            ratio_with_interval(one.per_s),
-        )
-        for one in found
+            numeric(say("Threads at the peak [95 %]")),
+            lambda one: ratio_with_interval(one.threads),
+        ),
+        (numeric(say("TPS at the peak [95 %]")), lambda one: ratio_with_interval(one.per_s)),
     )
-    return Table(say("Peaks compared within blocks"), columns, rows)
 
 
-def _ladder(one: Scalability | PeakRatio) -> Text:
-    return name(one.workload if one.setting == "default" else f"{one.workload}, {one.setting}")
-
+# How evenly each system worked, from second to second.
 
 STABILITY: Final = say("Stability")
 STABILITY_EXPLAINED: Final = (
@@ -133,38 +126,30 @@ def stability(judgement: Judgement) -> Section:
     runs: dict[tuple[Cell, str], list[Stability]] = {}
     for one in found:
         runs.setdefault((one.cell, one.system), []).append(one)
-    rows = tuple(_row(cell, system, of_both) for (cell, system), of_both in runs.items())
-    own = Table(say("How evenly each system worked"), _COLUMNS, rows)
+    own = table(
+        say("How evenly each system worked"),
+        runs.values(),
+        (say("Cell"), lambda of: of[0].cell.title),
+        (say("System"), lambda of: of[0].system),
+        (numeric(say("Runs")), len),
+        (
+            numeric(say("Slow seconds")),
+            lambda of: percentage(_median(run.low_share for run in of)),
+        ),
+        (numeric(say("Dips")), _dips),
+        (numeric(say("Stalls")), _stalls),
+        (numeric(say("Longest recovery, s")), _recovery),
+        (numeric(name("p99 / p50")), _tail),
+    )
     differences = _differences(judgement)
     if not differences.rows:
         return Section(STABILITY, (Items(STABILITY_EXPLAINED), own))
     return Section(STABILITY, (Items(STABILITY_EXPLAINED), own, Paragraph(COMPARED), differences))
 
 
-_COLUMNS: Final = (
-    Column(say("Cell")),
-    Column(say("System")),
-    Column(say("Runs"), numeric=True),
-    Column(say("Slow seconds"), numeric=True),
-    Column(say("Dips"), numeric=True),
-    Column(say("Stalls"), numeric=True),
-    Column(say("Longest recovery, s"), numeric=True),
-    Column(name("p99 / p50"), numeric=True),
-)
-
-
-def _row(cell: Cell, system: str, runs: Sequence[Stability]) -> tuple[Text, ...]:
+def _tail(runs: Sequence[Stability]) -> Text:
     tail = _median(run.latency_p99_over_p50 for run in runs)
-    return (
-        name(cell.title),
-        name(system),
-        name(f"{len(runs)}"),
-        percentage(_median(run.low_share for run in runs)),
-        _dips(runs),
-        _stalls(runs),
-        _recovery(runs),
-        TOO_FEW if tail is None else number(tail),
-    )
+    return TOO_FEW if tail is None else number(tail)
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -205,37 +190,25 @@ def _recovery(runs: Sequence[Stability]) -> Text:
 
 
 def _differences(judgement: Judgement) -> Table:
-    columns = (
-        Column(say("Cell")),
-        Column(say("System")),
-        Column(say("Against")),
-        Column(say("Stalls"), numeric=True),
-        Column(say("Dips"), numeric=True),
+    pairs: dict[tuple[Cell, str, str], dict[str, Text]] = {}
+    for one in judgement.stability_counts:
+        pairs.setdefault((one.cell, one.system, one.baseline), {})[one.what] = _counted(one)
+    return table(
+        say("Stalls and dips of two systems"),
+        pairs.items(),
+        (say("Cell"), lambda pair: pair[0][0].title),
+        (say("System"), lambda pair: pair[0][1]),
+        (say("Against"), lambda pair: pair[0][2]),
+        (numeric(say("Stalls")), lambda pair: pair[1].get(STALLS, NONE)),
+        (numeric(say("Dips")), lambda pair: pair[1].get(DIPS, NONE)),
     )
-    counts = {
-        (one.cell, one.baseline, one.system, one.what): _counted(one)
-        for one in judgement.stability_counts
-    }
-    pairs = dict.fromkeys(place[:3] for place in counts)
-    rows = tuple(
-        (
-            name(cell.title),
-            name(system),
-            name(baseline),
-            counts.get((cell, baseline, system, STALLS), NONE),
-            counts.get((cell, baseline, system, DIPS), NONE),
-        )
-        for cell, baseline, system in pairs
-    )
-    return Table(say("Stalls and dips of two systems"), columns, rows)
 
 
 def _counted(one: CountPair) -> Text:
     return say("{system} against {baseline}", system=one.system_total, baseline=one.baseline_total)
 
 
-# Runs that lie apart, and restarts that could be bad. Nothing of it changes a number elsewhere: an
-# outlying run counts in every mean and interval.
+# Outlying runs and bad restarts. An outlying run still counts in every mean and interval.
 
 OUTLIERS: Final = say("Outlying runs")
 RULE: Final = say(

@@ -4,14 +4,14 @@ import pytest
 
 from dbdyno.judge.verdict import Word
 from dbdyno.language.words import Said, say
-from dbdyno.report.charts.base import (
-    ASIDE_ALL_MAX,
-    POINTS_TOLD_MAX,
+from dbdyno.report.charts.vega import (
+    OFFSETS_MAX,
+    POINTS_LISTED_MAX,
     VERDICTS,
-    aside,
     colour,
     in_words,
     look_of,
+    offset,
     side_by_side,
     verdict_scale,
 )
@@ -22,10 +22,10 @@ from support.made_run import run
 @pytest.mark.parametrize("count", [1, 2, 4, 12])
 def test_systems_stand_side_by_side_about_their_level(count: int) -> None:
     systems = [f"s{place}" for place in range(count)]
-    offsets = [aside(systems, system) for system in systems]
+    offsets = [offset(systems, system) for system in systems]
     assert sum(offsets) == pytest.approx(0)
     assert len(set(offsets)) == count
-    assert max(offsets) - min(offsets) <= ASIDE_ALL_MAX
+    assert max(offsets) - min(offsets) <= OFFSETS_MAX
 
 
 def test_one_panel_stands_alone() -> None:
@@ -42,7 +42,7 @@ def test_colours_begin_again_after_the_last() -> None:
 def test_a_long_list_of_points_is_no_description() -> None:
     few = in_words("T", "ms", [say("a: {n}", n=n) for n in range(2)])
     assert few == "T, ms. a: 0; a: 1."
-    many = in_words("T", "ms", [say("a: {n}", n=n) for n in range(POINTS_TOLD_MAX + 1)])
+    many = in_words("T", "ms", [say("a: {n}", n=n) for n in range(POINTS_LISTED_MAX + 1)])
     assert many == "T, ms. 41 points; the tables have their numbers."
 
 
@@ -54,7 +54,7 @@ def test_every_verdict_has_words_a_sign_and_colours() -> None:
         for material in {False, word in (Word.BETTER, Word.WORSE)}:
             other = verdict.model_copy(update={"word": word, "material": material})
             assert look_of(other).words.startswith(word.value)
-    assert len({look.ground for look in VERDICTS.values()}) == len(VERDICTS)
+    assert len({look.background for look in VERDICTS.values()}) == len(VERDICTS)
     assert all(isinstance(look.words, Said) for look in VERDICTS.values())
 
 

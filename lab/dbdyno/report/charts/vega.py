@@ -1,4 +1,4 @@
-"""What charts share: the theme, and builders of axes, scales, layers and panels.
+"""Vega-Lite as charts use it: the theme, and builders of axes, scales, layers and panels.
 
 Specifications of Vega-Lite are plain values, so that the sentences in them stay sentences
 (`words.Said`) and a report in another language has charts in it too. A chart itself says only which
@@ -8,19 +8,18 @@ rows it draws and by which fields.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import Any, Final, NamedTuple
 
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, listed, say
+from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder
 
 Spec = dict[str, Any]
 
-# The theme: colours, shapes and fonts.
-#
-# Colours of systems are those of Okabe and Ito, which colour-blind readers can tell apart; systems
-# differ in shape too, so that a print in grey still works. Colours of verdicts are light enough for
-# figures in `ON_VERDICT` on them, whatever the page's own ground.
+# The theme. Systems have the colours of Okabe and Ito, which colour-blind readers can distinguish,
+# and shapes, for prints in grey. Colours of verdicts are light enough for text in `ON_VERDICT`.
 
 GREY: Final = "#888888"
 INK: Final = "#222222"
@@ -78,11 +77,11 @@ THEME: Final[Spec] = {
 
 
 class VerdictLook(NamedTuple):
-    """A verdict's words, its sign, its colour as a ground for figures and as a line."""
+    """A verdict's words, sign, and colour as a background and as a line."""
 
     words: Text
     sign: str
-    ground: str
+    background: str
     line: str
 
 
@@ -108,20 +107,25 @@ def verdict_scale(shown: Iterable[str], *, lines: bool = False) -> Spec:
     """The colour scale of the words that are shown, in the order of `VERDICTS`.
 
     Args:
-        lines: colours for lines and points, not for grounds.
+        lines: colours for lines and points, not for backgrounds.
     """
     seen = set(shown)
     looks = [look for look in VERDICTS.values() if look.words in seen]
-    colours = [look.line if lines else look.ground for look in looks]
-    return {"domain": [look.words for look in looks], "range": colours}
+    return scale((look.words, look.line if lines else look.background) for look in looks)
+
+
+def scale(values: Iterable[tuple[Text | str, object]]) -> Spec:
+    """What stands for each name: a colour, a shape, dashes."""
+    pairs = list(values)
+    return {"domain": [name for name, _ in pairs], "range": [value for _, value in pairs]}
 
 
 # Fields: what is drawn along an axis, or by colour and shape.
 
 PARTED: Final = "replace(format(datum.value, ',.6~r'), /,/g, '\u202f')"
 """Axis labels with the thousands parted as in the tables."""
-ASIDE: Final = 0.07
-ASIDE_ALL_MAX: Final = 0.5
+OFFSET: Final = 0.07
+OFFSETS_MAX: Final = 0.5
 """Distance of two systems, and of all of them, in distances of load levels."""
 LEVELS_LABELLED_MAX: Final = 10
 """With more levels some go without their label where there is no room."""
@@ -135,6 +139,25 @@ def quantity(field: str, **more: object) -> Spec:
 def category(field: str, **more: object) -> Spec:
     """A field of names, in no order of their own."""
     return {"field": field, "type": "nominal", **more}
+
+
+def ordered(field: str, order: Sequence[str], title: Text | None, **axis: object) -> Spec:
+    """A field of names along an axis without lines, in the given order."""
+    plain = {"domain": False, "ticks": False, "grid": False, **axis}
+    scale = {"domain": order}
+    return {
+        "field": field,
+        "type": "ordinal",
+        "sort": order,
+        "scale": scale,
+        "title": title,
+        "axis": plain,
+    }
+
+
+def span(axis: str, low: Spec, high: str) -> Spec:
+    """From one field to another along an axis."""
+    return {axis: low, f"{axis}2": {"field": high}}
 
 
 def from_zero(field: str, title: Text, ticks: int = 6) -> Spec:
@@ -158,10 +181,10 @@ def places(ladder: Ladder) -> Spec:
     )
 
 
-def aside(systems: Sequence[str], system: str) -> float:
-    """Systems stand side by side, so that intervals do not hide each other."""
+def offset(systems: Sequence[str], system: str) -> float:
+    """How far a system is moved aside, so that intervals do not hide each other."""
     middle = (len(systems) - 1) / 2
-    return (systems.index(system) - middle) * min(ASIDE, ASIDE_ALL_MAX / len(systems))
+    return (systems.index(system) - middle) * min(OFFSET, OFFSETS_MAX / len(systems))
 
 
 def colour(systems: Sequence[str]) -> Spec:
@@ -170,17 +193,16 @@ def colour(systems: Sequence[str]) -> Spec:
 
 
 def shape(systems: Sequence[str]) -> Spec:
-    """A system's shape, for those who cannot tell its colour."""
+    """A system's shape, for those who cannot see its colour."""
     return _by_system(systems, SHAPES)
 
 
 def _by_system(systems: Sequence[str], looks: Sequence[str]) -> Spec:
-    values = [looks[place % len(looks)] for place in range(len(systems))]
-    return category("system", title=None, scale={"domain": list(systems), "range": values})
+    return category("system", title=None, scale=scale(zip(systems, cycle(looks))))
 
 
 def tooltip(*fields: tuple[str, Text]) -> list[Spec]:
-    """What a reader sees who points at a mark: field and words."""
+    """The tooltip of a mark: field and words of each line."""
     numbers = {"value", "low", "high", "latency", "tps"}
     return [
         {"field": field, "title": words}
@@ -194,13 +216,13 @@ def load_tooltip(*fields: tuple[str, Text]) -> list[Spec]:
     return tooltip(("system", say("system")), ("level", say("load")), *fields)
 
 
-# Layers, panels, and their arrangement.
+# Layers and panels.
 
 WIDTH: Final = 640
 """Of all panels that stand side by side, in the units of a page of normal width."""
 TITLE_OVER: Final = 50
 """A panel's title may be so much wider than the panel: there is an axis beside it."""
-POINTS_TOLD_MAX: Final = 40
+POINTS_LISTED_MAX: Final = 40
 """A longer list is no description."""
 
 
@@ -226,9 +248,14 @@ def panel(title: Text, rows: Sequence[Spec], layers: list[Spec], width: int, hei
     }
 
 
-def size_of(panels: int, height: int) -> tuple[int, int]:
-    """Width and height of each of so many panels; one alone has the page's width."""
-    return (WIDTH, height) if panels == 1 else (WIDTH // 2 - 40, height - 80)
+def alike(panels: Sequence[tuple[Text, Sequence[Spec], list[Spec]]], height: int) -> Spec:
+    """Panels of one size, two in a row; one alone has the page's width.
+
+    Args:
+        panels: title, rows and layers of each.
+    """
+    size = (WIDTH, height) if len(panels) == 1 else (WIDTH // 2 - 40, height - 80)
+    return side_by_side([panel(*one, *size) for one in panels])
 
 
 def side_by_side(panels: Sequence[Spec], columns: int = 2) -> Spec:
@@ -243,10 +270,15 @@ def stacked(panels: Sequence[Spec], spacing: int = 26) -> Spec:
     return panels[0] if len(panels) == 1 else {"vconcat": list(panels), "spacing": spacing}
 
 
+def figure(
+    name: str, title: Text, unit: Text, points: Sequence[Text], spec: Spec, note: Text
+) -> Figure:
+    """A chart whose text alternative says title, unit and points."""
+    return Figure(name, title, in_words(title, unit, points), spec, note)
+
+
 def in_words(title: Text, unit: Text, points: Sequence[Text]) -> Text:
     """A chart's text alternative: what it shows, then its points unless they are too many."""
-    if len(points) > POINTS_TOLD_MAX:
-        told: Text = say("{count} points; the tables have their numbers", count=len(points))
-    else:
-        told = listed(points, "; ")
-    return say("{title}, {unit}. {points}.", title=title, unit=unit, points=told)
+    many = say("{count} points; the tables have their numbers", count=len(points))
+    listing = many if len(points) > POINTS_LISTED_MAX else listed(points, "; ")
+    return say("{title}, {unit}. {points}.", title=title, unit=unit, points=listing)

@@ -99,7 +99,7 @@ def test_a_server_that_ends_uncleanly_is_told_and_no_more(store, tmp_path):
 def test_the_server_is_kept_off_the_generators_cores(store, monkeypatch):
     cores = sorted(os.sched_getaffinity(0))
     asked = []
-    monkeypatch.setattr(procedure_room, "keep_on", lambda pid, on: asked.append((pid, on)))
+    monkeypatch.setattr(procedure_room, "set_affinity", lambda pid, on: asked.append((pid, on)))
     plan = small()
     procedure = plan.procedure.model_copy(update={"pin": (cores[0],)})
     context, instance, trials = arm_of(

@@ -13,11 +13,11 @@ from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.procedure import (
     Steps,
+    before_start,
     before_trial,
     catch_up,
     drop_caches,
     is_look,
-    lay_out,
     run_until_steady,
     start,
 )
@@ -54,7 +54,7 @@ def cache(monkeypatch, tmp_path):
 
 def begun(context, instance, keys=None):
     steps = Steps()
-    lay_out(context, instance, steps)
+    before_start(context, instance, steps)
     server = start(context, instance, keys or {}, steps)
     server.stop()
     return [step.name for step in steps.taken]
@@ -178,7 +178,7 @@ def test_an_endpoints_tables_are_looked_at_and_this_machines_caches_left_alone(
     endpoint = FakeInstance(ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i", [])
     endpoint.snapshot()
     steps = Steps()
-    lay_out(context(drop_caches=True), endpoint, steps)
+    before_start(context(drop_caches=True), endpoint, steps)
     assert [(step.name, step.done) for step in steps.taken] == [
         ("look at the tables", True),
         ("drop caches", False),

@@ -86,7 +86,7 @@ def test_a_history_that_gets_no_shorter_is_rest():
     assert step.done
     assert step.detail.endswith("history 3000 to 1500")
     looks = [sql for sql in server.asked if sql.startswith("SHOW ENGINE")]
-    assert len(looks) == 3 + module.QUIET_LOOKS
+    assert len(looks) == 3 + module.UNCHANGED_LOOKS
 
 
 @pytest.mark.parametrize("gone", ["STATUS", "SET GLOBAL", "ENGINE"])

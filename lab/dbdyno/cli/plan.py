@@ -295,7 +295,7 @@ def _seen(plan: Plan) -> Iterator[str]:
             power.difference_seen(blocks, noise, window_s, stop, level) for stop in STOPS
         )
         needed, most = (power.blocks_to_see(margin, noise, window_s, stop, level) for stop in STOPS)
-        ties = power.tie_told(margin, blocks, noise, window_s, plan.design.stop, level)
+        ties = power.tie_power(margin, blocks, noise, window_s, plan.design.stop, level)
         yield (
             f"  {_percent(noise):>16}{_seen_or_not(seen):>9}{_seen_or_not(early):>15}"
             f"{ties * 100:>9.0f} %   {_at_most(needed, BLOCKS_LOOKED_AHEAD)}, "

@@ -1,9 +1,8 @@
 """One arm of a block: one system's ladder of trials, with one setting, on a fresh server.
 
-What is restored and in which state the server meets a trial is the plan's procedure (`procedure`).
-A trial that failed may have left anything behind; the next one gets a restored dataset and a new
-server. A cell that this system cannot have (no thread pool, too few connections) is stored as void
-with the reason, once found out without another start, and the rest goes on.
+What is restored and how the server is prepared is the plan's procedure (`procedure`). After a
+failed trial the next one gets a restored dataset and a new server. A cell that this system cannot
+have (no thread pool, too few connections) is stored as void with the reason, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from dbdyno.experiment.engine.record import engine_facts_unknown
 from dbdyno.experiment.engine.spec import prepared, start_keys
 from dbdyno.experiment.procedure import (
     Steps,
+    before_start,
     before_trial,
     catch_up,
-    lay_out,
     run_until_steady,
     start,
 )
@@ -39,7 +38,7 @@ DIED: Final = "the server died before the trial; its last words: "
 def run_arm(context: RunContext, instance: Instance, trials: Iterable[Trial]) -> None:
     """Runs these trials, all of one system, setting and block, and stores each as it ends.
 
-    Each is asked for when the one before it is stored.
+    The next trial is taken from `trials` after the one before is stored.
 
     Raises:
         KeyboardInterrupt: the user stopped it; the trial that was running is stored as failed.
@@ -113,7 +112,7 @@ class _Arm:
             self._give_up()
             return self._void(trial, DIED + (server.last_words() or "none"), impossible=False)
         measured = run_trial(
-            context.plan, trial, server, self._teller(trial), context.makers.command
+            context.plan, trial, server, self._on_interval(trial), context.makers.command
         )
         evidence = TrialEvidence(probe=self.probe)
         if measured.failure:
@@ -130,10 +129,10 @@ class _Arm:
         )
 
     def stop(self) -> None:
-        """Ends the server, if there is one; how it ends is only told.
+        """Ends the server, if there is one; an error while stopping is only shown.
 
-        One whose data the next start throws away is killed: writing gigabytes of changed pages
-        back takes minutes, and the disks' rest would be the next system's.
+        A server whose data the next start discards is killed: writing back gigabytes of changed
+        pages takes minutes, and would disturb the next system.
         """
         if self.server is None:
             return
@@ -151,13 +150,13 @@ class _Arm:
         self.context.forecast.added(time.monotonic() - began)
 
     def kill(self) -> None:
-        """Ends the server at once, if there is one: whoever interrupts a run does not wait."""
+        """Kills the server, if there is one, so that an interrupt need not wait."""
         server, self.server = self.server, None
         if server is not None:
             server.kill()
 
     def _give_up(self) -> None:
-        """Ends a server whose data nobody can vouch for."""
+        """Ends a server whose data may be damaged; the next start restores them."""
         self.context.as_loaded.discard(self.instance.spec.label)
         self.stop()
 
@@ -171,7 +170,7 @@ class _Arm:
             return None
         keys = start_keys(context.plan, trial.system, setting, lambda: context.dataset_bytes)
         self.probe = witness.before_arm(context, self.instance)
-        lay_out(context, self.instance, self.steps)
+        before_start(context, self.instance, self.steps)
         try:
             self.server = start(context, self.instance, keys, self.steps)
         except ServerError as error:
@@ -189,34 +188,31 @@ class _Arm:
             return None
         with self.steps.timed("warm up until steady"):
             return run_until_steady(
-                context.plan, trial, server, self._teller(trial), context.makers.command
+                context.plan, trial, server, self._on_interval(trial), context.makers.command
             )
 
     def _void(self, trial: Trial, why: str, *, impossible: bool) -> Measurement:
         steps = self.steps.taken
         return never_begun(self.context.plan, trial, why, impossible=impossible, steps=steps)
 
-    def _teller(self, trial: Trial) -> OnInterval:
+    def _on_interval(self, trial: Trial) -> OnInterval:
         context = self.context
 
-        def tell(interval: Mapping[str, Any]) -> None:
+        def report(interval: Mapping[str, Any]) -> None:
             left_s = context.forecast.seconds_left(context.left, into_s=interval["at_s"], running=1)
             context.progress.interval(trial, interval, left_s)
             disk.check_during(context.folders)
 
-        return tell
-
-
-# What is stored of a trial that was never begun: why there is no number.
+        return report
 
 
 def never_begun(
     plan: Plan, trial: Trial, why: str, *, impossible: bool, steps: Sequence[Step] = ()
 ) -> Measurement:
-    """A measurement with its reason and without a second of load.
+    """The measurement stored for a trial that was never begun: a reason, no load.
 
     Args:
-        impossible: the same would happen again, so that a resumed run leaves it out.
+        impossible: it would fail again, so a resumed run leaves it out.
         steps: what had been done for it until then.
     """
     return Measurement(
@@ -236,5 +232,5 @@ def never_begun(
 def reason(error: DbdynoError) -> str:
     """An error as one sentence for a report: what was wanted, what was found, what to try."""
     parts = (("wanted", error.wanted), ("found", error.found), ("try", error.hint))
-    told = [f"{name} {text}" for name, text in parts if text]
-    return "; ".join([error.message.rstrip("."), *told])
+    details = [f"{name} {text}" for name, text in parts if text]
+    return "; ".join([error.message.rstrip("."), *details])

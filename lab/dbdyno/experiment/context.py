@@ -1,6 +1,6 @@
-"""What the steps of a run share: the plan, the store, the progress, and what makes servers.
+"""What the steps of a run share: plan, store, progress, and the makers of servers.
 
-Tests hand in fake makers here; nothing else stands between a run and real processes.
+Tests pass fake makers instead of real processes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dbdyno.store.store import Store
 
 
 class Progress(Protocol):
-    """Whoever watches a run: the command line draws what it is told, tests collect it.
+    """Callbacks on the progress of a run, for the command line and for tests.
 
     Called from the run's own thread, in the order of events; must return soon.
     """
@@ -45,7 +45,7 @@ Ceiling = Callable[[Plan, Trial], float | None]
 
 @dataclass(frozen=True)
 class Makers:
-    """What makes instances, the command of the engine's child, and what tells its ceiling."""
+    """How instances are opened, the engine's child is started, and its ceiling is measured."""
 
     open_instance: OpenInstance = field(default_factory=lambda: open.instance)
     command: tuple[str, ...] = COMMAND

@@ -22,16 +22,15 @@ from dbdyno.plan.plan import Plan, SystemPlan
 from dbdyno.servers.base import Instance, Server
 
 WRITTEN_OUT_S: Final = 3600.0
-"""A server that took rows may need long to write a large buffer pool out; killed, it had loaded
-them in vain."""
+"""A server may take long to write out a large buffer pool after loading."""
 
 NO_PROGRESS_S: Final = 60.0
-"""Without a row, or work of the server, for so long, loading has come to a halt."""
+"""Loading has failed if for so long no row arrives and the server uses no CPU."""
 BUSY_S: Final = 1.0
-"""Processor time that shows work in `NO_PROGRESS_S`; an idle server uses a third of that."""
+"""CPU within `NO_PROGRESS_S` that shows work; an idle server uses a third of it."""
 LOOK_S: Final = 1.0
 STAGES_WITH_STEPS: Final = frozenset({"create", "insert"})
-"""Stages of which the engine tells every step."""
+"""Stages in which the engine reports every step."""
 
 ROWS_CHANGED: Final = 1
 """How often it has changed which rows a seed makes, so that snapshots from before are not taken for
@@ -88,17 +87,17 @@ def _load(context: RunContext, server: Server) -> None:
         ("prepare", prepare_spec(plan, server)),
     ):
         with EngineProcess(do, spec, system=server.label, command=command) as engine:
-            told = ""
+            shown = ""
             for message in _messages(engine, server, do):
                 disk.check_during(context.folders)
-                text = _stage(server.label, message.value) if message.kind not in FINAL else told
-                if text != told:
+                text = _stage(server.label, message.value) if message.kind not in FINAL else shown
+                if text != shown:
                     context.progress.stage(text)
-                    told = text
+                    shown = text
 
 
 def _messages(engine: EngineProcess, server: Server, do: str) -> Iterator[Message]:
-    """What the engine tells, its last word included; LoadError once nothing moves any more."""
+    """The engine's messages with the final one; LoadError once there is no progress."""
     last: Message | None = None
     since, busy = time.monotonic(), _cpu_s(server)
     while last is None or last.kind not in FINAL:
@@ -124,9 +123,9 @@ def _cpu_s(server: Server) -> float:
 
 
 def _is_at_work(server: Server, before_s: float, stage: str) -> bool:
-    """Whether a server that tells nothing works, as it does for minutes on a large index.
+    """Whether a server works without progress messages, as for minutes on a large index.
 
-    Rows are told as they arrive. A server of somebody else's counts as working while it answers.
+    Rows are reported as they arrive. An endpoint's server counts as working while it answers.
     """
     if server.pid:
         return _cpu_s(server) - before_s >= BUSY_S
@@ -134,7 +133,7 @@ def _is_at_work(server: Server, before_s: float, stage: str) -> bool:
 
 
 def _stage(label: str, progress: Mapping[str, Any]) -> str:
-    """`mysql:8.0.15: loading table 2, 35 %`: in steps of 5 %, as one does not read faster."""
+    """`mysql:8.0.15: loading table 2, 35 %`: in steps of 5 %."""
     rows_total = progress.get("rows_total") or 0
     percent = 5 * int(20 * progress.get("rows_done", 0) / rows_total) if rows_total else 0
     if progress.get("stage") == "index":
@@ -151,17 +150,16 @@ def _server_died(label: str, server: Server, error: DbdynoError) -> ServerError:
     )
 
 
-# A digest of the loaded rows, so that two systems can be shown to hold the same ones.
+# A digest of the loaded rows shows whether two systems hold the same ones.
 #
-# Of each table it takes the number of rows and the sum of the first 32 bits of each row's MD5: a
-# sum does not depend on the order in which a server reads rows, and every product can work it
-# out. It is taken once, before the snapshot; later copies of that are compared file by file,
-# which leaves the caches of a server that is to be measured alone.
+# It covers each table's number of rows and the sum of the first 32 bits of each row's MD5: a sum
+# needs no order of reading, and every product can compute it. It is taken once, before the
+# snapshot; copies of the snapshot are compared file by file, which leaves the server's caches cold.
 
 DIGEST_FILE: Final = "dataset.json"
 PIECE_ROWS: Final = 500_000
 DIGEST_LENGTH: Final = 16
-"""Characters of the digest that are kept: it is compared, not defended."""
+"""Characters of the digest that are kept: enough to compare, no protection against forgery."""
 
 
 def tables(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
@@ -169,9 +167,9 @@ def tables(plan: Plan, server: Server) -> list[tuple[str, int, int]]:
     return [(table, *_of_table(plan, server, table)) for table in table_names(plan)]
 
 
-def digest(told: list[tuple[str, int, int]]) -> str:
-    """One text that stands for all of it."""
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:DIGEST_LENGTH]
+def digest(tables: list[tuple[str, int, int]]) -> str:
+    """One digest of what `tables` gives."""
+    return hashlib.sha256(json.dumps(tables).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
@@ -189,13 +187,13 @@ def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
 
 
 def write_digest(folder: Path, digest: str) -> None:
-    """Notes the digest beside the snapshot it is about to be of."""
+    """Writes the digest beside the snapshot that is taken next."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / DIGEST_FILE).write_text(json.dumps({"rows": digest}))
 
 
 def read_digest(folder: Path) -> str:
-    """The digest that was noted; empty where none was, as for an endpoint's own tables."""
+    """The stored digest; empty without one, as for an endpoint's own tables."""
     try:
         return str(json.loads((folder / DIGEST_FILE).read_text())["rows"])
     except (OSError, ValueError, KeyError, TypeError):

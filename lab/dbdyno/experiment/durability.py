@@ -1,12 +1,11 @@
-"""Kills a server under load and looks what is left of its commits: the proof behind a promise.
+"""Kills a server under load and counts the acknowledged commits that survive.
 
-Connections of our own send single commits, each row numbered by its connection. An answer counts
-as a promise; what was answered is remembered here, outside the server. Then the server's processes
-are ended by SIGKILL, which nothing can catch, it is started again on the same files, and every row
-that was answered must be there. All earlier rounds must still be there too.
+Several connections send single commits, each row numbered by its connection; the lab remembers
+which were acknowledged. Then the server's processes are ended by SIGKILL and started again on the
+same files. Every acknowledged row must be there, those of earlier rounds included.
 
 A kill leaves the operating system running, and with it what the server had written but not synced.
-So flushes are counted meanwhile, by the server and by the machine's disks: they tell what a loss of
+So flushes are counted meanwhile, by the server and by the machine's disks: they show what a loss of
 power would take.
 """
 
@@ -33,12 +32,8 @@ from dbdyno.servers.postgres.client import PostgresClient
 from dbdyno.servers.postgres.server import PostgresServer
 from dbdyno.servers.reference import EndpointReference, ImageReference, parse
 
-# Sessions of the load user for commits that count one by one, and the syncs that they cost.
-#
-# Not for load that is measured: Python is far too slow for that. An answer of `rows` means that the
-# server said yes; after a lost connection the same row is asked for once more, which its key makes
-# harmless, and the server is gone by then.
-
+# Sessions of the load user; too slow for load that is measured. After a lost connection the client
+# sends a row once more, which its primary key makes harmless.
 
 INNODB: Final = "Innodb_os_log_fsyncs"
 POSTGRES_LOG: Final = ("io.", ".wal.", ".fsyncs")

@@ -25,7 +25,7 @@ DATASET_S: Final = 20.0
 PURGE_S: Final = 0.2
 SETTLE_S: Final = 5.0
 STEADY_S: Final = 120.0
-"""Load that runs until it is steady mostly is so at the first look."""
+"""Load that runs until it is steady mostly is so at the first check."""
 
 
 def seconds_expected(plan: Plan) -> float:
@@ -67,12 +67,12 @@ class Forecast:
         self.after_last_s = seconds_of_turns(plan)
 
     def started(self, seconds: float) -> None:
-        """A start was begun, and what comes before it took that long."""
+        """A start was begun; restoring before it took that long."""
         self._starts += 1
         self._starts_s += seconds
 
     def added(self, seconds: float) -> None:
-        """Something more of a start that was told before took that long, its stop, say."""
+        """Another part of a start that was begun took that long, such as its stop."""
         self._starts_s += seconds
 
     def prepared(self, seconds: float) -> None:
@@ -107,11 +107,8 @@ def _before_trial_s(plan: Plan) -> float:
     return purging_s + min(procedure.settle_cap_s, SETTLE_S) + steady_s
 
 
-# As many blocks as fit into a budget of time.
-#
-# Only whole blocks are dropped: each of them compares all systems in all cells, so a plan of
-# fewer is the same experiment with wider intervals, and what is given up for time is not chosen
-# by its result.
+# A budget of time drops whole blocks only: each compares all systems in all cells, so fewer blocks
+# are the same experiment with wider intervals.
 
 
 def blocks_that_fit(plan: Plan, budget_s: float) -> int:

@@ -1,7 +1,6 @@
-"""The steps before a trial that make every arm begin alike, each kept with its seconds and outcome.
+"""The steps before a trial that give every arm the same start, each stored with time and outcome.
 
-A step that cannot be taken is kept too, as not done: the trial still runs, and the audit says what
-that means for its numbers.
+A step that fails is stored as not done; the trial runs, and the audit judges what that means.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dbdyno.errors import LoadError, ServerError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.engine import record
 from dbdyno.experiment.engine.child import FINAL
-from dbdyno.experiment.engine.process import COMMAND, EngineProcess, keep_on
+from dbdyno.experiment.engine.process import COMMAND, EngineProcess, set_affinity
 from dbdyno.experiment.engine.spec import DRAIN_S, run_spec
 from dbdyno.experiment.settle import PURGE, SETTLE, purge_binary_logs, settle
 from dbdyno.measurement.measurement import Trial
@@ -56,7 +55,7 @@ class Steps:
         return any(step.name == "restore" for step in self.taken)
 
 
-def lay_out(context: RunContext, instance: Instance, steps: Steps) -> None:
+def before_start(context: RunContext, instance: Instance, steps: Steps) -> None:
     """Restores the dataset and drops caches, as the plan says, before a start.
 
     Raises:
@@ -76,7 +75,7 @@ def lay_out(context: RunContext, instance: Instance, steps: Steps) -> None:
 
 
 def _restoring(reference: str) -> tuple[str, str]:
-    """What restoring comes to for a kind of system, and how its result is known to be right."""
+    """Name and detail of the restoring step for a kind of system."""
     if is_endpoint(reference):
         return "look at the tables", ""
     if isinstance(parse(reference), ImageReference):
@@ -103,7 +102,7 @@ def start(
     if pin := context.plan.procedure.pin:
         for pid in server.pids if isinstance(server, Replicated) else (server.pid,):
             if pid:
-                keep_on(pid, sorted(os.sched_getaffinity(0) - set(pin)))
+                set_affinity(pid, sorted(os.sched_getaffinity(0) - set(pin)))
     context.forecast.added(time.monotonic() - began)
     return server
 
@@ -129,7 +128,7 @@ def _of_the_owner(name: str) -> Step:
 
 
 def catch_up(server: Server, steps: Steps) -> None:
-    """Lets replicas apply what came before the trial, so that none begins with a debt of theirs."""
+    """Lets replicas apply what came before the trial, so that none begins with replication lag."""
     if not isinstance(server, Replicated):
         return
     name = "replicas catch up"
@@ -143,7 +142,7 @@ def catch_up(server: Server, steps: Steps) -> None:
 
 
 def drop_caches(cache: Path | None = None) -> Step:
-    """Writes out what is unwritten and makes the kernel forget every file's pages."""
+    """Writes out dirty pages and drops the kernel's page cache."""
     began, cache = time.monotonic(), cache or DROP_CACHES
     try:
         os.sync()
@@ -156,10 +155,9 @@ def drop_caches(cache: Path | None = None) -> Step:
 
 # Warm-up: load of the cell itself until its rate is steady, before the trial that is measured.
 #
-# It is a run of its own, whose requests are drawn from another seed than the trial's: rows that
-# the trial will ask for are not warmer than others. When it is looked whether the rate is steady
-# is fixed in advance (docs/how-it-works/procedure.md); whoever looks every second stops at the
-# first lucky one.
+# It is a run of its own with another seed than the trial's, so that the trial's rows are not warmer
+# than others. The moments at which the rate is checked are fixed in advance
+# (docs/how-it-works/procedure.md): checking every second would stop at the first lucky one.
 
 FIRST_LOOK_S: Final = 120
 EVERY_S: Final = 60
@@ -204,7 +202,7 @@ def run_until_steady(
 
 
 def is_look(seconds: int) -> bool:
-    """Whether it is looked after so many seconds of load."""
+    """Whether the rate is checked after so many seconds of load."""
     return seconds >= FIRST_LOOK_S and (seconds - FIRST_LOOK_S) % EVERY_S == 0
 
 
@@ -227,15 +225,15 @@ def _listen(
             return f"the load broke off: {record.describe(failure)}" if failure else ""
         _take(message.value, rates, on_interval)
         if is_look(len(rates)) and steady(rates).cut_s is not None:
-            engine.stopped(DRAIN_S)
+            engine.drain(DRAIN_S)
             return ""
-    engine.stopped()
+    engine.drain()
     return "the engine did not end in time"
 
 
-def _take(told: Mapping[str, Any], rates: list[float], on_interval: OnInterval) -> None:
-    if told["phase"] != "measured":
+def _take(interval: Mapping[str, Any], rates: list[float], on_interval: OnInterval) -> None:
+    if interval["phase"] != "measured":
         return
-    if 0.5 < told["seconds"] < 1.5:
-        rates.append(told["events"] / told["seconds"])
-    on_interval({**told, "phase": PHASE})
+    if 0.5 < interval["seconds"] < 1.5:
+        rates.append(interval["events"] / interval["seconds"])
+    on_interval({**interval, "phase": PHASE})

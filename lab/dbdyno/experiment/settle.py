@@ -1,9 +1,8 @@
 """Brings a running server to rest between two trials: changed pages written, old versions purged.
 
-What one trial leaves behind (dirty pages, dead rows, binary logs) is paid for by the next one, and
-not equally on every system. So the server is told to do that work now, and is watched until it is
-done or the plan's limit is reached. A server that refuses, or needs longer, is a step that is kept
-as not done; it never ends a run.
+What one trial leaves behind (dirty pages, dead rows, binary logs) slows down the next one, and not
+equally on every system. So the server does that work now, until it is done or the plan's limit is
+reached. A server that refuses, or needs longer, gives a step marked as not done; the run goes on.
 """
 
 from __future__ import annotations
@@ -67,9 +66,9 @@ DIRTY_PAGES: Final = "Innodb_buffer_pool_pages_dirty"
 DIRTY_PAGES_MAX: Final = 64
 """A server at rest still touches a page of its own now and then."""
 HISTORY_MAX: Final = 100
-QUIET_LOOKS: Final = 8
-"""Versions shorten the history in steps, some never to nothing: that many looks without a change
-are rest as well."""
+UNCHANGED_LOOKS: Final = 8
+"""Versions shorten the history in steps, some never to zero: many looks without a change are rest
+as well."""
 FLUSH_ALL: Final = ("innodb_max_dirty_pages_pct_lwm", "innodb_max_dirty_pages_pct")
 """Set to 0 the page cleaner writes out all it can; in this order, as the first is never above."""
 
@@ -77,14 +76,16 @@ FLUSH_ALL: Final = ("innodb_max_dirty_pages_pct_lwm", "innodb_max_dirty_pages_pc
 def _settle_mysql(server: Server, ends: float, clock: Clock) -> tuple[bool, str]:
     with _flushing_all(server):
         first = dirty, history = _left(server)
-        quiet = 0
-        while not (dirty <= DIRTY_PAGES_MAX and (history <= HISTORY_MAX or quiet >= QUIET_LOOKS)):
+        unchanged = 0
+        while not (
+            dirty <= DIRTY_PAGES_MAX and (history <= HISTORY_MAX or unchanged >= UNCHANGED_LOOKS)
+        ):
             if clock() >= ends:
                 return False, f"not at rest at the cap: {_progress(first, (dirty, history))}"
             time.sleep(LOOK_S)
             before = history
             dirty, history = _left(server)
-            quiet = quiet + 1 if history >= before else 0
+            unchanged = unchanged + 1 if history >= before else 0
         return True, _progress(first, (dirty, history))
 
 
@@ -124,7 +125,7 @@ def _quoted(name: str) -> str:
 # after workers of autovacuum that are at it already; then a checkpoint writes everything out.
 
 PASSES_MAX: Final = 3
-"""Rows that a session somewhere still sees stay dead whatever is done; so does what it sees."""
+"""Vacuum cannot remove rows that an open transaction may see; it is not repeated for ever."""
 SETTLE_S_MIN: Final = 0.1
 WORKERS: Final = (
     "SELECT count(*) FROM pg_stat_activity"
@@ -167,11 +168,11 @@ def _vacuum_all(server: Server, ends: float, clock: Clock) -> tuple[int, int]:
     return len(done), sum(done.values())
 
 
-def _within(server: Server, ends: float, clock: Clock, order: str) -> None:
-    """Gives an order that the server itself breaks off when the patience ends."""
+def _within(server: Server, ends: float, clock: Clock, statement: str) -> None:
+    """Executes a statement with a timeout in the server, so that it ends at the cap."""
     left_s = max(SETTLE_S_MIN, ends - clock())
     server.ask(f"SET statement_timeout = {round(left_s * 1000)}")
     try:
-        server.ask(order)
+        server.ask(statement)
     finally:
         server.ask("RESET statement_timeout")

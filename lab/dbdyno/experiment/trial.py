@@ -1,8 +1,8 @@
-"""One trial from start to end on a running server: load it, watch it, keep what was seen.
+"""One trial from start to end on a running server: drive the load, watch, collect the measurement.
 
-What goes wrong before the load has begun while the server lives (a wrong password, a workload that
-does not exist) is raised: it would be wrong for every trial. What goes wrong later is a measurement
-with its failure, because the seconds until then were seen.
+An error before the load begins while the server lives (a wrong password, an unknown workload) is
+raised, as every trial would fail. A later one gives a measurement with its failure, as the seconds
+until then were measured.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dbdyno.experiment.engine.record import (
     describe,
     engine_facts,
     engine_facts_unknown,
+    intervals_from_messages,
     intervals_of,
-    intervals_told,
 )
 from dbdyno.experiment.engine.spec import DRAIN_S, prepared, run_spec
 from dbdyno.experiment.watch.host import Watch
 from dbdyno.experiment.watch.status import StatusWatch
-from dbdyno.experiment.watch.window import Bracket
+from dbdyno.experiment.watch.window import WindowCounters
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
 from dbdyno.measurement.parts import Phase, StatusSeries, WatchSample
 from dbdyno.plan.plan import Plan
@@ -38,7 +38,7 @@ INTERRUPTED: Final = "interrupted by the user"
 PATIENCE_S: Final = 120.0
 """How long the engine may take for logins and its end, beyond warm-up, window and drain."""
 DEATH_S: Final = 1.0
-"""A server whose connections broke may need that long to be dead for everyone."""
+"""How long a server may take to end after its connections broke."""
 LAST_READING_S: Final = 0.5
 LAST_WORDS_MAX: Final = 2000
 
@@ -47,9 +47,9 @@ OnInterval = Callable[[Mapping[str, Any]], None]
 
 @dataclass
 class _EngineReport:
-    """What came from the engine."""
+    """Messages of the engine, and why the trial failed if it did."""
 
-    told: list[dict[str, Any]] = field(default_factory=list)
+    intervals: list[dict[str, Any]] = field(default_factory=list)
     record: dict[str, Any] | None = None
     failure: str | None = None
 
@@ -69,9 +69,9 @@ def run_trial(
     """
     started_at = datetime.now().astimezone().isoformat("T", "milliseconds")
     version, settings = server.version(), server.settings()
-    bracket = Bracket(server, plan.trial.warmup_s, plan.trial.window_s)
+    counters = WindowCounters(server, plan.trial.warmup_s, plan.trial.window_s)
     with (
-        StatusWatch(server) as counters,
+        StatusWatch(server) as each_second,
         EngineProcess(
             "run",
             run_spec(plan, trial, server),
@@ -81,40 +81,44 @@ def run_trial(
         ) as engine,
         Watch(server.pid, engine.pid) as watch,
     ):
-        seen = _drive(plan, server, engine, bracket, on_interval)
+        seen = _drive(plan, server, engine, counters, on_interval)
     facts = ServerFacts(
         version=version,
         settings=settings,
-        status=bracket.status(),
-        cpu_s=bracket.cpu_s(),
+        status=counters.status(),
+        cpu_s=counters.cpu_s(),
         pid=server.pid or None,
-        process=bracket.process(),
-        replication=bracket.replication(),
+        process=counters.process(),
+        replication=counters.replication(),
     )
-    if bracket.origin_s is None:
+    if counters.origin_s is None:
         return _measurement(plan, trial, started_at, facts, seen)
-    watched = (watch.samples(bracket.origin_s), counters.series(bracket.origin_s))
+    watched = (watch.samples(counters.origin_s), each_second.series(counters.origin_s))
     return _measurement(plan, trial, started_at, facts, seen, *watched)
 
 
 def _drive(
-    plan: Plan, server: Server, engine: EngineProcess, bracket: Bracket, on_interval: OnInterval
+    plan: Plan,
+    server: Server,
+    engine: EngineProcess,
+    counters: WindowCounters,
+    on_interval: OnInterval,
 ) -> _EngineReport:
-    """Listens to the engine until it is done, and sees to it that it is."""
+    """Takes the engine's messages until it has ended, and turns what went wrong into a failure."""
     seen = _EngineReport()
     try:
-        _listen(plan, engine, bracket, seen, on_interval)
+        _collect(plan, engine, counters, seen, on_interval)
         seen.failure = _failure_of(seen.record)
         if seen.failure is None or _lives(server):
-            bracket.close()
-            seen.failure = seen.failure or bracket.trouble
+            counters.close()
+            seen.failure = seen.failure or counters.error
     except KeyboardInterrupt:
         seen.failure = INTERRUPTED
         _stop(engine, seen)
-        _close_soon(bracket)
+        _close_soon(counters)
         return seen
     except LoadError as error:
-        if not seen.told and _lives(server):
+        if not seen.intervals and _lives(server):
             raise
         seen.failure = f"{error.message}: {error.found}"
     if not server.alive() or (seen.failure and not _lives(server)):
@@ -122,54 +126,54 @@ def _drive(
     return seen
 
 
-def _close_soon(bracket: Bracket) -> None:
-    """The last reading, unless the server is slow to answer: whoever interrupts does not wait."""
-    reading = threading.Thread(target=bracket.close, daemon=True)
+def _close_soon(counters: WindowCounters) -> None:
+    """Makes the last reading, but does not let an interrupt wait for a slow server."""
+    reading = threading.Thread(target=counters.close, daemon=True)
     reading.start()
     reading.join(LAST_READING_S)
 
 
-def _listen(
+def _collect(
     plan: Plan,
     engine: EngineProcess,
-    bracket: Bracket,
+    counters: WindowCounters,
     seen: _EngineReport,
     on_interval: OnInterval,
 ) -> None:
     planned_s = plan.trial.warmup_s + plan.trial.window_s + DRAIN_S
     ends = time.monotonic() + planned_s + PATIENCE_S
     while (left_s := ends - time.monotonic()) > 0:
-        edge_s = bracket.seconds_to_edge()
+        edge_s = counters.seconds_to_edge()
         message = engine.message(left_s if edge_s is None else min(edge_s, left_s))
         if message is None:
-            bracket.look()
+            counters.read_if_due()
         elif _take(message, seen):
             return
         else:
-            bracket.hear(message.value["at_s"])
-            bracket.look()
+            counters.interval_ended(message.value["at_s"])
+            counters.read_if_due()
             on_interval(message.value)
     _stop(engine, seen)
     raise LoadError(
         "the engine did not end in time",
         wanted=f"an end within {planned_s + PATIENCE_S:.0f} s",
-        found=f"{len(seen.told)} intervals and no record",
+        found=f"{len(seen.intervals)} intervals and no record",
         hint="the server may hang: look at its error log",
     )
 
 
 def _take(message: Message, seen: _EngineReport) -> bool:
-    """Keeps what a message says; whether it was the last one."""
+    """Stores a message; whether it was the final one."""
     if message.kind in FINAL:
         seen.record = message.value
         return True
-    seen.told.append(message.value)
+    seen.intervals.append(message.value)
     return False
 
 
 def _stop(engine: EngineProcess, seen: _EngineReport) -> None:
-    told, final = engine.stopped()
-    for message in [*told, *([final] if final else [])]:
+    messages, final = engine.drain()
+    for message in [*messages, *([final] if final else [])]:
         _take(message, seen)
 
 
@@ -180,7 +184,7 @@ def _failure_of(record: Mapping[str, Any] | None) -> str | None:
 
 
 def _lives(server: Server) -> bool:
-    """Whether the server is still there after a moment of patience."""
+    """Whether the server is still alive after `DEATH_S`."""
     ends = time.monotonic() + DEATH_S
     while server.alive():
         if time.monotonic() > ends:
@@ -202,10 +206,10 @@ def _measurement(
     server: ServerFacts,
     seen: _EngineReport,
     samples: tuple[WatchSample, ...] = (),
-    counters: StatusSeries | None = None,
+    status_seconds: StatusSeries | None = None,
 ) -> Measurement:
     if seen.record is None:
-        intervals = intervals_told(seen.told)
+        intervals = intervals_from_messages(seen.intervals)
         engine = engine_facts_unknown(plan.distribution.name, prepared(plan, trial.cell))
     else:
         intervals = intervals_of(seen.record)
@@ -220,6 +224,6 @@ def _measurement(
         server=server,
         intervals=intervals,
         watch=samples,
-        status_seconds=counters,
+        status_seconds=status_seconds,
         failure=seen.failure,
     )

@@ -82,7 +82,7 @@ def _is_last(context: RunContext, trial: Trial) -> bool:
 
 
 def _left(context: RunContext, server: Server) -> dict[str, object]:
-    """The rows that are there now, where it was told at the beginning which were loaded."""
+    """The rows that are left; empty if no digest was taken after loading."""
     if not context.dataset.get(server.label):
         return {}
     context.progress.stage(f"{server.label}: counting the rows that are left")
@@ -94,11 +94,10 @@ def _left(context: RunContext, server: Server) -> dict[str, object]:
     return {"rows_after": rows, "dataset_after": dataset.digest(tables)}
 
 
-# The probe: how fast the machine is by itself before an arm, by a hash and a few syncs.
+# The probe: the machine's own speed before an arm, by a hash and a few syncs, in some 0.2 s.
 #
-# Taken before the dataset is restored, when no server of the run is up. It is short on purpose
-# (some 0.2 s): what counts is not the machine's speed but whether it was the same before every
-# arm.
+# It is taken before the dataset is restored, when no server of the run is up. What counts is
+# whether it is the same before every arm.
 
 
 PIECE: Final = bytes(4 * 1024**2)
@@ -140,10 +139,8 @@ def _sync_ms(folder: Path) -> float | None:
 
 # Query plans: how a system executes each kind of statement of a workload, by its EXPLAIN.
 #
-# Two versions that read by other indexes, or sort where the other does not, do other work; then
-# that is what was compared, and a report should say so. The statements have the shape of the
-# engine's and fixed numbers: a plan is chosen by shape and statistics, and asking reads a handful
-# of pages.
+# Versions that use other indexes or sorts do other work, and a report should say so. The statements
+# have the shape of the engine's with fixed numbers; EXPLAIN reads a handful of pages.
 
 
 RANGE: Final = "WHERE id BETWEEN 101 AND 200"
@@ -179,7 +176,7 @@ there are twelve columns. The last one always holds the remarks."""
 
 
 def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
-    """The way of each kind of statement that the plan's workloads have; empty where none is told.
+    """The query plan of each kind of statement in the plan's workloads; empty where none is known.
 
     Legacy and other workloads are not known here and have none.
     """
@@ -191,28 +188,27 @@ def explain_plans(plan: Plan, server: Server) -> dict[str, str]:
         }
     except ServerError:
         return {}
-    ways = {kind: _way(answer) for kind, answer in rows.items()}
+    ways = {kind: _summary(answer) for kind, answer in rows.items()}
     return {kind: way for kind, way in ways.items() if way}
 
 
-def _way(rows: Iterable[tuple[str, ...]]) -> str:
+def _summary(rows: Iterable[tuple[str, ...]]) -> str:
     """`range PRIMARY, Using filesort, Using where`; empty for an answer of another shape."""
-    told = []
+    steps = []
     for row in rows:
         if len(row) not in COLUMNS:
             return ""
         access, index = (row[place] for place in COLUMNS[len(row)])
         remarks = sorted(filter(None, (part.strip() for part in row[-1].split(";"))))
-        told.append(", ".join([f"{access or 'none'} {index or 'no index'}", *remarks]))
-    return "; ".join(told)
+        steps.append(", ".join([f"{access or 'none'} {index or 'no index'}", *remarks]))
+    return "; ".join(steps)
 
 
-# Doubled threads: if a load is faster with twice the generator's threads, the generator was what
-# was measured.
+# Doubled threads: a load that is faster with twice the generator's threads measured the generator.
 #
 # Slices of load as `order.turns` says, on the baseline's server after its last trial of the run. It
-# is load beyond the plan, so it comes after everything that is measured with these data, and
-# whatever goes wrong with it costs no trial: then this is not known.
+# is load beyond the plan, so it comes after everything measured on these data; its failure costs no
+# trial.
 
 
 PATIENCE_S: Final = 60.0
@@ -226,7 +222,7 @@ def try_doubled_threads(
 
     Empty for all but the baseline, and where a later trial uses its data on. A workload is left out
     that was asked before, whose threads cannot be doubled, or whose load broke off. An interrupt is
-    kept in `lab.interrupted`: the trial is to be stored before the run ends.
+    kept in `context.interrupted`: the trial is to be stored before the run ends.
     """
     if (
         trial.control
@@ -272,7 +268,7 @@ class _Turns:
         self._slice_s = slice_s(context.plan)
 
     def seen(self) -> list[DoubledThreads]:
-        """The slices, if all were run; one before them warms up and tells the usual threads."""
+        """The slices, if all were run; a slice before them warms up and gives the usual threads."""
         cell = self._trial.cell
         usual = [one.threads for one in self._run([0])]
         if not usual or cell.threads < 2 * usual[0]:
@@ -323,8 +319,8 @@ class _Turns:
             cores=context.plan.procedure.pin,
             command=(*there, *context.makers.command),
         ) as engine:
-            told = engine.message(len(specs) * 2 * self._slice_s + PATIENCE_S)
-        return [] if told is None else list(told.value["records"])
+            report = engine.message(len(specs) * 2 * self._slice_s + PATIENCE_S)
+        return [] if report is None else list(report.value["records"])
 
 
 def slice_of(record: Mapping[str, Any]) -> ThreadsSlice | None:

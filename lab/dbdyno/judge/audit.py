@@ -70,7 +70,7 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     replication.replica_lags,
     durability.commits_unflushed,
     work.retries,
-    machine.client_bound,
+    generator.client_bound,
     generator.near_ceiling,
     generator.timer_late,
     machine.steal,

@@ -7,31 +7,32 @@ A check never raises and never drops a trial: it says what it saw and what would
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Self
 
 from dbdyno.language.words import Label, Said, Text, clauses, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Noun
 
 
-class Level(StrEnum):
+class Spoken(StrEnum):
+    """A word as it is stored, and as people read it: ``NOTE = "note", say("note")``."""
+
+    said: Said
+
+    def __new__(cls, word: str, *said: Said) -> Self:
+        """The member stored as `word`; a look-up by value has no `said`."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        (member.said,) = said
+        return member
+
+
+class Level(Spoken):
     """How much a finding weighs."""
 
-    NOTE = "note"  # worth knowing, changes nothing
-    DOUBTFUL = "doubtful"  # the numbers may be off; shown beside every verdict they touch
-    VOID = "void"  # the trial's numbers cannot be used
-
-    @property
-    def said(self) -> Said:
-        """The word for people."""
-        return _LEVELS[self]
-
-
-_LEVELS: Final = {
-    Level.NOTE: say("note"),
-    Level.DOUBTFUL: say("doubtful"),
-    Level.VOID: say("void"),
-}
+    NOTE = "note", say("note")  # worth knowing, changes nothing
+    DOUBTFUL = "doubtful", say("doubtful")  # may be off; shown beside every verdict it touches
+    VOID = "void", say("void")  # the trial's numbers cannot be used
 
 
 class Finding(Noun):

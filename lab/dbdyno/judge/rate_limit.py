@@ -215,8 +215,8 @@ def _verdict(
         design=plan.design,
     )
     if reasons := [*_outside(search.limits[0]), *_outside(search.limits[of])]:
-        told = {"word": Word.NO_VERDICT, "material": False, "blocks_needed": None}
-        return made.model_copy(update={**told, "reasons": (*reasons, *made.reasons)})
+        update = {"word": Word.NO_VERDICT, "material": False, "blocks_needed": None}
+        return made.model_copy(update={**update, "reasons": (*reasons, *made.reasons)})
     return made
 
 
@@ -230,11 +230,11 @@ def _outside(limit: RateLimit) -> Iterator[Text]:
     seen = [
         say(
             "{where} in {count} of {blocks} blocks",
-            where=told,
+            where=where,
             count=count,
             blocks=len(limit.by_block),
         )
-        for side, told in words.items()
+        for side, where in words.items()
         if (count := limit.count(side))
     ]
     if seen:

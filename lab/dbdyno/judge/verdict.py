@@ -18,12 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from statistics import median
-from typing import Final
 
 from dbdyno.judge.estimate import LOG_MAX, Estimate
-from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.finding import Finding, Level, Spoken
 from dbdyno.judge.interval import FIXED, LEVEL, quantile
 from dbdyno.language.words import Said, Text, count, listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -32,30 +30,15 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan, Plan
 
 
-class Word(StrEnum):
+class Word(Spoken):
     """What can be said about a system against the baseline."""
 
-    BETTER = "better"
-    WORSE = "worse"
-    EQUIVALENT = "equivalent"
-    UNDECIDED = "undecided"
-    VOID = "void"
-    NO_VERDICT = "no verdict"  # below three sound blocks: numbers only
-
-    @property
-    def said(self) -> Said:
-        """The word for people."""
-        return _WORDS[self]
-
-
-_WORDS: Final = {
-    Word.BETTER: say("better"),
-    Word.WORSE: say("worse"),
-    Word.EQUIVALENT: say("equivalent"),
-    Word.UNDECIDED: say("undecided"),
-    Word.VOID: say("void"),
-    Word.NO_VERDICT: say("no verdict"),
-}
+    BETTER = "better", say("better")
+    WORSE = "worse", say("worse")
+    EQUIVALENT = "equivalent", say("equivalent")
+    UNDECIDED = "undecided", say("undecided")
+    VOID = "void", say("void")
+    NO_VERDICT = "no verdict", say("no verdict")  # below three sound blocks: numbers only
 
 
 class Verdict(Noun):
@@ -226,12 +209,12 @@ def _alone(
     if alone == (word, material):
         return []
     word_alone, beyond = alone
-    told = say("{word} beyond the margin", word=word_alone.said) if beyond else word_alone.said
+    said = say("{word} beyond the margin", word=word_alone.said) if beyond else word_alone.said
     return [
         say(
             "by itself its 95 % interval would say {word}; among {cells} cells that could be "
             "chance",
-            word=told,
+            word=said,
             cells=shown.cells,
         )
     ]

@@ -59,10 +59,10 @@ def change_with_interval(estimate: Estimate | ControlOutcome) -> Said | None:
 
 def change_decided(verdict: Verdict) -> Said | None:
     """The ratio with the interval that gave the word, which may be wider than the cell's own."""
-    told = interval_text(verdict.estimate.ratio, verdict.low, verdict.high)
-    if told is None or verdict.cells == 1:
-        return told
-    return say("{change} adjusted for {cells} cells", change=told, cells=verdict.cells)
+    change = interval_text(verdict.estimate.ratio, verdict.low, verdict.high)
+    if change is None or verdict.cells == 1:
+        return change
+    return say("{change} adjusted for {cells} cells", change=change, cells=verdict.cells)
 
 
 def interval_text(ratio: float | None, low: float | None, high: float | None) -> Said | None:
@@ -88,9 +88,9 @@ def duration(seconds: float) -> Said:
 
 def _numbers(verdict: Verdict) -> Iterator[Said]:
     estimate = verdict.estimate
-    told = change_decided(verdict)
-    if told is not None and verdict.word is not Word.VOID:
-        yield say("{metric} {change}", metric=BY_NAME[verdict.metric].label, change=told)
+    change = change_decided(verdict)
+    if change is not None and verdict.word is not Word.VOID:
+        yield say("{metric} {change}", metric=BY_NAME[verdict.metric].label, change=change)
     if estimate.blocks < BLOCKS_MIN:
         yield from verdict.reasons
     elif estimate.blocks < BLOCKS_FEW:

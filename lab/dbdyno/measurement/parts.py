@@ -1,7 +1,7 @@
 """The parts of a measurement: seconds of load and of the machine, steps before it, evidence.
 
-A field that a machine cannot tell (no pressure files, a process of another user) is None and never
-a zero, so that nobody takes "unknown" for "nothing".
+A field that a machine does not report (no pressure files, a process of another user) is None, never
+a zero: unknown is not nothing.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ class NetworkSample(Noun):
 class WatchSample(Noun):
     """Host, server and generator, one second: CPU is in cores (seconds per second).
 
-    A field's description is its column's in an export. What a machine does not tell is None. Disks
-    are summed over whole disks, each counted once; `disks` and `networks` have them by device.
+    A field's description is its column's in an export. What a machine does not report is None.
+    Disks are summed over whole disks, each counted once; `disks` and `networks` are by device.
 
     Attributes:
         at_s: middle of the second, counted from the load's begin.
@@ -235,7 +235,7 @@ class StatusSeries(Noun):
         at_s: middle of the reading, counted from the load's begin.
         took_ms: how long the answer took; part of what watching costs.
         server_cpu_ms: server CPU of one reading, measured before the load; None if unknown.
-        counters: values as the server told them, by name; None where a reading had no such counter.
+        counters: the server's values by name; None where a reading had no such counter.
         trouble: why readings are missing; None if none is.
     """
 

@@ -101,8 +101,8 @@ def rate_at_limit(points: Sequence[Point], limit_ms: float) -> Crossing:
     Latency only rises with the rate. So where one rate's is above that of the next, the two are
     pooled (isotonic regression of ln latency), and one stall at a low rate does not decide alone.
     Between the last rate that keeps the limit and the next, ln latency is taken as a line over
-    ln rate. The true curve bends upwards, so that the rate told is rather too low, by less than the
-    distance of two rates. What is not sustained breaks the limit, whatever its window showed.
+    ln rate. The true curve bends upwards, so that the estimate is rather too low, by less than
+    the distance of two rates. What is not sustained breaks the limit, whatever its window showed.
     """
     known = sorted(p for p in points if p.latency_ms is not None or not p.sustained)
     if not known:

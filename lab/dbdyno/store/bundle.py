@@ -245,7 +245,7 @@ def _stored(head: _Run, plan: Plan) -> StoredRun:
     )
 
 
-# JSON from a stranger: numbers are finite, and whatever is wrong is told in one way.
+# JSON from a stranger: only finite numbers, and every mistake becomes a BundleError.
 
 
 def strict_json(content: bytes, name: str) -> object:

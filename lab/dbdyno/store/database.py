@@ -118,7 +118,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 # repeat what a person asks for at the `sqlite3` prompt.
 
 
-APPLICATION_ID: Final = 0x6462_6479  # "dbdy": tells our file from another program's
+APPLICATION_ID: Final = 0x6462_6479  # "dbdy": marks our files
 VERSION: Final = 1
 
 SCHEMA: Final = """
@@ -176,7 +176,7 @@ CREATE TRIGGER IF NOT EXISTS runs_stay_as_they_are
 # The workspace's ledger: what each run's controls came to, one row a run and kind, never changed.
 #
 # Over many runs it shows how often the lab's verdicts err, which no single run can. A row is
-# written when its run is complete; telling that run again, by whatever dbdyno, adds nothing, so
+# written when its run is complete; writing that run again, by whatever dbdyno, adds nothing, so
 # that a result cannot be improved by judging once more.
 
 

@@ -178,7 +178,7 @@ def test_the_child_of_a_lab_under_nohup_heeds_signals():
         for one in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
             signal.signal(one, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGTERM])
-        child.heed_signals()
+        child.restore_signals()
         os.kill(os.getpid(), signal.SIGTERM)
     """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False, timeout=30)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import LoadError
-from dbdyno.experiment.engine.process import EngineProcess, keep_on
+from dbdyno.experiment.engine.process import EngineProcess, set_affinity
 from support.fakes import command
 
 SPEC = {
@@ -49,10 +49,10 @@ def test_waiting_ends_when_nothing_comes():
 def test_stop_gives_the_record_of_what_was_measured():
     with EngineProcess("run", {**SPEC, "window_s": 9}, command=command(tick_s=0.3)) as child:
         child.message()
-        told, final = child.stopped(grace_s=5)
+        messages, final = child.drain(grace_s=5)
     assert final is not None
     assert final.value["stopped_by"] == "stop"
-    assert len(final.value["intervals"]) == 1 + len(told)
+    assert len(final.value["intervals"]) == 1 + len(messages)
 
 
 def test_a_child_that_hears_nothing_is_killed_after_its_grace():
@@ -60,10 +60,10 @@ def test_a_child_that_hears_nothing_is_killed_after_its_grace():
     with EngineProcess("run", {**SPEC, "window_s": 900}, command=command(**options)) as child:
         child.message()
         began = time.monotonic()
-        told, final = child.stopped(grace_s=0.5)
+        messages, final = child.drain(grace_s=0.5)
         assert time.monotonic() - began < 2
         assert final is None
-        assert told
+        assert messages
         assert not Path(f"/proc/{child.pid}").exists()
 
 
@@ -119,7 +119,7 @@ def test_a_pinned_child_stays_on_its_cores():
 
 def test_cores_that_are_not_there_are_refused():
     with pytest.raises(LoadError, match=r"cores that the plan names") as caught:
-        keep_on(os.getpid(), (100_000,))
+        set_affinity(os.getpid(), (100_000,))
     assert "procedure.pin" in caught.value.hint
     with pytest.raises(LoadError):
         EngineProcess("run", SPEC, cores=(100_000,), command=command(tick_s=60))
@@ -127,5 +127,5 @@ def test_cores_that_are_not_there_are_refused():
 
 def test_no_cores_means_all():
     before = os.sched_getaffinity(0)
-    keep_on(os.getpid(), ())
+    set_affinity(os.getpid(), ())
     assert os.sched_getaffinity(0) == before

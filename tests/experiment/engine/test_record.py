@@ -11,8 +11,8 @@ from dbdyno.experiment.engine.record import (
     died,
     engine_facts,
     engine_facts_unknown,
+    intervals_from_messages,
     intervals_of,
-    intervals_told,
     refused,
 )
 from dbdyno.measurement.parts import Phase
@@ -69,7 +69,7 @@ def test_what_an_older_engine_did_not_tell_is_nothing():
 def test_told_intervals_stand_in_for_a_missing_record():
     told = {"at_s": 3.0, "seconds": 1.0, "phase": "measured", "events": 9, "reads": 1, "writes": 2}
     told |= {"others": 3, "errors": 4, "reconnects": 5, "queries": 6}
-    (interval,) = intervals_told([told])
+    (interval,) = intervals_from_messages([told])
     assert (interval.start_s, interval.end_s, interval.phase) == (2.0, 3.0, Phase.MEASURED)
     assert (interval.events, interval.queries, interval.errors) == (9, 6, {"unknown": 4})
     assert interval.histograms == {}

@@ -166,10 +166,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(host, "PROC", tmp_path / "proc")
     monkeypatch.setattr(host, "CGROUPS", tmp_path / "cgroup")
     monkeypatch.setattr(host, "CPUS", tmp_path / "cpu")
-    for cached in (host._clocks, host._thermometers):
+    for cached in (host._clocks, host._throttle_counts):
         cached.cache_clear()
     yield tmp_path
-    for cached in (host._clocks, host._thermometers):
+    for cached in (host._clocks, host._throttle_counts):
         cached.cache_clear()
 
 

@@ -63,7 +63,7 @@ def test_a_server_that_dies_ends_the_readings_and_nothing_else(server: Any) -> N
 def test_an_answer_that_takes_long_skips_seconds_and_does_not_hold_the_trial(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbdyno.experiment.watch.status.FAREWELL_S", 0.1)
+    monkeypatch.setattr("dbdyno.experiment.watch.status.LAST_ANSWER_S", 0.1)
     with StatusWatch(server, period_s=0.02) as watch:
         origin_s = time.monotonic()
         monkeypatch.setattr(server.seen, "read", lambda: time.sleep(0.5) or {"Questions": 1.0})

@@ -22,6 +22,15 @@ from support.made_rates import at_rate
 PLAN = making.plan()
 
 
+@pytest.mark.parametrize(("share", "void"), [(0.2, False), (0.70, False), (0.71, True)])
+def test_generator_above_70_percent_of_a_core_is_void(share, void):
+    found = generator.client_bound(making.measurement(cpu_share_max=share), PLAN)
+    assert (found is not None) == void
+    if found:
+        assert found.level is Level.VOID
+        assert "used 71% of a core (limit 70%, threads in all: 1)" in found.evidence
+
+
 def late(lag_ms: float, latency_ms: float = 10.0):
     """A trial whose generator was so late in two of a hundred events."""
     made = making.measurement(latency_ms=latency_ms, spread=0.0)

@@ -90,15 +90,6 @@ def test_two_trials_have_no_usual_clock():
     assert list(machine.uneven_clock(clocked(3000, 2000), PLAN)) == []
 
 
-@pytest.mark.parametrize(("share", "void"), [(0.2, False), (0.70, False), (0.71, True)])
-def test_generator_above_70_percent_of_a_core_is_void(share, void):
-    found = machine.client_bound(making.measurement(cpu_share_max=share), PLAN)
-    assert (found is not None) == void
-    if found:
-        assert found.level is Level.VOID
-        assert "used 71% of a core (limit 70%, threads in all: 1)" in found.evidence
-
-
 @pytest.mark.parametrize(
     ("cores", "level", "share"),
     [

@@ -10,7 +10,7 @@ from dbdyno.judge.uses.power import (
     difference_seen,
     log_sd,
     power_of,
-    tie_told,
+    tie_power,
 )
 from dbdyno.plan.plan import DesignPlan
 
@@ -61,13 +61,13 @@ def test_an_early_end_and_more_cells_cost_what_is_seen():
 
 
 @pytest.mark.parametrize(("blocks", "stop"), [(8, "blocks"), (20, "blocks"), (20, "decided")])
-def test_ties_are_told_as_often_as_simulated_comparisons_tell_them(blocks, stop):
+def test_ties_are_found_as_often_as_in_simulated_comparisons(blocks, stop):
     design = DesignPlan(blocks=blocks, stop=stop)
     logs = np.random.default_rng(3).normal(0, log_sd(0.015, 60), size=(20_000, blocks))
     found = interval(logs, design)
-    told = float(np.mean(np.abs(found.mean) + found.half < np.log(1.02)))
-    assert tie_told(0.02, blocks, 0.015, 60, stop) == pytest.approx(told, abs=0.01)
-    assert tie_told(0.02, 2, 0.015, 60) == 0
+    found_share = float(np.mean(np.abs(found.mean) + found.half < np.log(1.02)))
+    assert tie_power(0.02, blocks, 0.015, 60, stop) == pytest.approx(found_share, abs=0.01)
+    assert tie_power(0.02, 2, 0.015, 60) == 0
 
 
 def test_two_blocks_see_nothing_and_no_number_of_blocks_sees_everything():

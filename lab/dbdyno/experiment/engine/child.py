@@ -1,12 +1,12 @@
 """The child process in which the engine works: `python -m dbdyno.experiment.engine.child`.
 
-A process of its own, so that its CPU can be told from the lab's, it can be pinned, and its death
-does not take the lab along. It imports nothing of the lab. The protocol stands here for both ends
-(the other is `process.py`): it is asked one thing and answers in JSON lines:
+It is a process of its own so that its CPU is counted apart from the lab's, it can be pinned, and a
+crash does not end the lab. It imports nothing of the lab. The protocol (its other end is
+`process.py`) is one request, answered in JSON lines:
 
     stdin   {"do": "run" | "prepare" | "cleanup", "spec": {…}}     the password travels here only
             {"do": "slices", "spec": {"slices": […]}}              runs, one right after the other
-            then "stop", or the end of the file: stop and tell what was measured
+            then "stop", or the end of the file: stop and send the record
     stdout  {"interval": {…}} | {"progress": {…}} …, then exactly one of
             {"record": {…}} | {"report": {…}} | {"error": {"kind": "refused" | "invalid", …}}
 """
@@ -33,9 +33,9 @@ PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> int:
-    """Does what the first line of stdin asks; 0 if it could be told how that went."""
+    """Does what the first line of stdin asks; 0 if the outcome could be sent."""
     die_with_parent()
-    heed_signals()
+    restore_signals()
     return serve(sys.stdin, sys.stdout)
 
 
@@ -46,38 +46,38 @@ def serve(requests: TextIO, answers: TextIO) -> int:
         return 1
     request = json.loads(first)
 
-    def tell(kind: str, value: object) -> None:
+    def send(kind: str, value: object) -> None:
         answers.write(json.dumps({kind: value}, separators=(",", ":")) + "\n")
         answers.flush()
 
     if request["do"] not in REQUESTS:
         message = f"asked for {request['do']!r}, known are {', '.join(REQUESTS)}"
-        tell(ERROR, {"kind": "invalid", "message": message, "stage": "spec"})
+        send(ERROR, {"kind": "invalid", "message": message, "stage": "spec"})
         return 0
     stop = _engine.Stop()
     threading.Thread(target=_watch_for_stop, args=(requests, stop), daemon=True).start()
     try:
-        kind, answer = _do(request["do"], json.dumps(request["spec"]), tell, stop)
-        tell(kind, answer)
+        kind, answer = _do(request["do"], json.dumps(request["spec"]), send, stop)
+        send(kind, answer)
     except ValueError as error:
-        tell(ERROR, {"kind": "invalid", "message": str(error), "stage": "spec"})
+        send(ERROR, {"kind": "invalid", "message": str(error), "stage": "spec"})
     except RuntimeError as error:
-        tell(ERROR, {"kind": "refused", **failure_of(error)})
+        send(ERROR, {"kind": "refused", **failure_of(error)})
     return 0
 
 
 def _do(
-    what: str, spec: str, tell: Callable[[str, object], None], stop: _engine.Stop
+    what: str, spec: str, send: Callable[[str, object], None], stop: _engine.Stop
 ) -> tuple[str, Any]:
     if what == "run":
-        record = _engine.run(spec, lambda text: tell("interval", json.loads(text)), stop)
+        record = _engine.run(spec, lambda text: send("interval", json.loads(text)), stop)
         return "record", json.loads(record)
     if what == "slices":
         specs = [json.dumps(one) for one in json.loads(spec)["slices"]]
         records = [_engine.run(one, lambda text: None, stop) for one in specs]
         return "report", {"records": [json.loads(one) for one in records]}
     if what == "prepare":
-        report = _engine.prepare(spec, lambda text: tell("progress", json.loads(text)), stop)
+        report = _engine.prepare(spec, lambda text: send("progress", json.loads(text)), stop)
         return "report", json.loads(report)
     _engine.cleanup(spec, stop)
     return "report", {}
@@ -105,8 +105,8 @@ def die_with_parent() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def heed_signals() -> None:
-    """Undoes what a lab under nohup or in the background ignores, so that this process can be told.
+def restore_signals() -> None:
+    """Restores the default signals, which a lab under nohup or in the background ignores.
 
     SIGPIPE stays ignored, as Python and the engine want it.
     """

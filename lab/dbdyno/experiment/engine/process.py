@@ -1,8 +1,8 @@
-"""The parent's side of the engine's child process: start, ask, listen, stop, never leave it behind.
+"""The parent's side of the engine's child process: start it, read its messages, stop or kill it.
 
-Two threads read the child's pipes into a queue, so that the lab can wait for "the next message or
-this moment" and a Ctrl-C can never tear a half-read line. The child has a session of its own: the
-terminal's Ctrl-C reaches the lab only, which then asks the child to stop and to tell what it saw.
+Two threads read the child's pipes into a queue, so that waiting for a message can time out, and
+Ctrl-C cannot interrupt the reading of a line. The child has a session of its own: the terminal's
+Ctrl-C reaches the lab only, which then asks the child to stop and send its record.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 import dbdyno
@@ -30,7 +29,7 @@ from dbdyno.experiment.engine.child import ERROR, FINAL, STOP
 COMMAND: Final = (sys.executable, "-P", "-m", "dbdyno.experiment.engine.child")
 """How the child is started; -P: the working folder is not a place to import from."""
 STOP_GRACE_S: Final = 1.0
-"""A child that was asked to stop has that long to tell what it saw."""
+"""How long a child that was asked to stop may take to send its record."""
 LAST_LINES: Final = 20
 
 
@@ -69,15 +68,15 @@ class EngineProcess:
         self._process = _start(command)
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._errors: deque[str] = deque(maxlen=LAST_LINES)
-        self._listeners = [
-            threading.Thread(target=self._listen, daemon=True),
-            threading.Thread(target=self._listen_for_errors, daemon=True),
+        self._readers = [
+            threading.Thread(target=self._read_stdout, daemon=True),
+            threading.Thread(target=self._read_stderr, daemon=True),
         ]
-        for listener in self._listeners:
-            listener.start()
+        for reader in self._readers:
+            reader.start()
         try:
-            keep_on(self._process.pid, cores)
-            self._say(json.dumps({"do": do, "spec": spec}))
+            set_affinity(self._process.pid, cores)
+            self._send(json.dumps({"do": do, "spec": spec}))
         except BaseException:
             self.close()
             raise
@@ -90,12 +89,7 @@ class EngineProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def message(self, timeout_s: float | None = None) -> Message | None:
@@ -104,7 +98,7 @@ class EngineProcess:
         The final message (record or report) is given again if asked again.
 
         Raises:
-            LoadError: the child told an error, or died.
+            LoadError: the child sent an error, or died.
         """
         if self._ended is not None:
             return self._ended
@@ -114,7 +108,7 @@ class EngineProcess:
             return None
         if line is None:
             raise self._death()
-        return self._understood(line)
+        return self._parsed(line)
 
     def answer(self) -> dict[str, Any]:
         """The value of the final message, whatever comes before it; LoadError as `message`."""
@@ -125,40 +119,40 @@ class EngineProcess:
 
     def stop(self) -> None:
         """Asks the child to stop; its final message follows soon."""
-        self._say(STOP)
+        self._send(STOP)
 
-    def stopped(self, grace_s: float = STOP_GRACE_S) -> tuple[list[Message], Message | None]:
-        """Stops the child and gives what it still told, and its record if that came in time.
+    def drain(self, grace_s: float = STOP_GRACE_S) -> tuple[list[Message], Message | None]:
+        """Stops the child; the messages it still sent, and its record if that came in time.
 
-        Returns within `grace_s` and a little; a child that is still busy then is killed.
+        Takes little more than `grace_s`; a child that is still busy then is killed.
         """
         self.stop()
-        told: list[Message] = []
+        messages: list[Message] = []
         ends = time.monotonic() + grace_s
         with suppress(LoadError):
             while (left := ends - time.monotonic()) > 0:
                 message = self.message(left)
                 if message is not None and message.kind in FINAL:
-                    return told, message
+                    return messages, message
                 if message is not None:
-                    told.append(message)
+                    messages.append(message)
         self.close()
-        return told, None
+        return messages, None
 
     def close(self) -> None:
         """Ends the child for certain and waits for it; does nothing the second time."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        for listener in self._listeners:
-            if listener.ident is not None:
-                listener.join()
+        for reader in self._readers:
+            if reader.ident is not None:
+                reader.join()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
 
-    def _understood(self, line: str) -> Message:
+    def _parsed(self, line: str) -> Message:
         try:
             ((kind, value),) = json.loads(line).items()
         except (ValueError, AttributeError) as error:
@@ -176,32 +170,32 @@ class EngineProcess:
 
     def _death(self) -> LoadError:
         status = self._process.wait()
-        self._listeners[1].join()
+        self._readers[1].join()
         how = f"it ended with status {status}"
         if status < 0:
             how = f"it was killed by {signal.Signals(-status).name}"
         return record.died(how, self._do, self._system, list(self._errors))
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # it died; that is told when its messages end
+        with suppress(OSError):  # it died; `message` raises that
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
 
-    def _listen(self) -> None:
+    def _read_stdout(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._lines.put(line)
         self._lines.put(None)
 
-    def _listen_for_errors(self) -> None:
+    def _read_stderr(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._errors.append(line.strip())
 
 
-def keep_on(pid: int, cores: Sequence[int]) -> None:
-    """Keeps a process, all its threads included, on `cores`; no cores: nothing is done.
+def set_affinity(pid: int, cores: Sequence[int]) -> None:
+    """Keeps a process with all its threads on `cores`; does nothing without cores.
 
     Raises:
         LoadError: there are no such cores for us.

@@ -1,7 +1,7 @@
-"""The engine's record as the nouns of a measurement; pure.
+"""Turns the engine's record into the parts of a measurement, and its errors into `LoadError`; pure.
 
-Where the engine could not give a record (it was killed, or its server hung past all patience), what
-it had told second by second is used instead: counts without histograms, kept with the failure.
+Without a record (the engine was killed, or its server hung) the interval messages that it sent each
+second are used instead: counts without histograms, stored with the failure.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def _interval(recorded: Mapping[str, Any]) -> Interval:
 
 
 def measured_of(record: Mapping[str, Any]) -> tuple[Interval, ...]:
-    """Those of its intervals that are in the window."""
+    """The record's intervals within the window."""
     return tuple(one for one in intervals_of(record) if one.phase is Phase.MEASURED)
 
 
-def intervals_told(told: Sequence[Mapping[str, Any]]) -> tuple[Interval, ...]:
-    """Intervals from what the engine told while it ran: counts only."""
+def intervals_from_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[Interval, ...]:
+    """Intervals from the messages that the engine sent while it ran: counts only."""
     return tuple(
         Interval(
             phase=one["phase"],
@@ -51,7 +51,7 @@ def intervals_told(told: Sequence[Mapping[str, Any]]) -> tuple[Interval, ...]:
             errors={UNKNOWN_CODE: one["errors"]} if one["errors"] else {},
             reconnects=one["reconnects"],
         )
-        for one in told
+        for one in messages
     )
 
 
@@ -81,15 +81,15 @@ def engine_facts_unknown(distribution: str, prepared: bool) -> EngineFacts:
     )
 
 
-def _distribution(told: object) -> str:
+def _distribution(recorded: object) -> str:
     """`uniform`, or the name with its parameters: `pareto (h=0.2)`."""
-    if not isinstance(told, Mapping):
-        return str(told)
-    rest = ", ".join(f"{name}={value}" for name, value in told.items() if name != "name")
-    return f"{told['name']} ({rest})" if rest else str(told["name"])
+    if not isinstance(recorded, Mapping):
+        return str(recorded)
+    rest = ", ".join(f"{name}={value}" for name, value in recorded.items() if name != "name")
+    return f"{recorded['name']} ({rest})" if rest else str(recorded["name"])
 
 
-# The engine's refusals as `LoadError`s that say what to try; the one place that maps them.
+# The engine's errors as `LoadError`s that say what to try.
 
 
 DISK = "free space where the workspace is, or ask for fewer rows; finished trials are stored"
@@ -137,7 +137,7 @@ STAGES: Final[Mapping[str, str]] = {
 
 
 def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
-    """What the child's ``{"error": …}`` means to the user.
+    """The error for the child's ``{"error": …}``, with what to try.
 
     Args:
         error: kind, code, sqlstate, message, statement, stage as in the child's protocol.
@@ -146,26 +146,26 @@ def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
     """
     doing = DOING.get(do, do)
     stage = STAGES.get(str(error.get("stage")), "")
-    told = describe(error)
+    described = describe(error)
     of_system = f"{system}: " if system else ""
     if error.get("kind") == "invalid":
         return CellError(
             f"{of_system}the engine refuses the load that was asked for",
             wanted=f"to {doing}",
-            found=told,
+            found=described,
             hint="correct the workload's options in the plan",
         )
     of_the_cell = error.get("stage") == "limits" or error.get("code") in TOO_MUCH
     return (CellError if of_the_cell else LoadError)(
         f"{of_system}the engine could not {doing}",
         wanted=f"to {stage}" if stage else f"to {doing}",
-        found=told,
-        hint=LIMITS if _is_of_the_server(error) else _hint(error.get("code"), told),
+        found=described,
+        hint=LIMITS if _is_of_the_server(error) else _hint(error.get("code"), described),
     )
 
 
 def _is_of_the_server(error: Mapping[str, Any]) -> bool:
-    """Whether limits of the server are told; those of this machine have no code."""
+    """Whether the error is about a limit of the server; limits of this machine have no code."""
     return error.get("stage") == "limits" and error.get("code") is not None
 
 
@@ -181,7 +181,7 @@ def describe(error: Mapping[str, Any]) -> str:
 
 
 def died(how: str, do: str, system: str, last_lines: Sequence[str]) -> LoadError:
-    """The engine's process ended without a word."""
+    """The engine's process ended without a final message."""
     of_system = f"{system}: " if system else ""
     return LoadError(
         f"{of_system}the engine died while it was to {DOING.get(do, do)}",
@@ -191,10 +191,10 @@ def died(how: str, do: str, system: str, last_lines: Sequence[str]) -> LoadError
     )
 
 
-def _hint(code: object, told: str) -> str:
+def _hint(code: object, described: str) -> str:
     if isinstance(code, int) and code in HINTS:
         return HINTS[code]
     return next(
-        (hint for word, hint in WORDS.items() if word in told),
+        (hint for word, hint in WORDS.items() if word in described),
         "look at the server's error log",
     )

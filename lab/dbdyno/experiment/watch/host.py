@@ -1,8 +1,8 @@
-"""One reading of the machine and of two processes; differences of two readings are samples.
+"""Samples host, server and generator once a second while a trial runs.
 
-CPU comes from psutil, which knows the kernels' columns; pressure, memory, disks and network come
-from the files they stand in, since psutil has no pressure and no flushes. What is not there (an
-old kernel, a container without them) is left out: a watch must never end a trial.
+A sample is the difference of two readings. CPU comes from psutil; pressure, memory, disks and
+network come from files of the kernel, since psutil has no pressure and no flushes. What is missing
+(an old kernel, a container) is left out: watching must never end a trial.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
-from types import TracebackType
 from typing import Final, Self
 
 import psutil
@@ -32,17 +31,15 @@ from dbdyno.experiment.watch.proc import (
 )
 from dbdyno.measurement.parts import DiskSample, NetworkSample, WatchSample
 
-# Watches host, server and generator while a trial runs: one thread, one reading a second.
-#
-# It never raises: a server that dies under it is seen as one that uses nothing. The thread wakes
-# on a fixed grid of the monotonic clock, so that its own work does not stretch the seconds.
+# It never raises: a server that died counts as one that uses nothing. The thread wakes on a fixed
+# grid of the monotonic clock, so that its own work does not stretch the seconds.
 
 
 PERIOD_S: Final = 1.0
 
 
 class Watch:
-    """Samples from entering the block to leaving it."""
+    """A thread that reads from entering the `with` block to leaving it."""
 
     def __init__(self, server_pid: int, generator_pid: int, period_s: float = PERIOD_S) -> None:
         self._pids = (server_pid, generator_pid)
@@ -55,12 +52,7 @@ class Watch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._over.set()
         self._thread.join()
 
@@ -156,7 +148,7 @@ def read(server_pid: int, generator_pid: int) -> Reading:
 
 
 def flushes() -> float | None:
-    """Cache flushes of all disks since the machine began; None where none of them tells it."""
+    """Cache flushes of all disks since the machine began; None where no disk counts them."""
     known = [disk.flushes for disk in _disks().values() if disk.flushes is not None]
     return float(sum(known)) if known else None
 
@@ -189,10 +181,10 @@ def _disks() -> dict[str, DiskCounters]:
     }
 
 
-# Two readings one after the other become one sample: growth by time, levels as they are. Pure.
+# Two readings become one sample: counters as growth a second, levels as they are. Pure.
 #
-# A counter that shrank (a device that was taken out and came back) has grown by nothing. What only
-# one of the two readings has is unknown, not zero.
+# A counter that shrank (a device was replugged) has not grown. What only one reading has is
+# unknown, not zero.
 
 
 PRESSURES = ("cpu_some", "io_some", "io_full", "memory_some", "memory_full")
@@ -304,11 +296,11 @@ def _network(before: NetworkCounters, after: NetworkCounters, seconds: float) ->
     )
 
 
-# What may hold a machine back without showing as load: quotas, heat, a slower clock, swap.
+# What slows a machine down without showing as load: quotas, heat, a slower clock, swap.
 #
-# Quotas are counted where they are set: in the control groups of server and generator and all above
-# them, of both versions. On a machine of many cores a few clocks speak for all, because the kernel
-# asks each core for its own. What a machine does not tell is None.
+# Quotas are counted in the control groups of server and generator and all groups above them, of
+# both versions. Of many cores only a few clocks are read: the kernel has to ask each core. What a
+# machine does not report is None.
 
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -319,9 +311,8 @@ CORES_LISTED_MAX: Final = 64
 
 
 def cpu_mhz() -> float | None:
-    """The mean clock of the cores now; None where the kernel does not tell it."""
-    told = [text_of(path).strip() for path in _clocks()]
-    kilohertz = [int(text) for text in told if text.isdecimal()]
+    """The mean clock of the cores now; None where the kernel does not report it."""
+    kilohertz = _numbers(_clocks())
     if kilohertz:
         return mean(kilohertz) / 1e3
     if (os.cpu_count() or 1) > CORES_LISTED_MAX:
@@ -332,8 +323,7 @@ def cpu_mhz() -> float | None:
 
 def thermal_events() -> int | None:
     """How often a core or its package was slowed down because it was hot, since the start."""
-    told = [text_of(path).strip() for path in _thermometers()]
-    counts = [int(text) for text in told if text.isdecimal()]
+    counts = _numbers(_throttle_counts())
     return sum(counts) if counts else None
 
 
@@ -346,14 +336,14 @@ def swap_pages() -> int | None:
 
 def throttled(pids: Iterable[int]) -> int | None:
     """Periods so far in which a quota of these processes, or of a group above them, was used up."""
-    files = {file for pid in pids if pid for file in _accounts(pid)}
+    files = {file for pid in pids if pid for file in _cpu_stat_files(pid)}
     rows = [proc.named_numbers(text_of(file)) for file in files]
     counts = [row["nr_throttled"] for row in rows if "nr_throttled" in row]
     return sum(counts) if counts else None
 
 
-def _accounts(pid: int) -> Iterator[Path]:
-    """The files of CPU accounting of a process's group and of all above it."""
+def _cpu_stat_files(pid: int) -> Iterator[Path]:
+    """CPU accounting of a process's control group and of all groups above it."""
     groups = proc.cgroups(text_of(PROC / f"{pid}/cgroup"))
     for controller, roots in (("cpu", ("cpu", "cpu,cpuacct")), ("", ("", "unified"))):
         if (path := groups.get(controller)) is None:
@@ -365,11 +355,16 @@ def _accounts(pid: int) -> Iterator[Path]:
                 group = group.parent
 
 
+def _numbers(paths: Iterable[Path]) -> list[int]:
+    texts = (text_of(path).strip() for path in paths)
+    return [int(text) for text in texts if text.isdecimal()]
+
+
 @cache
 def _clocks() -> tuple[Path, ...]:
     return tuple(sorted(CPUS.glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))[:CLOCKS_READ])
 
 
 @cache
-def _thermometers() -> tuple[Path, ...]:
+def _throttle_counts() -> tuple[Path, ...]:
     return tuple(sorted(CPUS.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")))

@@ -1,7 +1,7 @@
-"""Reads the text of the kernel's files below /proc: what stands there, as numbers. No files here.
+"""Parses files of /proc, and reads the counters of a process and of all it forked.
 
-Every function takes a file's whole text. What it does not understand it leaves out: another
-kernel's new line or missing column must never end a trial. Times are in seconds, sizes in bytes.
+What a parser does not understand it leaves out: another kernel's new line or missing column must
+never end a trial. Times are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def process_stat(text: str) -> ProcessStat | None:
 
 
 def switches(text: str) -> Switches | None:
-    """Of a thread's status file; None if it does not tell them."""
+    """Of a thread's status file; None if it does not have them."""
     numbers = named_numbers(text)
     voluntary = numbers.get("voluntary_ctxt_switches")
     involuntary = numbers.get("nonvoluntary_ctxt_switches")
@@ -207,7 +207,7 @@ NONE_YET: Final = Switches(0, 0)
 class ProcessReading:
     """CPU seconds since its start, resident memory (shared pages once), threads, storage traffic.
 
-    `read_bytes` and `written_bytes` are None where the kernel does not tell them to us.
+    `read_bytes` and `written_bytes` are None where the kernel does not let us read them.
     """
 
     cpu_s: float

@@ -1,10 +1,9 @@
 """Reads the server's counters at the two edges of the measured window, and nothing in between.
 
-How precise: the engine tells each interval when it ends, with its time since the load began; from
-that the lab knows when the edges are due on its own clock. A reading is made when the edge is due,
-and takes as long as the server needs to list its counters: some milliseconds, more when it is
-overloaded. With no warm-up the first reading is made before the engine logs in, so that the logins
-are counted too.
+The engine reports each interval when it ends, with its time since the load began; from that the lab
+works out on its own clock when an edge is due. A reading takes as long as the server needs to list
+its counters: some milliseconds, more when it is overloaded. Without a warm-up the first reading is
+made before the engine logs in, so that logins are counted too.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from dbdyno.measurement.replication import over_window
 from dbdyno.servers.base import Replicated, Server
 
 EARLY_S: Final = 0.005
-"""A wait may end that much before its time."""
+"""A wait may end this much too early."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,12 @@ class Edge:
     replication: dict[str, float]
 
 
-class Bracket:
-    """The two readings of one trial.
+class WindowCounters:
+    """The two readings of one trial, and how much each counter grew between them.
 
     Attributes:
-        origin_s: when the load began, monotonic clock; None until an interval told it.
-        trouble: why a reading failed; None if none did.
+        origin_s: when the load began, monotonic clock; None until the first interval was reported.
+        error: why a reading failed; None if none did.
     """
 
     def __init__(self, server: Server, warmup_s: float, window_s: float) -> None:
@@ -47,17 +46,17 @@ class Bracket:
         self._edges: list[Edge] = []
         self._switches = SwitchCounter(server.pid)
         self.origin_s: float | None = None
-        self.trouble: str | None = None
+        self.error: str | None = None
         if warmup_s == 0:
             self._read()
 
-    def hear(self, at_s: float) -> None:
-        """An interval that ended `at_s` seconds after the load's begin was told just now."""
+    def interval_ended(self, at_s: float) -> None:
+        """The engine reported just now an interval that ended `at_s` seconds into the load."""
         origin_s = time.monotonic() - at_s
-        # The message that came with the least delay knows best.
+        # Messages come late, never early: the earliest origin is the most precise.
         self.origin_s = origin_s if self.origin_s is None else min(self.origin_s, origin_s)
 
-    def look(self) -> None:
+    def read_if_due(self) -> None:
         """Reads the counters if an edge is due."""
         left_s = self.seconds_to_edge()
         if left_s is not None and left_s <= EARLY_S:
@@ -65,16 +64,16 @@ class Bracket:
 
     def seconds_to_edge(self) -> float | None:
         """Seconds until the next reading; None if it is not known, or nothing is left to read."""
-        if self.origin_s is None or self.trouble or len(self._edges) == 2:
+        if self.origin_s is None or self.error or len(self._edges) == 2:
             return None
         return self.origin_s + self._due_s[len(self._edges)] - time.monotonic()
 
     def close(self) -> None:
-        """The load is over: makes the second reading though it was not due, for a window cut short.
+        """Makes the second reading now if the window was cut short.
 
         Does nothing if the window had not begun.
         """
-        if len(self._edges) == 1 and not self.trouble:
+        if len(self._edges) == 1 and not self.error:
             self._read()
 
     def status(self) -> dict[str, float]:
@@ -89,7 +88,7 @@ class Bracket:
         }
 
     def replication(self) -> dict[str, float]:
-        """What primary and replicas said over the window; empty for a server without replicas."""
+        """What primary and replicas reported over the window; empty without replicas."""
         if len(self._edges) < 2:
             return {}
         return over_window(*(edge.replication for edge in self._edges))
@@ -118,7 +117,7 @@ class Bracket:
         try:
             status, replication = self._server.status(), self._replication()
         except ServerError as error:
-            self.trouble = f"the server's counters could not be read: {error.found or error}"
+            self.error = f"the server's counters could not be read: {error.found or error}"
             return
         self._edges.append(Edge(status, process, self._switches.read(), replication))
 

@@ -248,7 +248,7 @@ def _place(measurement: Measurement) -> tuple[int, str, Cell]:
 BLOCKS_MIN_OF_ORDER: Final = 2
 PAUSE_S_MIN: Final = 1800.0
 PAUSE_FACTOR: Final = 10.0
-"""A pause within a block is told from that length on, and if it is so much longer than usual."""
+"""A finding from this length of a pause within a block on, if so much longer than usual."""
 TRIALS_MIN: Final = 8
 DRIFT_MIN: Final = 0.02
 DRIFT_P_MAX: Final = 0.01
@@ -355,7 +355,7 @@ def _places(measurements: Sequence[Measurement]) -> dict[str, list[int]]:
 
 
 def _pauses(trials: Sequence[Measurement]) -> list[float]:
-    """Seconds from the end of each trial to the begin of the next, where both tell a time."""
+    """Seconds from the end of each trial to the begin of the next, where both have a time."""
     spans = []
     for m in trials:
         try:

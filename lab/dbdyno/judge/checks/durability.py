@@ -14,13 +14,12 @@ them; that takes the flushes as well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from typing import Final
 
 from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability
-from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import Said, Text, clauses, count, say
+from dbdyno.judge.finding import Finding, Level, Spoken, on_trial
+from dbdyno.language.words import Text, clauses, count, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Kill, KilledServer, Noun
 from dbdyno.plan.plan import Plan
@@ -121,26 +120,13 @@ def disk_flushes(measurement: Measurement) -> float | None:
     return sum((s.disk_flushes_per_s or 0.0) * s.length_s for s in known)
 
 
-class Proof(StrEnum):
+class Proof(Spoken):
     """What is known of a server's commits."""
 
-    DURABLE = "durable"  # all were there, and there were flushes enough for each answer
-    UNFLUSHED = "unflushed"  # all were there, but a loss of power would have taken some
-    UNPROVEN = "unproven"  # all were there; whether they had been flushed is not known
-    LOST = "lost"  # answered commits were gone
-
-    @property
-    def said(self) -> Said:
-        """The word for people."""
-        return _WORDS[self]
-
-
-_WORDS: Final = {
-    Proof.DURABLE: say("durable"),
-    Proof.UNFLUSHED: say("unflushed"),
-    Proof.UNPROVEN: say("unproven"),
-    Proof.LOST: say("lost"),
-}
+    DURABLE = "durable", say("durable")  # all were there, with flushes enough for each answer
+    UNFLUSHED = "unflushed", say("unflushed")  # all were there; a loss of power would take some
+    UNPROVEN = "unproven", say("unproven")  # all were there; their flushes are not known
+    LOST = "lost", say("lost")  # answered commits were gone
 
 
 class DurabilityVerdict(Noun):
@@ -236,12 +222,12 @@ def _promised(killed: KilledServer) -> Text:
     if not promises:
         return say("what its settings promise is not known")
     waited = commit_is_waited_for(killed.settings)
-    told = clauses(
+    reasons = clauses(
         say("{what}: {kept}", what=promise.what, kept=promise.kept) for promise in promises
     )
     if waited:
-        return say("its settings promise durable commits ({told})", told=told)
-    return say("its settings do not promise durable commits ({told})", told=told)
+        return say("its settings promise durable commits ({told})", told=reasons)
+    return say("its settings do not promise durable commits ({told})", told=reasons)
 
 
 def _flushed(server: float | None, disk: float | None, needed: float, connections: int) -> Text:

@@ -1,9 +1,8 @@
 """Could the generator itself be what was measured? (docs/reference/findings.md, client-bound)
 
-`machine.client_bound` looks at its CPU. These look at what it does: whether it sends when it means
-to, how far the trial was from the rate that the same generator reaches with no server in the way,
-whether twice its threads make the same load faster, and in an open loop whether the rate was
-sustained by enough requests (docs/how-to/open-loop.md).
+Checked are its CPU, whether it sends on time, how near the trial was to the rate that the same
+generator reaches without a server, whether twice its threads are faster, and in an open loop
+whether the rate was sustained by enough requests (docs/how-to/open-loop.md).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from dbdyno.plan.plan import Plan, latency_of
 
 TIMER_LAG: Final = "timer_lag"
 """The histogram of how late the generator was where a connection was free; open loops have it."""
+GENERATOR_CPU_MAX: Final = 0.70
 LAG_NS_MIN: Final = 200_000
 LAG_SHARE_MAX: Final = 0.05
 QUANTILE: Final = 0.99
@@ -41,6 +41,26 @@ _UNSEEN: Final[Said] = say(
     "quieter machine and windows of a minute see more",
     limit=DOUBLING_MAX,
 )
+
+
+def client_bound(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: a generator thread was so busy that it may have been what was measured."""
+    share = measurement.engine.cpu_share_max
+    if share <= GENERATOR_CPU_MAX:
+        return None
+    return on_trial(
+        measurement,
+        "client-bound",
+        Level.VOID,
+        say(
+            "the busiest generator thread used {share:.0%} of a core (limit {limit:.0%}, threads "
+            "in all: {threads})",
+            share=share,
+            limit=GENERATOR_CPU_MAX,
+            threads=measurement.engine.threads,
+        ),
+        say("give the generator more threads or cores of its own, or lower the load"),
+    )
 
 
 def timer_late(measurement: Measurement, plan: Plan) -> Finding | None:

@@ -20,7 +20,6 @@ from dbdyno.measurement.parts import Probe, WatchSample
 from dbdyno.measurement.replication import REPLICAS_CPU_S
 from dbdyno.plan.plan import Plan
 
-GENERATOR_CPU_MAX: Final = 0.70
 STEAL_SHARE_NOTE: Final = 0.005
 STEAL_SHARE_DOUBTFUL: Final = 0.02
 """Above the method's 0.5 % a note, as most virtual machines lose that much in one trial of a dozen;
@@ -29,26 +28,6 @@ OTHER_SHARE_NOTE: Final = 0.02
 OTHER_SHARE_DOUBTFUL: Final = 0.10
 """Above the method's 2 % a note: kernel work done for the server counts as another's too."""
 IDLE_SHARE_MIN: Final = 0.05
-
-
-def client_bound(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: a generator thread was so busy that it may have been what was measured."""
-    share = measurement.engine.cpu_share_max
-    if share <= GENERATOR_CPU_MAX:
-        return None
-    return on_trial(
-        measurement,
-        "client-bound",
-        Level.VOID,
-        say(
-            "the busiest generator thread used {share:.0%} of a core (limit {limit:.0%}, threads "
-            "in all: {threads})",
-            share=share,
-            limit=GENERATOR_CPU_MAX,
-            threads=measurement.engine.threads,
-        ),
-        say("give the generator more threads or cores of its own, or lower the load"),
-    )
 
 
 def steal(measurement: Measurement, plan: Plan) -> Finding | None:
@@ -251,20 +230,20 @@ def uneven_clock(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
 
 
 def _known(measurement: Measurement, read: Callable[[WatchSample], float | None]) -> list[float]:
-    """What the window's samples tell, without those that do not know."""
+    """The known values of a field in the window's samples."""
     return [value for s in measurement.watch_measured if (value := read(s)) is not None]
 
 
 def _total(measurement: Measurement, read: Callable[[WatchSample], float | None]) -> float:
-    """A rate added up over the window's samples; 0 where nobody knows."""
+    """A rate added up over the window's samples; 0 where it is unknown."""
     return sum((read(s) or 0.0) * s.length_s for s in measurement.watch_measured)
 
 
 PROBES_MIN: Final = 5
-"""Fewer have no deviation worth the name."""
+"""Fewer probes give no usable deviation."""
 DEVIATIONS_MAX: Final = 3.0
 NORMAL: Final = 1.4826
-"""Makes a median absolute deviation of normal data the standard one."""
+"""Turns a median absolute deviation into a standard deviation, for normal data."""
 
 
 class ProbeNumber(NamedTuple):

@@ -42,7 +42,7 @@ def replicas_missing(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def commits_not_waited(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: commits of the window were told to clients without a replica having them."""
+    """Void: commits of the window were acknowledged to clients although no replica had them."""
     if not _semisync(_topology(measurement, plan)):
         return None
     seen = measurement.server.replication

@@ -133,17 +133,17 @@ def step_undone(measurement: Measurement, plan: Plan) -> Finding | None:
     undone = [step for step in measurement.procedure if not step.done]
     if not undone:
         return None
-    told = listed((_told(step) for step in undone), "; ")
+    steps = listed((_undone(step) for step in undone), "; ")
     return on_trial(
         measurement,
         "step-undone",
         Level.DOUBTFUL,
-        say("the trial began without what the plan asks for: {steps}", steps=told),
+        say("the trial began without what the plan asks for: {steps}", steps=steps),
         say("give the lab the right to it or the step more time, or leave it out of the plan"),
     )
 
 
-def _told(step: Step) -> Said:
+def _undone(step: Step) -> Said:
     why = from_stored(step.detail) if step.detail else say("no reason given")
     return say("{step}: {why}", step=from_stored(step.name), why=why)
 

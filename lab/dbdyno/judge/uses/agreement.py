@@ -16,38 +16,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
-from typing import Final
 
 from dbdyno.judge.estimate import CONFIDENCE, Estimate
+from dbdyno.judge.finding import Spoken
 from dbdyno.judge.verdict import Verdict, Word, word_of
-from dbdyno.language.words import Said, say
+from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN
 from dbdyno.stats.distributions import student_quantile
 
 
-class Agreeing(StrEnum):
+class Agreeing(Spoken):
     """How two runs relate in one comparison."""
 
-    AGREE = "agree"
-    DIFFER = "differ"
-    NOT_SHOWN = "not shown to differ"
-    MISSING = "not in both"
-
-    @property
-    def said(self) -> Said:
-        """The words for people."""
-        return _WORDS[self]
-
-
-_WORDS: Final = {
-    Agreeing.AGREE: say("agree"),
-    Agreeing.DIFFER: say("differ"),
-    Agreeing.NOT_SHOWN: say("not shown to differ"),
-    Agreeing.MISSING: say("not in both"),
-}
+    AGREE = "agree", say("agree")
+    DIFFER = "differ", say("differ")
+    NOT_SHOWN = "not shown to differ", say("not shown to differ")
+    MISSING = "not in both", say("not in both")
 
 
 class Agreement(Noun):

@@ -15,9 +15,9 @@ latency above 1.03 of it.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Final
 
+from dbdyno.judge.finding import Spoken
 from dbdyno.judge.verdict import Verdict
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.words import Said, Text, count, name, phrase, say
@@ -25,26 +25,13 @@ from dbdyno.measurement.metric import BY_NAME, Better
 from dbdyno.measurement.parts import Noun
 
 
-class GateOutcome(StrEnum):
+class GateOutcome(Spoken):
     """What a gate says of one comparison."""
 
-    SLOWER = "slower"
-    HELD = "held"
-    UNDECIDED = "undecided"
-    VOID = "void"
-
-    @property
-    def said(self) -> Said:
-        """The word for people."""
-        return _OUTCOMES[self]
-
-
-_OUTCOMES: Final = {
-    GateOutcome.SLOWER: say("slower"),
-    GateOutcome.HELD: say("held"),
-    GateOutcome.UNDECIDED: say("undecided"),
-    GateOutcome.VOID: say("void"),
-}
+    SLOWER = "slower", say("slower")
+    HELD = "held", say("held")
+    UNDECIDED = "undecided", say("undecided")
+    VOID = "void", say("void")
 
 
 class Passage(Noun):
@@ -172,12 +159,12 @@ def _text(verdict: Verdict, outcome: GateOutcome, slower_max: float) -> Said:
 
 def _numbers(verdict: Verdict) -> Said:
     blocks = verdict.estimate.blocks
-    told = change_decided(verdict)
-    if told is None:
+    change = change_decided(verdict)
+    if change is None:
         return count(blocks, "sound block")
     metric = BY_NAME[verdict.metric].label
     return say(
-        "{metric} {change}, {blocks}", metric=metric, change=told, blocks=count(blocks, "block")
+        "{metric} {change}, {blocks}", metric=metric, change=change, blocks=count(blocks, "block")
     )
 
 

@@ -41,7 +41,7 @@ def power_of(
     stop: Stop = "blocks",
     level: float = LEVEL,
 ) -> float:
-    """How probably a ratio of 1 + difference is told from 1 by so many blocks, at most.
+    """How probably a ratio of 1 + difference is distinguished from 1 by so many blocks, at most.
 
     Args:
         level: how often the interval may miss: 0.05, or a cell's share of it.
@@ -80,7 +80,7 @@ def blocks_to_see(
     return low
 
 
-def tie_told(
+def tie_power(
     margin: float,
     blocks: int,
     noise: float,

@@ -93,7 +93,7 @@ def test_programs_get_json_and_pages_markdown(
     assert told["seen"]["kills"][0]["acknowledged"] == 1000
     assert "settings" not in told["seen"]
     _, out, _ = run(*ASKED, "--output", "markdown", capsys=capsys)
-    assert out.startswith("**durable**: mysql:8.0.15 kept all")
+    assert out.startswith("**durable: mysql:8.0.15 kept all")
 
 
 def test_it_is_told_in_chinese(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

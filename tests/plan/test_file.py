@@ -155,7 +155,7 @@ ONE_MISTAKE = {
         " did you mean 0/2?"
     ),
     LEAST + "settings: {buffer_pool: a quarter}": (
-        "line 3: settings.buffer_pool[0]: must be a size such as 512M or 1G, or a share of the"
+        "line 3: settings.buffer_pool: must be a size such as 512M or 1G, or a share of the"
         " dataset such as 25%, found 'a quarter'"
     ),
     LEAST + "settings: {redo_log: [1G, 1G]}": "line 3: settings.redo_log: each value once",

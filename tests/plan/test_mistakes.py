@@ -5,14 +5,13 @@ import pytest
 from dbdyno.errors import UnknownSystemError
 from dbdyno.plan.document import parse
 from dbdyno.plan.mistakes import name_mistakes, nearest
-from dbdyno.plan.spelling import spell_out
 
 WORKLOADS = ("oltp_read_write", "oltp_read_only")
 
 
 def told(text, check=lambda reference: None):
     document = parse(text)
-    spell_out(document)
+
     return [str(mistake) for mistake in name_mistakes(document, WORKLOADS, check)]
 
 

@@ -17,7 +17,6 @@ from pydantic_core import ErrorDetails
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import NOT_COMPARED, Plan, label_of
-from dbdyno.plan.spelling import SLO_WANTED, latency_limit
 
 SOURCE: Final = "the command line"
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
@@ -84,7 +83,7 @@ def read(
         "systems": systems,
         "workloads": [{"name": name} for name in options.workloads],
         "dataset": {"tables": options.tables, "rows": options.table_size},
-        "load": _load(options, mistakes),
+        "load": _load(options),
         "trial": {"warmup_s": options.warmup, "window_s": options.window},
         "design": {
             **_blocks(options),
@@ -107,17 +106,14 @@ def read(
     return plan
 
 
-def _load(options: CompareOptions, mistakes: list[PlanMistake]) -> dict[str, Any]:
+def _load(options: CompareOptions) -> dict[str, Any]:
     """What stands on the command line; what does not is left to the plan's defaults."""
     load: dict[str, Any] = {"connections": options.connections}
     for name, typed in (("threads", options.threads), ("rates", options.rates)):
         if typed:
             load[name] = [level.strip() for level in typed.split(",")]
     if options.slo:
-        load["slo"] = latency_limit(options.slo)
-        if load["slo"] == options.slo:
-            mistakes.append(PlanMistake("--slo", f"{SLO_WANTED}, found {options.slo!r:.60}"))
-            del load["slo"]
+        load["slo"] = options.slo
     return load
 
 

@@ -51,7 +51,7 @@ def command(
             load_s=seconds,
         )
     verdict = verdict_of(killed)
-    sys.stdout.write(render(Proved(killed, verdict), output, lang))
+    sys.stdout.write(render(DurabilityResult(killed, verdict), output, lang))
     if verdict.proof not in KEPT:
         raise GateError(
             f"{spec.label}: durable commits are not proved",
@@ -62,7 +62,7 @@ def command(
 
 
 @dataclass(frozen=True)
-class Proved(Result):
+class DurabilityResult(Result):
     """What became of the commits of a server that was killed, and the verdict on it."""
 
     killed: KilledServer

@@ -132,7 +132,7 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "messages"),
     [
         ({"systems": ("mysql:5.7.22",)}, ["SYSTEM: two or more are compared, found 1"]),
         (
@@ -178,9 +178,9 @@ def test_all_mistakes_are_told_at_once_under_their_options() -> None:
     ],
 )
 def test_a_mistake_is_told_in_the_words_of_the_command_line(
-    changed: dict[str, object], told: list[str]
+    changed: dict[str, object], messages: list[str]
 ) -> None:
-    assert mistakes_of(**changed) == told
+    assert mistakes_of(**changed) == messages
 
 
 def test_a_mistake_is_a_usage_error() -> None:

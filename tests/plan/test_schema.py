@@ -27,8 +27,8 @@ def faults(text) -> list[str]:
 
 
 def test_the_shipped_schema_is_current():
-    told = "make it anew: dbdyno plan schema > lab/dbdyno/plan.schema.json"
-    assert json.loads(SHIPPED.read_text()) == schema(), told
+    hint = "make it anew: dbdyno plan schema > lab/dbdyno/plan.schema.json"
+    assert json.loads(SHIPPED.read_text()) == schema(), hint
 
 
 def test_the_schema_is_one_by_the_rules_of_its_draft():

@@ -24,7 +24,7 @@ A plan says what is compared and how; all but `systems` and `workloads` has a de
       small: {dataset: {rows: 1000}, load: {threads: 1}}
 
 YAML is 1.2: ``on`` and ``off`` are words, ``true`` and ``false`` are not. A key that stands twice
-is a mistake, not a riddle.
+is a mistake.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def read_text(
 
 
 def _unchecked(reference: str) -> None:
-    """For the sizes that are not run: what they name may be there on another machine only."""
+    """For scales that are not run: their systems may exist on another machine only."""
 
 
 def _checked(

@@ -21,7 +21,7 @@ _NUMBER: Final = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
 _RATE: Final = re.compile(rf"\s*({_NUMBER})\s*")
 _SHARE: Final = re.compile(rf"\s*({_NUMBER})\s*%\s*")
 SHARE_MAX: Final = 2.0
-"""More than twice what a system sustains tells nothing of it."""
+"""Loads above twice what a system sustains say nothing about it."""
 RUNGS_MAX: Final = 5
 """Rates that a pilot finds around the latency limit of one system."""
 LEVELS_MAX: Final = 1000

@@ -1,6 +1,6 @@
-"""What is wrong with a plan, in words about plans: the shape by pydantic, the names by lookup.
+"""Mistakes of a plan: pydantic checks its shape, lookups check its names.
 
-Both are looked for in one go, whatever the other found, because a user wants every mistake at once.
+Both are done whatever the other found, because a user wants all mistakes at once.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _OPTION_VALUE = "must be a number, a text, true or false"
 
 
 def shape_mistakes(document: Document, error: ValidationError) -> Iterator[PlanMistake]:
-    """The mistakes that pydantic found, each once, in our words and with lines."""
+    """The mistakes that pydantic found, each once, with our message and its line."""
     places = set()
     for details in error.errors(include_url=False):
         path = _path_in(document, details)

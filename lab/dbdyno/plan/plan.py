@@ -361,8 +361,8 @@ class Plan(FiniteNoun):
 
         What a pilot found was not asked for, and a new key that is not used keeps old hashes.
         """
-        told = self.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
-        canonical = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        asked = self.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
+        canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def system(self, label: str) -> SystemPlan:

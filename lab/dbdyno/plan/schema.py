@@ -1,4 +1,4 @@
-"""The JSON schema of plan files, for editors: completion, help and red lines while one is written.
+"""The JSON schema of plan files, for editors: completion, help, and marked mistakes.
 
 It is made from the plan itself, whose types know the short ways of writing, and is shipped as
 ``plan.schema.json``; a test holds that the two agree. What a schema cannot say (is there such a

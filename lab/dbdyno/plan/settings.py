@@ -124,7 +124,7 @@ def axes(settings: SettingsPlan) -> dict[str, tuple[str, ...]]:
 def combinations(settings: SettingsPlan) -> dict[str, dict[str, str]]:
     """Each setting's name, as cells carry it, and its value on every axis.
 
-    A name has the axes with several values; what is the same everywhere would tell nothing apart.
+    A name has the axes with several values; an axis with one value distinguishes nothing.
     """
     whole = axes(settings)
     varied = [axis for axis, values in whole.items() if len(values) > 1]

@@ -1,8 +1,8 @@
-"""Where the program begins: chooses between the lab and sysbench's persona, and ends the process.
+"""The program's entry point: runs the lab or sysbench's command line, and sets the exit status.
 
 Called as `sysbench` or `sysbench-1.1`, or with `sysbench` as its first argument, it must start as
-quickly as the tool it stands in for, so nothing of the lab is imported before that is settled.
-Commands raise; this file alone turns errors into text on stderr and an exit status.
+quickly as sysbench itself, so nothing of the lab is imported before that is decided.
+Commands raise; only this file turns errors into text on stderr and an exit status.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from typing import Final
 from dbdyno.errors import DbdynoError
 
 INTERRUPTED: Final = 130
-"""What typer makes of a KeyboardInterrupt before anybody else can see it."""
-
+"""The exit status to which typer turns a KeyboardInterrupt, which it catches itself."""
 
 PERSONAS: Final = {"sysbench": ("sysbench",), "sysbench-1.1": ("sysbench", "--compat=1.1")}
-"""First arguments by the name under which the program is called, as by a link."""
+"""The first arguments that a name of the program stands for, such as that of a link to it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if not isinstance(error, BrokenPipeError):  # the reader went away, as in `| head`
             sys.stderr.write(f"dbdyno: the system refuses: {error}\n")
-        # What stdout could not take it shall not be given again when Python ends.
+        # Python flushes stdout when it ends: what failed here must not fail again there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except KeyboardInterrupt:
@@ -61,11 +60,11 @@ def _lab(argv: Sequence[str]) -> int:
     from dbdyno.cli.app import app
 
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A verdict with a question mark for its minus is better than none.
+        # A question mark for a sign that the encoding lacks is better than no verdict.
         sys.stdout.reconfigure(errors="replace")
 
     signal.signal(signal.SIGTERM, _as_interrupt)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup: the logout is not for us
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not so under nohup
         signal.signal(signal.SIGHUP, _as_interrupt)
     try:
         app(args=list(argv), prog_name="dbdyno")
@@ -77,7 +76,7 @@ def _lab(argv: Sequence[str]) -> int:
 
 
 def _as_interrupt(signum: int, frame: FrameType | None) -> None:
-    """A polite end asked for by the system is the same to the lab as Ctrl-C: stop, keep, report."""
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: stop, keep what is stored, report."""
     raise KeyboardInterrupt
 
 

@@ -87,7 +87,7 @@ class Run:
     @cached_property
     def judgement(self) -> Judgement:
         """Findings, values, estimates and verdicts, judged now from what is stored."""
-        with _trusted_no_further(self.evidence):
+        with _bundle_errors(self.evidence):
             return judge(self.trials, self.plan, self.evidence.earlier)
 
     @property
@@ -167,13 +167,15 @@ class Run:
             language: `en` or `zh`.
 
         Raises:
-            UsageError: the report cannot be told in that language.
+            UsageError: there is no such language.
         """
         if language not in list(Language):
-            raise UsageError(f"no language {language!r} is spoken here", wanted=", ".join(Language))
+            raise UsageError(
+                f"there is no language {language!r}", wanted=", ".join(Language)
+            )
         where = self.evidence.folder if folder is None else Path(folder)
         judgement = self.judgement
-        with _trusted_no_further(self.evidence):
+        with _bundle_errors(self.evidence):
             return write.write(
                 where, self.plan, self.trials, judgement, self.facts, Language(language)
             )
@@ -191,8 +193,8 @@ class Run:
 
 
 @contextmanager
-def _trusted_no_further(evidence: Evidence) -> Iterator[None]:
-    """A stranger's numbers can be true to their sums and still be none that a load can show."""
+def _bundle_errors(evidence: Evidence) -> Iterator[None]:
+    """BundleError for numbers of a bundle that cannot be computed with, though its sums match."""
     try:
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:

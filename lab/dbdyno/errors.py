@@ -4,14 +4,14 @@
     ├── UsageError                    exit 2   what was typed cannot be done
     │   ├── UnknownSystemError                 no such product or version; lists those known
     │   └── PlanError                          a plan's mistakes, all at once, with lines
-    ├── ProvisionError                exit 1   a server could not be got (client, library, digest)
-    ├── ServerError                   exit 1   a server did not start, obey, answer or live
+    ├── ProvisionError                exit 1   a server could not be downloaded or made ready
+    ├── ServerError                   exit 1   a server did not start, take its settings or answer
     ├── LoadError                     exit 1   the engine could not load or drive a server
     │   └── CellError                          this cell cannot be run there; another may
     ├── StoreError                    exit 1   the workspace cannot be read or written
-    │   └── BundleError                        a bundle is damaged, false, or none at all
+    │   └── BundleError                        a file is damaged, altered, or no bundle
     ├── Interrupted                   exit 1   the user stopped it; what was measured is kept
-    └── GateError                     exit 3   a gate asked for did not hold
+    └── GateError                     exit 3   the condition of a gate does not hold
 
 A message says what was wanted, what was found and what to try; the three parts are kept apart so
 that a person, a log and a test read the same words. Only light imports here: `dbdyno sysbench`
@@ -99,7 +99,7 @@ class PlanError(UsageError):
 
 
 class ProvisionError(DbdynoError):
-    """A server could not be got: a client or library is missing, a digest is wrong."""
+    """A server could not be made ready: no download, a missing library, a wrong digest."""
 
 
 class ServerError(DbdynoError):
@@ -119,10 +119,10 @@ class StoreError(DbdynoError):
 
 
 class BundleError(StoreError):
-    """A file is no evidence bundle, or not what it says it is."""
+    """A file is no evidence bundle, or was damaged or altered."""
 
     def __str__(self) -> str:
-        """Without signs that would steer a terminal: what is quoted comes from a stranger."""
+        """Without control characters: the text that is quoted may be hostile."""
         text = super().__str__()
         return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
 
@@ -132,6 +132,6 @@ class Interrupted(DbdynoError):  # noqa: N818 - an interruption is not a mistake
 
 
 class GateError(DbdynoError):
-    """A condition that the caller made a gate of does not hold."""
+    """A condition that the caller asked to be checked does not hold."""
 
     exit_status = 3

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from dbdyno.errors import StoreError
 
 PROBE_S_MAX: Final = 0.1
-"""How long a lock may be held by those who only ask whether somebody holds it."""
+"""How long `is_locked` may hold a lock while it looks whether somebody holds it."""
 
 
 class Owner(Protocol):
@@ -66,7 +66,7 @@ def private(path: Path, text: str, owner: Owner | None = None) -> Path:
     new = f".{path.name}.new"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with opened_folder(path.parent) as folder:
-        with suppress(FileNotFoundError):  # of one that died while it wrote
+        with suppress(FileNotFoundError):  # left by a process that died while it wrote
             os.unlink(new, dir_fd=folder)
         try:
             with os.fdopen(os.open(new, flags, 0o600, dir_fd=folder), "w") as written:
@@ -101,8 +101,9 @@ def locked(path: Path, what: str, wait: Callable[[str], None] | None = None) -> 
     """Holds the lock file `path`, made if need be, for the length of the block.
 
     Args:
-        what: what it is that only one may work on, for the message: "run 20261121-…".
-        wait: told in words that another holds it, which is then waited for; None to be refused.
+        what: what is locked, for the message: "run 20261121-…".
+        wait: called with a message if another process holds the lock, which is then waited for;
+            None to raise instead.
 
     Raises:
         StoreError: another live process holds it, or the file cannot be written.
@@ -160,7 +161,7 @@ def holder(path: Path) -> int | None:
 
 
 def _taken(descriptor: int) -> bool:
-    """Whether the lock is ours now; one who only asks (`is_locked`) does not turn us away."""
+    """Tries to take the lock, for a little longer than `is_locked` may hold it."""
     ends = time.monotonic() + PROBE_S_MAX
     while True:
         try:
@@ -175,7 +176,7 @@ def _taken(descriptor: int) -> bool:
 
 def _holder_in_words(descriptor: int) -> str:
     try:
-        told = json.loads(os.pread(descriptor, 4096, 0))
-        return f"process {told['pid']}, since {told['since']}"
+        holder = json.loads(os.pread(descriptor, 4096, 0))
+        return f"process {holder['pid']}, since {holder['since']}"
     except (ValueError, KeyError, TypeError):
         return "a process that has just begun"

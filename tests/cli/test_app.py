@@ -98,7 +98,7 @@ def test_a_workspace_may_be_given_from_home(
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         (["compare"], "1 mistake\n  SYSTEM: two or more are compared, found 0\n"),
         (["compare", "mysql:5.7.22"], "SYSTEM: two or more are compared, found 1"),
@@ -112,7 +112,7 @@ def test_a_workspace_may_be_given_from_home(
 )
 def test_a_usage_mistake_is_status_2_and_fetches_nothing(
     typed: list[str],
-    told: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -120,7 +120,7 @@ def test_a_usage_mistake_is_status_2_and_fetches_nothing(
     monkeypatch.chdir(tmp_path)
     status, out, err = run(*typed, capsys=capsys)
     assert (status, out) == (2, "")
-    assert told in err
+    assert message in err
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
 
@@ -219,9 +219,9 @@ def test_a_link_to_the_program_is_sysbench_by_its_name(
         check=False,
         env={**os.environ, "PYTHONPATH": lab},
     )
-    told = f"sysbench {version} (using dbdyno " if version else f"dbdyno {__version__} (engine "
+    message = f"sysbench {version} (using dbdyno " if version else f"dbdyno {__version__} (engine "
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(told)
+    assert done.stdout.startswith(message)
 
 
 def test_the_persona_starts_without_the_lab() -> None:

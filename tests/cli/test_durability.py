@@ -88,12 +88,12 @@ def test_programs_get_json_and_pages_markdown(
     asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, out, _ = run(*ASKED, "--output", "json", capsys=capsys)
-    told = json.loads(out)
-    assert told["verdict"]["proof"] == "durable"
-    assert told["seen"]["kills"][0]["acknowledged"] == 1000
-    assert "settings" not in told["seen"]
+    printed = json.loads(out)
+    assert printed["verdict"]["proof"] == "durable"
+    assert printed["seen"]["kills"][0]["acknowledged"] == 1000
+    assert "settings" not in printed["seen"]
     _, out, _ = run(*ASKED, "--output", "markdown", capsys=capsys)
-    assert out.startswith("**durable**: mysql:8.0.15 kept all")
+    assert out.startswith("**durable: mysql:8.0.15 kept all")
 
 
 def test_it_is_told_in_chinese(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +108,7 @@ def test_it_is_told_in_chinese(asked: dict[str, Any], capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         (["prove-durability", "mysql://root@127.0.0.1:3306/x"], "has started as processes itself"),
         (["prove-durability", "mysql:8.0.99"], "mysql:8.0.15"),
@@ -119,8 +119,8 @@ def test_it_is_told_in_chinese(asked: dict[str, Any], capsys: pytest.CaptureFixt
     ],
 )
 def test_what_cannot_be_killed_is_refused(
-    typed: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    typed: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, out, err = run(*typed, capsys=capsys)
     assert (status, out) == (2, "")
-    assert told in err
+    assert message in err

@@ -189,12 +189,12 @@ def test_a_run_until_decided_ends_early_and_is_complete(
     monkeypatch.setattr(runner, "run", made_bench())
     flow.begin(until_decided(12), workspace, "dbdyno compare a b", JSON)
     said = capsys.readouterr()
-    told = json.loads(said.out)
+    printed = json.loads(said.out)
     (run,) = runs(workspace)
     assert said.err.startswith(f"run {run.run_id}: 24 trials at most, about ")
     assert said.err.splitlines()[0].endswith("it ends when every cell is decided")
-    assert (told["run"]["complete"], told["run"]["trials_planned"]) == (True, 6)
-    assert {finding["check"] for finding in told["findings"]} >= {"stopped-early"}
+    assert (printed["run"]["complete"], printed["run"]["trials_planned"]) == (True, 6)
+    assert {finding["check"] for finding in printed["findings"]} >= {"stopped-early"}
     with pytest.raises(UsageError, match="nothing to resume"):
         flow.resume_plan(until_decided(12), workspace, PLAIN)
 

@@ -139,7 +139,7 @@ def test_schema_is_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         (["--scale", "smal"], "there is no scale 'smal' in this plan; did you mean small?"),
         (["--budget", "soon"], "--budget soon is no time"),
@@ -151,7 +151,7 @@ def test_schema_is_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_mistake_is_status_2_and_begins_nothing(
     command: list[str],
     typed: list[str],
-    told: str,
+    message: str,
     path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -159,7 +159,7 @@ def test_a_mistake_is_status_2_and_begins_nothing(
     monkeypatch.chdir(path.parent)
     assert main([*command, str(path), *typed]) == 2
     said = capsys.readouterr()
-    assert (said.out, told in said.err) == ("", True)
+    assert (said.out, message in said.err) == ("", True)
     assert [file.name for file in path.parent.iterdir()] == ["plan.yaml"]
 
 

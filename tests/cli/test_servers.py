@@ -74,7 +74,7 @@ def test_start_names_the_server_by_its_reference_and_hands_over_settings(
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         (["start", "mysql:8.0.99"], "mysql:8.0.15"),
         (["start", "mysql:8.0.15", "--set", "sync_binlog"], "is not KEY=VALUE"),
@@ -85,7 +85,7 @@ def test_start_names_the_server_by_its_reference_and_hands_over_settings(
 )
 def test_a_mistake_is_status_2(
     typed: list[str],
-    told: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -93,7 +93,7 @@ def test_a_mistake_is_status_2(
     monkeypatch.chdir(tmp_path)
     status, out, err = run("servers", *typed, capsys=capsys)
     assert (status, out) == (2, "")
-    assert told in err
+    assert message in err
     assert list(tmp_path.iterdir()) == []
 
 

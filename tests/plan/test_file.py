@@ -77,8 +77,8 @@ def test_the_small_plan_is_what_it_says():
 def test_all_mistakes_at_once_in_order_of_their_lines():
     with pytest.raises(PlanError) as caught:
         file.read(GOLDEN / "plan_file_mistakes.yaml", WORKLOADS, check)
-    told = str(caught.value).replace(f"{GOLDEN}/", "")
-    assert told + "\n" == (GOLDEN / "plan_file_mistakes.txt").read_text()
+    message = str(caught.value).replace(f"{GOLDEN}/", "")
+    assert message + "\n" == (GOLDEN / "plan_file_mistakes.txt").read_text()
 
 
 SHORT_WAYS = {
@@ -155,7 +155,7 @@ ONE_MISTAKE = {
         " did you mean 0/2?"
     ),
     LEAST + "settings: {buffer_pool: a quarter}": (
-        "line 3: settings.buffer_pool[0]: must be a size such as 512M or 1G, or a share of the"
+        "line 3: settings.buffer_pool: must be a size such as 512M or 1G, or a share of the"
         " dataset such as 25%, found 'a quarter'"
     ),
     LEAST + "settings: {redo_log: [1G, 1G]}": "line 3: settings.redo_log: each value once",
@@ -278,11 +278,11 @@ def test_the_options_of_a_workload_are_sysbench_s():
 def plan_or_mistakes(text):
     """Fails when reading raises anything but a PlanError, or one that says nothing."""
     try:
-        plan, told = read(text), []
+        plan, found = read(text), []
     except PlanError as error:
-        plan, told = None, error.mistakes
-    assert isinstance(plan, Plan) or told
-    assert all(mistake.message and mistake.place for mistake in told)
+        plan, found = None, error.mistakes
+    assert isinstance(plan, Plan) or found
+    assert all(mistake.message and mistake.place for mistake in found)
 
 
 KEYS = st.sampled_from(

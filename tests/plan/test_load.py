@@ -90,8 +90,8 @@ def test_cells_have_rates_once_they_are_known() -> None:
 
 
 def test_new_keys_keep_the_hashes_of_old_plans() -> None:
-    told = json.loads(making.plan(threads=(4,)).model_dump_json(exclude_defaults=True))
-    assert told["load"] == {"threads": [4]}
+    stored = json.loads(making.plan(threads=(4,)).model_dump_json(exclude_defaults=True))
+    assert stored["load"] == {"threads": [4]}
 
 
 @pytest.mark.parametrize(("metric", "quantile"), [("p50", 0.5), ("p95", 0.95), ("p999", 0.999)])

@@ -5,14 +5,13 @@ import pytest
 from dbdyno.errors import UnknownSystemError
 from dbdyno.plan.document import parse
 from dbdyno.plan.mistakes import name_mistakes, nearest
-from dbdyno.plan.spelling import spell_out
 
 WORKLOADS = ("oltp_read_write", "oltp_read_only")
 
 
-def told(text, check=lambda reference: None):
+def found(text, check=lambda reference: None):
     document = parse(text)
-    spell_out(document)
+
     return [str(mistake) for mistake in name_mistakes(document, WORKLOADS, check)]
 
 
@@ -26,14 +25,14 @@ def test_an_unknown_system_is_told_with_its_hint():
     def check(reference):
         raise UnknownSystemError(f"no {reference}", hint="try b")
 
-    assert told("systems:\n  - a\n", check) == ["line 2: systems[0].reference: no a; try b"]
+    assert found("systems:\n  - a\n", check) == ["line 2: systems[0].reference: no a; try b"]
 
 
 def test_a_reference_that_is_no_text_is_not_looked_up():
     def check(reference):
         raise AssertionError(reference)
 
-    assert told("systems: [{label: a, reference: 5}, {label: b, reference: ''}]", check) == []
+    assert found("systems: [{label: a, reference: 5}, {label: b, reference: ''}]", check) == []
 
 
 @pytest.mark.parametrize(
@@ -46,15 +45,15 @@ def test_a_reference_that_is_no_text_is_not_looked_up():
 )
 def test_options_that_cannot_be(option, message):
     text = f"workloads:\n  - name: oltp_read_only\n    options:\n      {option}: 1\n"
-    assert told(text) == [f"line 4: workloads[0].options.{option}: {message}"]
+    assert found(text) == [f"line 4: workloads[0].options.{option}: {message}"]
 
 
 def test_names_are_looked_up_whatever_else_is_wrong():
-    assert told("workloads: [oltp_read, 7, {name: [x]}, {options: {a: 1}}]\nload: 5\n")[0] == (
+    assert found("workloads: [oltp_read, 7, {name: [x]}, {options: {a: 1}}]\nload: 5\n")[0] == (
         "line 1: workloads[0].name: there is no workload 'oltp_read'; did you mean oltp_read_only?"
     )
 
 
 def test_two_workloads_of_one_name_may_have_labels():
     two = "workloads: [oltp_read_only, {name: oltp_read_only, label: other}]"
-    assert told(two) == []
+    assert found(two) == []

@@ -63,8 +63,8 @@ def test_plain_settings_pass(name: str, value: bool | int | float | str) -> None
     ],
 )
 def test_settings_that_reach_further_are_listed(name: str, value: str) -> None:
-    (told,) = risks(with_setting(name, value))
-    assert told.startswith(f"setting {name}")
+    (risk,) = risks(with_setting(name, value))
+    assert risk.startswith(f"setting {name}")
     axis = SettingsPlan(own={"axis": {"v": {name: value}}})
     assert len(list(risks(making.plan().model_copy(update={"settings": axis})))) == 1
 
@@ -80,10 +80,10 @@ def test_settings_that_reach_further_are_listed(name: str, value: str) -> None:
     ],
 )
 def test_programs_and_machines_of_others_are_listed(reference: str) -> None:
-    (told,) = risks(with_reference(reference))
-    assert reference in told
+    (risk,) = risks(with_reference(reference))
+    assert reference in risk
 
 
 def test_a_password_that_would_be_sent_is_named() -> None:
-    told = list(risks(with_reference("mysql://x@y:1/z", "AWS_SECRET")))
-    assert "AWS_SECRET" in told[1]
+    found = list(risks(with_reference("mysql://x@y:1/z", "AWS_SECRET")))
+    assert "AWS_SECRET" in found[1]

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.plan.document import Document, parse
-from dbdyno.plan.spelling import duration_ms, duration_s, ratio, spell_out
+from dbdyno.plan.spelling import duration_ms, duration_s, ratio
 
 
 @pytest.mark.parametrize(
@@ -35,28 +34,3 @@ def test_a_percentage_is_a_ratio(hundredths):
 def test_a_ratio_stays():
     assert ratio(0.02) == 0.02
     assert ratio("two%") == "two%"
-
-
-def test_a_system_of_one_word_is_its_own_label():
-    document = parse("systems: [a, {reference: b}, {label: c, reference: d}, 5]")
-    spell_out(document)
-    assert document.value["systems"] == [
-        {"label": "a", "reference": "a"},
-        {"label": "b", "reference": "b"},
-        {"label": "c", "reference": "d"},
-        5,
-    ]
-
-
-def test_a_time_takes_its_line_along():
-    document = parse("trial:\n  window: 2m\n")
-    spell_out(document)
-    assert document.value == {"trial": {"window_s": 120}}
-    assert document.lines[("trial", "window_s")] == 2
-
-
-def test_what_is_no_plan_is_left_alone():
-    for value in (None, 5, [1], {"systems": 3, "load": [], "trial": "x", "design": None}):
-        document = Document(value=value)
-        spell_out(document)
-        assert document.value == value

@@ -1,7 +1,7 @@
 """The command line: each command reads what was typed, calls one function and prints.
 
-Commands are thin on purpose. What a command line means as a plan is in `compare`, what is done with
-a plan is in `flow`. stdout carries data only; progress and notes go to stderr.
+Commands are thin on purpose: `compare` makes a plan of options, `flow` runs a plan. Only results go
+to stdout; progress and notes go to stderr.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def _typed(context: typer.Context) -> list[str]:
 
 
 def _refuse_beside_resume(context: typer.Context) -> None:
-    """A resumed run is what it was: an option that would change it is a mistake."""
-    typed = [name for name in _typed(context) if name not in options.IN_A_RESUME]
+    """UsageError for options that would change the plan of a resumed run."""
+    typed = [name for name in _typed(context) if name not in options.ALLOWED_WITH_RESUME]
     if typed:
         raise UsageError(
             "a resumed run keeps its plan",

@@ -25,7 +25,7 @@ def pack(
     out: options.Out = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Write all that a run's verdicts rest on into one file."""
+    """Write all evidence behind a run's verdicts into one file."""
     evidence = api.load(run, workspace).evidence
     path = out if out is not None else Path(f"{evidence.run.run_id}{bundle.SUFFIX}")
     digest = bundle.write(path, evidence.run, evidence.measurements, evidence.earlier)
@@ -55,7 +55,7 @@ def replay(
 
 
 def _run_again(first: api.Run, name: str, workspace: Path) -> str:
-    """Runs the plan; what it says by itself goes to stderr, as the comparison is the result."""
+    """Runs the plan; its result goes to stderr, because stdout is for the comparison."""
     command = shlex.join(["dbdyno", "replay", name])
     try:
         with contextlib.redirect_stdout(sys.stderr):

@@ -1,8 +1,8 @@
-"""From the words of `dbdyno compare` to a plan: every mistake is found before anything is fetched.
+"""From the options of `dbdyno compare` to a plan; all mistakes are found before any download.
 
-Options reach this file as they were typed, numbers too, so that three mistakes in one command line
-are three lines of one message. The plan's own rules are applied by the plan; here they are only
-told in the words of the command line.
+Options arrive as the text that was typed, numbers too, so that three mistakes in one command line
+are three lines of one message. The plan checks its own rules; here its messages get the names of
+the options.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pydantic_core import ErrorDetails
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import NOT_COMPARED, Plan, label_of
-from dbdyno.plan.spelling import SLO_WANTED, latency_limit
 
 SOURCE: Final = "the command line"
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
@@ -43,7 +42,7 @@ PLACES: Final[Mapping[tuple[str, ...], str]] = {
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """What was typed, unread: see `dbdyno compare --help` for each."""
+    """The options as they were typed; `dbdyno compare --help` explains each."""
 
     systems: tuple[str, ...]
     workloads: tuple[str, ...]
@@ -84,7 +83,7 @@ def read(
         "systems": systems,
         "workloads": [{"name": name} for name in options.workloads],
         "dataset": {"tables": options.tables, "rows": options.table_size},
-        "load": _load(options, mistakes),
+        "load": _load(options),
         "trial": {"warmup_s": options.warmup, "window_s": options.window},
         "design": {
             **_blocks(options),
@@ -99,30 +98,27 @@ def read(
     try:
         plan = Plan.model_validate(asked)
     except ValidationError as error:
-        # Too few systems are told once, in the words of the command line.
-        told = [found for found in error.errors() if systems or found["loc"] != ("systems",)]
-        raise PlanError(SOURCE, [*mistakes, *map(_mistake, told)]) from None
+        # `_systems` has reported already that there is none.
+        found = [one for one in error.errors() if systems or one["loc"] != ("systems",)]
+        raise PlanError(SOURCE, [*mistakes, *map(_mistake, found)]) from None
     if mistakes:
         raise PlanError(SOURCE, mistakes)
     return plan
 
 
-def _load(options: CompareOptions, mistakes: list[PlanMistake]) -> dict[str, Any]:
-    """What stands on the command line; what does not is left to the plan's defaults."""
+def _load(options: CompareOptions) -> dict[str, Any]:
+    """The load options that were given; the others keep the plan's defaults."""
     load: dict[str, Any] = {"connections": options.connections}
     for name, typed in (("threads", options.threads), ("rates", options.rates)):
         if typed:
             load[name] = [level.strip() for level in typed.split(",")]
     if options.slo:
-        load["slo"] = latency_limit(options.slo)
-        if load["slo"] == options.slo:
-            mistakes.append(PlanMistake("--slo", f"{SLO_WANTED}, found {options.slo!r:.60}"))
-            del load["slo"]
+        load["slo"] = options.slo
     return load
 
 
 def _blocks(options: CompareOptions) -> dict[str, str]:
-    """The blocks that were typed; else the plan has its own number for each way to stop."""
+    """The number of blocks, if given; its default in the plan depends on --stop."""
     return {} if options.blocks is None else {"blocks": options.blocks}
 
 
@@ -151,7 +147,7 @@ def _systems(
 
 
 def _apply_setting(text: str, systems: list[dict[str, Any]], mistakes: list[PlanMistake]) -> None:
-    """Lays `key=value` over all systems, or `LABEL:key=value` over one."""
+    """Adds `key=value` to the settings of all systems, or `LABEL:key=value` to those of one."""
     left, equals, value = text.partition("=")
     label, _, key = left.rpartition(":")
     chosen = [system for system in systems if label in ("", system["label"])]
@@ -176,7 +172,7 @@ def _check_workloads(
 
 
 def _mistake(error: ErrorDetails) -> PlanMistake:
-    """One of pydantic's findings in the words of the command line."""
+    """A validation error of pydantic as a mistake of the command line."""
     message = error["msg"].removeprefix("Value error, ")
     where = tuple(str(part) for part in error["loc"]) or (message.partition(":")[0],)
     place = PLACES.get(where[:2]) or PLACES.get(where[:1])

@@ -6,10 +6,10 @@ proved, because commits were lost, or had reached no disk when they were answere
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +17,12 @@ from dbdyno.cli import options
 from dbdyno.errors import GateError
 from dbdyno.experiment import durability
 from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
-from dbdyno.language.catalogues import Language, said_in
-from dbdyno.language.words import Text, say
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.parts import KilledServer
 from dbdyno.plan.plan import label_of
-from dbdyno.report.formats.stdout import Output
+from dbdyno.report.formats.stdout import Output, Result, render
+from dbdyno.report.parts import Items, Paragraph
 from dbdyno.servers.base import ServerSpec
 
 KEPT: Final = (Proof.DURABLE,)
@@ -38,8 +39,8 @@ def command(
 ) -> None:
     """Kill a server under load (kill -9) and look for every acknowledged commit."""
     spec = ServerSpec(label_of(system), system, options.settings_of(settings or []))
-    with tempfile.TemporaryDirectory(prefix="dbdyno-durability-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="dbdyno-durability-") as temporary:
+        folder = Path(temporary)
         folder.chmod(0o755)  # the servers' user must enter it
         killed = durability.prove(
             spec,
@@ -50,7 +51,7 @@ def command(
             load_s=seconds,
         )
     verdict = verdict_of(killed)
-    sys.stdout.write(FORMATS[output](killed, verdict, lang))
+    sys.stdout.write(render(DurabilityResult(killed, verdict), output, lang))
     if verdict.proof not in KEPT:
         raise GateError(
             f"{spec.label}: durable commits are not proved",
@@ -60,38 +61,36 @@ def command(
         )
 
 
-def plain(
-    killed: KilledServer, verdict: DurabilityVerdict, language: Language = Language.EN
-) -> str:
-    """The verdict, what it rests on, and a line for each kill."""
-    whole = say("{proof}: {sentence}", proof=verdict.proof.said, sentence=verdict.sentence)
-    return _text([whole, *_indented(verdict.reasons), "", *_indented(_rounds(killed))], language)
+@dataclass(frozen=True)
+class DurabilityResult(Result):
+    """What became of the commits of a server that was killed, and the verdict on it."""
 
+    killed: KilledServer
+    verdict: DurabilityVerdict
 
-def markdown(
-    killed: KilledServer, verdict: DurabilityVerdict, language: Language = Language.EN
-) -> str:
-    """The same for a page."""
-    whole = say("**{proof}**: {sentence}", proof=verdict.proof.said, sentence=verdict.sentence)
-    items = [
-        [say("- {sentence}", sentence=sentence) for sentence in part]
-        for part in (verdict.reasons, _rounds(killed))
-    ]
-    return _text([whole, "", *items[0], "", *items[1]], language)
+    def plain(self, language: Language) -> Iterator[Text]:
+        """The verdict, what it rests on, and a line for each kill."""
+        yield self._answer()
+        yield from _indented(self.verdict.reasons)
+        yield name("")
+        yield from _indented(_rounds(self.killed))
 
+    def markdown(self) -> Iterator[Paragraph | Items]:
+        """The verdict, and a list of each of the two."""
+        yield Paragraph(self._answer(), strong=True)
+        yield Items(self.verdict.reasons)
+        yield Items(tuple(_rounds(self.killed)))
 
-def as_json(
-    killed: KilledServer, verdict: DurabilityVerdict, language: Language = Language.EN
-) -> str:
-    """Everything that was seen, and what is said about it; English in every language."""
-    whole: dict[str, Any] = {
-        "verdict": verdict.model_dump(mode="json"),
-        "seen": killed.model_dump(mode="json", exclude={"settings"}),
-    }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    def document(self) -> dict[str, Any]:
+        """The verdict and every count behind it."""
+        return {
+            "verdict": self.verdict.model_dump(mode="json"),
+            "seen": self.killed.model_dump(mode="json", exclude={"settings"}),
+        }
 
-
-FORMATS: Final = {Output.PLAIN: plain, Output.MARKDOWN: markdown, Output.JSON: as_json}
+    def _answer(self) -> Text:
+        verdict = self.verdict
+        return say("{proof}: {sentence}", proof=verdict.proof.said, sentence=verdict.sentence)
 
 
 def _rounds(killed: KilledServer) -> list[Text]:
@@ -112,10 +111,6 @@ def _rounds(killed: KilledServer) -> list[Text]:
 
 def _indented(sentences: Iterable[Text]) -> list[Text]:
     return [say("  {sentence}", sentence=sentence) for sentence in sentences]
-
-
-def _text(lines: Iterable[str], language: Language) -> str:
-    return "".join(f"{said_in(line, language)}\n" for line in lines)
 
 
 def _note(text: str) -> None:

@@ -1,8 +1,8 @@
-"""One run from plan to verdict: measure, judge, write the report, say the result.
+"""One run from plan to verdict: measure, judge, write the report, print the result.
 
 The steps of the whole lab stand here in their order (`_run`), and only here: `experiment` measures
 into the store, `judge` judges what the store holds, `report` writes it down. A run that is stopped
-or fails half-way goes the same way with what it has, and says how to go on.
+or fails half-way is judged with what it has, and prints how to go on.
 """
 
 from __future__ import annotations
@@ -99,20 +99,20 @@ def report(name: str, workspace: Path, options: ReportOptions) -> None:
 def _run(
     store: Store, run: StoredRun, workspace: Path, options: ReportOptions, *, retry: bool = False
 ) -> None:
-    """Measures what the run still lacks, then judges, writes and says what the store holds of it.
+    """Measures the trials that the run still lacks, then judges and reports all that are stored.
 
     Raises:
-        Interrupted, DbdynoError: what ended the measuring, after the report on what there is.
-        LoadError: all trials had their turn, and some failed.
+        Interrupted, DbdynoError: what ended the measuring; raised after the report.
+        LoadError: all trials were tried, and some failed.
     """
-    _note(_what_lies_ahead(run))
+    _note(_announcement(run))
     ended_by = _measure(store, run, workspace, retry=retry)
     if ended_by is None or store.done(run.run_id):
         _report(of_stored(store, run, workspace), options)
     if ended_by is None:
         _raise_if_incomplete(store, run, workspace)
     else:
-        _raise_with_how_to_go_on(ended_by, store, run, workspace)
+        _raise_with_resume_command(ended_by, store, run, workspace)
 
 
 def _measure(
@@ -136,7 +136,7 @@ def _measure(
 
 
 def _report(stored: Evidence, options: ReportOptions) -> None:
-    """Judges what is stored of a run, writes the report, says the result on stdout."""
+    """Judges what is stored of a run, writes the report, prints the result."""
     run = api.Run(stored)
     judgement = run.judgement
     if stored.complete and not stored.digest:
@@ -151,13 +151,13 @@ def _report(stored: Evidence, options: ReportOptions) -> None:
 
 
 def _enough(store: Store, run: StoredRun) -> runner.Enough | None:
-    """What is asked before each further block; None for a run that takes all of its blocks."""
+    """Decides before each block whether the run may stop; None if it runs all of its blocks."""
     if run.plan.design.stop == "blocks":
         return None
     return lambda measurements: enough(measurements, store.run(run.run_id).plan)
 
 
-def _what_lies_ahead(run: StoredRun) -> str:
+def _announcement(run: StoredRun) -> str:
     pilot = " after a pilot" if trials_expected(run.plan) else ""
     until, ends = "", ""
     if run.plan.design.stop == "decided":
@@ -167,7 +167,7 @@ def _what_lies_ahead(run: StoredRun) -> str:
     return f"run {run.run_id}: {trials}, about {seconds} for all of them{ends}"
 
 
-def _raise_with_how_to_go_on(
+def _raise_with_resume_command(
     ended_by: DbdynoError | KeyboardInterrupt, store: Store, run: StoredRun, workspace: Path
 ) -> NoReturn:
     completion = evidence.completion(store, run.run_id)
@@ -183,7 +183,7 @@ def _raise_with_how_to_go_on(
 
 
 def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
-    """A run whose trials had their turn but failed is reported, and is a failure all the same."""
+    """Raises LoadError for a run with failed trials; its report is written all the same."""
     completion = evidence.completion(store, run.run_id)
     if completion.complete:
         return

@@ -1,7 +1,7 @@
 """`dbdyno gate`: a run's verdicts as an exit status, for CI.
 
-0 when the gate holds, 3 when it does not. What it rests on goes to stdout, and on demand into a
-JUnit file and a comment for a pull request; both are written before the status is given.
+0 when the gate holds, 3 when it does not. The verdicts behind it go to stdout, and on
+demand into a JUnit file and a comment for a pull request.
 """
 
 from __future__ import annotations

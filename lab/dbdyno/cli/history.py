@@ -42,7 +42,7 @@ def history_command(
 
 
 def _readable(store: Store) -> list[StoredRun]:
-    """The runs that can be read; of each other one it is said why not."""
+    """The runs that can be read; prints of each other one why it cannot."""
     listed = store.listed()
     for run in listed:
         if isinstance(run, UnreadableRun):

@@ -1,7 +1,7 @@
 """The arguments and options of all commands, each with its help: what `--help` prints.
 
-Numbers stay text in this file: the plan's own rules read them, so that every mistake of a command
-line is told at once, in one way, and defaults have one home, the plan.
+Numbers stay text in this file: the plan reads and checks them, so that all mistakes of a command
+line are reported at once, and the plan alone knows defaults.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
 WORKSPACE: Final = Path("dbdyno-runs")
-IN_A_RESUME: Final = frozenset({"resume", "retry", "workspace", "output", "lang"})
-"""Options of `compare` that mean something to a run whose plan is stored."""
+ALLOWED_WITH_RESUME: Final = frozenset({"resume", "retry", "workspace", "output", "lang"})
+"""Options of `compare` that --resume may be given with: they change no plan."""
 
 
-def at_home(path: Path) -> Path:
+def expanded(path: Path) -> Path:
     """The path with ``~`` resolved: in ``--workspace=~/runs`` the shell leaves it as it is."""
     try:
         return path.expanduser()
@@ -40,13 +40,13 @@ def at_home(path: Path) -> Path:
         raise typer.BadParameter(str(error)) from None
 
 
-def at_home_or_none(path: Path | None) -> Path | None:
-    """The same for an option that may be left out."""
-    return None if path is None else at_home(path)
+def expanded_or_none(path: Path | None) -> Path | None:
+    """The same for an option that may be left out; None if it is."""
+    return None if path is None else expanded(path)
 
 
 def settings_of(typed: Sequence[str]) -> dict[str, str]:
-    """What was typed as --set KEY=VALUE; UsageError for what is not of that form."""
+    """The settings of --set KEY=VALUE; UsageError for a text that is not of that form."""
     settings: dict[str, str] = {}
     for text in typed:
         key, equals, value = text.partition("=")
@@ -159,7 +159,7 @@ Workspace = Annotated[
     typer.Option(
         metavar="DIR",
         help="Folder of the store, the servers' data and the reports.",
-        callback=at_home,
+        callback=expanded,
     ),
 ]
 OutputAs = Annotated[
@@ -199,18 +199,18 @@ Slower = Annotated[
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail too where it is not proved to be within that.")
+    bool, typer.Option("--strict", help="Fail also if it is not proved to be within that.")
 ]
 JUnit = Annotated[
     Path | None,
-    typer.Option("--junit", metavar="FILE", help="Write a JUnit file.", callback=at_home_or_none),
+    typer.Option("--junit", metavar="FILE", help="Write a JUnit file.", callback=expanded_or_none),
 ]
 Comment = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         help="Write a comment for a pull request, as Markdown.",
-        callback=at_home_or_none,
+        callback=expanded_or_none,
     ),
 ]
 
@@ -221,12 +221,12 @@ Out = Annotated[
     typer.Option(
         metavar="FILE",
         help=f"The bundle; RUN{SUFFIX} in this folder if left out.",
-        callback=at_home_or_none,
+        callback=expanded_or_none,
     ),
 ]
 Trust = Annotated[
     bool,
-    typer.Option("--trust", help="Run it though it asks for unknown programs, hosts or files."),
+    typer.Option("--trust", help="Run it even if it asks for unknown programs, hosts or files."),
 ]
 With = Annotated[
     str | None,
@@ -249,33 +249,36 @@ Label = Annotated[
 Last = Annotated[
     int,
     typer.Option(
-        metavar="N", min=1, max=1_000_000, help="How many runs, the newest; each is judged again."
+        metavar="N", min=1, max=1_000_000, help="How many of the newest runs; each is judged again."
     ),
 ]
 Parquet = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Write Parquet files there.", callback=at_home_or_none),
+    typer.Option(metavar="DIR", help="Write Parquet files there.", callback=expanded_or_none),
 ]
 Csv = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Write CSV files there.", callback=at_home_or_none),
+    typer.Option(metavar="DIR", help="Write CSV files there.", callback=expanded_or_none),
 ]
 
 # `dbdyno serve`.
 
 Port = Annotated[
-    int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any that is free.")
+    int,
+    typer.Option(
+        metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any that is free."
+    ),
 ]
 Host = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Listen there; beyond this machine with a token only."),
+    typer.Option(metavar="ADDRESS", help="Address to listen on; other machines need a token."),
 ]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="What visitors must type; a file that only you can read.",
-        callback=at_home_or_none,
+        help="File with the token that visitors type; only you may read it.",
+        callback=expanded_or_none,
     ),
 ]
 
@@ -289,14 +292,16 @@ ServerSettings = Annotated[
 ServerName = Annotated[
     str | None, typer.Argument(metavar="NAME", help="May be left out if there is only one.")
 ]
-NewServerName = Annotated[str, typer.Option(help="What to call it; made of its reference.")]
-Kills = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="How often it is killed.")]
+NewServerName = Annotated[str, typer.Option(help="Its name; made from its reference if left out.")]
+Kills = Annotated[
+    int, typer.Option(min=1, max=100, metavar="N", help="How many times the server is killed.")
+]
 CommitConnections = Annotated[
     int, typer.Option(min=1, max=64, metavar="N", help="Connections that send commits.")
 ]
 CommitSeconds = Annotated[
     float,
-    typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Commits before each kill."),
+    typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Time of commits before each kill."),
 ]
 
-Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]
+Version = Annotated[bool, typer.Option("--version", help="Print the version and exit.")]

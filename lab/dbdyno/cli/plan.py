@@ -1,8 +1,8 @@
 """`dbdyno plan`: what a plan file asks for, before anything is fetched or started.
 
-`show` says in words what `run` would do: the cells, how long they take, the disk they need, what
-cannot run and why, and which differences so many blocks can see. `schema` prints what editors check
-a plan by.
+`show` prints what `run` would do: the cells, how long they take, the disk they need, what cannot
+run and why, and which differences so many blocks can detect. `schema` prints the JSON schema by
+which editors check a plan.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ plan_app = typer.Typer(help="What a plan file asks for.", no_args_is_help=True)
 
 @plan_app.command("show")
 def show(plan: options.PlanFile, scale: options.Scale = "", budget: options.Budget = None) -> None:
-    """Say what a plan would run: cells, time, disk, and what differences it can see."""
+    """Show what a plan would run: cells, time, disk, and what differences it can detect."""
     sys.stdout.write(described(read_file(plan, scale, budget)))
 
 
@@ -101,7 +101,7 @@ def described(plan: Plan) -> str:
 
 
 def in_budget(plan: Plan, fitted: Plan) -> str | None:
-    """One line on what a budget makes of a plan and what can then be seen; None without one."""
+    """One line: how many blocks fit into the budget, and what they can detect; None without one."""
     budget_s = plan.design.budget_s
     if budget_s is None:
         return None
@@ -216,7 +216,7 @@ def _trials(plan: Plan, blocks: str) -> str:
 
 
 def _starts(plan: Plan) -> list[str]:
-    """How many servers are started, and what is done anew before."""
+    """How many servers are started, and what is repeated before each start."""
     endpoints = {system.label for system in plan.systems if system.is_endpoint}
     trials = [trial for trial in order.trials_of(plan, "") if trial.system not in endpoints]
     starts = len(trials) if plan.procedure.restart == "cell" else len(arms(trials))
@@ -225,7 +225,7 @@ def _starts(plan: Plan) -> list[str]:
 
 
 def _steps(plan: Plan) -> list[str]:
-    """What is done anew before starts and trials."""
+    """What is repeated before starts and trials."""
     procedure = plan.procedure
     steps = ["dataset restored" + (" before each" if procedure.fresh_data == "start" else " once")]
     steps += ["page cache dropped"] if procedure.drop_caches else []

@@ -1,8 +1,8 @@
-"""What a run tells while it goes on: where it is, how long it takes, how fast it is.
+"""Progress of a run: which trial it is at, how long the rest takes, how fast the load is.
 
-Three places are told at once: stderr, for the person who waits (on a terminal two lines redrawn in
-place, elsewhere a plain line every ten seconds); a log beside the run's report, with times; and a
-feed of JSON lines there, which `dbdyno serve` reads while it grows. stdout is left to the result.
+It goes to three places: stderr (on a terminal two lines redrawn in place, elsewhere a plain line
+every ten seconds); a log beside the run's report, with times; and a feed of JSON lines there, which
+`dbdyno serve` reads while it grows. stdout is left to the result.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ def watched(console: Console, folder: Path, blocks: int) -> Iterator[Progress]:
         growing(folder / LOG_NAME) as log,
         feeding(folder, blocks) as feed,
     ):
-        yield All([shown, Lines(partial(_add_with_time, log), LOG_EVERY_S, blocks), feed])
+        yield Several([shown, Lines(partial(_add_with_time, log), LOG_EVERY_S, blocks), feed])
 
 
-class All:
-    """Tells each of several, in their order."""
+class Several:
+    """Passes progress on to several others, in their order."""
 
     def __init__(self, progresses: Sequence[Progress]) -> None:
         self._progresses = progresses
 
     def stage(self, text: str) -> None:
-        """What is being made ready."""
+        """What is being prepared."""
         for one in self._progresses:
             one.stage(text)
 
@@ -70,7 +70,7 @@ class All:
             one.interval(trial, interval, seconds_left)
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
-        """What the trial came to."""
+        """The outcome of the trial."""
         for one in self._progresses:
             one.end(trial, measurement, seconds_left)
 
@@ -87,7 +87,7 @@ def place(trial: Trial, number: int, total: int, blocks: int) -> str:
 
 
 def speed(interval: Mapping[str, Any]) -> str:
-    """Phase and current TPS, QPS and p95 of one interval as the engine tells it."""
+    """Phase and current TPS, QPS and p95 of one interval as the engine reports it."""
     seconds = float(interval["seconds"])
     tps, qps = (
         float(interval[name]) / seconds if seconds > 0 else 0.0 for name in ("events", "queries")
@@ -113,7 +113,7 @@ def outcome(trial: Trial, measurement: Measurement) -> str:
 
 
 class Lines:
-    """One line when a trial begins, one now and then while it runs, one at its end.
+    """One line when a trial begins, one every few seconds while it runs, one at its end.
 
     Args:
         write: takes a line, without its end.
@@ -128,7 +128,7 @@ class Lines:
         self._written_at_s = 0.0
 
     def stage(self, text: str) -> None:
-        """What is being made ready."""
+        """What is being prepared."""
         self._write(text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
@@ -143,7 +143,7 @@ class Lines:
             self._write(f"  {speed(interval)}; {duration(seconds_left)} left")
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
-        """What the trial came to."""
+        """The outcome of the trial."""
         self._write(f"  {outcome(trial, measurement)}")
 
 
@@ -156,7 +156,7 @@ class RedrawnLines:
         self._place = ""
 
     def stage(self, text: str) -> None:
-        """Shows what is being made ready."""
+        """Shows what is being prepared."""
         self._draw(text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
@@ -193,11 +193,11 @@ def on_console(console: Console, blocks: int) -> Iterator[Lines | RedrawnLines]:
 
 
 # Files beside the run's report that grow while it goes on. A full disk must not end a run that
-# could still be stored, so a file that cannot be written is given up without a word.
+# could still be stored, so a file that cannot be written is given up silently.
 
 
 class GrowingFile:
-    """Lines that are added while they can be."""
+    """A file to which lines are added until that fails."""
 
     def __init__(self, file: TextIO | None) -> None:
         self._file = file
@@ -215,7 +215,7 @@ class GrowingFile:
 
 @contextmanager
 def growing(path: Path) -> Iterator[GrowingFile]:
-    """The file, its folder made if need be, added to behind what it has, for the block's length."""
+    """Opens a file to add lines, for the length of the block; makes its folder if need be."""
     file: TextIO | None = None
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -243,7 +243,7 @@ class Feed:
         self._file = file
 
     def stage(self, text: str) -> None:
-        """What is being made ready."""
+        """What is being prepared."""
         self.add("stage", text=text)
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
@@ -256,7 +256,7 @@ class Feed:
         self.add("interval", **_speed(interval), left_s=round(seconds_left))
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
-        """What the trial came to."""
+        """The outcome of the trial."""
         values = {
             "transactions_per_s": measurement.value(PRIMARY),
             "latency_ms_p95": measurement.value(BY_NAME["latency_ms_p95"]),
@@ -291,7 +291,7 @@ def _place(trial: Trial) -> dict[str, Any]:
 
 
 def _speed(interval: Mapping[str, Any]) -> dict[str, Any]:
-    """One interval as the engine tells it, as numbers a chart can take; rates are per second."""
+    """One interval as the engine reports it, as numbers a chart can take; rates are per second."""
     seconds = float(interval["seconds"])
     events, queries = (
         float(interval[name]) / seconds if seconds > 0 else None for name in ("events", "queries")

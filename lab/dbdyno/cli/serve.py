@@ -10,7 +10,7 @@ from dbdyno.language.catalogues import Language
 from dbdyno.store.store import opened
 
 PORT: Final = 8732
-"""Where the page is looked for unless --port says otherwise."""
+"""The default of --port."""
 
 
 def command(
@@ -20,7 +20,7 @@ def command(
     workspace: options.Workspace = options.WORKSPACE,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Show runs, reports and a run that goes on in a browser."""
+    """Show runs, reports and a run in progress in a browser."""
     from dbdyno.serve import server  # noqa: PLC0415 - a web server is not loaded by other commands
     from dbdyno.serve.guard import decide  # noqa: PLC0415 - a web server is not loaded by other commands
 

@@ -1,7 +1,6 @@
-"""`dbdyno servers`: which servers there are, and one that stays up for as long as it is wanted.
+"""`dbdyno servers`: lists and downloads servers, and starts some that stay up until stopped.
 
-As in `app`, commands read what was typed, call one function and print: data on stdout, the rest on
-stderr.
+As in `app`, commands are thin: results go to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ app = typer.Typer(help="The servers dbdyno can get, and those kept running.", no
 
 @app.command("list")
 def list_known() -> None:
-    """List the servers that can be got: reference, source, size of the download, cached or not."""
+    """List the servers that can be downloaded: reference, source, size, cached or not."""
     _print_columns(
         [
             (
@@ -41,7 +40,7 @@ def list_known() -> None:
 
 @app.command()
 def get(reference: options.Reference) -> None:
-    """Fetch a server into the cache and print where it is."""
+    """Download a server into the cache and print where it is."""
     open.check(reference)
     sys.stdout.write(f"{open.get(reference, _note)}\n")
 

@@ -1,9 +1,9 @@
-"""The languages that a report can be told in, and where their sentences stand.
+"""The languages of reports, and where their translations are.
 
-English is what the code says. Every other language has a folder `language/<language>` of gettext
-catalogues, one file for each room that speaks, which translators' tools can edit: a msgid is the
-English template, a msgstr the same in that language with the same placeholders. Read once, and
-only when such a language is asked for.
+English stands in the code. Every other language has a folder `language/<language>` of gettext
+catalogues, one file for each room that has sentences, which translators' tools can edit: a msgid
+is the English template, a msgstr the same in that language with the same placeholders. Read once,
+and only when such a language is asked for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which trials of a plan prove the instrument: where they run, and why a plan may have none.
+"""Control trials, which show that the method works: where they run, and why there may be none.
 
 A comparison of five blocks or more runs the baseline twice more in each block, in one cell: as it
 is (``same``), where no difference may be found, and with a slowdown put in on purpose

@@ -1,4 +1,4 @@
-"""YAML text to plain values, with the line of each of them; nothing of YAML's that surprises.
+"""YAML text to plain values, each with its line; tags, dates and aliases hold no surprises.
 
 Nodes are converted here and no YAML object is ever constructed: tags cannot run code, a date stays
 the text that was typed, and what aliases multiply is counted while it is copied.

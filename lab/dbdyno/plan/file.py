@@ -24,7 +24,7 @@ A plan says what is compared and how; all but `systems` and `workloads` has a de
       small: {dataset: {rows: 1000}, load: {threads: 1}}
 
 YAML is 1.2: ``on`` and ``off`` are words, ``true`` and ``false`` are not. A key that stands twice
-is a mistake, not a riddle.
+is a mistake.
 """
 
 from __future__ import annotations
@@ -32,16 +32,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Final
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from dbdyno.errors import PlanError, PlanMistake
-from dbdyno.plan.document import Document, parse, scaled, take_scales
+from dbdyno.plan.document import Document, parse, place, scaled, take_scales
+from dbdyno.plan.document import Path as KeyPath
 from dbdyno.plan.mistakes import name_mistakes, nearest, shape_mistakes
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.spelling import spell_out
+from dbdyno.plan.spelling import model_in, short_keys
 
 BYTES_MAX = 1_000_000
+AUTO: Final = "auto"
+"""A warm-up that lasts until the load is steady."""
 
 
 def read(
@@ -84,9 +88,9 @@ def read_text(
         plans[name] = _checked(
             sized, known_workloads, check_reference if name == scale else _unchecked
         )
-        told = {(mistake.line, mistake.message) for mistake in mistakes}
+        seen = {(mistake.line, mistake.message) for mistake in mistakes}
         for mistake in sized.mistakes:
-            if (mistake.line, mistake.message) not in told:
+            if (mistake.line, mistake.message) not in seen:
                 where = f"{mistake.place} (scale {name})" if name else mistake.place
                 mistakes.append(mistake._replace(place=where))
     if scale not in plans:
@@ -99,14 +103,15 @@ def read_text(
 
 
 def _unchecked(reference: str) -> None:
-    """For the sizes that are not run: what they name may be there on another machine only."""
+    """For scales that are not run: their systems may exist on another machine only."""
 
 
 def _checked(
     document: Document, known_workloads: Collection[str], check_reference: Callable[[str], None]
 ) -> Plan | None:
     """The document's plan, None if it has mistakes; they are added to the document's."""
-    spell_out(document)
+    _warm_up_until_steady(document)
+    _write_keys_in_full(document, (), document.value, Plan)
     plan = None
     try:
         plan = Plan.model_validate_json(json.dumps(document.value), strict=True)
@@ -114,6 +119,45 @@ def _checked(
         document.mistakes.extend(shape_mistakes(document, error))
     document.mistakes.extend(name_mistakes(document, known_workloads, check_reference))
     return plan
+
+
+def _warm_up_until_steady(document: Document) -> None:
+    """``warmup: auto`` is ``until_steady: true``, with the usual warm-up after it."""
+    trial = document.value.get("trial") if isinstance(document.value, dict) else None
+    if not isinstance(trial, dict) or trial.get("warmup") != AUTO:
+        return
+    del trial["warmup"]
+    if "until_steady" in trial:
+        _two_of_one(document, ("trial", "warmup"), "until_steady")
+    else:
+        trial["until_steady"] = True
+        if line := document.line(("trial", "warmup")):
+            document.lines["trial", "until_steady"] = line
+
+
+def _write_keys_in_full(
+    document: Document, path: KeyPath, value: object, model: type[BaseModel]
+) -> None:
+    """The keys of times, which may be written without their unit, get their names in the plan."""
+    if isinstance(value, list):
+        for index, entry in enumerate(value):
+            _write_keys_in_full(document, (*path, index), entry, model)
+    if not isinstance(value, dict):
+        return
+    for short, long in short_keys(model).items():
+        if short in value and long in value:
+            _two_of_one(document, (*path, short), long)
+            del value[short]
+        elif short in value:
+            value[long] = value.pop(short)
+    for key, field in model.model_fields.items():
+        if key in value and (inner := model_in(field.annotation)):
+            _write_keys_in_full(document, (*path, key), value[key], inner)
+
+
+def _two_of_one(document: Document, path: KeyPath, other: str) -> None:
+    message = f"stands beside {other}; keep one of the two"
+    document.mistakes.append(PlanMistake(place(path), message, document.line(path)))
 
 
 def _text(path: Path) -> str:

@@ -15,12 +15,13 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from pydantic_core import PydanticCustomError
 
 from dbdyno.measurement.parts import FiniteNoun
+from dbdyno.plan.spelling import LATENCY_LIMIT, POSITIVE, TEXT, WHOLE, Short, listed, text
 
 _NUMBER: Final = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
 _RATE: Final = re.compile(rf"\s*({_NUMBER})\s*")
 _SHARE: Final = re.compile(rf"\s*({_NUMBER})\s*%\s*")
 SHARE_MAX: Final = 2.0
-"""More than twice what a system sustains tells nothing of it."""
+"""Loads above twice what a system sustains say nothing about it."""
 RUNGS_MAX: Final = 5
 """Rates that a pilot finds around the latency limit of one system."""
 LEVELS_MAX: Final = 1000
@@ -39,17 +40,18 @@ def share_of(text: str) -> float | None:
     return float(found[1]) / 100 if found else None
 
 
-def _a_rate(text: str) -> str:
-    rate, share = rate_per_s(text), share_of(text)
+def _a_rate(typed: str) -> str:
+    rate, share = rate_per_s(typed), share_of(typed)
     if not rate and not (share and share <= SHARE_MAX):
-        raise ValueError(
+        raise PydanticCustomError(
+            "rate",
             "must be events a second such as 500, or a share such as 70% of what the slower system"
-            f" sustains (200% at most), found {text!r:.60}"
+            " sustains (200% at most)",
         )
-    return text.replace(" ", "")
+    return typed.replace(" ", "")
 
 
-Rate = Annotated[str, AfterValidator(_a_rate)]
+Rate = Annotated[str, AfterValidator(_a_rate), Short(text, POSITIVE)]
 Threads = Annotated[int, Field(ge=1, le=100_000)]
 PerSecond = Annotated[float, Field(ge=0, le=PER_S_MAX)]
 Percentile = Literal["p50", "p95", "p99", "p999"]
@@ -102,11 +104,15 @@ class LoadPlan(FiniteNoun):
         pilot: what a pilot found; it is written by the run, not by hand.
     """
 
-    rates: Annotated[tuple[Rate, ...], Field(max_length=LEVELS_MAX)] = ()
+    rates: Annotated[
+        tuple[Rate, ...],
+        Field(max_length=LEVELS_MAX),
+        Short(listed(str, int, float), TEXT, POSITIVE),
+    ] = ()
     connections: Threads = 64
-    slo: SloPlan | None = None
+    slo: Annotated[SloPlan | None, LATENCY_LIMIT] = None
     threads: Annotated[
-        tuple[Threads, ...], Field(max_length=LEVELS_MAX, json_schema_extra={"minItems": 1})
+        tuple[Threads, ...], Field(max_length=LEVELS_MAX), Short(listed(int), WHOLE)
     ] = (1, 8)
     pilot: tuple[PilotFound, ...] = ()
 

@@ -1,6 +1,6 @@
-"""What is wrong with a plan, in words about plans: the shape by pydantic, the names by lookup.
+"""Mistakes of a plan: pydantic checks its shape, lookups check its names.
 
-Both are looked for in one go, whatever the other found, because a user wants every mistake at once.
+Both are done whatever the other found, because a user wants all mistakes at once.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanMistake, UsageError
 from dbdyno.plan.document import SCALES, Document, Path, place
-from dbdyno.plan.plan import LABEL_PATTERN, NOT_COMPARED, Plan
+from dbdyno.plan.plan import LABEL_PATTERN, NOT_COMPARED, Plan, labelled
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
-from dbdyno.plan.spelling import TIMES
+from dbdyno.plan.spelling import model_in, named, short_keys
 
 WORKLOAD_OPTIONS = frozenset(
     {
@@ -66,17 +66,17 @@ _OPTION_VALUE = "must be a number, a text, true or false"
 
 
 def shape_mistakes(document: Document, error: ValidationError) -> Iterator[PlanMistake]:
-    """The mistakes that pydantic found, each once, in our words and with lines."""
-    told = set()
+    """The mistakes that pydantic found, each once, with our message and its line."""
+    places = set()
     for details in error.errors(include_url=False):
         path = _path_in(document, details)
         if "label used twice" in details["msg"]:
             continue  # `name_mistakes` says it with a line
         if details["type"] == "too_short" and details["input"]:
-            continue  # its entries have mistakes; those are told
+            continue  # its entries have mistakes of their own
         mistake = PlanMistake(place(path), _message(document, details, path), document.line(path))
-        if mistake.place not in told:
-            told.add(mistake.place)
+        if mistake.place not in places:
+            places.add(mistake.place)
             yield mistake
 
 
@@ -107,10 +107,13 @@ def nearest(name: str, names: Collection[str]) -> str:
 
 
 def _path_in(document: Document, details: ErrorDetails) -> Path:
-    """The location without what the file has not: the branches of a union of types."""
+    """The location as it was typed, without what the file has not: the branches of a union."""
     path = details["loc"]
     if details["type"] in ("missing", "extra_forbidden"):
         return path
+    typed = {long: short for short, long in short_keys(_model_at(path[:-1])).items()}
+    if path and (short := (*path[:-1], typed.get(str(path[-1]), ""))) in document.lines:
+        return short
     while path and path not in document.lines:
         path = path[:-1]
     return path
@@ -144,40 +147,36 @@ def _meant(kind: str, context: Mapping[str, Any], found: object) -> str:
 
 def _keys_beside(path: Path) -> Collection[str]:
     """The keys that may stand where the unknown one stands, short ways of writing included."""
+    model = _model_at(path[:-1])
+    names = {*model.model_fields, *short_keys(model)}
+    return names if model is not Plan else names - {"scale"} | {SCALES}
+
+
+def _model_at(path: Path) -> type[BaseModel]:
+    """The part of a plan at the path, or the nearest around it."""
     model: type[BaseModel] = Plan
-    part = ""
-    for name in (name for name in path[:-1] if isinstance(name, str)):
+    for name in (name for name in path if isinstance(name, str)):
         field = model.model_fields.get(name)
-        inner = _model_in(field.annotation) if field is not None else None
+        inner = model_in(field.annotation) if field is not None else None
         if inner is None:
             break
-        model, part = inner, name
-    names = {*model.model_fields, *TIMES.get(part, ())}
-    return names if part else names - {"scale"} | {SCALES}
-
-
-def _model_in(annotation: object) -> type[BaseModel] | None:
-    """The model that a field's type is, or holds in a tuple or beside None."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    inner = (_model_in(argument) for argument in get_args(annotation))
-    return next((model for model in inner if model is not None), None)
+        model = inner
+    return model
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = repr(list(value) if isinstance(value, tuple) else value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _entries(plan: dict[str, Any], key: str) -> list[tuple[Path, dict[str, Any]]]:
-    """The entries of a list that are whole enough to be looked at; a word is a name."""
+    """The entries of a list that are whole enough to be looked at; a text is the whole entry."""
     values = plan.get(key)
-    entries: list[tuple[Path, dict[str, Any]]] = []
-    for index, value in enumerate(values if isinstance(values, list) else []):
-        entry = {"name": value} if isinstance(value, str) else value
-        if isinstance(entry, dict):
-            entries.append(((key, index), entry))
-    return entries
+    if isinstance(values, str) and key == "workloads":
+        values = [values]
+    written = labelled if key == "systems" else named
+    entries = [written(value) for value in values] if isinstance(values, list) else []
+    return [((key, at), entry) for at, entry in enumerate(entries) if isinstance(entry, dict)]
 
 
 def _system_mistakes(

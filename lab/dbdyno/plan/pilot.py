@@ -24,7 +24,7 @@ from dbdyno.stats.draw import draw
 from dbdyno.stats.open_loop import Growth, Point, growth, rate_at_limit
 
 PILOT: Final = "pilot"
-"""What a pilot's trials prove (`Trial.control`)."""
+"""`Trial.control` of a pilot's trials."""
 NO_BLOCK: Final = -1
 """A pilot's trials belong to no block."""
 FIRST_SEQUENCE: Final = -100_000
@@ -40,7 +40,7 @@ RUNG: Final = 1.06
 RUNGS_ASIDE: Final = RUNGS_MAX // 2
 """Rates below and above each system's limit, beside that next to it."""
 FORESEEN_PER_S: Final = 1234.0
-"""Stands for what a pilot will find; hardly a rate that somebody gives."""
+"""Takes the place of a rate that the pilot has yet to find; nobody is likely to type it."""
 
 
 def piloting(plan: Plan) -> Plan:
@@ -128,13 +128,13 @@ def is_pilot(measurement: Measurement) -> bool:
 
 
 def backlog_growth(measurement: Measurement) -> Growth | None:
-    """How the backlog moved; None in a closed loop, and where too little was seen to tell."""
+    """How the backlog moved; None in a closed loop, and where too little was seen."""
     rate, window = measurement.trial.cell.rate_per_s, measurement.measured
     return growth([i.end_s for i in window], [i.backlog for i in window], rate) if rate else None
 
 
 def is_sustained(measurement: Measurement) -> bool:
-    """Whether the server took what it was offered, as far as can be told."""
+    """Whether the server took what it was offered, as far as can be seen."""
     seen = backlog_growth(measurement)
     return seen is None or seen.sustained
 
@@ -218,8 +218,8 @@ def _found(
 def _rates(
     plan: Plan, workload: str, setting: str, sustained: dict[str, float], limits: dict[str, float]
 ) -> PilotFound:
-    told = {label: _rounded(rate) for label, rate in sustained.items()}
-    slowest = min(told.values())
+    rounded = {label: _rounded(rate) for label, rate in sustained.items()}
+    slowest = min(rounded.values())
     shares = [share for text in plan.load.rates if (share := share_of(text)) is not None]
     rates = {_rounded(share * slowest) for share in shares}
     if plan.load.seeks_rates:
@@ -227,7 +227,7 @@ def _rates(
     return PilotFound(
         workload=workload,
         setting=setting,
-        sustained_per_s=told,
+        sustained_per_s=rounded,
         limits_per_s={label: _rounded(rate) for label, rate in limits.items()}
         if plan.load.seeks_rates
         else {},

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,7 @@ from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
 from dbdyno.plan.settings import OptionValue, SettingsPlan, axes, setting_names
+from dbdyno.plan.spelling import MILLISECONDS, PERCENT, SECONDS, TEXT, Short, listed, named
 
 BLOCKS_MIN: Final = 3
 """Fewer sound blocks give a number, no interval and no verdict (docs/how-it-works/verdicts.md)."""
@@ -34,6 +35,9 @@ BLOCKS_LOOKED_AHEAD: Final = 1000
 """The most blocks of a plan; if a verdict would need more, no number of blocks is named."""
 
 
+Distribution = Literal["uniform", "gaussian", "special", "pareto", "zipfian"]
+
+
 class DistributionPlan(FiniteNoun):
     """Which rows are touched.
 
@@ -41,7 +45,7 @@ class DistributionPlan(FiniteNoun):
         name: sysbench's distributions; `uniform` unless said otherwise.
     """
 
-    name: Literal["uniform", "gaussian", "special", "pareto", "zipfian"] = "uniform"
+    name: Distribution = "uniform"
 
 
 class NetworkPlan(FiniteNoun):
@@ -52,8 +56,8 @@ class NetworkPlan(FiniteNoun):
         replica_ms: between a primary and each replica.
     """
 
-    client_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
-    replica_ms: Annotated[float, Field(ge=0, le=10_000)] = 0
+    client_ms: Annotated[float, Field(ge=0, le=10_000), MILLISECONDS] = 0
+    replica_ms: Annotated[float, Field(ge=0, le=10_000), MILLISECONDS] = 0
 
 
 class PublishedPlan(FiniteNoun):
@@ -110,7 +114,7 @@ class TopologyPlan(FiniteNoun):
     replicas: Annotated[int, Field(ge=0, le=8)] = 0
     replication: Literal["async", "semisync", "group"] = "async"
     wait_point: Literal["after_sync", "after_commit"] = "after_sync"
-    timeout_s: Annotated[float, Field(gt=0, le=TIMEOUT_S_MAX)] = 10
+    timeout_s: Annotated[float, Field(gt=0, le=TIMEOUT_S_MAX), SECONDS] = 10
 
 
 class SystemPlan(FiniteNoun):
@@ -134,6 +138,14 @@ class SystemPlan(FiniteNoun):
     def is_endpoint(self) -> bool:
         """Whether somebody else runs its servers: dbdyno neither starts nor restores them."""
         return self.reference.strip().lower().startswith(ENDPOINT_SCHEME)
+
+
+def labelled(system: object) -> object:
+    """A system's keys with its label; a text is its reference."""
+    keys = {"reference": system} if isinstance(system, str) else system
+    if isinstance(keys, dict) and "label" not in keys and isinstance(keys.get("reference"), str):
+        return {"label": label_of(keys["reference"]), **keys}
+    return keys
 
 
 _FILLS_ITS_OWN = (
@@ -170,8 +182,6 @@ class WorkloadPlan(FiniteNoun):
     @model_validator(mode="before")
     @classmethod
     def _label_is_the_name(cls, value: object) -> object:
-        if isinstance(value, str):
-            value = {"name": value}
         if isinstance(value, dict) and not value.get("label"):
             return {**value, "label": value.get("name", "")}
         return value
@@ -202,10 +212,10 @@ class TrialPlan(FiniteNoun):
         window_s: what is measured; below a minute checkpoints and flushes do not fit in.
     """
 
-    warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX)] = 15
+    warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX), SECONDS] = 15
     until_steady: bool = False
-    warmup_cap_s: Annotated[float, Field(gt=0, le=SECONDS_MAX)] = 300
-    window_s: Annotated[float, Field(ge=1, le=SECONDS_MAX)] = 60
+    warmup_cap_s: Annotated[float, Field(gt=0, le=SECONDS_MAX), SECONDS] = 300
+    window_s: Annotated[float, Field(ge=1, le=SECONDS_MAX), SECONDS] = 60
 
 
 class DesignPlan(FiniteNoun):
@@ -226,8 +236,8 @@ class DesignPlan(FiniteNoun):
     blocks: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 5
     stop: Literal["blocks", "decided"] = "blocks"
     controls: bool = True
-    margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
-    budget_s: Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None = None
+    margin: Annotated[float, Field(gt=0, lt=1), PERCENT] = 0.02
+    budget_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -257,7 +267,7 @@ class ProcedurePlan(FiniteNoun):
     fresh_data: Literal["start", "once"] = "start"
     drop_caches: bool = False
     purge_binlogs: bool = False
-    settle_cap_s: Annotated[float, Field(ge=0, le=SECONDS_MAX)] = 0
+    settle_cap_s: Annotated[float, Field(ge=0, le=SECONDS_MAX), SECONDS] = 0
     prepared_statements: bool = True
     pin: tuple[Annotated[int, Field(ge=0, le=CORE_MAX)], ...] = ()
 
@@ -280,13 +290,22 @@ class Plan(FiniteNoun):
     """
 
     title: str = ""
-    systems: Annotated[tuple[SystemPlan, ...], Field(min_length=1, max_length=SYSTEMS_MAX)]
-    workloads: Annotated[tuple[WorkloadPlan, ...], Field(min_length=1, max_length=WORKLOADS_MAX)]
+    systems: Annotated[
+        tuple[Annotated[SystemPlan, Short(labelled, TEXT)], ...],
+        Field(min_length=1, max_length=SYSTEMS_MAX),
+    ]
+    workloads: Annotated[
+        tuple[Annotated[WorkloadPlan, Short(named, TEXT)], ...],
+        Field(min_length=1, max_length=WORKLOADS_MAX),
+        Short(listed(str), TEXT),
+    ]
     dataset: DatasetPlan = DatasetPlan()
     load: LoadPlan = LoadPlan()
     trial: TrialPlan = TrialPlan()
     design: DesignPlan = DesignPlan()
-    distribution: DistributionPlan = DistributionPlan()
+    distribution: Annotated[
+        DistributionPlan, Short(named, {"enum": list(get_args(Distribution))})
+    ] = DistributionPlan()
     procedure: ProcedurePlan = ProcedurePlan()
     settings: SettingsPlan = SettingsPlan()
     network: NetworkPlan = NetworkPlan()
@@ -342,8 +361,8 @@ class Plan(FiniteNoun):
 
         What a pilot found was not asked for, and a new key that is not used keeps old hashes.
         """
-        told = self.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
-        canonical = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        asked = self.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
+        canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def system(self, label: str) -> SystemPlan:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from dbdyno.measurement.parts import FiniteNoun
+from dbdyno.plan.spelling import LISTED, WHOLE, Short, text
 
 OptionValue = bool | int | float | str
 DEFAULT = "default"
@@ -36,29 +38,38 @@ def share(text: str) -> float | None:
     return float(found[1]) / 100 if found else None
 
 
-def _a_size(text: str) -> str:
-    if not size_bytes(text):
-        raise ValueError(f"must be a size in bytes such as 512M or 1G, found {text!r:.60}")
-    return text
+def _a_size(typed: str) -> str:
+    if not size_bytes(typed):
+        raise PydanticCustomError("size", "must be a size in bytes such as 512M or 1G")
+    return typed
 
 
-def _a_size_or_share(text: str) -> str:
-    if not (size_bytes(text) or share(text)):
-        raise ValueError(
-            "must be a size such as 512M or 1G, or a share of the dataset such as 25%,"
-            f" found {text!r:.60}"
+def _a_size_or_share(typed: str) -> str:
+    if not (size_bytes(typed) or share(typed)):
+        raise PydanticCustomError(
+            "size", "must be a size such as 512M or 1G, or a share of the dataset such as 25%"
         )
-    return text
+    return typed
+
+
+def _on_or_off(value: object) -> object:
+    """YAML's true and false are taken for on and off."""
+    return ("off", "on")[value] if isinstance(value, bool) else value
 
 
 Durability = Literal["double-1", "0/2"]
-Switch = Literal["on", "off"]
-Size = Annotated[str, AfterValidator(_a_size)]
-SizeOrShare = Annotated[str, AfterValidator(_a_size_or_share)]
+Switch = Annotated[Literal["on", "off"], Short(_on_or_off, {"type": "boolean"})]
+Size = Annotated[str, AfterValidator(_a_size), Short(text, WHOLE)]
+SizeOrShare = Annotated[str, AfterValidator(_a_size_or_share), Short(text, WHOLE)]
 AXIS_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"
 VALUE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+%/-]{0,31}$"
 AxisName = Annotated[str, Field(pattern=AXIS_PATTERN)]
 ValueName = Annotated[str, Field(pattern=VALUE_PATTERN)]
+
+
+Value = TypeVar("Value")
+Axis = Annotated[Annotated[tuple[Value, ...], Field(min_length=1)] | None, LISTED]
+"""The values of an axis; None where it is not given."""
 
 
 class SettingsPlan(FiniteNoun):
@@ -72,12 +83,12 @@ class SettingsPlan(FiniteNoun):
         own: further axes, by name: the keys of each named value, verbatim.
     """
 
-    durability: Annotated[tuple[Durability, ...], Field(min_length=1)] | None = None
-    buffer_pool: Annotated[tuple[SizeOrShare, ...], Field(min_length=1)] | None = None
-    redo_log: Annotated[tuple[Size, ...], Field(min_length=1)] | None = None
-    thread_pool: Annotated[tuple[Switch, ...], Field(min_length=1)] | None = None
-    prepared_statements: Annotated[tuple[Switch, ...], Field(min_length=1)] | None = None
-    binlog: Annotated[tuple[Switch, ...], Field(min_length=1)] | None = None
+    durability: Axis[Durability] = None
+    buffer_pool: Axis[SizeOrShare] = None
+    redo_log: Axis[Size] = None
+    thread_pool: Axis[Switch] = None
+    prepared_statements: Axis[Switch] = None
+    binlog: Axis[Switch] = None
     own: dict[
         AxisName,
         Annotated[dict[ValueName, dict[str, OptionValue]], Field(min_length=1)],
@@ -113,7 +124,7 @@ def axes(settings: SettingsPlan) -> dict[str, tuple[str, ...]]:
 def combinations(settings: SettingsPlan) -> dict[str, dict[str, str]]:
     """Each setting's name, as cells carry it, and its value on every axis.
 
-    A name has the axes with several values; what is the same everywhere would tell nothing apart.
+    A name has the axes with several values; an axis with one value distinguishes nothing.
     """
     whole = axes(settings)
     varied = [axis for axis, values in whole.items() if len(values) > 1]

@@ -1,41 +1,90 @@
-"""Short ways of writing a plan, spelled out before the plan is checked.
+"""Short ways of writing a plan's values, as types of its fields: ``15s``, ``2%``, one for a list.
 
-Each short way has one long one, which `plan.Plan` describes; a value that fits neither is left as
-it stands, so that the check's message shows what was typed.
+Each short way has one long one, which `plan.Plan` describes. A field's type carries both: `Short`
+spells a value out before the field checks it, and widens the JSON schema for editors. A value that
+fits neither way is left as it stands, so that the check's message shows what was typed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, get_args
 
-from dbdyno.errors import PlanMistake
-from dbdyno.plan.document import Document, Path, place
-from dbdyno.plan.plan import label_of
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-_DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*(ms|s|m|min|h)\s*")
-_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
-_PERCENT = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*%\s*")
+Schema = dict[str, Any]
 
-TIMES: Final[Mapping[str, Mapping[str, str]]] = {
-    "trial": {"warmup": "warmup_s", "warmup_cap": "warmup_cap_s", "window": "window_s"},
-    "design": {"budget": "budget_s"},
-    "procedure": {"settle_cap": "settle_cap_s"},
-    "network": {"client": "client_ms", "replica": "replica_ms"},
-    "topology": {"timeout": "timeout_s"},
+_NUMBER: Final = r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*"
+_DURATION: Final = re.compile(_NUMBER + r"(ms|s|m|min|h)\s*")
+_MILLISECONDS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
+_PERCENT: Final = re.compile(_NUMBER + r"%\s*")
+
+# What editors are told of the short ways.
+TEXT: Final[Schema] = {"type": "string"}
+WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
+POSITIVE: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
+_DIGITS: Final = r"[0-9]{1,9}(\.[0-9]+)?\s*"
+_TIME: Final[Schema] = {"type": "string", "pattern": rf"^\s*{_DIGITS}(ms|s|m|min|h)\s*$"}
+_LIMIT: Final[Schema] = {
+    "type": "string",
+    "pattern": rf"^\s*p(50|95|99|999)\s*=\s*{_DIGITS}(ms|s|m|min|h)\s*$",
 }
-"""Part of a plan: its keys that take a time with its unit, and what they are called in numbers."""
 
-AUTO: Final = "auto"
-"""A warm-up that lasts until the load is steady."""
 
-SWITCHES: Final = ("thread_pool", "prepared_statements", "binlog")
-"""Axes whose values are on and off; YAML's true and false are taken for them."""
+class Short:
+    """Another way of writing the values of a field, put into its type with `Annotated`.
 
-SLO_WANTED: Final = "must be a percentile and a time such as p99=20ms"
-LISTS: Final = ("durability", "buffer_pool", "redo_log", *SWITCHES)
-"""Axes that are lists of words; a single value is a list of one, and a number is a word."""
+    Args:
+        spelled_out: the long way of a short one; anything else as it is.
+        also: JSON schemas of the short way; if there is none, an entry of the list.
+    """
+
+    def __init__(self, spelled_out: Callable[[Any], object], *also: Schema) -> None:
+        self._spelled_out = spelled_out
+        self._also = also
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._spelled_out, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> Schema:
+        long = handler(core)
+        kinds = long.get("anyOf", [long])
+        entry = (kind["items"] for kind in kinds if "items" in kind)
+        return {"anyOf": [*kinds, *(self._also or entry)]}
+
+
+class Time(Short):
+    """A time with its unit; its key may be written without the unit: ``window`` for `window_s`.
+
+    Args:
+        unit: ``s`` or ``ms``: what the field counts in, and what its name ends with.
+    """
+
+    def __init__(self, unit: str) -> None:
+        super().__init__(self._number, _TIME)
+        self.unit = unit
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> Schema:
+        return {"anyOf": [handler(core), _TIME]}
+
+    def _number(self, value: object) -> object:
+        time = duration_s(value) if self.unit == "s" else duration_ms(value)
+        if time is None or (isinstance(time, int | float) and not isinstance(time, bool)):
+            return time
+        if isinstance(time, str) and _is_number(time):  # from the command line
+            return time
+        examples = (
+            "15s, 2m or 90 (seconds)" if self.unit == "s" else "0.8ms, 1s or 5 (milliseconds)"
+        )
+        raise PydanticCustomError("time", f"must be a time such as {examples}")
 
 
 def duration_ms(value: object) -> object:
@@ -57,138 +106,67 @@ def ratio(value: object) -> object:
 
 
 def latency_limit(value: object) -> object:
-    """``{metric: p99, limit_ms: 20}`` of ``p99=20ms``; anything else comes back as it is."""
-    metric, equals, limit = value.partition("=") if isinstance(value, str) else ("", "", "")
-    time_ms = duration_ms(limit)
-    if not equals or not isinstance(time_ms, float):
+    """``{metric: p99, limit_ms: 20}`` of ``p99=20ms``; what is no text comes back as it is."""
+    if not isinstance(value, str):
         return value
+    metric, _, limit = value.partition("=")
+    time_ms = duration_ms(limit)
+    if not isinstance(time_ms, float):
+        raise PydanticCustomError("slo", "must be a percentile and a time such as p99=20ms")
     return {"metric": metric.strip(), "limit_ms": time_ms}
 
 
-def spell_out(document: Document) -> None:
-    """Rewrites the document's short ways in place; lines go with their values."""
-    plan = document.value
-    if not isinstance(plan, dict):
-        return
-    if isinstance(plan.get("systems"), list):
-        plan["systems"] = [_system(entry) for entry in plan["systems"]]
-    if isinstance(plan.get("workloads"), str):
-        plan["workloads"] = [plan["workloads"]]
-    if isinstance(plan.get("distribution"), str):
-        plan["distribution"] = {"name": plan["distribution"]}
-    load, design, trial = plan.get("load"), plan.get("design"), plan.get("trial")
-    if isinstance(load, dict):
-        _load(document, load)
-    if isinstance(design, dict) and "margin" in design:
-        design["margin"] = ratio(design["margin"])
-    if isinstance(trial, dict):
-        _warm_up_until_steady(document, trial)
-    if isinstance(plan.get("settings"), dict):
-        _axes(document, plan["settings"])
-    for path, part, keys in _parts_with_times(plan):
-        for short, long in keys.items():
-            for key in (short, long):
-                if key in part:
-                    _take_time(document, path, part, key, long)
+def listed(*kinds: type) -> Callable[[object], object]:
+    """Makes a list of a single value of these types; anything else comes back as it is."""
+
+    def entries(value: object) -> object:
+        if isinstance(value, list):
+            return tuple(value)
+        is_one = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+        return (value,) if is_one else value
+
+    return entries
 
 
-def _load(document: Document, load: dict[str, Any]) -> None:
-    if _is_integer(load.get("threads")):
-        load["threads"] = [load["threads"]]
-    if "rates" in load:
-        rates = load["rates"]
-        if not isinstance(rates, list):
-            rates = [rates]
-            _move_line(document, ("load", "rates"), ("load", "rates", 0))
-        load["rates"] = [_rate(rate) for rate in rates]
-    if isinstance(load.get("slo"), str):
-        typed, load["slo"] = load["slo"], latency_limit(load["slo"])
-        if load["slo"] == typed:
-            del load["slo"]
-            message = f"{SLO_WANTED}, found {typed!r:.60}"
-            line = document.line(("load", "slo"))
-            document.mistakes.append(PlanMistake("load.slo", message, line))
+def named(value: object) -> object:
+    """The keys of what is written by its name alone; anything else comes back as it is."""
+    return {"name": value} if isinstance(value, str) else value
 
 
-def _rate(value: object) -> object:
+def text(value: object) -> object:
+    """A number as the text that was typed; anything else comes back as it is."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
 
-def _system(entry: object) -> object:
-    if isinstance(entry, str):
-        return {"label": label_of(entry), "reference": entry}
-    if isinstance(entry, dict) and "label" not in entry and isinstance(entry.get("reference"), str):
-        return {"label": label_of(entry["reference"]), **entry}
-    return entry
+SECONDS: Final = Time("s")
+MILLISECONDS: Final = Time("ms")
+PERCENT: Final = Short(ratio, {"type": "string", "pattern": rf"^\s*{_DIGITS}%\s*$"})
+LATENCY_LIMIT: Final = Short(latency_limit, _LIMIT)
+LISTED: Final = Short(listed(str, int, float, bool))
 
 
-def _warm_up_until_steady(document: Document, trial: dict[str, Any]) -> None:
-    """``warmup: auto`` is ``until_steady: true``, with the usual warm-up after it."""
-    if trial.get("warmup") != AUTO:
-        return
-    line = document.line(("trial", "warmup"))
-    del trial["warmup"]
-    if "until_steady" in trial:
-        message = "stands beside until_steady; keep one of the two"
-        document.mistakes.append(PlanMistake("trial.warmup", message, line))
-    else:
-        trial["until_steady"] = True
-        _move_line(document, ("trial", "warmup"), ("trial", "until_steady"))
+def short_keys(model: type[BaseModel]) -> dict[str, str]:
+    """The keys of a model that may be written without their unit, and what they are in full."""
+    return {
+        name.removesuffix(f"_{time.unit}"): name
+        for name, field in model.model_fields.items()
+        for time in field.metadata
+        if isinstance(time, Time)
+    }
 
 
-def _axes(document: Document, settings: dict[str, Any]) -> None:
-    for axis in (axis for axis in LISTS if settings.get(axis) is not None):
-        values = settings[axis]
-        if not isinstance(values, list):
-            values = [values]
-            _move_line(document, ("settings", axis), ("settings", axis, 0))
-        settings[axis] = [_word(axis, value) for value in values]
+def model_in(annotation: object) -> type[BaseModel] | None:
+    """The model that a field's type is, or holds in a tuple or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = (model_in(argument) for argument in get_args(annotation))
+    return next((model for model in inner if model is not None), None)
 
 
-def _word(axis: str, value: object) -> object:
-    if isinstance(value, bool):
-        return ("off", "on")[value] if axis in SWITCHES else value
-    return str(value) if isinstance(value, int) else value
-
-
-def _parts_with_times(
-    plan: dict[str, Any],
-) -> Iterator[tuple[Path, dict[str, Any], Mapping[str, str]]]:
-    for name, keys in TIMES.items():
-        if isinstance(plan.get(name), dict) and name != "topology":
-            yield (name,), plan[name], keys
-    systems = plan.get("systems")
-    for index, system in enumerate(systems if isinstance(systems, list) else ()):
-        topology = system.get("topology") if isinstance(system, dict) else None
-        if isinstance(topology, dict):
-            yield ("systems", index, "topology"), topology, TIMES["topology"]
-
-
-def _take_time(document: Document, path: Path, part: dict[str, Any], key: str, long: str) -> None:
-    """A time with its unit becomes a number in the unit that the long key ends with."""
-    line = document.line((*path, key))
-    value = part.pop(key)
-    time = duration_ms(value) if long.endswith("_ms") else duration_s(value)
-    if value is not None and (isinstance(time, bool) or not isinstance(time, int | float)):
-        unit = "milliseconds" if long.endswith("_ms") else "seconds"
-        message = f"must be a time such as {_EXAMPLES[unit]} ({unit}), found {value!r:.60}"
-        document.mistakes.append(PlanMistake(place((*path, key)), message, line))
-    elif long in part:
-        message = f"stands beside {long}; keep one of the two"
-        document.mistakes.append(PlanMistake(place((*path, key)), message, line))
-    else:
-        part[long] = time
-        _move_line(document, (*path, key), (*path, long))
-
-
-_EXAMPLES = {"seconds": "15s, 2m or 90", "milliseconds": "0.8ms, 1s or 5"}
-
-
-def _move_line(document: Document, old: Path, new: Path) -> None:
-    if old in document.lines:
-        document.lines[new] = document.lines[old]
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

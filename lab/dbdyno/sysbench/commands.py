@@ -49,7 +49,7 @@ from dbdyno.sysbench.totals import TIMER_LAG, Totals, without_warmup
 
 INITIALIZING = "Initializing worker threads...\n"
 REPORT_S_MAX = 10.0
-"""A load that is on ends within half a second; its report is worth a wait on a slow machine."""
+"""A running load ends within half a second; a slow machine gets more, for its report."""
 FORCED_SHUTDOWN = 2
 """Exit status of a run whose last events were given up."""
 
@@ -88,7 +88,7 @@ def run(request: Request, output: ConsoleOutput) -> int:
 
 
 def _opened(general: General) -> AbstractContextManager[TextIO]:
-    """Where a format for machines goes; opened before the run, so that a mistake costs none."""
+    """Where JSON, CSV or hlog goes; opened before the run, so that a bad path fails at once."""
     path = general.output.file
     if not path:
         return nullcontext(sys.stdout)

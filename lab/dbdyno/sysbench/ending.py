@@ -35,7 +35,7 @@ class SysbenchRun(NamedTuple):
 
 
 def result(outcome: CommandOutcome, request: Request, function: str) -> str:
-    """The engine's answer; what it raised for a reason of the user's becomes a Refusal."""
+    """The engine's answer; an error that the user can act on becomes a Refusal."""
     error = outcome.error
     if isinstance(error, RuntimeError | ValueError):
         where = request.address().described

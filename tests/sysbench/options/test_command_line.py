@@ -271,6 +271,8 @@ def test_help_of_a_test_lists_its_options(sysbench):
     assert sysbench("oltp_read_write help") == 0
     assert "\noltp_read_write options:\n  --auto_inc[=on|off] " in sysbench.stdout
     assert "  --table_size=N                rows of a table [10000]\n" in sysbench.stdout
+    assert sysbench("--test=tests/db/oltp.lua help") == 0
+    assert "legacy_oltp options:\n  --init-rng" in sysbench.stdout
 
 
 def test_help_of_a_random_select_lists_its_own_option_in_its_place():

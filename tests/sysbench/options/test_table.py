@@ -19,7 +19,6 @@ from dbdyno.sysbench.options.table import (
     RANDOM,
     UNSUPPORTED_OPTIONS,
     WORKLOAD,
-    by_name,
     of_test,
     without_unsupported,
 )
@@ -68,8 +67,10 @@ def test_the_options_of_a_test_are_those_of_sysbench(test):
 
 def test_no_name_stands_twice():
     own = (*WORKLOAD, *(option for options in OWN.values() for option in options))
-    names = [canonical(option.name) for option in own] + [canonical(name) for name in OURS]
-    assert len(names) == len(set(names))
+    for several in (own, LEGACY_OPTIONS):
+        names = [canonical(option.name) for option in (*several, *UNSUPPORTED_OPTIONS)]
+        names += GLOBAL_TABLE
+        assert len(names) == len(set(names))
 
 
 # What sysbench has and dbdyno has not: refused by name, unless it would do nothing anyway.
@@ -105,13 +106,6 @@ def test_a_script_is_told_from_a_name_that_is_nothing(sysbench, tmp_path):
     assert "does not do this yet: Lua scripts" in sysbench.stderr
 
 
-def test_no_option_is_both_supported_and_refused():
-    names = [option.name for option in UNSUPPORTED_OPTIONS]
-    assert len(names) == len(set(names))
-    own = by_name(option for several in (WORKLOAD, *OWN.values()) for option in several)
-    assert not set(names) & {*GLOBAL_TABLE, *own}
-
-
 def test_what_does_nothing_is_dropped_and_the_rest_kept():
     typed = {"pgsql-port": "5432", "threads": "8", "unheard-of": None}
     assert without_unsupported(typed) == {"threads": "8", "unheard-of": None}
@@ -120,18 +114,6 @@ def test_what_does_nothing_is_dropped_and_the_rest_kept():
 # Options of the tests of before 1.0.
 
 
-def test_no_legacy_name_stands_twice():
-    names = [canonical(option.name) for option in LEGACY_OPTIONS]
-    assert len(names) == len(set(names))
-    assert not set(names) & set(GLOBAL_TABLE)
-
-
 def test_all_legacy_tests_have_them_and_no_other_test():
     assert set(of_test("oltp")) == set(of_test("legacy_select")) == set(LEGACY_OPTIONS)
     assert not set(of_test("oltp_read_write")) & set(LEGACY_OPTIONS)
-
-
-def test_they_are_listed(sysbench):
-    assert sysbench("--test=tests/db/oltp.lua help") == 0
-    assert "legacy_oltp options:" in sysbench.stdout
-    assert "--oltp-table-size=N " in sysbench.stdout

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple, cast
 
-from dbdyno.sysbench.options.values import Option, Refusal, argument_error, canonical, fatal
+from dbdyno.sysbench.options.values import Kind, Option, Refusal, argument_error, canonical, fatal
 
 LEGACY = "legacy_"
 """Stands before a legacy script's name, because today's tests share some of the names."""
@@ -22,204 +22,127 @@ ONE_TABLE = "oltp"
 COMMANDS = ("prepare", "prewarm", "warmup", "run", "cleanup", "help")
 """Every word that is a command."""
 
-GENERAL = (
-    Option("threads", "INT", "1", "connections that run events at the same time"),
-    Option("events", "INT", "0", "stop after this many events in all; 0 for no limit"),
-    Option("time", "INT", "10", "stop after this many seconds; 0 for no limit"),
-    Option(
-        "warmup-time",
-        "INT",
-        "0",
-        "run this many seconds before anything is counted (sysbench 1.1)",
-    ),
-    Option(
-        "forced-shutdown",
-        "STRING",
-        "off",
-        "how long events in flight may outlast --time {off,N,N%}; N in seconds, N% of --time, no"
-        " value means 5%",
-    ),
-    Option("rate", "INT", "0", "events that fall due per second; 0 for as fast as it goes"),
-    Option(
-        "arrival",
-        "STRING",
-        "poisson",
-        "gaps between the events of a rate {poisson,uniform}: random or all the same",
-    ),
-    Option(
-        "think-time",
-        "STRING",
-        "0",
-        "milliseconds a connection rests after each event, N or LEAST-MOST",
-    ),
-    Option(
-        "report-interval",
-        "DOUBLE",
-        "0",
-        "print a line of rates every N seconds, 0.01 or more; 0 for none",
-    ),
-    Option(
-        "report-checkpoints",
-        "LIST",
-        "",
-        "whole seconds at which a report is printed and counting begins anew",
-    ),
-    Option("debug", "BOOL", "off", "verbosity 5, with what drove the load"),
-    Option("validate", "BOOL", "off", "shown in the header; changes nothing for databases"),
-    Option(
-        "thread-stack-size",
-        "SIZE",
-        "64K",
-        "checked only: dbdyno has no thread and no stack for each connection",
-    ),
-    Option(
-        "thread-init-timeout",
-        "INT",
-        "30",
-        "seconds a connection may take to log in (sysbench 1.1); when not given, 10",
-    ),
-    Option(
-        "luajit-cmd",
-        "STRING",
-        None,
-        "accepted: there is no LuaJIT to be switched (sysbench 1.1)",
-    ),
-    Option(
-        "config-file",
-        "FILE",
-        None,
-        "options from a file of lines name=value; those that follow on the command line win",
-    ),
-    Option("compat", "STRING", "1.0", "which sysbench to be {1.0,1.1}: defaults, texts, options"),
-    Option("tx-rate", "INT", "0", "deprecated name of --rate"),
-    Option("max-requests", "INT", "0", "deprecated name of --events"),
-    Option("max-time", "INT", "0", "deprecated name of --time"),
-    Option("num-threads", "INT", "1", "deprecated name of --threads"),
-    Option("help", "BOOL", "off", "print this and exit"),
-    Option("version", "BOOL", "off", "print the version and exit"),
-)
-RANDOM = (
-    Option(
-        "rand-type",
-        "STRING",
-        "special",
-        "which rows are touched {uniform,gaussian,special,pareto,zipfian}; special puts 3 quarters"
-        " of the accesses on 0.75% of the rows",
-    ),
-    Option("rand-spec-iter", "INT", "12", "draws averaged (special, gaussian)"),
-    Option("rand-spec-pct", "INT", "1", "percentage of rows in the hot zone (special)"),
-    Option("rand-spec-res", "INT", "75", "percentage of accesses to the hot zone (special)"),
-    Option(
-        "rand-seed",
-        "INT",
-        "0",
-        "seed of a run; 0 leaves it to the system. prepare always writes the same rows",
-    ),
-    Option("rand-pareto-h", "DOUBLE", "0.2", "parameter h (pareto)"),
-    Option("rand-zipfian-exp", "DOUBLE", "0.8", "exponent (zipfian, as in sysbench 1.1)"),
-)
-LOG = (
-    Option("verbosity", "INT", "3", "0 fatal errors only, 3 reports, 5 everything"),
-    Option(
-        "percentile",
-        "LIST",
-        "95",
-        "latency percentiles to print, such as 95 or 50,95,99.9; 0 for none. Taken from an HDR"
-        " histogram with 3 significant digits, not from sysbench's grid of 1.8% steps",
-    ),
-    Option("histogram", "BOOL", "off", "print the latency histogram in the report"),
-    Option(
-        "detail",
-        "BOOL",
-        "off",
-        "add to the report: statements by kind, errors by code, what the generator cost",
-    ),
-    Option(
-        "output",
-        "STRING",
-        "text",
-        "form of the results on stdout {text,json,csv,hlog}; hlog is HdrHistogram's log of"
-        " intervals. Errors then go to stderr",
-    ),
-    Option(
-        "output-file",
-        "FILE",
-        "",
-        "write json, csv or hlog to this file, and the text to stdout as always",
-    ),
-)
-DATABASE = (
-    Option("db-driver", "STRING", "mysql", "database driver; this version drives mysql"),
-    Option("db-ps-mode", "STRING", "auto", "prepared statements {auto,disable}"),
-    Option("db-debug", "BOOL", "off", "accepted: dbdyno has nothing more to print"),
-)
-MYSQL = (
-    Option(
-        "mysql-host",
-        "LIST",
-        "localhost",
-        "host; localhost means the Unix socket, 127.0.0.1 means TCP",
-    ),
-    Option(
-        "mysql-port",
-        "LIST",
-        "3306",
-        "TCP port; with several hosts or ports connections go to each host's each port in turn",
-    ),
-    Option("mysql-socket", "LIST", None, "Unix sockets; they win over hosts and ports"),
-    Option("mysql-user", "STRING", "sbtest", "user"),
-    Option(
-        "mysql-password",
-        "STRING",
-        "",
-        "password. Everybody on this machine can read it in the list of processes; the"
-        " environment variable MYSQL_PWD is used when this option is absent",
-    ),
-    Option("mysql-db", "STRING", "sbtest", "database"),
-    Option(
-        "mysql-ssl",
-        "STRING",
-        "off",
-        "TLS {on,off,disabled,preferred,required,verify_ca,verify_identity}; on is required, with"
-        " cacert.pem, client-cert.pem and client-key.pem of the working directory where they are",
-    ),
-    Option("mysql-ssl-ca", "STRING", None, "file of trusted certificates (sysbench 1.1)"),
-    Option("mysql-ssl-cert", "STRING", None, "file of the client's certificate (sysbench 1.1)"),
-    Option("mysql-ssl-key", "STRING", None, "file of the client's key (sysbench 1.1)"),
-    Option("mysql-ssl-cipher", "STRING", "", "ciphers to choose from"),
-    Option("mysql-compression", "BOOL", "off", "compress what is sent and received"),
-    Option("mysql-compression-algorithms", "LIST", "zlib", "only zlib (sysbench 1.1)"),
-    Option("mysql-debug", "BOOL", "off", "verbosity 5; there are no client library calls to show"),
-    Option("mysql-dry-run", "BOOL", "off", "no server: every statement succeeds at once"),
-    Option(
-        "mysql-ignore-errors",
-        "LIST",
-        "1213,1020,1205",
-        'error codes after which an event begins again, or "all"',
-    ),
-)
-WORKLOAD = (
-    Option("auto_inc", "BOOL", "on", "let the server number the rows of a new table"),
-    Option("create_secondary", "BOOL", "on", "index column k after the load"),
-    Option("create_table_options", "STRING", "", "end of CREATE TABLE (sysbench 1.1)"),
-    Option("delete_inserts", "DOUBLE", "1", "DELETE and INSERT of one row, pairs per event"),
-    Option("distinct_ranges", "DOUBLE", "1", "SELECT DISTINCT over a range, per event"),
-    Option("index_updates", "DOUBLE", "1", "UPDATE of the indexed column, per event"),
-    Option("mysql_storage_engine", "STRING", "innodb", "storage engine of a new table"),
-    Option("non_index_updates", "DOUBLE", "1", "UPDATE of a column without index, per event"),
-    Option("order_ranges", "DOUBLE", "1", "SELECT with ORDER BY over a range, per event"),
-    Option("pgsql_variant", "STRING", None, "without effect here, as in sysbench"),
-    Option("point_selects", "DOUBLE", "10", "SELECT of one row by its key, per event"),
-    Option("range_selects", "BOOL", "on", "off leaves out all four kinds of ranges"),
-    Option("range_size", "DOUBLE", "100", "rows of a range"),
-    Option("reconnect", "DOUBLE", "0", "connect again after every N events (sysbench 1.1)"),
-    Option("secondary", "BOOL", "off", "give a new table KEY (id) in place of PRIMARY KEY (id)"),
-    Option("simple_ranges", "DOUBLE", "1", "SELECT over a range, per event"),
-    Option("skip_trx", "BOOL", "off", "no BEGIN and COMMIT: every statement commits by itself"),
-    Option("sum_ranges", "DOUBLE", "1", "SELECT SUM over a range, per event"),
-    Option("table_size", "DOUBLE", "10000", "rows of a table"),
-    Option("tables", "DOUBLE", "1", "number of tables"),
-)
+
+_WITHOUT_VALUE: Final[Mapping[str, str | None]] = {"-": None, '""': ""}
+
+
+def _options(rows: str) -> tuple[Option, ...]:
+    """Options from rows of name, type, default and description, which may go on below, indented.
+
+    A default of ``-`` is none at all, and ``""`` is the empty text.
+    """
+    options = []
+    for row in rows.strip().replace("\n    ", " ").splitlines():
+        name, kind, default, text = row.split(maxsplit=3)
+        options.append(Option(name, cast(Kind, kind), _WITHOUT_VALUE.get(default, default), text))
+    return tuple(options)
+
+
+GENERAL = _options("""
+threads             INT    1       connections that run events at the same time
+events              INT    0       stop after this many events in all; 0 for no limit
+time                INT    10      stop after this many seconds; 0 for no limit
+warmup-time         INT    0       run this many seconds before anything is counted (sysbench 1.1)
+forced-shutdown     STRING off     how long events in flight may outlast --time {off,N,N%}; N in
+    seconds, N% of --time, no value means 5%
+rate                INT    0       events that fall due per second; 0 for as fast as it goes
+arrival             STRING poisson gaps between the events of a rate {poisson,uniform}: random or
+    all the same
+think-time          STRING 0       milliseconds a connection rests after each event, N or LEAST-MOST
+report-interval     DOUBLE 0       print a line of rates every N seconds, 0.01 or more; 0 for none
+report-checkpoints  LIST   ""      whole seconds at which a report is printed and counting begins
+    anew
+debug               BOOL   off     verbosity 5, with what drove the load
+validate            BOOL   off     shown in the header; changes nothing for databases
+thread-stack-size   SIZE   64K     checked only: dbdyno has no thread and no stack for each
+    connection
+thread-init-timeout INT    30      seconds a connection may take to log in (sysbench 1.1); when not
+    given, 10
+luajit-cmd          STRING -       accepted: there is no LuaJIT to be switched (sysbench 1.1)
+config-file         FILE   -       options from a file of lines name=value; those that follow on the
+    command line win
+compat              STRING 1.0     which sysbench to be {1.0,1.1}: defaults, texts, options
+tx-rate             INT    0       deprecated name of --rate
+max-requests        INT    0       deprecated name of --events
+max-time            INT    0       deprecated name of --time
+num-threads         INT    1       deprecated name of --threads
+help                BOOL   off     print this and exit
+version             BOOL   off     print the version and exit
+""")
+RANDOM = _options("""
+rand-type        STRING special which rows are touched {uniform,gaussian,special,pareto,zipfian};
+    special puts 3 quarters of the accesses on 0.75% of the rows
+rand-spec-iter   INT    12      draws averaged (special, gaussian)
+rand-spec-pct    INT    1       percentage of rows in the hot zone (special)
+rand-spec-res    INT    75      percentage of accesses to the hot zone (special)
+rand-seed        INT    0       seed of a run; 0 leaves it to the system. prepare always writes the
+    same rows
+rand-pareto-h    DOUBLE 0.2     parameter h (pareto)
+rand-zipfian-exp DOUBLE 0.8     exponent (zipfian, as in sysbench 1.1)
+""")
+LOG = _options("""
+verbosity   INT    3    0 fatal errors only, 3 reports, 5 everything
+percentile  LIST   95   latency percentiles to print, such as 95 or 50,95,99.9; 0 for none. Taken
+    from an HDR histogram with 3 significant digits, not from sysbench's grid of 1.8% steps
+histogram   BOOL   off  print the latency histogram in the report
+detail      BOOL   off  add to the report: statements by kind, errors by code, what the generator
+    cost
+output      STRING text form of the results on stdout {text,json,csv,hlog}; hlog is HdrHistogram's
+    log of intervals. Errors then go to stderr
+output-file FILE   ""   write json, csv or hlog to this file, and the text to stdout as always
+""")
+DATABASE = _options("""
+db-driver  STRING mysql database driver; this version drives mysql
+db-ps-mode STRING auto  prepared statements {auto,disable}
+db-debug   BOOL   off   accepted: dbdyno has nothing more to print
+""")
+MYSQL = _options("""
+mysql-host                   LIST   localhost      host; localhost means the Unix socket, 127.0.0.1
+    means TCP
+mysql-port                   LIST   3306           TCP port; with several hosts or ports connections
+    go to each host's each port in turn
+mysql-socket                 LIST   -              Unix sockets; they win over hosts and ports
+mysql-user                   STRING sbtest         user
+mysql-password               STRING ""             password. Everybody on this machine can read it
+    in the list of processes; the environment variable MYSQL_PWD is used when this option is absent
+mysql-db                     STRING sbtest         database
+mysql-ssl                    STRING off            TLS
+    {on,off,disabled,preferred,required,verify_ca,verify_identity}; on is required, with cacert.pem,
+    client-cert.pem and client-key.pem of the working directory where they are
+mysql-ssl-ca                 STRING -              file of trusted certificates (sysbench 1.1)
+mysql-ssl-cert               STRING -              file of the client's certificate (sysbench 1.1)
+mysql-ssl-key                STRING -              file of the client's key (sysbench 1.1)
+mysql-ssl-cipher             STRING ""             ciphers to choose from
+mysql-compression            BOOL   off            compress what is sent and received
+mysql-compression-algorithms LIST   zlib           only zlib (sysbench 1.1)
+mysql-debug                  BOOL   off            verbosity 5; there are no client library calls to
+    show
+mysql-dry-run                BOOL   off            no server: every statement succeeds at once
+mysql-ignore-errors          LIST   1213,1020,1205 error codes after which an event begins again, or
+    "all"
+""")
+WORKLOAD = _options("""
+auto_inc             BOOL   on     let the server number the rows of a new table
+create_secondary     BOOL   on     index column k after the load
+create_table_options STRING ""     end of CREATE TABLE (sysbench 1.1)
+delete_inserts       DOUBLE 1      DELETE and INSERT of one row, pairs per event
+distinct_ranges      DOUBLE 1      SELECT DISTINCT over a range, per event
+index_updates        DOUBLE 1      UPDATE of the indexed column, per event
+mysql_storage_engine STRING innodb storage engine of a new table
+non_index_updates    DOUBLE 1      UPDATE of a column without index, per event
+order_ranges         DOUBLE 1      SELECT with ORDER BY over a range, per event
+pgsql_variant        STRING -      without effect here, as in sysbench
+point_selects        DOUBLE 10     SELECT of one row by its key, per event
+range_selects        BOOL   on     off leaves out all four kinds of ranges
+range_size           DOUBLE 100    rows of a range
+reconnect            DOUBLE 0      connect again after every N events (sysbench 1.1)
+secondary            BOOL   off    give a new table KEY (id) in place of PRIMARY KEY (id)
+simple_ranges        DOUBLE 1      SELECT over a range, per event
+skip_trx             BOOL   off    no BEGIN and COMMIT: every statement commits by itself
+sum_ranges           DOUBLE 1      SELECT SUM over a range, per event
+table_size           DOUBLE 10000  rows of a table
+tables               DOUBLE 1      number of tables
+""")
 
 OWN: dict[str, tuple[Option, ...]] = {
     "select_random_points": (Option("random_points", "DOUBLE", "10", "values of k in the list"),),
@@ -249,63 +172,59 @@ GLOBAL_TABLE = by_name((*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL))
 # Options of the tests of before 1.0. sysbench's scripts accept any word and read some of them; a
 # table lets a mistyped option be refused and not ignored.
 
-SCRIPT = (
-    Option("oltp-table-size", "DOUBLE", "10000", "rows of a table"),
-    Option("oltp-tables-count", "DOUBLE", "1", "number of tables"),
-    Option("oltp-range-size", "DOUBLE", "100", "rows of a range"),
-    Option("oltp-point-selects", "DOUBLE", "10", "SELECT of one row by its key, per event"),
-    Option("oltp-simple-ranges", "DOUBLE", "1", "SELECT over a range, per event"),
-    Option("oltp-sum-ranges", "DOUBLE", "1", "SELECT SUM over a range, per event"),
-    Option("oltp-order-ranges", "DOUBLE", "1", "SELECT with ORDER BY over a range, per event"),
-    Option("oltp-distinct-ranges", "DOUBLE", "1", "SELECT DISTINCT over a range, per event"),
-    Option("oltp-index-updates", "DOUBLE", "1", "UPDATE of the indexed column, per event"),
-    Option("oltp-non-index-updates", "DOUBLE", "1", "UPDATE of a column without index, per event"),
-    Option("oltp-delete-inserts", "DOUBLE", "1", "DELETE and INSERT of one row, pairs per event"),
-    Option("oltp-range-selects", "BOOL", "on", "off leaves out all four kinds of ranges"),
-    Option("oltp-read-only", "BOOL", "off", "no statement that writes"),
-    Option("oltp-write-only", "BOOL", "off", "no statement that reads"),
-    Option("oltp-skip-trx", "BOOL", "off", "no BEGIN and COMMIT"),
-    Option("oltp-auto-inc", "BOOL", "on", "let the server number the rows of a new table"),
-    Option("oltp-secondary", "BOOL", "off", "give a new table KEY (id) in place of PRIMARY KEY"),
-    Option("oltp-create-secondary", "BOOL", "on", "index column k after the load"),
-    Option("mysql-table-engine", "STRING", "innodb", "engine; myisam locks tables for BEGIN"),
-    Option("mysql-table-options", "STRING", "", "text at the end of CREATE TABLE"),
-    Option("myisam-max-rows", "DOUBLE", "1000000", "MAX_ROWS of a new table"),
-    Option("random-points", "DOUBLE", "10", "values of k in the list (select_random_points)"),
-    Option("number-of-ranges", "DOUBLE", "10", "ranges of k (select_random_ranges)"),
-    Option("random-ranges-delta", "DOUBLE", "5", "from a range's first k to its last"),
-    Option("pgsql-variant", "STRING", None, "without effect here"),
-)
+SCRIPT = _options("""
+oltp-table-size        DOUBLE 10000   rows of a table
+oltp-tables-count      DOUBLE 1       number of tables
+oltp-range-size        DOUBLE 100     rows of a range
+oltp-point-selects     DOUBLE 10      SELECT of one row by its key, per event
+oltp-simple-ranges     DOUBLE 1       SELECT over a range, per event
+oltp-sum-ranges        DOUBLE 1       SELECT SUM over a range, per event
+oltp-order-ranges      DOUBLE 1       SELECT with ORDER BY over a range, per event
+oltp-distinct-ranges   DOUBLE 1       SELECT DISTINCT over a range, per event
+oltp-index-updates     DOUBLE 1       UPDATE of the indexed column, per event
+oltp-non-index-updates DOUBLE 1       UPDATE of a column without index, per event
+oltp-delete-inserts    DOUBLE 1       DELETE and INSERT of one row, pairs per event
+oltp-range-selects     BOOL   on      off leaves out all four kinds of ranges
+oltp-read-only         BOOL   off     no statement that writes
+oltp-write-only        BOOL   off     no statement that reads
+oltp-skip-trx          BOOL   off     no BEGIN and COMMIT
+oltp-auto-inc          BOOL   on      let the server number the rows of a new table
+oltp-secondary         BOOL   off     give a new table KEY (id) in place of PRIMARY KEY
+oltp-create-secondary  BOOL   on      index column k after the load
+mysql-table-engine     STRING innodb  engine; myisam locks tables for BEGIN
+mysql-table-options    STRING ""      text at the end of CREATE TABLE
+myisam-max-rows        DOUBLE 1000000 MAX_ROWS of a new table
+random-points          DOUBLE 10      values of k in the list (select_random_points)
+number-of-ranges       DOUBLE 10      ranges of k (select_random_ranges)
+random-ranges-delta    DOUBLE 5       from a range's first k to its last
+pgsql-variant          STRING -       without effect here
+""")
 """What the scripts of 0.5 read."""
 
-LEGACY_ONE_TABLE = (
-    Option("oltp-test-mode", "STRING", "complex", "kind of events {complex,simple,nontrx}"),
-    Option(
-        "oltp-nontrx-mode",
-        "STRING",
-        "select",
-        "statement of the mode nontrx {select,update_key,update_nokey,insert,delete}",
-    ),
-    Option("oltp-table-name", "STRING", "sbtest", "the table; only sbtest"),
-    Option("oltp-reconnect-mode", "STRING", "session", "connect again {session,transaction}"),
-    Option("oltp-reconnect", "BOOL", "off", "connect again after each event"),
-    Option("oltp-user-delay-min", "DOUBLE", "0", "microseconds before a statement; only 0"),
-    Option("oltp-user-delay-max", "DOUBLE", "0", "microseconds before a statement; only 0"),
-    Option("oltp-sp-name", "STRING", None, "without effect here"),
-    Option("mysql-engine-trx", "STRING", "auto", "no locks tables in place of BEGIN {auto,yes,no}"),
-)
+LEGACY_ONE_TABLE = _options("""
+oltp-test-mode      STRING complex kind of events {complex,simple,nontrx}
+oltp-nontrx-mode    STRING select  statement of the mode nontrx
+    {select,update_key,update_nokey,insert,delete}
+oltp-table-name     STRING sbtest  the table; only sbtest
+oltp-reconnect-mode STRING session connect again {session,transaction}
+oltp-reconnect      BOOL   off     connect again after each event
+oltp-user-delay-min DOUBLE 0       microseconds before a statement; only 0
+oltp-user-delay-max DOUBLE 0       microseconds before a statement; only 0
+oltp-sp-name        STRING -       without effect here
+mysql-engine-trx    STRING auto    no locks tables in place of BEGIN {auto,yes,no}
+""")
 """What the test `oltp` of 0.4 read besides."""
 
-WITHOUT_EFFECT = (
-    Option("oltp-connect-delay", "DOUBLE", "10000", "accepted: dbdyno waits for no connection"),
-    Option("oltp-dist-type", "STRING", None, "--rand-type, where that is absent"),
-    Option("oltp-dist-iter", "INT", None, "--rand-spec-iter, where that is absent"),
-    Option("oltp-dist-pct", "INT", None, "--rand-spec-pct, where that is absent"),
-    Option("oltp-dist-res", "INT", None, "--rand-spec-res, where that is absent"),
-    Option("rand-init", "BOOL", "off", "accepted: a run is seeded by --rand-seed or at random"),
-    Option("init-rng", "BOOL", "off", "accepted, as rand-init"),
-    Option("seed-rng", "INT", "0", "accepted, as rand-init"),
-)
+WITHOUT_EFFECT = _options("""
+oltp-connect-delay DOUBLE 10000 accepted: dbdyno waits for no connection
+oltp-dist-type     STRING -     --rand-type, where that is absent
+oltp-dist-iter     INT    -     --rand-spec-iter, where that is absent
+oltp-dist-pct      INT    -     --rand-spec-pct, where that is absent
+oltp-dist-res      INT    -     --rand-spec-res, where that is absent
+rand-init          BOOL   off   accepted: a run is seeded by --rand-seed or at random
+init-rng           BOOL   off   accepted, as rand-init
+seed-rng           INT    0     accepted, as rand-init
+""")
 """What is accepted and shapes no statement."""
 
 LEGACY_OPTIONS = (*SCRIPT, *LEGACY_ONE_TABLE, *WITHOUT_EFFECT)

@@ -6,6 +6,7 @@ import pytest
 
 
 def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every chart is blank from here on; drawing takes most of the time of writing a report."""
+    """Every chart is blank from here on; drawing takes most of a report's time."""
     monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda *_, **__: "<svg></svg>")
     monkeypatch.setattr("vl_convert.svg_to_png", lambda *_, **__: b"")
+    monkeypatch.setattr("dbdyno.report.formats.html.program", str)

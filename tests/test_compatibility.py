@@ -28,12 +28,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-import vl_convert
 
 from dbdyno import __main__
 from dbdyno.experiment.order import trials_of
 from dbdyno.plan.controls import as_begun
 from dbdyno.store.store import Store
+from support import blank_charts
 
 OLD: Final = Path(__file__).parent / "golden" / "commit_4540e97"
 RUNS: Final = {
@@ -191,17 +191,12 @@ def written(old: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        _draw_nothing(patch)
+        blank_charts.patch(patch)
         for run, name in RUNS.items():
             shutil.copytree(old / name, folder / "ws", dirs_exist_ok=True)
             _write(run, folder / run)
             shutil.rmtree(folder / "ws")
     return folder
-
-
-def _draw_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(vl_convert, "vegalite_to_svg", lambda *_, **__: "<svg></svg>")
-    patch.setattr(vl_convert, "svg_to_png", lambda *_, **__: b"")
 
 
 def _write(run: str, folder: Path) -> None:
@@ -282,7 +277,7 @@ def test_an_old_bundle_is_read_and_holds_what_a_new_one_does(
     before = OLD / f"{BUNDLED}.dbdyno.zip"
     assert _members(written / BUNDLED / "bundle.zip") == _members(before)
     monkeypatch.chdir(tmp_path)
-    _draw_nothing(monkeypatch)
+    blank_charts.patch(monkeypatch)
     said = _said("report", str(before), "--workspace", "elsewhere")
     told = (written / BUNDLED / "stdout.txt").read_text()
     assert said.partition("\nreport: ")[0] == told.partition("\nreport: ")[0]

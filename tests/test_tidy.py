@@ -231,7 +231,7 @@ def test_a_small_file_with_one_importer_has_a_reason() -> None:
 def test_a_class_name_means_one_thing() -> None:
     homes = defaultdict(set)
     for module, path in source.lab_modules().items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(source.tree(path)):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].add(module)
     assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}

@@ -136,3 +136,25 @@ def test_every_stage_of_the_tests_runs_whatever_failed_before(
     verdicts = ["FAILED (exit status 101)", "FAILED (exit status 1)", "ok"]
     assert [row[1] for row in rows[-3:]] == verdicts
     assert "  quick: FAILED tests/x.py::test_y - assert" in told
+
+
+MEETS = """import sys, pathlib, time
+name, mine, other = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
+mine.touch()
+while not other.exists():
+    time.sleep(0.01)
+print(f"1 passed in {name}")
+"""
+
+
+def test_cargo_runs_beside_quick_and_is_told_after_it(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    one, other = str(tmp_path / "one"), str(tmp_path / "other")
+    meet = [sys.executable, "-c", MEETS]
+    commands = {"cargo": [*meet, "cargo", one, other], "quick": [*meet, "quick", other, one]}
+    monkeypatch.setattr(stages, "STAGES", commands)
+    assert stages.main(list(commands)) == 0
+    told = capfdbinary.readouterr().out.decode().splitlines()
+    assert told[:2] == ["1 passed in quick", "1 passed in cargo"]
+    assert [line.split()[:2] for line in told[3:]] == [["cargo", "1"], ["quick", "1"]]

@@ -2,18 +2,22 @@
 
 usage: python tools/stages.py STAGE...        the stages are named in STAGES
 
-The exit status is the worst of the stages' own. Ctrl-C ends the stage that runs, and the rest is
-reported as not run.
+The exit status is the worst of the stages' own. Ctrl-C ends what runs, and the rest is reported as
+not run.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
 STAGES = {
@@ -21,12 +25,18 @@ STAGES = {
         *("cargo", "test", "--quiet", "--locked", "--no-fail-fast"),
         *("--workspace", "--exclude", "dbdyno-binding"),
     ],
-    "quick": [*PYTEST, "-n", "2", "-m", "not live"],
-    # One worker has a file's tests, so that they share its servers.
+    # One worker has a file's tests, so that what they share is made once. Many wait for a clock or
+    # a child: a third worker uses the time.
+    "quick": [*PYTEST, "-n", "3", "--dist", "loadfile", "-m", "not live"],
+    # They share servers.
     "live": [*PYTEST, "-n", "2", "--dist", "loadfile", "-m", "live and not alone"],
     # One after the other, as they measure.
     "alone": [*PYTEST, "-m", "alone"],
 }
+BESIDE = {"cargo": "quick"}
+"""A stage and the one beside which it runs if both are asked for; its output is told after that."""
+# Rewritten tests are kept as bytecode: compiling them takes each worker half of its start.
+ENVIRONMENT = {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 SAYS = {"ignored": "skipped", "error": "failed", "errors": "failed"}
 """The tools' words for what the summary calls otherwise."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -54,17 +64,19 @@ class Outcome:
             self.failures.append(line)
 
 
-def run(command: list[str], outcome: Outcome) -> None:
-    """Runs a stage to its end; its output is passed on as it comes, progress dots too."""
+def run(command: list[str], outcome: Outcome, told: BinaryIO) -> None:
+    """Runs a stage to its end; `told` gets its output as it comes, progress dots too."""
     began = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT
+    )
     assert process.stdout is not None
     rest = b""
     try:
         with process.stdout as output:
             while piece := output.read1():  # type: ignore[attr-defined]
-                sys.stdout.buffer.write(piece)
-                sys.stdout.flush()
+                told.write(piece)
+                told.flush()
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
                     outcome.read(line.decode("utf-8", "replace"))
@@ -72,6 +84,22 @@ def run(command: list[str], outcome: Outcome) -> None:
         ended = process.wait()
         outcome.status = 128 - ended if ended < 0 else ended
         outcome.seconds = time.monotonic() - began
+
+
+def run_with(name: str, beside: str | None, outcomes: dict[str, Outcome]) -> None:
+    """Runs a stage, and another at the same time whose output is held back until the end."""
+    if beside is None:
+        run(STAGES[name], outcomes[name], sys.stdout.buffer)
+        return
+    held = io.BytesIO()
+    other = threading.Thread(target=run, args=(STAGES[beside], outcomes[beside], held))
+    other.start()
+    try:
+        run(STAGES[name], outcomes[name], sys.stdout.buffer)
+    finally:  # Ctrl-C reached both
+        other.join()
+        sys.stdout.buffer.write(held.getvalue())
+        sys.stdout.flush()
 
 
 def summary(outcomes: dict[str, Outcome]) -> str:
@@ -102,7 +130,9 @@ def main(names: list[str]) -> int:
     interrupted = False
     try:
         for name in names:
-            run(STAGES[name], outcomes[name])
+            if BESIDE.get(name) not in names:
+                beside = next((other for other in names if BESIDE.get(other) == name), None)
+                run_with(name, beside, outcomes)
     except KeyboardInterrupt:
         interrupted = True
     sys.stdout.write(summary(outcomes))

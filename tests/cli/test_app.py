@@ -60,8 +60,9 @@ def test_workloads_are_data_on_stdout(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_servers_are_listed_in_columns_and_by_reference(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))  # else archives that are there are read
     made = [
         open.KnownServer("mysql:5.7.22", "com.example:five:0.1", 9_400_000, True),
         open.KnownServer("mysql:8.0.5", "com.example:eight:0.10", 134_000_000, False),

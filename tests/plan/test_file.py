@@ -230,7 +230,7 @@ def test_an_alias_of_itself_is_refused():
 
 
 def test_deep_nesting_is_refused():
-    assert mistakes("[" * 2_000)[0].startswith(("YAML: ", "line 1: YAML: "))
+    assert mistakes("[" * 600) == ["YAML: is nested too deeply"]
 
 
 def test_a_file_too_large_or_not_text_or_not_there(tmp_path):

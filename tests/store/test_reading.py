@@ -20,7 +20,7 @@ from dbdyno.serve.guard import Access
 from dbdyno.serve.pages import application
 from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.store import FILE_NAME, Store
-from support import making
+from support import blank_charts, making
 from support.asked import ask
 from support.made_workspace import runs_of
 from support.stored_run import store_made
@@ -45,6 +45,11 @@ def change(workspace: Path, made: Change) -> None:
             other.execute(f"DROP TRIGGER {name}")
         made(other)
     other.close()
+
+
+@pytest.fixture(autouse=True)
+def _blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    blank_charts.patch(monkeypatch)
 
 
 @pytest.fixture

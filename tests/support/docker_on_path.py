@@ -18,9 +18,12 @@ class Docker:
         self.folder = folder / "docker"
         (self.folder / "bin").mkdir(parents=True)
         (self.folder / "says").write_text(says)
-        source = Path(__file__).with_name("fake_docker.py").read_text()
         program = self.folder / "bin" / "docker"
-        program.write_text(source.replace("/usr/bin/env python3", f"{sys.executable} -IS", 1))
+        program.write_text(
+            f"#!{sys.executable} -IS\n"
+            f"import sys\nsys.path.append({str(Path(__file__).parent)!r})\n"
+            "import fake_docker\nfake_docker.main()\n"
+        )
         program.chmod(0o755)
         tools = [Path(shutil.which(name)).parent for name in ("sh", "sleep", "cp")]
         path = os.pathsep.join(map(str, [self.folder / "bin", *dict.fromkeys(tools)]))

@@ -1,17 +1,14 @@
-#!/usr/bin/env python3
 """Docker's command line over plain processes and folders, for tests where there is no docker.
 
 ``$FAKE_DOCKER`` is its folder: volumes, containers, and `calls.jsonl`, every command with what its
 file of environment held. A container sleeps until it is stopped; with ``$FAKE_DOCKER_MYSQLD`` it is
 that server, set up as the entry points of MySQL's and MariaDB's images do it.
+
+A test calls it dozens of times: what few commands need is imported there.
 """
 
 import json
 import os
-import shutil
-import signal
-import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -56,6 +53,8 @@ def volume(action, *words):
     if action == "create":
         place.mkdir(parents=True, exist_ok=True)
     elif action == "rm":
+        import shutil
+
         shutil.rmtree(place, ignore_errors=True)
     elif not place.is_dir():
         fail("no such volume")
@@ -71,6 +70,8 @@ def run(*words):
         sizes = [path.stat().st_size for path in folder.rglob("*")]
         sys.stdout.write(f"{sum(sizes) // 1024}\t{folder}\n")
         return
+    import subprocess
+
     subprocess.run(["cp", "-a", f"{mounts['/from']}/.", mounts["/to"]], check=True)
 
 
@@ -86,6 +87,9 @@ def create(*words):
 
 
 def start(name):
+    import socket
+    import subprocess
+
     place = ROOT / "containers" / name
     about = json.loads((place / "about.json").read_text())
     with socket.socket() as probe:
@@ -107,6 +111,9 @@ def start(name):
 
 def server(place, about, program, port):
     """The command of a real server on the volume, initialised first if that is empty."""
+    import shutil
+    import subprocess
+
     words = about["words"]
     (data,) = mounted(words).values()
     base = Path(program).parent.parent
@@ -133,6 +140,8 @@ def server(place, about, program, port):
 
 
 def stop(*words):
+    import signal
+
     place = ROOT / "containers" / words[-1]
     if running(place):
         os.kill(int((place / "pid").read_text()), signal.SIGTERM)
@@ -153,6 +162,9 @@ def inspect(*words):
 
 
 def rm(*words):
+    import shutil
+    import signal
+
     place = ROOT / "containers" / words[-1]
     if not place.is_dir():
         fail("no such container")
@@ -170,6 +182,8 @@ def ps(*words):
 
 
 def cp(source, target):
+    import shutil
+
     name, _, path = target.partition(":")
     place = ROOT / "containers" / name / "rootfs"
     place.mkdir()
@@ -199,7 +213,7 @@ def version():
         fail("Cannot connect to the Docker daemon")
 
 
-if __name__ == "__main__":
+def main():
     with (ROOT / "calls.jsonl").open("a") as calls:
         calls.write(f"{json.dumps(sys.argv[1:])}\n")
     globals()[sys.argv[1]](*sys.argv[2:])

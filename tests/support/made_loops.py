@@ -85,12 +85,19 @@ class Loop:
     def _attempt(
         self, seconds: dict[int, Second], now_s: float, length_s: float, statements: int
     ) -> float:
+        end_s = now_s + length_s
+        if int(end_s) == int(now_s) and not self._meets_the_stall(now_s, end_s):
+            seconds[int(now_s)].statements += statements
+            return end_s
         for _ in range(statements):
             now_s += length_s / statements
             if self.stall_s and self.stall_s[0] <= now_s < self.stall_s[1]:
                 now_s = self.stall_s[1] + length_s / statements
             seconds[int(now_s)].statements += 1
         return now_s
+
+    def _meets_the_stall(self, begun_s: float, end_s: float) -> bool:
+        return self.stall_s is not None and begun_s < self.stall_s[1] and end_s >= self.stall_s[0]
 
 
 def _interval(start_s: int, second: Second, end_s: int) -> Interval:

@@ -37,6 +37,13 @@ def with_suffix(*suffixes: str) -> list[Path]:
     return [path for path in files() if path.suffix in suffixes]
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """A Python file as Python reads it."""
+    return ast.parse(path.read_text())
+
+
+@cache
 def lab_modules() -> dict[str, Path]:
     """Every module of the lab by its name without `dbdyno.`; packages by their folder's name."""
     modules = {}
@@ -53,7 +60,7 @@ def imports(path: Path) -> frozenset[str]:
     """Modules of the lab that a file imports anywhere in it, without `dbdyno.`."""
     found = set()
     known = {*lab_modules(), "_engine"}
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             ours = {a.name for a in node.names if _ours(a.name)}
             found |= {name.removeprefix("dbdyno").removeprefix(".") for name in ours}
@@ -91,15 +98,14 @@ class Function:
 
 def functions(path: Path) -> Iterator[Function]:
     """The functions of a Python or Rust file."""
-    text = path.read_text()
     if path.suffix == ".py":
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 work = node.body[1:] if ast.get_docstring(node) is not None else node.body
                 start = work[0].lineno if work else node.lineno
                 yield Function(node.name, (node.end_lineno or start) - start + 1)
     else:
-        yield from _rust_functions(text.splitlines())
+        yield from _rust_functions(path.read_text().splitlines())
 
 
 def _rust_functions(lines: list[str]) -> Iterator[Function]:

@@ -151,7 +151,16 @@ def test_a_command_that_fails_ends_every_namespace(programs, tmp_path, monkeypat
     assert all(holder.poll() is not None for holder in held)
 
 
-def test_a_namespace_that_cannot_be_had_is_told(programs, tmp_path):
+def test_a_namespace_that_cannot_be_had_is_told(programs, tmp_path, monkeypatch):
+    spawn = process.spawn
+
+    def ends_at_once(*asked):  # but is seen as running, as when it ends between two looks
+        holder = spawn(*asked)
+        os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)
+        monkeypatch.setattr(holder, "poll", lambda: None)
+        return holder
+
+    monkeypatch.setattr(process, "spawn", ends_at_once)
     programs("unshare", "echo 'unshare failed: Operation not permitted'; exit 1")
     with pytest.raises(ServerError, match="a network namespace could not be made") as caught:
         network.Network(DELAYED, 1, tmp_path)

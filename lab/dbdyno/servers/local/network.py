@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -154,10 +155,11 @@ def _hold(folder: Path) -> subprocess.Popen[bytes]:
     command = [found[0], "--net", found[1], "infinity"]
     holder = process.spawn(command, folder, None, folder / "network.log")
     ours, ends = namespace_of(os.getpid()).readlink(), time.monotonic() + PATIENCE_S
-    while holder.poll() is None and time.monotonic() < ends:
-        if namespace_of(holder.pid).readlink() != ours:
-            return holder
-        time.sleep(0.002)
+    with suppress(OSError):  # it ended between two looks
+        while holder.poll() is None and time.monotonic() < ends:
+            if namespace_of(holder.pid).readlink() != ours:
+                return holder
+            time.sleep(0.002)
     holder.kill()
     holder.wait()
     said = (folder / "network.log").read_text(errors="replace").strip()

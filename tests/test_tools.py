@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.live.conftest import LONGEST_FIRST
 from tools import stages
 
 from support.source import ROOT
@@ -136,3 +138,14 @@ def test_every_stage_of_the_tests_runs_whatever_failed_before(
     verdicts = ["FAILED (exit status 101)", "FAILED (exit status 1)", "ok"]
     assert [row[1] for row in rows[-3:]] == verdicts
     assert "  quick: FAILED tests/x.py::test_y - assert" in told
+
+
+def test_live_tests_are_where_their_stages_look() -> None:
+    def is_live(path: Path) -> bool:
+        return re.search(r"^pytestmark = .*mark\.live\b", path.read_text(), re.M) is not None
+
+    places = [ROOT / place for place in stages.LIVE]
+    looked_at = {path for place in places for path in place.rglob("test_*.py")}
+    looked_at |= {place for place in places if place.is_file()}
+    assert {path for path in (ROOT / "tests").rglob("test_*.py") if is_live(path)} == looked_at
+    assert set(LONGEST_FIRST) <= {path.stem for path in looked_at}

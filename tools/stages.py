@@ -16,16 +16,21 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
+LIVE = ["tests/live", "tests/browser/test_live_run.py"]
+"""Where live tests are: each worker would take seconds to read all the others."""
 STAGES = {
     "cargo": [
         *("cargo", "test", "--quiet", "--locked", "--no-fail-fast"),
         *("--workspace", "--exclude", "dbdyno-binding"),
     ],
     "quick": [*PYTEST, "-n", "2", "-m", "not live"],
-    # One worker has a file's tests, so that they share its servers.
-    "live": [*PYTEST, "-n", "2", "--dist", "loadfile", "-m", "live and not alone"],
+    # One worker has a file's tests, so that they share its servers; tests/live orders the files.
+    "live": [
+        *(*PYTEST, "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"),
+        *("-m", "live and not alone", *LIVE),
+    ],
     # One after the other, as they measure.
-    "alone": [*PYTEST, "-m", "alone"],
+    "alone": [*PYTEST, "-m", "alone", *LIVE],
 }
 SAYS = {"ignored": "skipped", "error": "failed", "errors": "failed"}
 """The tools' words for what the summary calls otherwise."""

@@ -8,10 +8,21 @@ from tests.browser.test_serve_pages import served
 
 from dbdyno.serve import live
 from support import lab_process
+from support.real_server import SMALL_REDO_TYPED
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 SYSTEMS = ("a=mysql:5.7.22", "b=mysql:5.7.22")
-TINY = ("--tables", "1", "--table-size", "1000", "--warmup", "0", "--window", "3")
+TINY = (
+    "--tables",
+    "1",
+    "--table-size",
+    "1000",
+    "--warmup",
+    "0",
+    "--window",
+    "3",
+    *SMALL_REDO_TYPED,
+)
 
 
 def test_a_run_is_watched_until_its_report_is_there(page: Page) -> None:

@@ -11,20 +11,21 @@ from typing import Final
 import pytest
 
 LONGEST_FIRST: Final = (
-    "test_catalog",
     "test_main_job",
+    "test_catalog",
     "test_unattended",
     "test_benchmarks",
+    "test_sysbench",
     "test_topology",
     "test_transport",
     "test_servers",
-    "test_postgres",
-    "test_sysbench",
-    "test_engine",
-    "test_prepare",
+    "test_sources",
     "test_until_decided",
-    "test_procedure",
     "test_live_run",
+    "test_postgres",
+    "test_prepare",
+    "test_engine",
+    "test_procedure",
     "test_bundle",
     "test_ways",
 )

@@ -34,17 +34,8 @@ AT_ONCE_S = 6
 """Far more than an interrupt takes on a busy machine, far less than what would go on without it."""
 PASSWORD = re.compile(r"\b[0-9a-f]{48}\b")
 """The form of those that the lab draws."""
-TINY = [
-    "--tables",
-    "1",
-    "--table-size",
-    "1000",
-    "--warmup",
-    "0.5",
-    "--window",
-    "1",
-    *SMALL_REDO_TYPED,
-]
+SMALL = ["--tables", "1", "--table-size", "1000", *SMALL_REDO_TYPED]
+TINY = [*SMALL, "--warmup", "0", "--window", "1"]
 PAIR = ["compare", "a=mysql:5.7.22", "b=mysql:5.7.22", "--threads", "2", "--blocks", "3", *TINY]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.live.conftest import LONGEST_FIRST
 from tools import stages
 
 from support.source import ROOT
@@ -158,3 +160,14 @@ def test_cargo_runs_beside_quick_and_is_told_after_it(
     told = capfdbinary.readouterr().out.decode().splitlines()
     assert told[:2] == ["1 passed in quick", "1 passed in cargo"]
     assert [line.split()[:2] for line in told[3:]] == [["cargo", "1"], ["quick", "1"]]
+
+
+def test_live_tests_are_where_their_stages_look() -> None:
+    def is_live(path: Path) -> bool:
+        return re.search(r"^pytestmark = .*mark\.live\b", path.read_text(), re.M) is not None
+
+    places = [ROOT / place for place in stages.LIVE]
+    looked_at = {path for place in places for path in place.rglob("test_*.py")}
+    looked_at |= {place for place in places if place.is_file()}
+    assert {path for path in (ROOT / "tests").rglob("test_*.py") if is_live(path)} == looked_at
+    assert set(LONGEST_FIRST) <= {path.stem for path in looked_at}

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
+LIVE = ["tests/live", "tests/browser/test_live_run.py"]
+"""Where live tests are: each worker would take seconds to read all the others."""
 STAGES = {
     "cargo": [
         *("cargo", "test", "--quiet", "--locked", "--no-fail-fast"),
@@ -28,10 +30,13 @@ STAGES = {
     # One worker has a file's tests, so that what they share is made once. Many wait for a clock or
     # a child: a third worker uses the time.
     "quick": [*PYTEST, "-n", "3", "--dist", "loadfile", "-m", "not live"],
-    # They share servers.
-    "live": [*PYTEST, "-n", "2", "--dist", "loadfile", "-m", "live and not alone"],
+    # They share servers; tests/live orders the files.
+    "live": [
+        *(*PYTEST, "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"),
+        *("-m", "live and not alone", *LIVE),
+    ],
     # One after the other, as they measure.
-    "alone": [*PYTEST, "-m", "alone"],
+    "alone": [*PYTEST, "-m", "alone", *LIVE],
 }
 BESIDE = {"cargo": "quick"}
 """A stage and the one beside which it runs if both are asked for; its output is told after that."""

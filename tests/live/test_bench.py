@@ -26,6 +26,7 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
 from dbdyno.store.store import Store
 from support.lab_process import children
+from support.real_server import small_redo
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 SYSTEMS = ("mysql:5.7.22", "mysql:8.0.15")
@@ -55,7 +56,9 @@ class Silent:
 
 def plan(window_s: float = 2) -> Plan:
     return Plan(
-        systems=tuple(SystemPlan(label=name, reference=name) for name in SYSTEMS),
+        systems=tuple(
+            SystemPlan(label=name, reference=name, settings=small_redo(name)) for name in SYSTEMS
+        ),
         workloads=(WorkloadPlan(name="oltp_read_write", label="oltp_read_write"),),
         dataset=DatasetPlan(tables=2, rows=1000),
         load=LoadPlan(threads=(4,)),

@@ -14,6 +14,7 @@ from dbdyno.store import bundle
 from dbdyno.store.reading import StoredRun
 from support import lab_process, making
 from support.lab_process import finished, processes_of, stored
+from support.real_server import SMALL_REDO
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
@@ -26,7 +27,9 @@ def workspace() -> Iterator[Path]:
 
 def plan() -> Plan:
     asked = making.plan(blocks=1, threads=(2,), window_s=1, warmup_s=0)
-    systems = tuple(SystemPlan(label=label, reference="mysql:5.7.22") for label in ("a", "b"))
+    systems = tuple(
+        SystemPlan(label=label, reference="mysql:5.7.22", settings=SMALL_REDO) for label in "ab"
+    )
     dataset = DatasetPlan(tables=1, rows=1000)
     return asked.model_copy(update={"systems": systems, "dataset": dataset})
 

@@ -19,7 +19,7 @@ from dbdyno.servers.base import Server
 from support.counters import settled
 from support.real_server import login, started
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 COUNTERS = ("Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin")
 STATEMENTS = {  # by what sysbench 1.0.20 does in one event: select, update, delete, insert, begin
     "oltp_point_select": (1, 0, 0, 0, 0),

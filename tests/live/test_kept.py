@@ -17,6 +17,7 @@ import pytest
 
 import dbdyno
 from dbdyno.servers.kept import kept
+from support.lab_process import GONE_S
 
 pytestmark = pytest.mark.live
 LAB = str(Path(dbdyno.__file__).parents[1])
@@ -44,7 +45,7 @@ def typed(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def wait_for_end(pid: int) -> None:
-    ends = time.monotonic() + 10
+    ends = time.monotonic() + GONE_S
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < ends, "the server outlived its supervisor"
         time.sleep(0.02)

@@ -27,13 +27,15 @@ from support.lab_process import (
     under_load,
     until,
 )
+from support.real_server import SMALL_REDO_TYPED
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 AT_ONCE_S = 6
 """Far more than an interrupt takes on a busy machine, far less than what would go on without it."""
 PASSWORD = re.compile(r"\b[0-9a-f]{48}\b")
 """The form of those that the lab draws."""
-TINY = ["--tables", "1", "--table-size", "1000", "--warmup", "0.5", "--window", "1"]
+SMALL = ["--tables", "1", "--table-size", "1000", *SMALL_REDO_TYPED]
+TINY = [*SMALL, "--warmup", "0", "--window", "1"]
 PAIR = ["compare", "a=mysql:5.7.22", "b=mysql:5.7.22", "--threads", "2", "--blocks", "3", *TINY]
 
 
@@ -70,7 +72,7 @@ def test_a_comparison_ends_with_verdicts_and_a_report_in_three_forms(workspace: 
 
 
 def test_ctrl_c_stops_at_once_and_keeps_what_was_measured(workspace: Path) -> None:
-    with started(workspace, *PAIR[:-1], "60") as lab:
+    with started(workspace, *PAIR, "--window", "60") as lab:
         until(under_load(workspace), "a load")
         assert len(engines()) == 1
         os.kill(lab.pid, signal.SIGINT)
@@ -87,7 +89,7 @@ def test_ctrl_c_stops_at_once_and_keeps_what_was_measured(workspace: Path) -> No
 @pytest.mark.parametrize("moment", ["loading", "measuring"])
 def test_ctrl_c_wins_while_a_server_has_stopped_answering(workspace: Path, moment: str) -> None:
     rows = "2000000" if moment == "loading" else "1000"
-    with started(workspace, *PAIR[:-1], "60", "--table-size", rows) as lab:
+    with started(workspace, *PAIR, "--window", "60", "--table-size", rows) as lab:
         if moment == "loading":
             assert lab.stderr is not None
             assert any("loading table" in line for line in lab.stderr)
@@ -105,7 +107,7 @@ def test_ctrl_c_wins_while_a_server_has_stopped_answering(workspace: Path, momen
 
 
 def test_a_server_that_dies_in_a_window_costs_that_trial_only(workspace: Path) -> None:
-    with started(workspace, *PAIR[:-1], "3", "--blocks", "2") as lab:
+    with started(workspace, *PAIR, "--window", "3", "--blocks", "2") as lab:
         until(under_load(workspace, trials=1), "the second trial's load")
         servers_of(workspace)[0].kill()
         output, errors = lab.communicate(timeout=300)

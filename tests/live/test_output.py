@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from hdrh.log import HistogramLogReader
 from dbdyno.servers import open
 from dbdyno.servers.base import Server
 from support.counters import settled
+from support.lab_process import until
 from support.real_server import started
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
@@ -61,18 +63,28 @@ def dbdyno(server: Server) -> Callable[[str], Done]:
 
 @pytest.fixture
 def stalling(server: Server) -> Iterator[Callable[[float], None]]:
-    """Stops the server's process some seconds from now, for a little more than a second."""
-    timers: list[threading.Timer] = []
+    """Stops the server's process some seconds after the load's two sessions have come, for a
+    little more than a second: how long a program takes to start depends on the machine."""
+    threads: list[threading.Thread] = []
 
     def stall(after_s: float, for_s: float = STALL_S) -> None:
-        moments = ((after_s, signal.SIGSTOP), (after_s + for_s, signal.SIGCONT))
-        for moment_s, number in moments:
-            timers.append(threading.Timer(moment_s, os.kill, (server.pid, number)))
-            timers[-1].start()
+        sessions = settled(server)["Threads_connected"]
+
+        def stand_still() -> None:
+            until(
+                lambda: server.status()["Threads_connected"] >= sessions + 2, "the load's sessions"
+            )
+            time.sleep(after_s)
+            os.kill(server.pid, signal.SIGSTOP)
+            time.sleep(for_s)
+            os.kill(server.pid, signal.SIGCONT)
+
+        threads.append(threading.Thread(target=stand_still))
+        threads[-1].start()
 
     yield stall
-    for timer in timers:
-        timer.join()
+    for thread in threads:
+        thread.join()
 
 
 def number(pattern: str, text: str) -> float:
@@ -120,7 +132,7 @@ def test_rows_follow_the_rate(dbdyno):
 
 
 def test_a_rate_shows_a_stall_in_its_percentile(dbdyno, stalling):
-    stalling(2.0)
+    stalling(1.5)
     done = dbdyno("oltp_point_select --threads=2 --time=6 --rate=100 --percentile=90 run")
     # Of 600 events the 130 that were due in the stall waited for its end, so 1 in 10 waited long.
     assert number(r"90th percentile: +(\S+)", done.stdout) > 300
@@ -129,7 +141,7 @@ def test_a_rate_shows_a_stall_in_its_percentile(dbdyno, stalling):
 
 
 def test_a_closed_loop_shows_a_stall_in_its_maximum_and_a_note(dbdyno, stalling):
-    stalling(2.0)
+    stalling(1.5)
     done = dbdyno("oltp_point_select --threads=2 --time=4 run")
     assert number(r"max: +(\S+)", done.stdout) > 1000 * STALL_S * 0.9
     assert number(r"95th percentile: +(\S+)", done.stdout) < 1000
@@ -137,7 +149,7 @@ def test_a_closed_loop_shows_a_stall_in_its_maximum_and_a_note(dbdyno, stalling)
 
 
 def test_a_server_that_never_answers_again_does_not_hold_the_run(dbdyno, stalling):
-    stalling(1.5, 5.0)
+    stalling(1.0, 4.5)
     done = dbdyno("oltp_point_select --threads=2 --time=2 --forced-shutdown=1 run")
     assert done.returncode == 2
     assert "forced shutdown: 2\n" in done.stdout

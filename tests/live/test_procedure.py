@@ -29,18 +29,19 @@ from dbdyno.plan.plan import (
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.store.store import Store
 from support.fakes import Progress
+from support.real_server import SMALL_REDO
 
 pytestmark = pytest.mark.live
 SYSTEMS = ("mysql:5.7.22", "mysql:8.0.15")
 CONNECTIONS_MAX = 16
+SETTINGS = {**SMALL_REDO, "max_connections": CONNECTIONS_MAX}
 POOL_BYTES_MIN = 8 * 1024**2
 
 
 def plan() -> Plan:
     return Plan(
         systems=tuple(
-            SystemPlan(label=name, reference=name, settings={"max_connections": CONNECTIONS_MAX})
-            for name in SYSTEMS
+            SystemPlan(label=name, reference=name, settings=SETTINGS) for name in SYSTEMS
         ),
         workloads=(WorkloadPlan(name="oltp_read_write"),),
         dataset=DatasetPlan(tables=2, rows=5000),

@@ -19,6 +19,7 @@ from dbdyno.measurement.measurement import merge_histograms
 from dbdyno.measurement.parts import Phase
 from dbdyno.stats.open_loop import Point, RateSide, growth, rate_at_limit
 from support.lab_process import finished, workspace
+from support.real_server import SMALL_REDO
 
 pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(300)]
 CONNECTIONS = 8
@@ -110,13 +111,14 @@ def served_ms(login: Mapping[str, Any]) -> float:
 
 
 # Of point selects this server answers so many that the generator is near its own limit (void).
-PLAN = """
-systems: [mysql:8.0.15]
+PLAN = f"""
+systems:
+  - {{label: "mysql:8.0.15", reference: "mysql:8.0.15", settings: {SMALL_REDO}}}
 workloads: oltp_read_only
-dataset: {tables: 1, rows: 1000}
-load: {rates: [50%, 70%], slo: p50=50ms, connections: 8}
-trial: {warmup_s: 0.3, window_s: 1}
-design: {blocks: 1}
+dataset: {{tables: 1, rows: 1000}}
+load: {{rates: [50%, 70%], slo: p50=50ms, connections: 8}}
+trial: {{warmup_s: 0.3, window_s: 1}}
+design: {{blocks: 1}}
 """
 
 

@@ -20,7 +20,7 @@ import pytest
 from dbdyno.servers import open
 from dbdyno.servers.programs import identify
 from dbdyno.servers.reference import find
-from support.real_server import started
+from support.real_server import SMALL_REDO, started
 
 pytestmark = pytest.mark.live
 
@@ -68,7 +68,9 @@ def test_a_vendors_archive_runs_by_its_address_and_digest(
     with tarfile.open(place / "server.tar.gz", "w:gz", compresslevel=1) as archive:
         archive.add(home, arcname="mysql-5.7.22-linux-x86_64")
     digest = hashlib.sha256((place / "server.tar.gz").read_bytes()).hexdigest()
-    with started("archive", f"tarball:{address}/server.tar.gz#sha256={digest}") as server:
+    with started(
+        "archive", f"tarball:{address}/server.tar.gz#sha256={digest}", SMALL_REDO
+    ) as server:
         assert server.version().startswith("5.7.22")
         assert server.ask("SELECT 1 + 1") == [("2",)]
     kept = [path.name for path in (place.parent / "cache" / "servers").glob("given-*[!k]")]
@@ -78,7 +80,7 @@ def test_a_vendors_archive_runs_by_its_address_and_digest(
 def test_a_folder_runs_where_it_is_and_stays_as_it_was() -> None:
     home = open.get("mysql:5.7.22", str)
     before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
-    with started("folder", f"path:{home}") as server:
+    with started("folder", f"path:{home}", SMALL_REDO) as server:
         assert server.version().startswith("5.7.22")
         assert Path(f"/proc/{server.pid}/exe").readlink() == home / "bin" / "mysqld"
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before

@@ -28,10 +28,11 @@ from dbdyno.plan.plan import SystemPlan
 from dbdyno.store.store import Store
 from support import making
 from support.lab_process import until
+from support.real_server import SMALL_REDO
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 REFERENCE = "mysql:5.7.22"
-SWALLOWED = {"innodb_flush_method": "nosync"}
+SWALLOWED = {**SMALL_REDO, "innodb_flush_method": "nosync"}
 QUOTA_US, PERIOD_US = 5_000, 50_000
 CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
 """Control groups of version 1; the only kind of version 2 is one folder above."""

@@ -21,17 +21,18 @@ from support.lab_process import (
     stored,
     until,
 )
+from support.real_server import SMALL_REDO
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
-PLAN = """
+PLAN = f"""
 systems:
-  - {label: a, reference: "mysql:5.7.22"}
-  - {label: b, reference: "mysql:5.7.22"}
+  - {{label: a, reference: "mysql:5.7.22", settings: {SMALL_REDO}}}
+  - {{label: b, reference: "mysql:5.7.22", settings: {SMALL_REDO}}}
 workloads: [oltp_point_select, oltp_read_write]
-dataset: {tables: 1, rows: 1000}
-load: {threads: [2]}
-trial: {warmup: 0, window: 2s}
-design: {blocks: 2}
+dataset: {{tables: 1, rows: 1000}}
+load: {{threads: [2]}}
+trial: {{warmup: 0, window: 2s}}
+design: {{blocks: 2}}
 """
 TRIALS = 8
 UNDER_LOAD = "the load itself"

@@ -28,7 +28,7 @@ from dbdyno.servers.mysql.client import Observable
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.store.store import Store
 from support.counters import settled
-from support.real_server import started
+from support.real_server import small_redo, started
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 WINDOW_S = 3
@@ -42,7 +42,9 @@ def workspace() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="dbdyno-watch-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        systems = tuple(SystemPlan(label=name, reference=name) for name in SYSTEMS)
+        systems = tuple(
+            SystemPlan(label=name, reference=name, settings=small_redo(name)) for name in SYSTEMS
+        )
         changed = {"load": LoadPlan(threads=(16,)), "systems": systems}
         plan = small_plan(WINDOW_S).model_copy(update=changed)
         with Store.open(folder) as store, pytest.MonkeyPatch.context() as patched:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +31,8 @@ SESSIONS = (
     " JOIN performance_schema.threads USING (thread_id)"
     " WHERE processlist_user = 'traveller' AND variable_name IN ('Ssl_cipher', 'Compression')"
 )
+LOGGED_IN = "SELECT id FROM information_schema.processlist WHERE user = 'traveller'"
+ENDLESS = ("--time=0", "--events=0")
 Run = subprocess.Popen[str]
 
 
@@ -84,6 +86,14 @@ def finished(run: Run) -> tuple[int, str, str]:
     return run.returncode, out, err
 
 
+def interrupted(run: Run) -> str:
+    """Ends a run that goes on until then; what it reported."""
+    run.send_signal(signal.SIGINT)
+    status, out, err = finished(run)
+    assert status == 128 + signal.SIGINT, out + err
+    return out
+
+
 def document(run: Run) -> dict[str, Any]:
     status, out, err = finished(run)
     assert status == 0, out + err
@@ -118,10 +128,9 @@ def test_an_option_says_how_sessions_travel(
     if "--mysql-ssl=verify_ca" in option:
         data = Path(asked(server, "SELECT @@datadir")[0][0])
         option = [*option, f"--mysql-ssl-ca={data / 'ca.pem'}"]
-    run = begun(place(server), *option, "oltp_read_only", "--threads=3", "--time=4", "run")
+    run = begun(place(server), *option, "oltp_read_only", "--threads=3", *ENDLESS, "run")
     rows = while_running(server, run, SESSIONS, 2 * 3)
-    status, out, err = finished(run)
-    assert status == 0, out + err
+    interrupted(run)
     assert {bool(value) for name, value in rows if name == "Ssl_cipher"} == {is_encrypted}
     assert {value for name, value in rows if name == "Compression"} == {
         "ON" if is_compressed else "OFF"
@@ -130,12 +139,11 @@ def test_an_option_says_how_sessions_travel(
 
 def test_ports_share_the_connections(server: Server) -> None:
     with open_to_travellers("two") as second:
-        sessions = "SELECT id FROM information_schema.processlist WHERE user = 'traveller'"
-        line = ["oltp_point_select", "--threads=6", "--time=4", "--output=json", "run"]
+        line = ["oltp_point_select", "--threads=6", *ENDLESS, "--output=json", "run"]
         run = begun(place(server, second), *line)
-        while_running(server, run, sessions, 3)
-        counted = [len(asked(one, sessions)) for one in (server, second)]
-        told = document(run)
+        while_running(server, run, LOGGED_IN, 3)
+        counted = [len(asked(one, LOGGED_IN)) for one in (server, second)]
+        told = json.loads(interrupted(run))
         assert counted == [3, 3]
         assert told["totals"]["events"] > 100
 
@@ -145,20 +153,16 @@ def test_sessions_are_renewed_and_lost_ones_replaced(server: Server) -> None:
     told = document(begun(place(server), *line, "--events=100", "--reconnect=5", "run"))
     assert (told["totals"]["events"], told["totals"]["reconnects"]) == (100, 20)
 
-    killing = threading.Timer(1.5, kill_sessions, [server])
-    line = ["oltp_point_select", "--threads=4", "--time=4", "--output=json", "run"]
+    line = ["oltp_point_select", "--threads=4", *ENDLESS, "--output=json", "run"]
     run = begun(place(server), "--mysql-ignore-errors=1213,2006,2013", *line)
-    killing.start()
-    told = document(run)
-    killing.join()
+    first = while_running(server, run, LOGGED_IN, 4)
+    for (number,) in first:
+        asked(server, f"KILL {number}")
+    lost = ", ".join(number for (number,) in first)
+    while_running(server, run, f"{LOGGED_IN} AND id NOT IN ({lost})", 4)
+    told = json.loads(interrupted(run))
     assert told["totals"]["reconnects"] == 4
     assert told["totals"]["events"] > 100
-
-
-def kill_sessions(server: Server) -> None:
-    sessions = "SELECT id FROM information_schema.processlist WHERE user = 'traveller'"
-    for (number,) in asked(server, sessions):
-        asked(server, f"KILL {number}")
 
 
 def test_a_limit_is_explained_before_the_run(server: Server) -> None:

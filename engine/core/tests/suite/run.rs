@@ -1,16 +1,13 @@
 //! Whole runs against the reference server, whose behaviour is known: counts, latency, errors, stops.
 
-use crate::support::{end_s, errors, go, histogram, reactors, server, spec, total};
+use crate::support::{
+    end_s, errors, go, histogram, in_a_quiet_moment, reactors, server, spec, total,
+};
 use dbdyno_core::reference::{Fail, Malformed, Script, Stall};
 use dbdyno_core::run::run;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// Whether one of many runs shows it: on a busy machine every thread may be woken late.
-fn in_a_quiet_moment(once: impl FnMut() -> bool) -> bool {
-    std::iter::repeat_with(once).take(60).any(|is_shown| is_shown)
-}
 
 #[test]
 fn a_real_service_time_is_the_latency_and_gives_the_throughput() {

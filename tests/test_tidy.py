@@ -46,7 +46,7 @@ ENGINE_ARROWS: dict[str, str] = {
     "dataset": "spec session error random",
     "spec": "reactor session time workload error random",
     "reference": "session system",
-    "reactor": "system",
+    "reactor": "system time",
     "time": "random",
     "workload": "random",
     "session": "error system",

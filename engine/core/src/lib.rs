@@ -19,3 +19,10 @@ pub mod system;
 pub mod time;
 pub mod worker;
 pub mod workload;
+
+#[cfg(test)]
+extern crate self as dbdyno_core;
+
+#[cfg(test)]
+#[path = "../tests/suite/support/record.rs"]
+mod test_record;

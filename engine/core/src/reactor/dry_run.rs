@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// OK as packet number 1, autocommit.
-const OK: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
+pub(super) const OK: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
 
 /// The reactor of a dry run.
 pub struct DryRun {

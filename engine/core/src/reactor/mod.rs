@@ -10,12 +10,15 @@ mod buffers;
 mod dry_run;
 mod epoll;
 mod ring;
+#[cfg(test)]
+pub(crate) mod simulated;
 mod uring;
 
 pub use dry_run::DryRun;
 pub use epoll::Epoll;
 pub use uring::Uring;
 
+use crate::time::clock::Clock;
 use serde::Deserialize;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -70,6 +73,12 @@ pub trait Reactor: Sized {
     /// # Errors
     /// When the kernel refuses the interface or its resources.
     fn open(sockets: Vec<OwnedFd>, max_wait: Duration) -> io::Result<Self>;
+
+    /// The time on the run's clock, ns. A simulated reactor has a clock of its own.
+    #[inline]
+    fn now_ns(&self, clock: &Clock) -> u64 {
+        clock.now_ns()
+    }
 
     /// Queues a whole request. The bytes are copied, so the caller keeps its buffer. They leave
     /// at the latest with the next `wait` or `flush`.

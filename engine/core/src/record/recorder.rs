@@ -312,6 +312,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn the_sum_of_workers_is_the_whole(
             latencies in prop::collection::vec((0_u64..SECOND, any::<bool>(), 0_u16..3), 0..60)

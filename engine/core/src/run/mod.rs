@@ -3,6 +3,8 @@
 //! Opens the connections, starts one worker for each engine thread at the same moment, and adds up
 //! the intervals that they send until the last one ends.
 
+#[cfg(test)]
+mod simulation;
 mod threads;
 
 use crate::error::Failure;

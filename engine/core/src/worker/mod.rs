@@ -103,7 +103,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             self.orders.control.failed.store(true, Ordering::Relaxed);
         }
         self.log_out();
-        let remainder = self.recorder.finish(self.orders.clock.now_ns());
+        let remainder = self.recorder.finish(self.reactor.now_ns(&self.orders.clock));
         let shares = self.connections.iter().map(|connection| connection.share).collect();
         WorkerEnd { failure, remainder, shares }
     }
@@ -171,7 +171,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
     /// Reads the clock, and notes what has fallen due before anything else is recorded.
     #[inline]
     fn read_the_clock(&mut self) {
-        self.now_ns = self.orders.clock.now_ns();
+        self.now_ns = self.reactor.now_ns(&self.orders.clock);
         if self.now_ns >= self.next_ns {
             self.fall_due();
         }
@@ -263,7 +263,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
     fn draw(&mut self, slot: usize, due_ns: u64) -> bool {
         let connection = &mut self.connections[slot];
         let has_request = connection.draw(self.orders.workload, due_ns);
-        connection.sent_ns = self.orders.clock.now_ns();
+        connection.sent_ns = self.reactor.now_ns(&self.orders.clock);
         connection.asked_ns = connection.sent_ns;
         if !has_request {
             self.read_the_clock();
@@ -377,7 +377,7 @@ impl<R: Reactor> Worker<'_, R> {
             self.retire(slot);
             return Ok(());
         }
-        connection.asked_ns = self.orders.clock.now_ns();
+        connection.asked_ns = self.reactor.now_ns(&self.orders.clock);
         self.send(slot)
     }
 

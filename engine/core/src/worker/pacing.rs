@@ -214,7 +214,7 @@ impl<R: Reactor> Worker<'_, R> {
         if self.pacing.is_closed() && !self.pause.is_on(self.now_ns) {
             return None;
         }
-        let now_ns = self.orders.clock.now_ns();
+        let now_ns = self.reactor.now_ns(&self.orders.clock);
         let wakes_ns = self.pause.wakes_ns(now_ns);
         let next_ns = self.next_ns.min(self.orders.deadline_ns).min(wakes_ns);
         (now_ns < self.orders.deadline_ns && next_ns < u64::MAX)

@@ -25,7 +25,7 @@ fn a_full_disk_says_how_far_the_load_came() {
         let failure = failed(&spec(json!({})), &Notebook::new(full), &AtomicBool::new(false));
         assert_eq!((failure.stage, failure.code), ("insert", Some(code)));
         let done = failure.message.split("; ").nth(1).expect("how far").to_owned();
-        assert!(done.ends_with(" of 120000 rows were loaded") && !done.starts_with("0 "), "{done}");
+        assert!(done.ends_with(" of 52000 rows were loaded") && !done.starts_with("0 "), "{done}");
         assert!(failure.message.contains("free disk space"), "{}", failure.message);
         assert!(
             failure.statement.starts_with("INSERT INTO sbtest1, rows "),
@@ -112,7 +112,7 @@ fn a_file_that_is_refused_is_an_error_where_it_was_asked_for() {
         .unwrap_err();
     assert_eq!((failure.stage, failure.code), ("insert", Some(1148)));
     assert_eq!(failure.statement, "LOAD DATA INTO sbtest1, rows 1 to 25000");
-    assert!(failure.message.ends_with("; 0 of 120000 rows were loaded"), "{}", failure.message);
+    assert!(failure.message.ends_with("; 0 of 52000 rows were loaded"), "{}", failure.message);
 }
 
 #[test]
@@ -127,5 +127,5 @@ fn a_stop_ends_a_file_early_and_counts_its_rows() {
         prepare_through(&|_, _| notebook.connect_files(true), &spec(json!({})), &mut |_| (), &stop)
             .unwrap_err();
     assert_eq!((failure.stage, failure.code), ("insert", None));
-    assert_eq!(failure.message, "stopped; 0 of 120000 rows were loaded");
+    assert_eq!(failure.message, "stopped; 0 of 52000 rows were loaded");
 }

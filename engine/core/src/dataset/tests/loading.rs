@@ -7,9 +7,9 @@ fn ids_run_from_one_without_gap() {
     let (statements, _, report) = loaded(&spec(json!({"threads": 3})));
     let ids: Vec<(String, u32)> = rows(&statements).into_keys().collect();
     let expected = ["sbtest1", "sbtest2"];
-    let expected = expected.iter().flat_map(|t| (1..=60_000).map(|id| ((*t).to_owned(), id)));
+    let expected = expected.iter().flat_map(|t| (1..=26_000).map(|id| ((*t).to_owned(), id)));
     assert!(ids.into_iter().eq(expected));
-    assert_eq!((report.tables, report.rows), (2, 120_000));
+    assert_eq!((report.tables, report.rows), (2, 52_000));
 }
 
 #[test]
@@ -26,14 +26,14 @@ fn the_statements_do_not_depend_on_the_number_of_sessions() {
 
 #[test]
 fn rows_are_the_same_by_file_and_by_insert() {
-    let inserted = rows(&loaded(&spec(json!({"load": "insert", "table_size": 30_000}))).0);
+    let inserted = rows(&loaded(&spec(json!({"load": "insert", "tables": 1}))).0);
     let refused = |_: usize, sql: &str| {
         if sql.starts_with("LOAD") { Err(server_error(3948, "disabled")) } else { Ok(()) }
     };
     for (changes, says, rule, loads) in [
-        (json!({}), true, Notebook::new(|_, _| Ok(())), 4),
-        (json!({"threads": 3}), true, Notebook::new(|_, _| Ok(())), 4),
-        (json!({"load": "infile"}), false, Notebook::new(|_, _| Ok(())), 4),
+        (json!({}), true, Notebook::new(|_, _| Ok(())), 2),
+        (json!({"threads": 3}), true, Notebook::new(|_, _| Ok(())), 2),
+        (json!({"load": "infile"}), false, Notebook::new(|_, _| Ok(())), 2),
         (json!({}), false, Notebook::new(|_, _| Ok(())), 0),
         (json!({"load": "insert"}), true, Notebook::new(|_, _| Ok(())), 0),
         (json!({"threads": 2}), true, Notebook::new(refused), 0),
@@ -41,12 +41,12 @@ fn rows_are_the_same_by_file_and_by_insert() {
         let (mut told, never) = (Vec::new(), AtomicBool::new(false));
         let mut tell = |progress: LoadProgress| told.push(progress.rows_done);
         let mut spec = spec(changes);
-        spec.table_size = 30_000;
+        spec.tables = 1;
         prepare_through(&|_, _| rule.connect_files(says), &spec, &mut tell, &never).unwrap();
         let written = rule.written();
         assert_eq!(written.iter().filter(|it| it.starts_with("LOAD DATA")).count(), loads);
         assert_eq!(rows(&written), inserted);
-        assert_eq!(told.last(), Some(&60_000));
+        assert_eq!(told.last(), Some(&26_000));
     }
 }
 
@@ -88,7 +88,7 @@ fn stages_follow_each_other_and_progress_counts_up() {
     assert_eq!(told.len(), statements.len());
     assert!(told.is_sorted_by_key(|it| it.rows_done));
     let last = told.last().expect("progress was told");
-    assert_eq!((last.rows_done, last.rows_total, last.stage), (120_000, 120_000, Stage::Index));
+    assert_eq!((last.rows_done, last.rows_total, last.stage), (52_000, 52_000, Stage::Index));
     let text = serde_json::to_string(&LoadProgress { table: 2, ..*last }).unwrap();
-    assert_eq!(text, r#"{"table":2,"rows_done":120000,"rows_total":120000,"stage":"index"}"#);
+    assert_eq!(text, r#"{"table":2,"rows_done":52000,"rows_total":52000,"stage":"index"}"#);
 }

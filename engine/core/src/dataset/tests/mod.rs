@@ -115,7 +115,7 @@ impl Notebook {
 fn spec(changes: Value) -> PrepareSpec {
     let mut whole = json!({
         "endpoint": {"host": "127.0.0.1", "port": 3306}, "user": "sbtest", "password": "secret",
-        "database": "sbtest", "tables": 2, "table_size": 60_000, "seed": 5, "threads": 1,
+        "database": "sbtest", "tables": 2, "table_size": 26_000, "seed": 5, "threads": 1,
         "distribution": {"name": "uniform"},
     });
     let changes = changes.as_object().expect("a map").clone();

@@ -83,13 +83,13 @@ fn the_server_closes_an_idle_connection<R: Reactor + 'static>(last_words: &[u8])
     assert!(busy_peer.read(&mut request).unwrap() > 4);
     resting_peer.write_all(last_words).unwrap();
     drop(resting_peer);
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(150));
     busy_peer.write_all(OK).unwrap();
     let (end, intervals) = worker.join().expect("the worker does not panic");
     assert_eq!(end.failure, None, "{}", R::NAME);
     assert_eq!(intervals.iter().map(|interval| interval.events).sum::<u64>(), 1);
     let cpu = end.remainder.cpu.thread;
-    assert!(cpu < Duration::from_millis(100), "{} waits busily: {cpu:?} of 300 ms", R::NAME);
+    assert!(cpu < Duration::from_millis(50), "{} waits busily: {cpu:?} of 150 ms", R::NAME);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn an_idle_connection_may_be_closed() {
 /// Answers each request some milliseconds later, until none comes for a while; gives their number, and
 /// closes the connection.
 fn answer_until_a_pause(mut peer: UnixStream) -> u64 {
-    peer.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
+    peer.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let (mut request, mut answered) = ([0; 512], 0);
     while peer.read(&mut request).is_ok_and(|length| length > 0) {
         std::thread::sleep(Duration::from_millis(3));
@@ -115,9 +115,9 @@ fn answer_until_a_pause(mut peer: UnixStream) -> u64 {
     answered
 }
 
-/// A planted pause from 0.5 s on, for half a second.
+/// A planted pause from 0.2 s on, for 0.2 s.
 fn pausing(barrier: &PauseBarrier) -> Pause<'_> {
-    let asked = PauseSpec { share: 0.5, period_s: 1.0 };
+    let asked = PauseSpec { share: 0.5, period_s: 0.4 };
     Pause::new(Pauses::new(&asked, Timetable::new(0, 0, 0)), barrier, 1)
 }
 

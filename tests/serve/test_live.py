@@ -17,7 +17,7 @@ from dbdyno.serve import live
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LOOK_EVERY_S", 0.005)
+    monkeypatch.setattr(live, "POLL_EVERY_S", 0.005)
 
 
 def line(kind: str, **fields: object) -> str:

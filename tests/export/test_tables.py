@@ -127,8 +127,8 @@ def test_steps_and_the_way_to_a_steady_load_are_told() -> None:
     one = Attempt(seen, State.SOUND)
     assert list(tables.procedure(one, [])["done"]) == ["yes", "no"]
     assert list(tables.procedure(one, [])["step"]) == [0, 1]
-    told = row(tables.trial(one, []))
-    assert (told["until_steady_s"], told["steady"], told["dataset"]) == (40, "no", None)
+    one_row = row(tables.trial(one, []))
+    assert (one_row["until_steady_s"], one_row["steady"], one_row["dataset"]) == (40, "no", None)
 
 
 def test_seconds_have_their_phase_and_latency_in_ms() -> None:

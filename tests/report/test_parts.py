@@ -92,9 +92,9 @@ def test_a_report_with_everything_in_it_says_all_of_it_in_chinese(rich: Run) -> 
     assert len(story.sections) >= SECTIONS_MIN
     assert len(story.figures) >= FIGURES_MIN
     assert len({finding.check for finding in rich.judgement.findings}) >= CHECKS_MIN
-    told = translated(story, ZH)
-    assert english_in(markdown.render(told, ZH)) == []
-    for figure in told.figures:
+    chinese = translated(story, ZH)
+    assert english_in(markdown.render(chinese, ZH)) == []
+    for figure in chinese.figures:
         assert english_in(f"{figure.title} {figure.note} {figure.description}") == []
         assert [text for text in texts_of(figure.spec) if english_in(text)] == []
 
@@ -104,9 +104,9 @@ def test_other_kinds_of_runs_are_told_in_chinese_too(empty: Run) -> None:
         update={"systems": making.plan().systems[:1]}
     )
     for made in (OF_RATES, empty, run(alone, [making.measurement(block=b) for b in range(3)])):
-        told = translated(whole_story(made), ZH)
-        assert english_in(markdown.render(told, ZH)) == []
-        assert all(english_in(f"{f.title} {f.note}") == [] for f in told.figures)
+        chinese = translated(whole_story(made), ZH)
+        assert english_in(markdown.render(chinese, ZH)) == []
+        assert all(english_in(f"{f.title} {f.note}") == [] for f in chinese.figures)
 
 
 def test_stdout_is_chinese_in_every_command(made: Run, rich: Run) -> None:
@@ -137,19 +137,19 @@ def test_english_is_the_very_same_story(made: Run) -> None:
 
 def test_numbers_names_and_commands_stay(made: Run) -> None:
     story = whole_story(made)
-    told = translated(story, ZH)
-    pairs = zip(story.sections, told.sections, strict=True)
+    chinese = translated(story, ZH)
+    pairs = zip(story.sections, chinese.sections, strict=True)
     for section, other_section in pairs:
         assert other_section.anchor == section.anchor
-        for part, told_part in zip(section.parts, other_section.parts, strict=True):
+        for part, chinese_part in zip(section.parts, other_section.parts, strict=True):
             if isinstance(part, Code):
-                assert told_part == part
-            if isinstance(part, Table) and isinstance(told_part, Table):
-                assert [len(row) for row in told_part.rows] == [len(row) for row in part.rows]
-    for figure, told_figure in zip(story.figures, told.figures, strict=True):
-        assert told_figure.name == figure.name
+                assert chinese_part == part
+            if isinstance(part, Table) and isinstance(chinese_part, Table):
+                assert [len(row) for row in chinese_part.rows] == [len(row) for row in part.rows]
+    for figure, chinese_figure in zip(story.figures, chinese.figures, strict=True):
+        assert chinese_figure.name == figure.name
         numbers = re.compile(r":(-?[0-9.e-]+)[,}]")
-        assert numbers.findall(_json(told_figure.spec)) == numbers.findall(_json(figure.spec))
+        assert numbers.findall(_json(chinese_figure.spec)) == numbers.findall(_json(figure.spec))
 
 
 def _json(spec: object) -> str:
@@ -165,9 +165,9 @@ def test_scales_and_data_of_a_chart_agree_in_every_language(rich: Run) -> None:
 
 
 def test_the_page_keeps_its_addresses_and_colours(made: Run) -> None:
-    told = translated(whole_story(made), ZH)
-    drawings = [Drawing(figure, "<svg></svg>", b"") for figure in told.figures]
-    page = html.render(told, drawings, language=ZH)
+    chinese = translated(whole_story(made), ZH)
+    drawings = [Drawing(figure, "<svg></svg>", b"") for figure in chinese.figures]
+    page = html.render(chinese, drawings, language=ZH)
     assert '<html lang="zh-Hans">' in page
     assert '<h2 id="verdicts">判定</h2>' in page
     assert '<article class="entry worse">' in page
@@ -177,10 +177,10 @@ def test_the_page_keeps_its_addresses_and_colours(made: Run) -> None:
 
 def test_parts_that_were_not_said_stay_as_they_are() -> None:
     section = Section(say("Verdicts"), (Table("plain", (Column(name("#")),), ()),))
-    told = translated(Story(name("t"), name("b"), (), (section,)), ZH)
-    assert told.sections[0].heading == "判定"
-    assert told.sections[0].anchor == "verdicts"
-    assert told.sections[0].parts == section.parts
+    chinese = translated(Story(name("t"), name("b"), (), (section,)), ZH)
+    assert chinese.sections[0].heading == "判定"
+    assert chinese.sections[0].anchor == "verdicts"
+    assert chinese.sections[0].parts == section.parts
     entry = Entry(say("no verdict"), name("x"), name("y"))
     assert entry.look == "no-verdict"
     assert line("plain", ZH) == "plain"

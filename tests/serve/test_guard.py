@@ -24,7 +24,7 @@ async def secret_page(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "AFTER_A_WRONG_TOKEN_S", 0)
+    monkeypatch.setattr(guard, "WRONG_TOKEN_DELAY_S", 0)
 
 
 def closed() -> Guard:

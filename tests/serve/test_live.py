@@ -1,4 +1,4 @@
-"""The stream of a run: what a late watcher is told, and lines that are not whole or no events."""
+"""The stream of a run: what a late watcher gets, and lines that are incomplete or no events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dbdyno.serve import live
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LOOK_EVERY_S", 0.005)
+    monkeypatch.setattr(live, "POLL_EVERY_S", 0.005)
 
 
 def line(kind: str, **fields: object) -> str:
@@ -28,7 +28,7 @@ FIRST = line("begin", n=1) + line("interval", n=1) + line("end", n=1)
 SECOND = line("stage", n=2) + line("begin", n=2) + line("interval", n=2)
 
 
-def told(path: Path, is_running: Callable[[], bool], seen: int = 0) -> list[tuple[int, dict]]:
+def streamed(path: Path, is_running: Callable[[], bool], seen: int = 0) -> list[tuple[int, dict]]:
     """The whole stream, as a browser takes it apart."""
 
     async def whole() -> bytes:
@@ -46,7 +46,7 @@ def kinds(events: list[tuple[int, dict[str, Any]]]) -> list[str]:
 def test_a_late_watcher_is_told_ends_but_only_the_present_seconds(tmp_path: Path) -> None:
     feed = tmp_path / live.FEED
     feed.write_text(line("run") + FIRST + SECOND)
-    events = told(feed, lambda: False)
+    events = streamed(feed, lambda: False)
     assert kinds(events) == ["run", "begin1", "end1", "stage2", "begin2", "interval2", "closed"]
     assert events[-1][0] == feed.stat().st_size
 
@@ -54,7 +54,7 @@ def test_a_late_watcher_is_told_ends_but_only_the_present_seconds(tmp_path: Path
 def test_a_watcher_that_was_cut_off_goes_on_behind_what_it_saw(tmp_path: Path) -> None:
     feed = tmp_path / live.FEED
     feed.write_text(FIRST + SECOND)
-    assert kinds(told(feed, lambda: False, seen=len(FIRST))) == [
+    assert kinds(streamed(feed, lambda: False, seen=len(FIRST))) == [
         "stage2",
         "begin2",
         "interval2",
@@ -71,7 +71,7 @@ def test_what_is_written_meanwhile_is_told_until_nobody_runs_it(tmp_path: Path) 
             file.write(parts.pop(0))
         return bool(parts)
 
-    assert kinds(told(feed, is_running)) == [
+    assert kinds(streamed(feed, is_running)) == [
         "begin1",
         "interval1",
         "end1",
@@ -83,12 +83,12 @@ def test_what_is_written_meanwhile_is_told_until_nobody_runs_it(tmp_path: Path) 
 
 
 def test_a_run_without_a_feed_is_closed(tmp_path: Path) -> None:
-    assert kinds(told(tmp_path / "none", lambda: False)) == ["closed"]
+    assert kinds(streamed(tmp_path / "none", lambda: False)) == ["closed"]
 
 
 def test_a_place_behind_the_end_tells_nothing(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(FIRST)
-    assert kinds(told(tmp_path / "f", lambda: False, seen=10**6)) == ["closed"]
+    assert kinds(streamed(tmp_path / "f", lambda: False, seen=10**6)) == ["closed"]
 
 
 @given(st.binary(max_size=400))

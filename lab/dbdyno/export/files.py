@@ -1,7 +1,7 @@
 """A run as tables that anyone can read: Parquet or CSV, one file a table, every column explained.
 
-The store keeps a trial as one JSON value, which is right for keeping and wrong for asking. An
-export turns a whole run round, once, into columns for polars, pandas, DuckDB, SQL or R. Nothing is
+The store keeps a trial as one JSON value, which cannot be queried. An export turns a whole run into
+columns for polars, pandas, DuckDB, SQL or R. Nothing is
 judged here: which trials count is in the column `state`, as the judge said it.
 """
 

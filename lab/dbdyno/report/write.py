@@ -1,7 +1,7 @@
-"""What is handed to people: a page for a manager that an expert cannot take apart.
+"""Writes the report of a run: HTML, Markdown, JSON and charts.
 
-    plan, measurements, judgement, facts ─story─▶ sections ─▶ HTML, Markdown; charts ─▶ SVG, PNG
-                                         ─data──▶ JSON          ─verdict_text─▶ stdout
+    plan, measurements, judgement, facts ─story────▶ sections ─▶ HTML, Markdown; charts ─▶ SVG, PNG
+                                         ─document─▶ JSON
 
 The report adds no judgement of its own: every word and number is the judge's or is counted from
 the measurements. A run that is empty, incomplete or void gives a report that says so.

@@ -38,7 +38,7 @@ ENTER: Final = "/enter"
 STATIC: Final = "/static/"
 """What the login page needs; it holds nothing of a run."""
 FORM_BYTES_MAX: Final = 4096
-AFTER_A_WRONG_TOKEN_S: Final = 0.5
+WRONG_TOKEN_DELAY_S: Final = 0.5
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -194,7 +194,7 @@ class Guard:
     async def _enter(self, request: Request) -> Response:
         """Takes the token out of the form and gives a session for it."""
         if not self._access.is_token(await _typed_token(request)):
-            await anyio.sleep(AFTER_A_WRONG_TOKEN_S)
+            await anyio.sleep(WRONG_TOKEN_DELAY_S)
             return RedirectResponse(f"{ENTER}?wrong=1", HTTPStatus.SEE_OTHER)
         session = secrets.token_urlsafe(32)
         self._sessions.add(session)

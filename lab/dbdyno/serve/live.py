@@ -17,9 +17,9 @@ import anyio
 
 FEED: Final = "live.jsonl"
 """The file's name in the run's folder."""
-LOOK_EVERY_S: Final = 0.25
+POLL_EVERY_S: Final = 0.25
 HEARTBEAT_S: Final = 10.0
-"""How often a silent stream says something, so that a watcher who left is noticed."""
+"""How often a silent stream says something, so that a closed connection is noticed."""
 LINE_BYTES_MAX: Final = 65_536
 
 
@@ -48,7 +48,7 @@ async def stream(path: Path, is_running: Callable[[], bool], seen: int = 0) -> A
         elif time.monotonic() - spoken > HEARTBEAT_S:
             spoken = time.monotonic()
             yield b": nothing new\n\n"
-        await anyio.sleep(LOOK_EVERY_S)
+        await anyio.sleep(POLL_EVERY_S)
 
 
 def read(path: Path, start: int) -> tuple[int, list[tuple[int, dict[str, Any]]]]:

@@ -32,7 +32,7 @@ from dbdyno.serve.guard import ENTER, STATIC, Access, Guard
 from dbdyno.serve.runs import RUNNING, ComparedSide, JudgedRun, Runs, compared
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
-OF_A_REPORT: Final = {"Content-Security-Policy": "frame-ancestors 'none'"}
+REPORT_HEADERS: Final = {"Content-Security-Policy": "frame-ancestors 'none'"}
 """The report brings a policy of its own, which names its scripts by their digests."""
 PLACE: Final = re.compile(r"[0-9]{1,12}")
 """A place in a feed; a longer number is none of ours."""
@@ -84,7 +84,7 @@ class Pages:
     def report(self, request: Request) -> Response:
         """One run's report with what is stored of it now."""
         run = self._runs.judged(request.path_params["run_id"])
-        return HTMLResponse(_report(run, self._language), headers=OF_A_REPORT)
+        return HTMLResponse(_report(run, self._language), headers=REPORT_HEADERS)
 
     def live(self, request: Request) -> Response:
         """One run as it goes on; its script listens to `events`."""

@@ -9,7 +9,7 @@ from dbdyno.report.charts.vega import (
     POINTS_LISTED_MAX,
     VERDICTS,
     colour,
-    in_words,
+    description,
     look_of,
     offset,
     side_by_side,
@@ -40,9 +40,9 @@ def test_colours_begin_again_after_the_last() -> None:
 
 
 def test_a_long_list_of_points_is_no_description() -> None:
-    few = in_words("T", "ms", [say("a: {n}", n=n) for n in range(2)])
+    few = description("T", "ms", [say("a: {n}", n=n) for n in range(2)])
     assert few == "T, ms. a: 0; a: 1."
-    many = in_words("T", "ms", [say("a: {n}", n=n) for n in range(POINTS_LISTED_MAX + 1)])
+    many = description("T", "ms", [say("a: {n}", n=n) for n in range(POINTS_LISTED_MAX + 1)])
     assert many == "T, ms. 41 points; the tables have their numbers."
 
 

@@ -32,8 +32,8 @@ def result(made: Run) -> GateResult:
 def test_the_text_and_the_comment_are_the_golden_ones(made: Run) -> None:
     text = render(result(made), Output.PLAIN)
     assert text == (GOLDEN / "gate.txt").read_text(), "if it is meant, write the new text there"
-    told = render(result(made), Output.MARKDOWN)
-    assert told == (GOLDEN / "gate.md").read_text(), "if it is meant, write the new text there"
+    comment = render(result(made), Output.MARKDOWN)
+    assert comment == (GOLDEN / "gate.md").read_text(), "if it is meant, write the new text there"
 
 
 def test_a_job_finds_its_comment_again(made: Run, empty: Run) -> None:
@@ -58,9 +58,9 @@ def test_doubts_are_told_and_a_long_list_is_cut(made: Run, empty: Run) -> None:
         first.model_copy(update={"check": f"c{n}", "level": Level.DOUBTFUL})
         for n in range(DOUBTS_MAX + 3)
     ]
-    told = doubts(made.judgement.model_copy(update={"findings": tuple(many)}), made.facts)
-    assert len(told) == DOUBTS_MAX + 1
-    assert told[-1] == "and 3 more doubts; see the report"
+    sentences = doubts(made.judgement.model_copy(update={"findings": tuple(many)}), made.facts)
+    assert len(sentences) == DOUBTS_MAX + 1
+    assert sentences[-1] == "and 3 more doubts; see the report"
 
 
 # The file is what CI systems read: counted right, escaped, and without a test that passes by

@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 STEADY = (0.9, 0.905, 0.895, 0.9, 0.902)
 
 
-def told(
+def run_of(
     day: int, ratios: tuple[float, ...], plan: Plan | None = None, **more: object
 ) -> RunVerdicts:
     asked = plan or making.plan()
@@ -30,7 +30,7 @@ def told(
 
 def course() -> list[RunVerdicts]:
     slower = tuple(ratio * 0.9 for ratio in STEADY)
-    return [told(3, slower), told(2, STEADY[::-1], complete=False), told(1, STEADY)]
+    return [run_of(3, slower), run_of(2, STEADY[::-1], complete=False), run_of(1, STEADY)]
 
 
 def test_the_text_is_the_golden_one() -> None:
@@ -51,7 +51,7 @@ def test_a_step_is_told_from_chance() -> None:
 
 def test_only_the_same_experiment_is_compared() -> None:
     other = making.plan(threads=(8,), window_s=30)
-    newest, _ = entries([told(2, STEADY, other), told(1, STEADY)])
+    newest, _ = entries([run_of(2, STEADY, other), run_of(1, STEADY)])
     assert newest.since is None
     more_blocks = making.plan(blocks=9).model_copy(update={"seed": 7, "title": "again"})
     assert experiment(more_blocks) == experiment(making.plan())

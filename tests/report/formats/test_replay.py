@@ -76,17 +76,19 @@ def test_many_differences_are_cut_on_a_terminal_and_nowhere_else(made: Run) -> N
 def test_the_same_run_is_no_repetition(made: Run) -> None:
     compared = replay(side(made), side(made))
     assert compared.differences == ()
-    told = answer(compared)
-    assert told[0].startswith("the same verdict in 2 of 2 comparisons")
-    assert told[-1] == "both are the same run: nothing was repeated"
+    sentences = answer(compared)
+    assert sentences[0].startswith("the same verdict in 2 of 2 comparisons")
+    assert sentences[-1] == "both are the same run: nothing was repeated"
     assert "alike" in render(compared, Output.PLAIN)
 
 
 def test_another_plan_is_said(made: Run, empty: Run) -> None:
     elsewhere = making.plan(threads=(4,))
     blocks = [(0.9, 0.91, 0.92)]
-    told = answer(replay(side(made), side(run(elsewhere, making.pairs(*blocks, threads=4)), "x")))
-    assert told == ["the runs have no comparison in common"]
+    sentences = answer(
+        replay(side(made), side(run(elsewhere, making.pairs(*blocks, threads=4)), "x"))
+    )
+    assert sentences == ["the runs have no comparison in common"]
     assert answer(replay(side(made), side(empty, "y")))[-1] == (
         "the plans differ: this is no repetition of the same experiment"
     )

@@ -18,8 +18,8 @@ def test_many_cells_of_a_word_are_told_by_their_range() -> None:
         trials += making.pairs((base, base + 0.001, base - 0.001), **same)
         trials += making.pairs((0.7, 1.5, 1.0), workload="oltp_delete", **same)
     plan = making.plan(workloads=("oltp_read_write", "oltp_delete"), threads=(1, 2, 4, 8, 16))
-    told = tally(run(plan, trials).judgement.verdicts, making.B)
-    assert [line for line in told if "decision" not in line] == [
+    lines = tally(run(plan, trials).judgement.verdicts, making.B)
+    assert [line for line in lines if "decision" not in line] == [
         "mysql:8.0.15 against mysql:5.7.22 in 10 cells: worse in 5, undecided in 5.",
         "Open: 5 of 10 cells, whose intervals reach from −88.6 % to +803.7 %.",
         "Worse: 5 cells: TPS −29.0 % to −14.0 % (beyond the margin of 2 %).",
@@ -33,24 +33,24 @@ def test_a_word_whose_size_is_open_in_some_cells_says_in_how_many_it_is_not() ->
         *making.pairs((0.7, 0.701, 0.702), threads=1, histograms=False),
         *making.pairs((0.98, 0.981, 0.979), threads=8, histograms=False),
     ]
-    told = tally(run(making.plan(threads=(1, 8)), trials).judgement.verdicts, making.B)
-    assert told[-2].endswith("(beyond the margin of 2 % in 1 of 2).")
+    lines = tally(run(making.plan(threads=(1, 8)), trials).judgement.verdicts, making.B)
+    assert lines[-2].endswith("(beyond the margin of 2 % in 1 of 2).")
 
 
 def test_all_cells_together_are_one_number(made: Run) -> None:
     (summary,) = made.judgement.summaries
-    told = tally(made.judgement.verdicts, making.B, [summary])
-    assert told[1].startswith("Over all 2 cells taken together, TPS differs by −12.2 % [")
+    lines = tally(made.judgement.verdicts, making.B, [summary])
+    assert lines[1].startswith("Over all 2 cells taken together, TPS differs by −12.2 % [")
     alone = summary.model_copy(update={"cells": 1})
     assert not any("together" in line for line in tally(made.judgement.verdicts, making.B, [alone]))
 
 
 def test_one_cell_is_told_by_its_sentence_and_meaning() -> None:
     made = run(making.plan(), making.pairs((0.77, 0.76, 0.78)), complete=False)
-    told = _concluded(made)
-    assert told.startswith("oltp_read_write, 8 threads: mysql:8.0.15 is worse than mysql:5.7.22")
-    assert "The run is not complete: 6 of 20 trials are done." in told
-    assert "doubtful finding" in told
+    text = _concluded(made)
+    assert text.startswith("oltp_read_write, 8 threads: mysql:8.0.15 is worse than mysql:5.7.22")
+    assert "The run is not complete: 6 of 20 trials are done." in text
+    assert "doubtful finding" in text
 
 
 def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
@@ -88,7 +88,7 @@ def test_what_is_proven_speaks_for_or_against_with_its_interval() -> None:
         "For a decision: what is proven speaks against mysql:8.0.15, by TPS −23.0 % [−26.5, −19.3] "
         "in oltp_read_write, 1 thread; nothing proven speaks against mysql:5.7.22."
     )
-    assert isinstance(said, Said), "it can be told in another language"
+    assert isinstance(said, Said), "it can be translated into another language"
     (said,) = decision(verdicts(ALIKE, BETTER, BETTER))
     assert "speaks for mysql:8.0.15" in said
     assert "the largest of 2;" in said

@@ -20,7 +20,7 @@ HANDLERS = dict.fromkeys(
 )
 
 
-def told(plan: Plan, trials: list[Measurement]) -> tuple[Section, Section]:
+def sections(plan: Plan, trials: list[Measurement]) -> tuple[Section, Section]:
     made = run(plan, trials)
     listed = attempts(trials, made.judgement)
     return costs.costs(plan, listed), costs.machine(plan, listed)
@@ -36,7 +36,7 @@ def test_trials_that_differ_give_a_range() -> None:
         making.measurement(making.A, block, tps=1000.0, server_cpu_s=cpu_s)
         for block, cpu_s in enumerate((4.0, 5.0, 9.0))
     ]
-    section, _ = told(making.plan(systems=(making.A,), blocks=3), trials)
+    section, _ = sections(making.plan(systems=(making.A,), blocks=3), trials)
     assert rows_of(section)["server CPU"][1] == "600.0 (400.0–900.0)"
     assert rows_of(section)["context switches"][1] == "36.00"
 
@@ -50,20 +50,20 @@ def test_a_cost_that_nobody_counted_has_no_row_and_one_that_one_lacks_a_dash() -
         else m
         for m in trials
     ]
-    rows = rows_of(told(making.plan(blocks=3), trials)[0])
+    rows = rows_of(sections(making.plan(blocks=3), trials)[0])
     assert rows["context switches"][1:3] == ("36.00", "—")
     bare = [m.model_copy(update={"server": m.server.model_copy(update=without)}) for m in trials]
-    assert "context switches" not in rows_of(told(making.plan(blocks=3), bare)[0])
+    assert "context switches" not in rows_of(sections(making.plan(blocks=3), bare)[0])
 
 
 def test_who_counted_is_named_and_is_the_same_for_all_where_it_can_be() -> None:
     mysql = making.measurement(making.A, status=HANDLERS)
     lacking = {"Innodb_rows_read": math.nan}
     mariadb = making.measurement(making.B, position=1, status={**HANDLERS, **lacking})
-    rows = rows_of(told(making.plan(blocks=1), [mysql, mariadb])[0])
+    rows = rows_of(sections(making.plan(blocks=1), [mysql, mariadb])[0])
     assert rows["rows read"][1:] == ("3.00", "3.00", "Handler_read_*")
     mysql = making.measurement(making.A)
-    rows = rows_of(told(making.plan(blocks=1), [mysql, mariadb])[0])
+    rows = rows_of(sections(making.plan(blocks=1), [mysql, mariadb])[0])
     assert rows["rows read"][1:] == (
         "414.0",
         "3.00",
@@ -72,22 +72,22 @@ def test_who_counted_is_named_and_is_the_same_for_all_where_it_can_be() -> None:
 
 
 def test_what_watching_cost_is_said_where_it_is_known() -> None:
-    section, _ = told(making.plan(blocks=1), [making.measurement(making.A)])
+    section, _ = sections(making.plan(blocks=1), [making.measurement(making.A)])
     last = section.parts[-1]
     assert "took 0.005 cores" in last.text
     assert "2.00 ms in the median" in last.text
     cut = StatusSeries(at_s=(0.5,), took_ms=(2.0,), trouble="no answer: timeout")
     trials = [making.measurement(making.A).model_copy(update={"status_seconds": cut})]
-    said = told(making.plan(blocks=1), trials)[0].parts[-1]
+    said = sections(making.plan(blocks=1), trials)[0].parts[-1]
     assert said == Paragraph("Readings are missing in 1 trial: no answer: timeout.")
     blind = making.measurement(making.A).model_copy(update={"watch": (), "status_seconds": None})
-    section, machine = told(making.plan(blocks=1), [blind])
+    section, machine = sections(making.plan(blocks=1), [blind])
     assert isinstance(section.parts[-1], Table)
     assert machine.parts == ()
 
 
 def test_a_run_without_sound_trials_has_neither() -> None:
-    for section in told(making.plan(), [making.measurement(failure="died")]):
+    for section in sections(making.plan(), [making.measurement(failure="died")]):
         assert section.parts == ()
 
 

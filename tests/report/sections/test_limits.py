@@ -14,13 +14,13 @@ from support.made_controls import outcome
 from support.made_run import Run, facts, run
 
 
-def told(made: Run) -> str:
+def sentences(made: Run) -> str:
     return "\n".join(limits(made.plan, made.measurements, made.judgement, made.facts))
 
 
 def test_a_small_incomplete_run_says_what_it_cannot_show() -> None:
     plan = making.plan(threads=(1, 8), blocks=3)
-    text = told(run(plan, making.pairs((1.0, 1.0)), complete=False))
+    text = sentences(run(plan, making.pairs((1.0, 1.0)), complete=False))
     for limit in (
         "incomplete",
         "3 blocks only",
@@ -42,7 +42,7 @@ def test_limits_that_do_not_hold_are_not_claimed() -> None:
     plan = plan.model_copy(update={"systems": (plan.systems[0], aa)})
     pool = {"innodb_buffer_pool_size": str(2**20)}
     trials = making.pairs((1.0,) * 10, systems=(making.A, "control"), settings=pool)
-    text = told(run(plan, trials))
+    text = sentences(run(plan, trials))
     assert "larger than the buffer pool (1 MiB)" in text
     for limit in ("incomplete", "only", "A/A", "verdicts", "one server start", "too short"):
         assert limit not in text

@@ -52,23 +52,23 @@ def test_the_default_distribution_of_sysbench_is_told_from_others() -> None:
 
 
 def test_what_is_set_on_every_system_is_told_from_what_is_varied() -> None:
-    told = asked_design(
+    lines = asked_design(
         planned(settings=SettingsPlan(durability=("0/2",), thread_pool=("off", "on")))
     )
-    assert "On every system: durability 0/2." in told
-    assert "Varied on every system: thread_pool (off, on)." in told
+    assert "On every system: durability 0/2." in lines
+    assert "Varied on every system: thread_pool (off, on)." in lines
 
 
 def test_a_scale_and_a_budget_are_told() -> None:
     design = planned().design.model_copy(update={"budget_s": 5400.0})
-    told = asked_design(planned(scale="small", design=design))
-    assert told[0] == "This is the scale small of its plan file."
-    assert any(i.startswith("4 blocks, as many as fit into 1.5 h by forecast: ") for i in told)
+    lines = asked_design(planned(scale="small", design=design))
+    assert lines[0] == "This is the scale small of its plan file."
+    assert any(i.startswith("4 blocks, as many as fit into 1.5 h by forecast: ") for i in lines)
     assert not any("scale" in line or "forecast" in line for line in asked_design(planned()))
 
 
 @pytest.mark.parametrize(
-    ("restart", "fresh_data", "told"),
+    ("restart", "fresh_data", "sentence"),
     [
         ("block", "start", "A freshly started server on a restored dataset for each arm of"),
         ("block", "once", "A freshly started server for each arm of a block; its load levels"),
@@ -76,9 +76,11 @@ def test_a_scale_and_a_budget_are_told() -> None:
         ("cell", "once", "A freshly started server for every cell."),
     ],
 )
-def test_how_often_a_server_is_new_is_told(restart: str, fresh_data: str, told: str) -> None:
+def test_how_often_a_server_is_new_is_told(restart: str, fresh_data: str, sentence: str) -> None:
     procedure = ProcedurePlan.model_validate({"restart": restart, "fresh_data": fresh_data})
-    assert sum(line.startswith(told) for line in asked_design(planned(procedure=procedure))) == 1
+    assert (
+        sum(line.startswith(sentence) for line in asked_design(planned(procedure=procedure))) == 1
+    )
 
 
 def test_open_and_closed_loops_are_told_one_by_one() -> None:
@@ -133,12 +135,12 @@ def test_only_what_the_plan_asks_for_is_said() -> None:
             "trial": plain.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 300}),
         }
     )
-    told = list(method.asked_procedure(whole))
-    assert len(told) == 5
-    assert "60 s at most" in told[3]
-    assert "300 s at most" in told[4]
+    lines = list(method.asked_procedure(whole))
+    assert len(lines) == 5
+    assert "60 s at most" in lines[3]
+    assert "300 s at most" in lines[4]
     (items,) = (p for p in method.how_measured(whole, []).parts if isinstance(p, Items))
-    assert set(told) <= set(items.items)
+    assert set(lines) <= set(items.items)
 
 
 def test_one_who_restores_once_does_not_say_that_every_start_has_fresh_data() -> None:
@@ -198,20 +200,20 @@ def test_what_was_not_counted_is_a_dash_and_nothing_is_no_table() -> None:
 
 def test_the_plans_words_are_said() -> None:
     semisync = TopologyPlan(replicas=2, replication="semisync", timeout_s=1.5)
-    told = list(method.asked_replicas(plan(semisync, TopologyPlan(replicas=1))))
-    assert told == [
+    lines = list(method.asked_replicas(plan(semisync, TopologyPlan(replicas=1))))
+    assert lines == [
         f"{making.A}: a commit waits (after sync) until one of 2 replicas has it, 1.5 s at most.",
         f"{making.B}: 1 replica, for which no commit waits.",
     ]
     group = TopologyPlan(replicas=2, replication="group")
     network = NetworkPlan(client_ms=0.8, replica_ms=2)
     whole = plan(group, TopologyPlan(), network=network)
-    told = list(method.asked_replicas(whole))
-    assert told == [
+    lines = list(method.asked_replicas(whole))
+    assert lines == [
         f"{making.A}: a group of 3; a commit waits until a majority agrees.",
         "The network adds 0.8 ms to each round trip between load and primary.",
         "The network adds 2 ms to each round trip between servers.",
     ]
     (items,) = (p for p in method.how_measured(whole, []).parts if isinstance(p, Items))
-    assert set(told) <= set(items.items)
+    assert set(lines) <= set(items.items)
     assert list(asked_replicas(making.plan())) == []

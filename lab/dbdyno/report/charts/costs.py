@@ -93,7 +93,7 @@ def _layers(ladder: Ladder, systems: Sequence[str], cost: Cost) -> list[Spec]:
         "axis": {"labelAngle": 0, "grid": False, "titleFontSize": 11},
     }
     unit = label(cost.unit)
-    side = vega.category("system", sort=list(systems), scale={"domain": list(systems)})
+    side = vega.nominal("system", sort=list(systems), scale={"domain": list(systems)})
     same = {"x": x, "xOffset": side}
     tooltip = vega.load_tooltip(
         ("value", unit), ("low", say("lowest trial")), ("high", say("highest trial"))

@@ -43,7 +43,7 @@ def latency_throughput(
     across = say("transactions per second")
     up = say("{metric} latency, ms", metric=metric.label)
     layers = _curve_layers(systems, across, up)
-    spec = vega.alike([(ladder.title, rows, layers) for ladder, rows in drawn], 320)
+    spec = vega.equal_panels([(ladder.title, rows, layers) for ladder, rows in drawn], 320)
     title = say("Latency over throughput")
     points = [
         say(
@@ -112,7 +112,7 @@ def _curve_layers(systems: Sequence[str], across: Text, up: Text) -> list[Spec]:
     labelled = systems if len(systems) <= SYSTEMS_LABELLED_MAX else systems[:1]
     tooltip = vega.load_tooltip(("tps", across), ("latency", up))
     return [
-        vega.layer("line", {**same, "order": vega.quantity("step")}, **vega.LINE),
+        vega.layer("line", {**same, "order": vega.quantitative("step")}, **vega.LINE),
         vega.layer(
             "point", {**same, "shape": vega.shape(systems), "tooltip": tooltip}, **vega.POINT
         ),
@@ -124,7 +124,7 @@ def _labels(same: Spec, system: str, *, above: bool) -> Spec:
     """The load beside the points of a system; of two systems, one's above and the other's below."""
     return vega.layer(
         "text",
-        {**same, "text": vega.category("load")},
+        {**same, "text": vega.nominal("load")},
         where={"field": "system", "equal": system},
         dx=6,
         dy=-8 if above else 11,
@@ -165,7 +165,7 @@ def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | N
         "A point is a trial; a faint one was not sustained. The dashed line is the limit; the "
         "upright line of a system is its highest rate within it, shaded by its 95 % interval."
     )
-    return vega.figure("limits", title, unit, points, vega.alike(panels, 320), note)
+    return vega.figure("limits", title, unit, points, vega.equal_panels(panels, 320), note)
 
 
 def _points(search: RateSearch) -> Iterator[Spec]:
@@ -201,11 +201,11 @@ def _limit_layers(search: RateSearch, systems: Sequence[str]) -> list[Spec]:
 
     def x(field: str) -> Spec:
         axis = {"labelExpr": vega.PARTED, "tickCount": 5}
-        return vega.quantity(field, title=due, scale={"zero": False, "padding": 12}, axis=axis)
+        return vega.quantitative(field, title=due, scale={"zero": False, "padding": 12}, axis=axis)
 
     def y(field: str) -> Spec:
         axis = {"labelExpr": vega.PARTED, "values": list(DECADES)}
-        return vega.quantity(field, title=up, scale={"type": "log", "padding": 12}, axis=axis)
+        return vega.quantitative(field, title=up, scale={"type": "log", "padding": 12}, axis=axis)
 
     colours = vega.colour(systems)
     tooltip = vega.tooltip(

@@ -20,8 +20,8 @@ FONTS: Final = Path(__file__).parents[1] / "fonts"
 """Noto Sans SC in parts: what Chinese has for everyday use, as few servers have such a font."""
 CHINESE: Final = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 PIXELS_PER_UNIT: Final = 2.0
-OPENING: Final = re.compile(r"<svg\b[^>]*>")
-SPACE: Final = re.compile(r'\sxmlns(?::xlink)?="[^"]*"')
+SVG_TAG: Final = re.compile(r"<svg\b[^>]*>")
+NAMESPACES: Final = re.compile(r'\sxmlns(?::xlink)?="[^"]*"')
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class Drawing:
             f'<title id="{name}-title">{escape(self.figure.title)}</title>'
             f'<desc id="{name}-desc">{escape(self.figure.description)}</desc>'
         )
-        return SPACE.sub("", OPENING.sub(lambda _: opening, svg, count=1))
+        return NAMESPACES.sub("", SVG_TAG.sub(lambda _: opening, svg, count=1))
 
 
 @cache
-def _learn_chinese() -> None:
-    """Makes the glyphs of `fonts/` known to the drawing program, for the rest of the process."""
+def _register_chinese_font() -> None:
+    """Registers the Chinese font with vl-convert, once for the whole process."""
     vl_convert.register_font_directory(str(FONTS))
 
 
 def draw(figure: Figure) -> Drawing:
     """Draws a figure; the PNG is made from the SVG, so the two cannot differ."""
     if CHINESE.search(json.dumps(figure.spec, ensure_ascii=False)):
-        _learn_chinese()
+        _register_chinese_font()
     svg = vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=VEGA_LITE)
     png = vl_convert.svg_to_png(svg, scale=PIXELS_PER_UNIT)
     return Drawing(figure, svg, bytes(png))

@@ -55,7 +55,7 @@ def throughput(
     points = _points([row for _, rows in drawn for row in rows])
     fitted = any(fits.values())
     note = say("{note} {fit}", note=_note(), fit=_fit_note()) if fitted else _note()
-    return vega.figure("throughput", title, unit, points, vega.alike(panels, 300), note)
+    return vega.figure("throughput", title, unit, points, vega.equal_panels(panels, 300), note)
 
 
 def latency(
@@ -121,7 +121,7 @@ def _row(ladder: Ladder, systems: Sequence[str], value: SystemValue, metric: Met
 
 
 def _layers(ladder: Ladder, systems: Sequence[str], unit: Text) -> list[Spec]:
-    same = {"x": vega.places(ladder), "color": vega.colour(systems)}
+    same = {"x": vega.load_axis(ladder), "color": vega.colour(systems)}
     value, low, high = (vega.from_zero(field, unit) for field in ("value", "low", "high"))
     ends = {"thickness": 1.5, "size": 9, "orient": "horizontal", "opacity": 1}
     whole = {**same, **vega.span("y", low, "high")}
@@ -204,7 +204,7 @@ def _fit_rows(ladder: Ladder, fitted: Scalability) -> Iterator[Spec]:
 
 def _fit_layers(systems: Sequence[str], unit: Text) -> list[Spec]:
     """Band and line of the law, in the system's colour."""
-    same = {"x": vega.quantity("place"), "color": vega.colour(systems)}
+    same = {"x": vega.quantitative("place"), "color": vega.colour(systems)}
     band = {**same, "y": vega.from_zero("low", unit), "y2": {"field": "high"}}
     line = {**same, "y": vega.from_zero("value", unit)}
     dashed = {"strokeWidth": 1, "strokeDash": [4, 3], "opacity": 0.8}

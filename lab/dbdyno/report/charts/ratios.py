@@ -70,7 +70,7 @@ def ratios(
     view = view_of([line.ratio for line in lines], ends, margin)
     baseline = verdicts[0].baseline
     scale = vega.verdict_scale((line.word for line in lines), lines=True)
-    colour = vega.category("word", title=None, scale=scale)
+    colour = vega.nominal("word", title=None, scale=scale)
     panels = [
         _panel(system, BY_NAME[metric].label, baseline, group, view, margin, colour)
         for (system, metric), group in groups.items()
@@ -142,7 +142,7 @@ def _panel(
 ) -> Spec:
     names = [line.name for line in lines]
     ticks = view.ticks()
-    x = vega.quantity(
+    x = vega.quantitative(
         "at",
         title=say("{metric}, change against {baseline}", metric=metric, baseline=baseline),
         scale={"domain": view.domain, "nice": False},
@@ -152,7 +152,7 @@ def _panel(
             "labelOverlap": False,
         },
     )
-    y = vega.category(
+    y = vega.nominal(
         "name",
         sort=names,
         scale={"domain": names},
@@ -196,10 +196,13 @@ def _ground(view: View, margin: float) -> list[Spec]:
     """The margin's band and the line of no change."""
     ends = {"from": view.within(1 / (1 + margin)), "to": view.within(1 + margin), "none": 0}
     data = {"data": {"values": [ends]}}
-    band = {"x": vega.quantity("from"), "x2": {"field": "to"}}
+    band = {"x": vega.quantitative("from"), "x2": {"field": "to"}}
     return [
         {**data, **vega.layer("rect", band, **vega.SHADE)},
-        {**data, **vega.layer("rule", {"x": vega.quantity("none")}, color=vega.INK, strokeWidth=1)},
+        {
+            **data,
+            **vega.layer("rule", {"x": vega.quantitative("none")}, color=vega.INK, strokeWidth=1),
+        },
     ]
 
 
@@ -237,7 +240,7 @@ def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
         "color": colour,
         "tooltip": tooltip,
     }
-    beside = {"y": y, "x": {"value": PLOT_WIDTH}, "text": vega.category("told")}
+    beside = {"y": y, "x": {"value": PLOT_WIDTH}, "text": vega.nominal("told")}
     return [
         vega.layer("point", point, filled=True, opacity=1),
         vega.layer("text", beside, color=vega.INK, fontSize=12, align="left", dx=8),

@@ -128,7 +128,7 @@ def _row(
     return {
         "data": {"values": [*_of_systems(systems, warmup_s), *_of_lines(lines), *_of_marks(marks)]},
         "transform": [{"flatten": ["x", "y"]}],
-        "facet": {"column": vega.category("s", sort=list(systems), title=None, header=header)},
+        "facet": {"column": vega.nominal("s", sort=list(systems), title=None, header=header)},
         "spacing": 16,
         "spec": {
             "width": width,
@@ -182,14 +182,14 @@ def _rounded(value: float) -> float:
 
 def _layers(words: AxisTitles, level: Text, last: bool, marked: bool) -> list[Spec]:
     seconds = say("seconds of load") if last else None
-    x = vega.quantity("x", title=seconds, scale={"nice": False, "zero": True})
-    y = vega.quantity(
+    x = vega.quantitative("x", title=seconds, scale={"nice": False, "zero": True})
+    y = vega.quantitative(
         "y",
         title=[words.unit, level],
         scale={"zero": True},
         axis={"labelExpr": vega.PARTED, "tickCount": 4},
     )
-    kinds = vega.category(
+    kinds = vega.nominal(
         "k",
         title=words.of_kinds,
         scale=vega.scale(zip(words.kinds, DASHES, strict=True)),
@@ -212,7 +212,7 @@ def _by_block() -> Spec:
 
 
 def _mark_layers(words: AxisTitles, x: Spec, y: Spec) -> list[Spec]:
-    shapes = vega.category("m", title=say("marks"), scale=vega.scale(words.marks))
+    shapes = vega.nominal("m", title=say("marks"), scale=vega.scale(words.marks))
     same = {"x": x, "color": _by_block(), "shape": shapes}
     point = {"filled": True, "opacity": 1, "size": 45}
     return [

@@ -131,17 +131,17 @@ LEVELS_LABELLED_MAX: Final = 10
 """With more levels some go without their label where there is no room."""
 
 
-def quantity(field: str, **more: object) -> Spec:
+def quantitative(field: str, **more: object) -> Spec:
     """A field of numbers."""
     return {"field": field, "type": "quantitative", **more}
 
 
-def category(field: str, **more: object) -> Spec:
+def nominal(field: str, **more: object) -> Spec:
     """A field of names, in no order of their own."""
     return {"field": field, "type": "nominal", **more}
 
 
-def ordered(field: str, order: Sequence[str], title: Text | None, **axis: object) -> Spec:
+def ordinal(field: str, order: Sequence[str], title: Text | None, **axis: object) -> Spec:
     """A field of names along an axis without lines, in the given order."""
     plain = {"domain": False, "ticks": False, "grid": False, **axis}
     scale = {"domain": order}
@@ -163,12 +163,12 @@ def span(axis: str, low: Spec, high: str) -> Spec:
 def from_zero(field: str, title: Text, ticks: int = 6) -> Spec:
     """A quantity whose axis begins at zero: a cut axis makes 2 % look like half."""
     axis = {"labelExpr": PARTED, "tickCount": ticks}
-    return quantity(field, title=title, scale={"zero": True}, axis=axis)
+    return quantitative(field, title=title, scale={"zero": True}, axis=axis)
 
 
-def places(ladder: Ladder) -> Spec:
-    """Load levels at equal distances, since they are usually powers of two."""
-    return quantity(
+def load_axis(ladder: Ladder) -> Spec:
+    """The axis of load levels, at equal distances, since they are usually powers of two."""
+    return quantitative(
         "place",
         title=ladder.load_title,
         scale={"domain": [-0.4, len(ladder.levels) - 0.6], "nice": False},
@@ -198,7 +198,7 @@ def shape(systems: Sequence[str]) -> Spec:
 
 
 def _by_system(systems: Sequence[str], looks: Sequence[str]) -> Spec:
-    return category("system", title=None, scale=scale(zip(systems, cycle(looks))))
+    return nominal("system", title=None, scale=scale(zip(systems, cycle(looks))))
 
 
 def tooltip(*fields: tuple[str, Text]) -> list[Spec]:
@@ -231,7 +231,7 @@ def layer(mark: str, encoding: Spec, *, where: object = None, **look: object) ->
 
     Args:
         where: a filter for the rows that are drawn; None for all.
-        look: properties of the mark.
+        look: properties of the mark, such as its size.
     """
     chosen = {} if where is None else {"transform": [{"filter": where}]}
     return {"mark": {"type": mark, **look}, **chosen, "encoding": encoding}
@@ -248,7 +248,7 @@ def panel(title: Text, rows: Sequence[Spec], layers: list[Spec], width: int, hei
     }
 
 
-def alike(panels: Sequence[tuple[Text, Sequence[Spec], list[Spec]]], height: int) -> Spec:
+def equal_panels(panels: Sequence[tuple[Text, Sequence[Spec], list[Spec]]], height: int) -> Spec:
     """Panels of one size, two in a row; one alone has the page's width.
 
     Args:
@@ -274,10 +274,10 @@ def figure(
     name: str, title: Text, unit: Text, points: Sequence[Text], spec: Spec, note: Text
 ) -> Figure:
     """A chart whose text alternative says title, unit and points."""
-    return Figure(name, title, in_words(title, unit, points), spec, note)
+    return Figure(name, title, description(title, unit, points), spec, note)
 
 
-def in_words(title: Text, unit: Text, points: Sequence[Text]) -> Text:
+def description(title: Text, unit: Text, points: Sequence[Text]) -> Text:
     """A chart's text alternative: what it shows, then its points unless they are too many."""
     many = say("{count} points; the tables have their numbers", count=len(points))
     listing = many if len(points) > POINTS_LISTED_MAX else listed(points, "; ")

@@ -105,8 +105,8 @@ def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) 
     workloads = [ladder.workload for ladder in ladders]
     least, most = FIELD_WIDTH
     width = min(most, max(least, (vega.WIDTH - LABELS_WIDTH) // len(levels)))
-    x = vega.ordered("level", levels, ladders[0].load_title, labelAngle=0)
-    y = vega.ordered("workload", workloads, None, labelLimit=240)
+    x = vega.ordinal("level", levels, ladders[0].load_title, labelAngle=0)
+    y = vega.ordinal("workload", workloads, None, labelLimit=240)
     subtitle = {} if ladders[0].setting == DEFAULT else {"subtitle": ladders[0].setting}
     return {
         "title": {"text": _against(verdicts[0]), **subtitle},
@@ -134,7 +134,7 @@ def _row(verdict: Verdict) -> Spec:
 def _layers(scale: Spec, width: int) -> list[Spec]:
     legend = {"symbolType": "square", "symbolSize": 160, "columns": 4}
     encoding = {
-        "color": vega.category("word", title=None, scale=scale, legend=legend),
+        "color": vega.nominal("word", title=None, scale=scale, legend=legend),
         "tooltip": vega.tooltip(
             ("workload", say("workload")),
             ("level", say("load")),
@@ -156,7 +156,7 @@ def _layers(scale: Spec, width: int) -> list[Spec]:
 
 def _text(field: str, size: int, dy: int, weight: str, where: str | None = None) -> Spec:
     look = {"color": vega.ON_VERDICT, "fontSize": size, "dy": dy, "fontWeight": weight}
-    return vega.layer("text", {"text": vega.category(field)}, where=where, **look)
+    return vega.layer("text", {"text": vega.nominal(field)}, where=where, **look)
 
 
 def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:

@@ -1,7 +1,7 @@
-"""A gate's outcome for those who wait for it: a terminal, a program, a pull request.
+"""A gate's outcome as plain text, JSON, a comment on a pull request, and JUnit.
 
 What decided against comes first, then what is not decided, then what held; doubts about the run
-follow, since a gate that hides them would be half the truth.
+follow, since they bear on every outcome.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A run's verdicts on stdout.
 
-A cell's verdict comes as a sentence with the numbers it is about; doubts follow in short, since a
-verdict without them would be half the truth. The whole report is in the files.
+A cell's verdict comes as a sentence with the numbers it is about; doubts follow in short. The whole
+report is in the files.
 """
 
 from __future__ import annotations

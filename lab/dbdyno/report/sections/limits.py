@@ -1,7 +1,6 @@
-"""What a run cannot show, said before somebody else says it.
+"""Limitations of a run, and how far its controls let it be trusted.
 
-Each limit is a sentence with its condition; those that hold for this run are printed. An expert
-looks here first, so a limit is stated as strongly as it is.
+Each limitation is a sentence with its condition; those that hold for this run are printed.
 """
 
 from __future__ import annotations

@@ -170,9 +170,7 @@ class Run:
             UsageError: there is no such language.
         """
         if language not in list(Language):
-            raise UsageError(
-                f"there is no language {language!r}", wanted=", ".join(Language)
-            )
+            raise UsageError(f"there is no language {language!r}", wanted=", ".join(Language))
         where = self.evidence.folder if folder is None else Path(folder)
         judgement = self.judgement
         with _bundle_errors(self.evidence):

@@ -286,7 +286,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("typed", KNOWN)
-def test_names_and_paths_of_machines_long_gone(typed):
+def test_names_and_paths_of_other_machines(typed):
     assert of(typed) == KNOWN[typed]
 
 

@@ -105,22 +105,3 @@ def test_it_is_told_in_chinese(asked: dict[str, Any], capsys: pytest.CaptureFixt
     assert "第 1 次 kill：1.5 秒内应答 1000 次提交" in out
     _, english, _ = run(*ASKED, "--lang", "zh", "--output", "json", capsys=capsys)
     assert json.loads(english)["verdict"]["sentence"].startswith("mysql:8.0.15 kept all")
-
-
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
-        (["prove-durability", "mysql://root@127.0.0.1:3306/x"], "has started as processes itself"),
-        (["prove-durability", "mysql:8.0.99"], "mysql:8.0.15"),
-        ([*ASKED, "--set", "sync_binlog"], "is not KEY=VALUE"),
-        ([*ASKED, "--kills", "0"], "--kills"),
-        ([*ASKED, "--seconds", "inf"], "--seconds"),
-        ([*ASKED, "--seconds", "nan"], "--seconds"),
-    ],
-)
-def test_what_cannot_be_killed_is_refused(
-    typed: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, out, err = run(*typed, capsys=capsys)
-    assert (status, out) == (2, "")
-    assert message in err

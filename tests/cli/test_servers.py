@@ -73,30 +73,6 @@ def test_start_names_the_server_by_its_reference_and_hands_over_settings(
     assert "dbdyno servers stop mysql-8.0.15" in err
 
 
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
-        (["start", "mysql:8.0.99"], "mysql:8.0.15"),
-        (["start", "mysql:8.0.15", "--set", "sync_binlog"], "is not KEY=VALUE"),
-        (["stop", "typo"], "no server is called typo"),
-        (["shell"], "which server?"),
-        (["get", "mysql://u@h/d"], "nothing to fetch"),
-    ],
-)
-def test_a_mistake_is_status_2(
-    typed: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    status, out, err = run("servers", *typed, capsys=capsys)
-    assert (status, out) == (2, "")
-    assert message in err
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("typed", [["one", "-e", "SELECT 1"], ["-e", "SELECT 1"]])
 def test_shell_becomes_the_client_with_what_was_typed_behind_its_name(
     typed: list[str],

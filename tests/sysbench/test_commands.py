@@ -17,6 +17,14 @@ from dbdyno.sysbench.console import ConsoleOutput
 from dbdyno.sysbench.request import General
 from support.sysbench import encoded, golden, interrupt, interval, live_interval, options
 
+FAILURE = {
+    "stage": "run",
+    "code": 1062,
+    "sqlstate": "23000",
+    "message": "Dup",
+    "statement": "inserts",
+}
+
 
 def test_a_whole_run_prints_what_sysbench_prints(sysbench):
     line = "oltp_read_write --threads=2 --time=2 --report-interval=1 --rand-seed=7 run"
@@ -38,7 +46,7 @@ def test_an_interval_cut_short_has_no_line(sysbench, engine):
 
 
 def test_a_statement_that_is_never_prepared_fails_as_a_query(sysbench, engine):
-    engine.failure = {"code": 1062, "sqlstate": "23000", "message": "Dup", "statement": "inserts"}
+    engine.failure = FAILURE
     for test, call in (
         ("bulk_insert", "mysql_drv_query()"),
         ("oltp_insert", "mysql_drv_query()"),
@@ -65,15 +73,6 @@ def test_a_signal_ends_the_run_with_its_report(sysbench, engine):
     assert sysbench("oltp_read_write --time=0 --events=0 run") == 128 + signal.SIGTERM
     assert "    transactions:                        9      (4.47 per sec.)" in sysbench.stdout
     assert signal.getsignal(signal.SIGTERM) == before
-
-
-FAILURE = {
-    "stage": "run",
-    "code": 1062,
-    "sqlstate": "23000",
-    "message": "Dup",
-    "statement": "inserts",
-}
 
 
 def test_sysbench_1_1_has_other_words_for_the_throughput(sysbench, engine):

@@ -80,28 +80,28 @@ def test_limits_are_printed_line_by_line_before_anything_began(sysbench, engine)
     )
 
 
-def test_a_socket_that_is_not_there(sysbench, engine):
-    refusing(engine, {**REFUSED, "code": None, "message": "no such file"})
-    assert sysbench("oltp_read_write --mysql-socket=/nix prepare") == 1
-    assert "on socket '/nix', aborting...\nFATAL: error 2002: no such file\n" in sysbench.stdout
-    assert "`sysbench.cmdline.call_command' function failed" in sysbench.stdout
-    assert "Thread initialization" not in sysbench.stdout
-
-
-def test_a_port_where_nobody_listens(sysbench, engine):
-    refusing(engine, {**REFUSED, "code": None, "message": "connection refused"})
-    assert sysbench("oltp_read_write --mysql-host=127.0.0.1 run") == 1
-    assert "FATAL: error 2003: connection refused\n" in sysbench.stdout
-
-
-def test_a_missing_table(sysbench, engine):
-    missing = {"code": 1146, "message": "Table 'sbtest.sbtest1' doesn't exist"}
-    refusing(engine, {**REFUSED, **missing, "stage": "prepare"})
-    assert sysbench("oltp_read_write run") == 1
-    assert (
+TRIED = {
+    ("--mysql-socket=/nix prepare", "connect", "no such file"): (
+        "on socket '/nix', aborting...\nFATAL: error 2002: no such file\n"
+        "FATAL: `sysbench.cmdline.call_command' function failed: connection creation failed\n"
+    ),
+    ("--mysql-host=127.0.0.1 run", "connect", "connection refused"): (
+        "FATAL: error 2003: connection refused\n"
+    ),
+    ("run", "prepare", "Table 'sbtest.sbtest1' doesn't exist"): (
         "FATAL: mysql_stmt_prepare() failed\n"
         "FATAL: MySQL error: 1146 \"Table 'sbtest.sbtest1' doesn't exist\"\n"
-    ) in sysbench.stdout
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "stage", "message"), TRIED)
+def test_what_could_not_be_begun_is_named_as_by_sysbench(sysbench, engine, line, stage, message):
+    code = 1146 if stage == "prepare" else None
+    refusing(engine, {**REFUSED, "code": code, "stage": stage, "message": message})
+    assert sysbench(f"oltp_read_write {line}") == 1
+    assert TRIED[line, stage, message] in sysbench.stdout
+    assert ("Thread initialization" in sysbench.stdout) == line.endswith("run")
 
 
 def test_an_error_that_ends_a_run_leaves_no_report(sysbench, engine):
@@ -122,13 +122,6 @@ def test_text_statements_are_named_as_such_and_cut(sysbench, engine):
     assert "FATAL: mysql_drv_query() returned error 1062 " in sysbench.stdout
     assert "x...'\n" in sysbench.stdout
     assert "x" * 400 not in sysbench.stdout
-
-
-def test_a_table_that_is_there_already(sysbench, engine):
-    there = {"stage": "load", "code": 1050, "sqlstate": "42S01", "statement": "CREATE TABLE"}
-    refusing(engine, {**there, "message": "Table 'sbtest1' already exists"})
-    assert sysbench("oltp_read_write --threads=4 --tables=4 prepare") == 1
-    assert "FATAL: mysql_drv_query() returned error 1050 (Table" in sysbench.stdout
 
 
 def test_the_engines_own_words_about_options(sysbench, engine):
@@ -156,17 +149,13 @@ class Flag:
         self.event.set()
 
 
-def test_what_the_work_returns_comes_back():
-    outcome = stoppable(lambda stop: "done", Flag())
-    assert outcome == ("done", None, None)
-
-
-def test_what_the_work_raises_comes_back_too():
+def test_what_the_work_returns_or_raises_comes_back():
     error = ValueError("why")
 
     def work(stop):
         raise error
 
+    assert stoppable(lambda stop: "done", Flag()) == ("done", None, None)
     assert stoppable(work, Flag()) == (None, error, None)
 
 

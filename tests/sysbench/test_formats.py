@@ -9,17 +9,10 @@ import json
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
+from tests.sysbench.test_commands import FAILURE
 
 from dbdyno.sysbench.formats import log
 from support.sysbench import MS, encoded, interval, recorded
-
-FAILURE = {
-    "stage": "run",
-    "code": 1062,
-    "sqlstate": "23000",
-    "message": "Dup",
-    "statement": "inserts",
-}
 
 
 def document(sysbench, line, status=0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.sysbench.test_request import spec_of
 
 from dbdyno.sysbench import legacy
 from dbdyno.sysbench.legacy import SCRIPTS, name_of_test
@@ -38,11 +39,6 @@ ROW = {
     "delta": 5,
     "table_locks": False,
 }
-
-
-def spec_of(sysbench, engine, line):
-    assert sysbench(line) == 0, sysbench.stdout + sysbench.stderr
-    return engine.specs[-1]
 
 
 def notes(sysbench):
@@ -194,25 +190,21 @@ FATAL = {
 }
 
 
-@pytest.mark.parametrize("line", FATAL)
-def test_what_cannot_be_run(sysbench, engine, line):
-    assert sysbench(line) == 1
-    assert sysbench.stdout.splitlines()[-1].startswith(f"FATAL: {FATAL[line]}")
-    assert engine.specs == []
-
-
 REFUSED = {
-    "--oltp-reconnect-mode=random": "--oltp-reconnect-mode=random: ",
-    "--oltp-user-delay-max=5": "--oltp-user-delay-*: ",
-    "--oltp-table-sise=5": "invalid option: --oltp-table-sise=5",
-    "--oltp-read-only=maybe": "invalid option: --oltp-read-only=maybe",
+    "--test=oltp --oltp-reconnect-mode=random run": "--oltp-reconnect-mode=random: ",
+    "--test=oltp --oltp-user-delay-max=5 run": "--oltp-user-delay-*: ",
+    "--test=oltp --oltp-table-sise=5 run": "invalid option: --oltp-table-sise=5",
+    "--test=oltp --oltp-read-only=maybe run": "invalid option: --oltp-read-only=maybe",
 }
 
 
-@pytest.mark.parametrize("option", REFUSED)
-def test_what_is_refused_by_name(sysbench, engine, option):
-    assert sysbench(f"--test=oltp {option} run") == 1
-    assert sysbench.stderr.splitlines()[1].startswith(REFUSED[option])
+@pytest.mark.parametrize("line", [*FATAL, *REFUSED])
+def test_what_cannot_be_run(sysbench, engine, line):
+    assert sysbench(line) == 1
+    if line in FATAL:
+        assert sysbench.stdout.splitlines()[-1].startswith(f"FATAL: {FATAL[line]}")
+    else:
+        assert sysbench.stderr.splitlines()[1].startswith(REFUSED[line])
     assert engine.specs == []
 
 
@@ -260,6 +252,13 @@ def test_debugging_a_driver_is_only_louder(sysbench, engine):
 OURS = ("oltp_read_write", "oltp_read_only", "bulk_insert", "select_random_points")
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The working directory, which has no file of sysbench's or of the user's yet."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def of(typed, *, is_option=True, version="1.0"):
     return name_of_test(typed, is_option=is_option, version=version, ours=OURS)
 
@@ -287,20 +286,17 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("typed", KNOWN)
-def test_names_and_paths_of_machines_long_gone(typed, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_names_and_paths_of_other_machines(typed):
     assert of(typed) == KNOWN[typed]
 
 
 @pytest.mark.parametrize("typed", ["otlp.lua", "tests/db/common.lua", "", "tests/db/", "./x/y"])
-def test_what_is_no_test(typed, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_no_test(typed):
     with pytest.raises(Refusal, match="Cannot find benchmark"):
         of(typed)
 
 
-def test_a_bare_script_s_name_needs_the_option(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_bare_script_s_name_needs_the_option():
     for name in {*SCRIPTS} - {*OURS, "select_random_ranges"}:
         with pytest.raises(Refusal, match=f"Cannot find benchmark '{name}'"):
             of(name, is_option=False)
@@ -310,32 +306,29 @@ def test_a_bare_script_s_name_needs_the_option(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "typed", ["oltp.lua", "db/oltp.lua", "oltp_read_write", "mine/oltp_read_only.lua", "oltp"]
 )
-def test_a_script_of_the_user_s_is_not_replaced(typed, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    place = tmp_path / (typed if typed.endswith(".lua") else f"{typed}.lua")
+def test_a_script_of_the_user_s_is_not_replaced(typed, folder):
+    place = folder / (typed if typed.endswith(".lua") else f"{typed}.lua")
     place.parent.mkdir(exist_ok=True)
     place.write_text("function event() end")
     with pytest.raises(Refusal, match="Lua scripts; built in are oltp_read_write, "):
         of(typed)
 
 
-def test_sysbench_s_own_files_are_the_built_in_tests(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for folder, beside, script, name in (
+def test_sysbench_s_own_files_are_the_built_in_tests(folder):
+    for place, beside, script, name in (
         ("tests/db", "common.lua", "oltp.lua", "legacy_oltp"),
         ("oltp_legacy", "common.lua", "bulk_insert.lua", "legacy_bulk_insert"),
         ("share/sysbench", "oltp_common.lua", "oltp_read_write.lua", "oltp_read_write"),
         ("src/lua", "oltp_common.lua", "oltp_common.lua", "oltp_common"),
     ):
-        (tmp_path / folder).mkdir(parents=True)
+        (folder / place).mkdir(parents=True)
         for file in (beside, script):
-            (tmp_path / folder / file).touch()
-        assert of(f"{folder}/{script}") == name
-        assert of(str(tmp_path / folder / script)) == name
+            (folder / place / file).touch()
+        assert of(f"{place}/{script}") == name
+        assert of(str(folder / place / script)) == name
 
 
-def test_1_1_has_no_tests_of_before_1_0(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_1_1_has_no_tests_of_before_1_0():
     with pytest.raises(Refusal, match=r"leave --compat=1.1 out"):
         of("tests/db/oltp.lua", version="1.1")
     assert of("/usr/share/nowhere/oltp_read_only.lua", version="1.1") == "oltp_read_only"

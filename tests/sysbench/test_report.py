@@ -10,23 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno._engine import Histogram
+from dbdyno.sysbench import report
 from dbdyno.sysbench.options.output import Percentile
-from dbdyno.sysbench.report import (
-    Ending,
-    IntervalSummary,
-    backlog,
-    detail,
-    facts,
-    header,
-    histogram,
-    interval_line,
-    is_behind,
-    queue_line,
-    report,
-    stall,
-    time_label,
-    timer_lag,
-)
 from dbdyno.sysbench.request import General
 from dbdyno.sysbench.totals import Totals
 from support.sysbench import GOLDEN, encoded, interval, options, recorded
@@ -39,7 +24,7 @@ def of(**typed):
 
 
 def test_a_run_without_events_or_time_has_a_report():
-    text = report(Totals.of([]), of(), Ending(0.0, FAIR))
+    text = report.report(Totals.of([]), of(), report.Ending(0.0, FAIR))
     assert "    transactions:                        0      (0.00 per sec.)" in text
     assert "         95th percentile:                        0.00\n" in text
 
@@ -55,19 +40,19 @@ def test_a_run_without_events_or_time_has_a_report():
     ],
 )
 def test_every_percentile_ends_in_the_column_of_the_others(percentile, row):
-    text = report(Totals.of([]), of(percentile=percentile), Ending(0.0, FAIR))
+    text = report.report(Totals.of([]), of(percentile=percentile), report.Ending(0.0, FAIR))
     assert f"\n{row}\n" in text
     assert len(row) == len("         max:                                    0.00")
 
 
 def test_several_percentiles_have_a_row_each_in_order():
-    text = report(Totals.of([]), of(percentile="99.9,50,95"), Ending(0.0, FAIR))
+    text = report.report(Totals.of([]), of(percentile="99.9,50,95"), report.Ending(0.0, FAIR))
     rows = [line.split()[0] for line in text.splitlines() if "percentile" in line]
     assert rows == ["50th", "95th", "99.9th"]
 
 
 def test_a_report_in_the_middle_has_no_fairness():
-    text = report(Totals.of([]), of(), Ending(3.0, None))
+    text = report.report(Totals.of([]), of(), report.Ending(3.0, None))
     assert "Threads fairness" not in text
     assert text.endswith("         sum:                                    0.00\n")
     assert "total time:                          3.0000s" in text
@@ -84,7 +69,7 @@ def test_the_header_names_what_was_asked_for():
         rand_seed="7",
         forced_shutdown=None,
     )
-    assert header(general) == (
+    assert report.header(general) == (
         "Running the test with following options:\n"
         "Number of threads: 4\n"
         "Warmup time: 3s\n"
@@ -99,7 +84,7 @@ def test_the_header_names_what_was_asked_for():
 
 
 def test_one_think_time_is_one_number():
-    assert "\nThink time: 2.5 ms\n" in header(of(think_time="2.5"))
+    assert "\nThink time: 2.5 ms\n" in report.header(of(think_time="2.5"))
 
 
 # Interval lines, to the blank.
@@ -126,7 +111,9 @@ END = " err/s: 2.50 reconn/s: 0.00"
 
 def line(*percents, interval_s=1, at_s=3.0):
     percentiles = [Percentile.of(percent) for percent in percents]
-    return interval_line(IntervalSummary.of_live(LIVE, at_s, percentiles), percentiles, interval_s)
+    return report.interval_line(
+        report.IntervalSummary.of_live(LIVE, at_s, percentiles), percentiles, interval_s
+    )
 
 
 def test_one_whole_percentile_is_sysbench_s_line():
@@ -157,12 +144,12 @@ def test_without_percentile_the_line_keeps_its_shape():
     ],
 )
 def test_a_moment_has_the_decimals_of_its_interval(interval_s, at_s, shown):
-    assert time_label(at_s, interval_s) == shown
+    assert report.time_label(at_s, interval_s) == shown
 
 
 def test_a_rate_has_a_line_of_its_queue():
-    stretch = IntervalSummary.of_live({**LIVE, "backlog": 7, "in_flight": 2}, 2.0, [])
-    assert queue_line(stretch, 1) == "[ 2s ] queue length: 7, concurrency: 2"
+    stretch = report.IntervalSummary.of_live({**LIVE, "backlog": 7, "in_flight": 2}, 2.0, [])
+    assert report.queue_line(stretch, 1) == "[ 2s ] queue length: 7, concurrency: 2"
 
 
 # sysbench's histogram from our counts, on sysbench's grid.
@@ -172,7 +159,7 @@ def shown(*latencies_ns):
     counts = Histogram()
     for latency_ns in latencies_ns:
         counts.record(latency_ns)
-    return histogram(counts).splitlines()
+    return report.histogram(counts).splitlines()
 
 
 def test_rows_are_as_sysbench_prints_them():
@@ -225,7 +212,7 @@ def test_an_empty_histogram_has_no_row():
 )
 def test_a_short_queue_at_the_end_is_no_overload(arrivals, unserved, connections, behind):
     totals = Totals.of([interval(0.0, 1.0, [1], "measured", arrivals=arrivals)])
-    assert is_behind(totals, unserved, connections) == behind
+    assert report.is_behind(totals, unserved, connections) == behind
 
 
 def test_only_a_silence_of_more_than_a_second_is_a_stall():
@@ -233,14 +220,14 @@ def test_only_a_silence_of_more_than_a_second_is_a_stall():
         interval(number, number + 1.0, [1], "measured", silence_ns_max=silence_ns)
         for number, silence_ns in enumerate((10, 1_000_000_000, 999_999_999))
     ]
-    assert stall(intervals, 0.0) is None
+    assert report.stall(intervals, 0.0) is None
     intervals[2]["silence_ns_max"] = 2_345_000_000
-    assert "for 2.35 s, until second 2 " in (stall(intervals, 1.0) or "")
+    assert "for 2.35 s, until second 2 " in (report.stall(intervals, 1.0) or "")
 
 
 def test_no_error_is_said_so():
     totals = Totals.of([interval(0.0, 1.0, [1], "drain", restarts=0)])
-    assert "\nErrors by code                 count       per s\n    none\n" in detail(
+    assert "\nErrors by code                 count       per s\n    none\n" in report.detail(
         totals, {}, []
     )
 
@@ -250,10 +237,10 @@ def test_no_line_can_be_taken_for_one_of_sysbench_s():
     one["histograms"]["begin"] = encoded(recorded([1]))
     totals = Totals.of([one])
     ours = [
-        detail(totals, {"unserved": 99}, []),
-        backlog(totals, {"unserved": 99}, 100),
-        timer_lag(recorded([1])),
-        *facts({}),
+        report.detail(totals, {"unserved": 99}, []),
+        report.backlog(totals, {"unserved": 99}, 100),
+        report.timer_lag(recorded([1])),
+        *report.facts({}),
     ]
     theirs = re.findall(r"^ *(\S[^:]*):", (GOLDEN / "sysbench_run.txt").read_text(), re.MULTILINE)
     assert "95th percentile" in theirs

@@ -19,25 +19,34 @@ from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import NOT_COMPARED, Plan, label_of
 
 SOURCE: Final = "the command line"
+KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "tables": ("dataset", "tables"),
+    "table_size": ("dataset", "rows"),
+    "threads": ("load", "threads"),
+    "rates": ("load", "rates"),
+    "connections": ("load", "connections"),
+    "slo": ("load", "slo"),
+    "warmup": ("trial", "warmup_s"),
+    "window": ("trial", "window_s"),
+    "blocks": ("design", "blocks"),
+    "stop": ("design", "stop"),
+    "controls": ("design", "controls"),
+    "margin": ("design", "margin"),
+    "distribution": ("distribution", "name"),
+    "restart": ("procedure", "restart"),
+    "prepared": ("procedure", "prepared_statements"),
+    "seed": ("seed",),
+}
+"""Which key of the plan an option sets."""
+LISTS: Final = ("threads", "rates")
+MAY_BE_EMPTY: Final = (*LISTS, "slo")
+"""Options whose empty text leaves the plan its default."""
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
-    ("dataset", "tables"): "--tables",
-    ("dataset", "rows"): "--table-size",
-    ("load", "threads"): "--threads",
-    ("load", "rates"): "--rates",
-    ("load", "connections"): "--connections",
-    ("load", "slo"): "--slo",
-    ("trial", "warmup_s"): "--warmup",
-    ("trial", "window_s"): "--window",
-    ("design", "blocks"): "--blocks",
-    ("design", "stop"): "--stop",
-    ("design", "margin"): "--margin",
-    ("distribution", "name"): "--distribution",
-    ("procedure", "restart"): "--restart",
-    ("seed",): "--seed",
+    **{key: f"--{option.replace('_', '-')}" for option, key in KEYS.items()},
     ("systems",): "SYSTEM",
     ("workloads",): "--workload",
 }
-"""Which option sets which key of the plan."""
+"""The option that sets a key of the plan, for messages."""
 
 
 @dataclass(frozen=True)
@@ -82,19 +91,13 @@ def read(
         "title": " and ".join(system["label"] for system in systems),
         "systems": systems,
         "workloads": [{"name": name} for name in options.workloads],
-        "dataset": {"tables": options.tables, "rows": options.table_size},
-        "load": _load(options),
-        "trial": {"warmup_s": options.warmup, "window_s": options.window},
-        "design": {
-            **_blocks(options),
-            "stop": options.stop,
-            "controls": options.controls,
-            "margin": options.margin,
-        },
-        "distribution": {"name": options.distribution},
-        "procedure": {"restart": options.restart, "prepared_statements": options.prepared},
-        "seed": options.seed,
     }
+    for option, (*part, key) in KEYS.items():
+        value = getattr(options, option)
+        if value is None or (value == "" and option in MAY_BE_EMPTY):
+            continue  # the plan has a default, which may depend on other keys
+        keys = asked.setdefault(part[0], {}) if part else asked
+        keys[key] = [one.strip() for one in value.split(",")] if option in LISTS else value
     try:
         plan = Plan.model_validate(asked)
     except ValidationError as error:
@@ -104,22 +107,6 @@ def read(
     if mistakes:
         raise PlanError(SOURCE, mistakes)
     return plan
-
-
-def _load(options: CompareOptions) -> dict[str, Any]:
-    """The load options that were given; the others keep the plan's defaults."""
-    load: dict[str, Any] = {"connections": options.connections}
-    for name, typed in (("threads", options.threads), ("rates", options.rates)):
-        if typed:
-            load[name] = [level.strip() for level in typed.split(",")]
-    if options.slo:
-        load["slo"] = options.slo
-    return load
-
-
-def _blocks(options: CompareOptions) -> dict[str, str]:
-    """The number of blocks, if given; its default in the plan depends on --stop."""
-    return {} if options.blocks is None else {"blocks": options.blocks}
 
 
 def _systems(

@@ -91,10 +91,10 @@ def described(plan: Plan) -> str:
         UsageError: not one block fits into the budget.
     """
     fitted = forecast.fitted(plan)
-    lines = [_title(plan), "", *_what(plan), "", *_how(plan, fitted), ""]
-    lines += _cannot(plan)
+    lines = [_title(plan), "", *_compared_rows(plan), "", *_procedure_rows(plan, fitted), ""]
+    lines += _impossible(plan)
     lines += _overruled(plan)
-    lines += _seen(fitted)
+    lines += _detectable(fitted)
     named = [f"  {cell.title}" for cell in cells(plan)]
     later = ["  rates that the pilot finds, for each workload"] * bool(trials_expected(plan))
     return "\n".join([*lines, "", "cells", *named, *later, ""])
@@ -126,7 +126,7 @@ def _row(name: str, *values: str) -> list[str]:
     return [f"{name if n == 0 else '':{NAME_WIDTH}}{value}" for n, value in enumerate(values)]
 
 
-def _what(plan: Plan) -> list[str]:
+def _compared_rows(plan: Plan) -> list[str]:
     systems = []
     for number, system in enumerate(plan.systems):
         named = "" if system.label == system.reference else f" = {system.reference}"
@@ -176,7 +176,7 @@ def _pilot(plan: Plan) -> list[str]:
     return _row("pilot", f"{count(trials, 'trial')} to find the rates, {times}; in no number")
 
 
-def _how(plan: Plan, fitted: Plan) -> list[str]:
+def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
     whole, trial = foreseen(fitted), plan.trial
     trials = order.trials_of(whole, "")
     warmup = f"{trial.warmup_s:g} s of warm-up"
@@ -234,7 +234,7 @@ def _steps(plan: Plan) -> list[str]:
     return steps
 
 
-def _cannot(plan: Plan) -> list[str]:
+def _impossible(plan: Plan) -> list[str]:
     """The settings that a system cannot have: their cells will be void, the rest goes on."""
     reasons: dict[str, list[str]] = {}
     for system, name, keys in _keys(plan):
@@ -279,7 +279,7 @@ def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, OptionValu
             yield system, name, error
 
 
-def _seen(plan: Plan) -> Iterator[str]:
+def _detectable(plan: Plan) -> Iterator[str]:
     blocks, window_s, margin = plan.design.blocks, plan.trial.window_s, plan.design.margin
     if blocks < BLOCKS_MIN:
         yield f"{count(blocks, 'block')}: no verdict, {BLOCKS_MIN} blocks are the least"
@@ -297,7 +297,7 @@ def _seen(plan: Plan) -> Iterator[str]:
         needed, most = (power.blocks_to_see(margin, noise, window_s, stop, level) for stop in STOPS)
         ties = power.tie_power(margin, blocks, noise, window_s, plan.design.stop, level)
         yield (
-            f"  {_percent(noise):>16}{_seen_or_not(seen):>9}{_seen_or_not(early):>15}"
+            f"  {_percent(noise):>16}{_percent_or_dash(seen):>9}{_percent_or_dash(early):>15}"
             f"{ties * 100:>9.0f} %   {_at_most(needed, BLOCKS_LOOKED_AHEAD)}, "
             f"until decided {_at_most(most, HORIZON_MAX)}"
         )
@@ -312,7 +312,7 @@ def _at_most(blocks: int | None, most: int) -> str:
     return f"over {most}" if blocks is None or blocks > most else str(blocks)
 
 
-def _seen_or_not(ratio: float | None) -> str:
+def _percent_or_dash(ratio: float | None) -> str:
     return "–" if ratio is None else _percent(ratio)
 
 

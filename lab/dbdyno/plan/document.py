@@ -48,6 +48,14 @@ class Document:
             path = path[:-1]
         return self.lines.get(path)
 
+    def mistake(self, path: Path, message: str) -> PlanMistake:
+        """A mistake of what stands at the path, with its line."""
+        return PlanMistake(place(path), message, self.line(path))
+
+    def add_mistake(self, path: Path, message: str) -> None:
+        """Keeps the same in `mistakes`."""
+        self.mistakes.append(self.mistake(path, message))
+
 
 def parse(text: str) -> Document:
     """Reads one YAML document; mistakes are in what is returned, nothing is raised."""
@@ -181,17 +189,25 @@ def take_scales(document: Document) -> dict[str, dict[str, Any]]:
     if not isinstance(plan, dict):
         return {}
     if "scale" in plan and SCALES in plan:  # alone it is what a stored plan says of itself
-        _mistake(document, ("scale",), "is chosen when the plan is run, with --scale")
+        document.mistakes.append(
+            document.mistake(("scale",), "is chosen when the plan is run, with --scale")
+        )
         del plan["scale"]
     scales = plan.pop(SCALES, {})
     if not isinstance(scales, dict):
-        _mistake(document, (SCALES,), f"must be names with parts of a plan, found {scales!r:.60}")
+        document.mistakes.append(
+            document.mistake((SCALES,), f"must be names with parts of a plan, found {scales!r:.60}")
+        )
         return {}
     for name, part in scales.items():
         if not isinstance(part, dict):
-            _mistake(document, (SCALES, name), f"must be a part of a plan, found {part!r:.60}")
+            document.mistakes.append(
+                document.mistake((SCALES, name), f"must be a part of a plan, found {part!r:.60}")
+            )
         elif SCALES in part:
-            _mistake(document, (SCALES, name, SCALES), "has no place within a scale")
+            document.mistakes.append(
+                document.mistake((SCALES, name, SCALES), "has no place within a scale")
+            )
     return {name: part for name, part in scales.items() if isinstance(part, dict)}
 
 
@@ -228,7 +244,3 @@ def _take_lines(made: Document, path: Path, source: Path) -> None:
     for old, line in list(made.lines.items()):
         if old[:depth] == source:
             made.lines[(*path, *old[depth:])] = line
-
-
-def _mistake(document: Document, path: Path, message: str) -> None:
-    document.mistakes.append(PlanMistake(place(path), message, document.line(path)))

@@ -37,13 +37,14 @@ from typing import Final
 from pydantic import BaseModel, ValidationError
 
 from dbdyno.errors import PlanError, PlanMistake
-from dbdyno.plan.document import Document, parse, place, scaled, take_scales
+from dbdyno.plan.document import Document, parse, scaled, take_scales
 from dbdyno.plan.document import Path as KeyPath
 from dbdyno.plan.mistakes import name_mistakes, nearest, shape_mistakes
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.spelling import model_in, short_keys
 
 BYTES_MAX = 1_000_000
+BOTH: Final = "stands beside {other}; keep one of the two"
 AUTO: Final = "auto"
 """A warm-up that lasts until the load is steady."""
 
@@ -128,7 +129,7 @@ def _warm_up_until_steady(document: Document) -> None:
         return
     del trial["warmup"]
     if "until_steady" in trial:
-        _two_of_one(document, ("trial", "warmup"), "until_steady")
+        document.add_mistake(("trial", "warmup"), BOTH.format(other="until_steady"))
     else:
         trial["until_steady"] = True
         if line := document.line(("trial", "warmup")):
@@ -146,18 +147,13 @@ def _write_keys_in_full(
         return
     for short, long in short_keys(model).items():
         if short in value and long in value:
-            _two_of_one(document, (*path, short), long)
+            document.add_mistake((*path, short), BOTH.format(other=long))
             del value[short]
         elif short in value:
             value[long] = value.pop(short)
     for key, field in model.model_fields.items():
         if key in value and (inner := model_in(field.annotation)):
             _write_keys_in_full(document, (*path, key), value[key], inner)
-
-
-def _two_of_one(document: Document, path: KeyPath, other: str) -> None:
-    message = f"stands beside {other}; keep one of the two"
-    document.mistakes.append(PlanMistake(place(path), message, document.line(path)))
 
 
 def _text(path: Path) -> str:

@@ -74,7 +74,7 @@ def shape_mistakes(document: Document, error: ValidationError) -> Iterator[PlanM
             continue  # `name_mistakes` says it with a line
         if details["type"] == "too_short" and details["input"]:
             continue  # its entries have mistakes of their own
-        mistake = PlanMistake(place(path), _message(document, details, path), document.line(path))
+        mistake = document.mistake(path, _message(document, details, path))
         if mistake.place not in places:
             places.add(mistake.place)
             yield mistake
@@ -189,7 +189,7 @@ def _system_mistakes(
         check(reference)
     except UsageError as error:
         path = (*path, "reference")
-        yield PlanMistake(place(path), error.one_line, document.line(path))
+        yield document.mistake(path, error.one_line)
 
 
 def _workload_mistakes(
@@ -200,7 +200,7 @@ def _workload_mistakes(
         named = (*path, "name")
         unknown = f"there is no workload {name!r}{nearest(name, known)}"
         message = NOT_COMPARED.get(name, unknown)
-        yield PlanMistake(place(named), message, document.line(named))
+        yield document.mistake(named, message)
     for option in options if isinstance(options, dict) else ():
         found = (*path, "options", option)
         if option in TABLE_OPTIONS:
@@ -209,7 +209,7 @@ def _workload_mistakes(
             message = f"is no option of a workload{nearest(option, WORKLOAD_OPTIONS)}"
         else:
             continue
-        yield PlanMistake(place(found), message, document.line(found))
+        yield document.mistake(found, message)
 
 
 def _labels_twice(
@@ -222,5 +222,5 @@ def _labels_twice(
             continue
         if label in first:
             message = f"the label {label!r} is that of {place(first[label])} too; give one another"
-            yield PlanMistake(place((*path, "label")), message, document.line((*path, "label")))
+            yield document.mistake((*path, "label"), message)
         first.setdefault(label, path)

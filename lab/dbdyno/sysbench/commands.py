@@ -312,9 +312,7 @@ def prepare(request: Request, output: ConsoleOutput) -> int:
 
     text = json.dumps(spec)
     with ProgressBar() as bar:
-        outcome = stoppable(lambda stop: _engine.prepare(text, on_progress, stop), _engine.Stop())
-    result(outcome, request, COMMAND)
-    return status(outcome)
+        return _finish(lambda stop: _engine.prepare(text, on_progress, stop), request)
 
 
 def prewarm(request: Request, output: ConsoleOutput) -> int:
@@ -326,9 +324,7 @@ def prewarm(request: Request, output: ConsoleOutput) -> int:
         output.step(line.format(table=_table_name(spec, json.loads(text)["table"])))
 
     text = json.dumps(spec)
-    outcome = stoppable(lambda stop: _engine.prewarm(text, on_progress, stop), _engine.Stop())
-    result(outcome, request, COMMAND)
-    return status(outcome)
+    return _finish(lambda stop: _engine.prewarm(text, on_progress, stop), request)
 
 
 def cleanup(request: Request, output: ConsoleOutput) -> int:
@@ -338,7 +334,12 @@ def cleanup(request: Request, output: ConsoleOutput) -> int:
     first = spec.get("first_table", 1)
     for table in range(first, first + spec["tables"]):
         output.step(f"Dropping table '{_table_name(spec, table)}'...")
-    outcome = stoppable(lambda stop: _engine.cleanup(text, stop), _engine.Stop())
+    return _finish(lambda stop: _engine.cleanup(text, stop), request)
+
+
+def _finish(work: Callable[[_engine.Stop], str], request: Request) -> int:
+    """Does the work and returns its exit status; Refusal if it failed."""
+    outcome = stoppable(work, _engine.Stop())
     result(outcome, request, COMMAND)
     return status(outcome)
 

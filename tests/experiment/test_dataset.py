@@ -141,7 +141,7 @@ class Server:
 
 
 def plan(**dataset):
-    return making.plan().model_copy(update={"dataset": DatasetPlan(**dataset)})
+    return making.plan(dataset=DatasetPlan(**dataset))
 
 
 def take(plan, server):

@@ -12,7 +12,7 @@ from dbdyno.servers.base import ServerSpec
 from support import making
 
 Usage = namedtuple("Usage", "total used free")
-PLAN = making.plan().model_copy(update={"dataset": DatasetPlan(tables=4, rows=100_000)})
+PLAN = making.plan(dataset=DatasetPlan(tables=4, rows=100_000))
 ROWS = 4 * 100_000 * disk.ROW_BYTES
 
 

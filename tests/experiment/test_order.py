@@ -253,7 +253,7 @@ def test_one_workload_is_asked_for_once_whatever_the_settings():
     [
         making.plan(threads=(1,), window_s=20),
         making.plan(window_s=19),
-        making.plan(window_s=20).model_copy(update={"load": LoadPlan(rates=("100",))}),
+        making.plan(window_s=20, load=LoadPlan(rates=("100",))),
     ],
     ids=["one connection", "too short a window", "open loop"],
 )

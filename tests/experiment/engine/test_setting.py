@@ -11,7 +11,7 @@ from support import making
 
 
 def plan(**axes):
-    return making.plan().model_copy(update={"settings": SettingsPlan(**axes)})
+    return making.plan(settings=SettingsPlan(**axes))
 
 
 def keys(chosen, label=making.A, dataset_bytes=lambda: pytest.fail("asked")):

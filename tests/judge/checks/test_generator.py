@@ -168,8 +168,8 @@ def test_the_audit_hands_it_on_and_keeps_the_trial():
     assert len(found.sound) == 1
 
 
-AT_RATES = making.plan().model_copy(update={"load": LoadPlan(rates=("1000",))})
-LADDER = making.plan().model_copy(update={"load": LoadPlan(slo=SloPlan(limit_ms=20))})
+AT_RATES = making.plan(load=LoadPlan(rates=("1000",)))
+LADDER = making.plan(load=LoadPlan(slo=SloPlan(limit_ms=20)))
 
 
 def test_a_backlog_that_grows_is_doubtful_with_its_numbers() -> None:

@@ -65,9 +65,8 @@ def test_the_ladder_runs_on_one_fresh_server_which_is_ended(store):
 
 def test_a_server_whose_data_stays_is_stopped_so_that_they_can(store):
     world = World()
-    plan = small()
-    kept = plan.procedure.model_copy(update={"fresh_data": "once"})
-    context, instance, trials = arm_of(store, plan.model_copy(update={"procedure": kept}), world)
+    plan = small(procedure={"fresh_data": "once"})
+    context, instance, trials = arm_of(store, plan, world)
     run_arm(context, instance, trials)
     assert (instance.server.killed, instance.server.stopped) == (0, 1)
     assert context.as_loaded == {trials[0].system}
@@ -86,7 +85,7 @@ def test_a_trial_that_cannot_be_stored_ends_the_arm_and_its_server(store, monkey
     assert context.left == trials
 
 
-def test_a_server_that_ends_uncleanly_is_told_and_no_more(store, tmp_path):
+def test_a_server_that_ends_uncleanly_is_reported_and_no_more(store, tmp_path):
     world = World(kill_server=tmp_path / "killed")
     context, instance, trials = arm_of(store, small(), world)
     run_arm(context, instance, trials)
@@ -100,11 +99,8 @@ def test_the_server_is_kept_off_the_generators_cores(store, monkeypatch):
     cores = sorted(os.sched_getaffinity(0))
     asked = []
     monkeypatch.setattr(procedure_room, "set_affinity", lambda pid, on: asked.append((pid, on)))
-    plan = small()
-    procedure = plan.procedure.model_copy(update={"pin": (cores[0],)})
-    context, instance, trials = arm_of(
-        store, plan.model_copy(update={"procedure": procedure}), World()
-    )
+    plan = small(procedure={"pin": (cores[0],)})
+    context, instance, trials = arm_of(store, plan, World())
     run_arm(context, instance, trials)
     assert asked == [(instance.server.pid, cores[1:])]
 
@@ -125,26 +121,24 @@ def test_a_server_that_dies_between_two_trials_is_replaced(store):
     assert any("it had died before" in text for text in context.progress.stages)
 
 
-def varied(axes, **procedure):
-    plan = small()
-    changed = plan.procedure.model_copy(update=procedure)
-    return plan.model_copy(update={"settings": SettingsPlan(**axes), "procedure": changed})
+def varied(**axes):
+    return small(settings=SettingsPlan(**axes))
 
 
 def test_the_server_is_started_with_the_keys_of_its_setting(store):
     world = World()
-    context, instance, trials = arm_of(store, varied({"durability": ("0/2",)}), world)
+    context, instance, trials = arm_of(store, varied(durability=("0/2",)), world)
     run_arm(context, instance, trials)
     assert instance.started_with == [{"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0}]
     first, second = store.measurements(trials[0].run_id)
     assert [step.name for step in first.procedure] == ["restore", "start"]
     assert second.procedure == ()
-    assert first.trial.cell.setting == "default"  # the only one, so its name tells nothing apart
+    assert first.trial.cell.setting == "default"  # the only one, so it needs no name
 
 
 def test_a_setting_that_a_version_cannot_have_is_void_and_starts_nothing(store):
     world = World()
-    context, instance, trials = arm_of(store, varied({"thread_pool": ("on",)}), world)
+    context, instance, trials = arm_of(store, varied(thread_pool=("on",)), world)
     run_arm(context, instance, trials)
     measured = store.measurements(trials[0].run_id)
     assert [(m.impossible, m.events) for m in measured] == [(True, 0)] * 2
@@ -172,15 +166,15 @@ def test_a_load_that_is_too_much_is_void_once_found_out_and_the_rest_goes_on(sto
     context.left = [*again]
     run_arm(context, instance, again)
     measured = store.measurements(trials[0].run_id)
-    told = {(m.trial.block, m.trial.cell.threads): m.failure for m in measured}
-    assert told[0, 1] is told[1, 1] is None
-    assert "max_connections is 5, 8 are wanted" in told[0, 8]
-    assert told[1, 8] == told[0, 8]
+    failures = {(m.trial.block, m.trial.cell.threads): m.failure for m in measured}
+    assert failures[0, 1] is failures[1, 1] is None
+    assert "max_connections is 5, 8 are wanted" in failures[0, 8]
+    assert failures[1, 8] == failures[0, 8]
     assert instance.server.killed == 1
 
 
 def test_a_server_that_a_setting_keeps_from_starting_fails_its_arm_only(store):
-    plan = varied({"durability": ("0/2",)})
+    plan = varied(durability=("0/2",))
     world = World()
     context, instance, trials = arm_of(store, plan, world)
     instance.broken = (trials[0].system,)
@@ -192,11 +186,12 @@ def test_a_server_that_a_setting_keeps_from_starting_fails_its_arm_only(store):
     assert store.done(trials[0].run_id) == set()
 
 
+STEADY = {"until_steady": True, "warmup_cap_s": 75.0}
+
+
 def test_the_load_runs_until_it_is_steady_before_the_trial(store):
-    plan = small(threads=(8,))
-    trial = plan.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 75.0})
     world = World(tick_s=0.001)
-    context, instance, trials = arm_of(store, plan.model_copy(update={"trial": trial}), world)
+    context, instance, trials = arm_of(store, small(threads=(8,), trial=STEADY), world)
     run_arm(context, instance, trials)
     (measured,) = store.measurements(trials[0].run_id)
     assert measured.until_steady.steady
@@ -206,10 +201,8 @@ def test_the_load_runs_until_it_is_steady_before_the_trial(store):
 
 
 def test_a_server_that_dies_while_it_warms_up_fails_the_trial_and_is_replaced(store, tmp_path):
-    plan = small(threads=(1, 8))
-    trial = plan.trial.model_copy(update={"until_steady": True, "warmup_cap_s": 75.0})
     world = World(tick_s=0.001, kill_server=tmp_path / "killed")
-    context, instance, trials = arm_of(store, plan.model_copy(update={"trial": trial}), world)
+    context, instance, trials = arm_of(store, small(trial=STEADY), world)
     run_arm(context, instance, trials)
     first, second = store.measurements(trials[0].run_id)
     assert first.failure.startswith("the server died before the trial")
@@ -236,10 +229,9 @@ def test_a_disk_that_fills_up_fails_the_trial_and_ends_the_run(store, monkeypatc
 
 
 def test_data_that_is_used_on_is_restored_after_a_failure_only(store, tmp_path):
-    plan = small(threads=(1, 8, 16), blocks=2)
-    once = plan.procedure.model_copy(update={"fresh_data": "once", "restart": "cell"})
-    world = World(kill_server=tmp_path / "killed")
-    context, instance, trials = arm_of(store, plan.model_copy(update={"procedure": once}), world)
+    once = {"fresh_data": "once", "restart": "cell"}
+    plan, world = small(threads=(1, 8, 16), procedure=once), World(kill_server=tmp_path / "killed")
+    context, instance, trials = arm_of(store, plan, world)
     run_arm(context, instance, trials)
     assert [what for what, _ in world.calls] == [
         "snapshot",

@@ -46,11 +46,11 @@ def test_a_folder_belongs_to_one_system_with_its_settings_and_dataset(tmp_path):
     assert folder_of(tmp_path, plan.model_copy(update={"title": "t"}), one) in folders
 
 
-def test_loading_is_told_in_steps(store):  # noqa: F811
+def test_loading_is_reported_in_steps(store):  # noqa: F811
     progress = Progress()
     start(store, small(blocks=1), World(), progress)
-    told = [text for text in progress.stages if "loading table" in text]
-    assert told[:4] == [f"{making.A}: loading table {n}, {25 * n} %" for n in range(1, 5)]
+    loading = [text for text in progress.stages if "loading table" in text]
+    assert loading[:4] == [f"{making.A}: loading table {n}, {25 * n} %" for n in range(1, 5)]
 
 
 def test_a_loaded_server_gets_time_to_write_its_pages_out(store):  # noqa: F811
@@ -82,7 +82,7 @@ def test_a_server_that_dies_while_loading_is_a_server_error(store, monkeypatch):
 SILENT = (sys.executable, "-c", "import time; time.sleep(600)")
 
 
-def test_a_server_that_does_nothing_while_it_is_loaded_is_told(monkeypatch):
+def test_a_server_that_does_nothing_while_it_is_loaded_is_reported(monkeypatch):
     monkeypatch.setattr(dataset, "NO_PROGRESS_S", 0.5)
     monkeypatch.setattr(dataset, "LOOK_S", 0.1)
     server = FakeServer("a")
@@ -102,10 +102,10 @@ def test_a_server_that_works_without_a_word_is_waited_for(monkeypatch):
     monkeypatch.setattr(dataset, "LOOK_S", 0.1)
     used = itertools.count(0, dataset.BUSY_S)
     monkeypatch.setattr(dataset, "_cpu_s", lambda server: float(next(used)))
-    tells = "import time; time.sleep(2); print('{\"report\": {}}', flush=True); time.sleep(9)"
+    script = "import time; time.sleep(2); print('{\"report\": {}}', flush=True); time.sleep(9)"
     server = FakeServer("a")
     try:
-        with EngineProcess("prepare", {}, command=(sys.executable, "-c", tells)) as engine:
+        with EngineProcess("prepare", {}, command=(sys.executable, "-c", script)) as engine:
             assert [one.kind for one in dataset._messages(engine, server, "prepare")] == ["report"]
     finally:
         server.kill()
@@ -141,7 +141,7 @@ class Server:
 
 
 def plan(**dataset):
-    return making.plan().model_copy(update={"dataset": DatasetPlan(**dataset)})
+    return making.plan(dataset=DatasetPlan(**dataset))
 
 
 def take(plan, server):

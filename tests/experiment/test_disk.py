@@ -12,7 +12,7 @@ from dbdyno.servers.base import ServerSpec
 from support import making
 
 Usage = namedtuple("Usage", "total used free")
-PLAN = making.plan().model_copy(update={"dataset": DatasetPlan(tables=4, rows=100_000)})
+PLAN = making.plan(dataset=DatasetPlan(tables=4, rows=100_000))
 ROWS = 4 * 100_000 * disk.ROW_BYTES
 
 
@@ -68,7 +68,7 @@ def test_a_loaded_instance_needs_one_copy_of_what_it_has(free, tmp_path):
         disk.check_before(PLAN, [Instance(tmp_path)])
 
 
-def test_a_disk_that_is_nearly_full_is_told_with_its_place(free, tmp_path):
+def test_a_disk_that_is_nearly_full_is_reported_with_its_place(free, tmp_path):
     free(disk.FLOOR_BYTES)
     disk.check_during([tmp_path, tmp_path / "not" / "yet"])
     free(disk.FLOOR_BYTES - 1)

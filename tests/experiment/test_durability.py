@@ -111,14 +111,14 @@ def _sessions(monkeypatch):
 
 def proved(instance, tmp_path, **more):
     asked = {"kills": 2, "connections": 3, "load_s": 0.2, **more}
-    told = []
-    seen = prove(SPEC, tmp_path, told.append, open_instance=instance.open, **asked)
-    return seen, told
+    reports = []
+    seen = prove(SPEC, tmp_path, reports.append, open_instance=instance.open, **asked)
+    return seen, reports
 
 
 def test_every_answered_row_of_every_round_is_looked_for(tmp_path):
     instance = Instance()
-    seen, told = proved(instance, tmp_path)
+    seen, reports = proved(instance, tmp_path)
     assert (seen.system, seen.version, seen.connections) == ("a", "8.0.15", 3)
     assert len(seen.kills) == 2
     for kill in seen.kills:
@@ -127,7 +127,7 @@ def test_every_answered_row_of_every_round_is_looked_for(tmp_path):
         assert 0 < kill.counted <= kill.acknowledged
         assert kill.server_flushes > 0
     assert seen.kills[1].load_s > seen.kills[0].load_s >= 0.2
-    assert told[0] == "a: round 1 of 2: commits, then SIGKILL"
+    assert reports[0] == "a: round 1 of 2: commits, then SIGKILL"
 
 
 def test_servers_die_by_sigkill_and_none_is_left(tmp_path):

@@ -47,8 +47,7 @@ def test_time_within_a_trial_counts_down_and_never_below_nothing():
 
 
 def test_a_restart_for_each_cell_is_counted():
-    procedure = PLAN.procedure.model_copy(update={"restart": "cell"})
-    per_cell = Forecast(PLAN.model_copy(update={"procedure": procedure}))
+    per_cell = Forecast(making.with_parts(PLAN, procedure={"restart": "cell"}))
     loads_s = 12 * (START_S + 75 + TRIAL_S)
     assert per_cell.seconds_left(TRIALS) == pytest.approx(loads_s + TURNS_S)
 
@@ -61,25 +60,16 @@ def test_what_is_asked_after_the_baselines_last_trial_is_counted_until_it_was():
     assert forecast.seconds_left(TRIALS) == pytest.approx(whole_s - TURNS_S)
 
 
-def with_procedure(trial=None, **procedure):
-    return PLAN.model_copy(
-        update={
-            "procedure": PLAN.procedure.model_copy(update=procedure),
-            "trial": PLAN.trial.model_copy(update=trial or {}),
-        }
-    )
-
-
 def test_what_comes_before_each_trials_load_is_expected():
-    steady = with_procedure({"until_steady": True, "warmup_cap_s": 90.0})
+    steady = making.with_parts(PLAN, trial={"until_steady": True, "warmup_cap_s": 90.0})
     assert seconds_expected(steady) == pytest.approx(seconds_expected(PLAN) + 12 * 90)
-    resting = with_procedure(settle_cap_s=30.0, purge_binlogs=True)
+    resting = making.with_parts(PLAN, procedure={"settle_cap_s": 30.0, "purge_binlogs": True})
     more_s = 12 * (SETTLE_S + PURGE_S)
     assert seconds_expected(resting) == pytest.approx(seconds_expected(PLAN) + more_s)
 
 
 def test_a_forecast_learns_what_comes_before_a_trial():
-    forecast = Forecast(with_procedure({"until_steady": True}))
+    forecast = Forecast(making.with_parts(PLAN, trial={"until_steady": True}))
     forecast.prepared(200)
     forecast.prepared(100)
     loads_s = 12 * (150 + 75 + TRIAL_S) + TURNS_S
@@ -108,7 +98,7 @@ TEN_BLOCKS = making.plan(threads=(1, 8), blocks=10, window_s=60, warmup_s=15)
 
 
 def with_design(**values):
-    return TEN_BLOCKS.model_copy(update={"design": TEN_BLOCKS.design.model_copy(update=values)})
+    return making.with_parts(TEN_BLOCKS, design=values)
 
 
 @pytest.mark.parametrize("blocks", [1, 4, 10])
@@ -145,7 +135,6 @@ def test_a_budget_too_short_for_one_block_says_what_one_takes():
 def test_with_fewer_than_five_blocks_the_controls_go_too():
     controlled = making.plan(threads=(1, 8), blocks=10, window_s=60, warmup_s=15, controls=True)
     for blocks in (4, 5, 9):
-        design = controlled.design.model_copy(update={"blocks": blocks})
-        budget_s = seconds_expected(controlled.model_copy(update={"design": design}))
+        budget_s = seconds_expected(making.with_parts(controlled, design={"blocks": blocks}))
         assert blocks_that_fit(controlled, budget_s) == blocks
         assert blocks_that_fit(controlled, budget_s - 1) == blocks - 1

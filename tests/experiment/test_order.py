@@ -44,8 +44,8 @@ def seeded(seed, **facts):
 
 def test_the_order_of_a_seed_is_what_it_was_when_this_was_written():
     trials = trials_of(seeded(20261121), "r")
-    told = [f"{t.block} {t.system} {t.cell.threads} {t.seed}" for t in trials if t.position == 0]
-    assert told == GOLDEN
+    rows = [f"{t.block} {t.system} {t.cell.threads} {t.seed}" for t in trials if t.position == 0]
+    assert rows == GOLDEN
 
 
 def test_every_trial_occurs_once_and_is_numbered():
@@ -184,8 +184,7 @@ def test_the_cell_of_the_controls_comes_first_on_a_fresh_server_in_every_arm():
     for arm in arms(trials_of(chosen, "r")):
         assert arm[0].cell.threads == 8
         assert len(arm) == (1 if arm[0].control else 3)
-    procedure = chosen.procedure.model_copy(update={"restart": "cell"})
-    cut = arms(trials_of(chosen.model_copy(update={"procedure": procedure}), "r"))
+    cut = arms(trials_of(making.with_parts(chosen, procedure={"restart": "cell"}), "r"))
     assert {arm[0].cell.threads for arm in cut if not arm[0].control} == {1, 8, 32}
 
 
@@ -254,7 +253,7 @@ def test_one_workload_is_asked_for_once_whatever_the_settings():
     [
         making.plan(threads=(1,), window_s=20),
         making.plan(window_s=19),
-        making.plan(window_s=20).model_copy(update={"load": LoadPlan(rates=("100",))}),
+        making.plan(window_s=20, load=LoadPlan(rates=("100",))),
     ],
     ids=["one connection", "too short a window", "open loop"],
 )

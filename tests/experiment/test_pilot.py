@@ -33,8 +33,7 @@ def store(tmp_path):
 
 def asked(load):
     rows = DatasetPlan(rows=1000)  # as many as the made servers say they have
-    plan = making.plan(blocks=1, window_s=3, warmup_s=0)
-    return plan.model_copy(update={"load": load, "dataset": rows})
+    return making.plan(blocks=1, window_s=3, warmup_s=0, load=load, dataset=rows)
 
 
 def begun(store, plan):

@@ -30,9 +30,7 @@ from support.fakes import FakeInstance, FakeServer, Progress, World, command
 @pytest.fixture
 def context(tmp_path):
     def made(**procedure):
-        plan = making.plan()
-        changed = plan.procedure.model_copy(update=procedure)
-        plan = plan.model_copy(update={"procedure": changed})
+        plan = making.plan(procedure=procedure)
         return RunContext(plan, None, tmp_path, Progress(), World().makers, Forecast(plan), [], 0)
 
     return made
@@ -146,7 +144,7 @@ class Followed(Running):
         return min(self.took_s, cap_s)
 
 
-def test_replicas_catch_up_before_a_trial_and_it_is_told_when_they_do_not():
+def test_replicas_catch_up_before_a_trial_and_it_is_reported_when_they_do_not():
     steps = Steps()
     catch_up(Running(), steps)
     assert steps.taken == []
@@ -200,9 +198,8 @@ def test_a_replica_that_is_gone_is_a_step_not_done():
 
 
 def plan(cap_s):
-    trial = {"until_steady": True, "warmup_cap_s": cap_s, "window_s": 3, "warmup_s": 1}
-    made = making.plan()
-    return made.model_copy(update={"trial": made.trial.model_copy(update=trial)})
+    steady = {"until_steady": True, "warmup_cap_s": cap_s}
+    return making.plan(window_s=3, warmup_s=1, trial=steady)
 
 
 TRIAL = trials_of(making.plan(), "r")[0]
@@ -217,20 +214,20 @@ def server():
 
 
 def run(server, cap_s, **options):
-    told = []
+    intervals = []
     made = run_until_steady(
-        plan(cap_s), TRIAL, server, told.append, command(**{"tick_s": 0.001, **options})
+        plan(cap_s), TRIAL, server, intervals.append, command(**{"tick_s": 0.001, **options})
     )
-    return made, told
+    return made, intervals
 
 
 def test_a_steady_load_ends_at_the_first_look(server):
-    made, told = run(server, 900)
+    made, intervals = run(server, 900)
     assert made.steady
     assert made.cut_s == 10
     assert 120 <= made.seconds < 180
     assert set(made.rates_per_s) == {100.0}
-    assert {one["phase"] for one in told} == {"until steady"}
+    assert {one["phase"] for one in intervals} == {"until steady"}
 
 
 def test_a_cap_too_short_to_tell_is_said(server):

@@ -37,16 +37,29 @@ def small(**facts):
     return making.plan(**{"threads": (1, 8), "blocks": 2, "window_s": 3, "warmup_s": 1, **facts})
 
 
-def start(store, plan, world, progress=None, stored=None):
+def created(store, plan):
+    return store.create_run(plan, "dbdyno compare", {}, len(trials_of(plan, "")))
+
+
+def start(store, plan, world=None, progress=None, stored=None, **asked):
     """Runs a plan; returns the stored run."""
-    planned = len(trials_of(plan, ""))
-    stored = stored or store.create_run(plan, "dbdyno compare", {}, planned)
+    stored, world = stored or created(store, plan), world or World()
     progress = progress or Progress()
     try:
-        run(plan, store, stored, store.path.parent, progress, world.makers)
+        run(plan, store, stored, store.path.parent, progress, world.makers, **asked)
     finally:
         assert world.servers_left() == []
     return stored
+
+
+def interrupt_in(sequence):
+    """Progress of which the user stops the run in that trial's window."""
+
+    def press(trial, interval):
+        if trial.sequence == sequence and interval["phase"] == "measured":
+            raise KeyboardInterrupt
+
+    return Progress(press)
 
 
 def test_a_complete_run_stores_every_trial_in_its_order(store):
@@ -61,8 +74,8 @@ def test_a_complete_run_stores_every_trial_in_its_order(store):
     assert progress.left[-1] == 0.0
 
 
-def test_a_trial_holds_what_engine_and_server_told(store):
-    stored = start(store, small(blocks=1), World())
+def test_a_trial_holds_what_engine_and_server_reported(store):
+    stored = start(store, small(blocks=1))
     measured = store.measurements(stored.run_id)[0]
     assert (measured.warmup_s, measured.window_s, len(measured.intervals)) == (1.0, 3.0, 4)
     assert measured.value(BY_NAME["transactions_per_s"]) == 100.0
@@ -84,10 +97,8 @@ def test_datasets_come_first_and_every_arm_begins_on_a_restored_one(store):
 
 
 def test_a_restart_for_each_cell_when_the_plan_asks_for_it(store):
-    plan = small(blocks=1)
-    procedure = plan.procedure.model_copy(update={"restart": "cell"})
     world = World()
-    stored = start(store, plan.model_copy(update={"procedure": procedure}), world)
+    stored = start(store, small(blocks=1, procedure={"restart": "cell"}), world)
     assert [what for what, _ in world.calls[4:-2]] == ["restore", "start"] * 4
     assert len({m.server.pid for m in store.measurements(stored.run_id)}) == 4
 
@@ -111,14 +122,9 @@ def test_all_systems_of_a_block_get_the_same_seeds(store, tmp_path):
 
 def test_a_resumed_run_repeats_no_finished_trial(store):
     plan = small()
-
-    def interrupt_in_the_third(trial, interval):
-        if trial.sequence == 2 and interval["phase"] == "measured":
-            raise KeyboardInterrupt
-
-    stored = store.create_run(plan, "dbdyno compare", {}, 8)
+    stored = created(store, plan)
     with pytest.raises(Interrupted) as caught:
-        start(store, plan, World(), Progress(interrupt_in_the_third), stored)
+        start(store, plan, World(), interrupt_in(2), stored)
     assert f"--resume {stored.run_id}" in caught.value.hint
     assert len(store.done(stored.run_id)) == 2
     assert store.run(stored.run_id).finished_at is None
@@ -131,7 +137,7 @@ def test_a_resumed_run_repeats_no_finished_trial(store):
 
 def test_a_finished_run_does_nothing_more(store):
     plan = small(blocks=1)
-    stored = start(store, plan, World())
+    stored = start(store, plan)
     world = World()
     start(store, plan, world, stored=stored)
     assert world.calls == []
@@ -149,7 +155,7 @@ def test_ctrl_c_ends_the_trial_within_a_second_and_keeps_its_intervals(store, de
 
     plan = small(window_s=300)
     world = World(tick_s=0.05, deaf=deaf)
-    stored = store.create_run(plan, "dbdyno compare", {}, 8)
+    stored = created(store, plan)
     with pytest.raises(Interrupted, match="interrupted by the user"):
         start(store, plan, world, Progress(press), stored)
     assert time.monotonic() - pressed[0] < 2.0
@@ -177,7 +183,7 @@ def test_a_server_that_dies_in_the_window_fails_its_trial_only(store, tmp_path):
     assert rest[0].server.pid != first.server.pid
     assert [what for what, _ in world.calls[4:8]] == ["restore", "start"] * 2
     assert store.done(stored.run_id) == {m.trial.key for m in rest}
-    start(store, small(), World(), stored=stored)
+    start(store, small(), stored=stored)
     assert len(store.done(stored.run_id)) == 8
 
 
@@ -199,7 +205,7 @@ def test_a_wrong_password_ends_the_run_with_its_cause(store):
         "stage": "connect",
     }
     world = World(fail={"run": error})
-    stored = store.create_run(small(), "dbdyno compare", {}, 8)
+    stored = created(store, small())
     with pytest.raises(LoadError) as caught:
         start(store, small(), world, stored=stored)
     assert caught.value.wanted == "to log in"
@@ -210,7 +216,7 @@ def test_a_wrong_password_ends_the_run_with_its_cause(store):
 
 
 @pytest.mark.parametrize("code", [1114, 1021])
-def test_a_full_disk_while_loading_is_told_and_leaves_no_snapshot(store, code):
+def test_a_full_disk_while_loading_is_reported_and_leaves_no_snapshot(store, code):
     error = {"kind": "refused", "code": code, "message": "The table 'sbtest1' is full"}
     world = World(fail={"prepare": error})
     with pytest.raises(LoadError, match="could not load the dataset") as caught:
@@ -223,7 +229,7 @@ def test_a_full_disk_while_loading_is_told_and_leaves_no_snapshot(store, code):
 
 def test_a_server_that_does_not_start_ends_the_run_and_keeps_the_rest(store):
     plan = small(blocks=1)
-    stored = start(store, plan, World())
+    stored = start(store, plan)
     longer = small(blocks=2)
     with pytest.raises(ServerError, match="does not start"):
         start(store, longer, World(broken=(A, B)), stored=stored)
@@ -232,7 +238,7 @@ def test_a_server_that_does_not_start_ends_the_run_and_keeps_the_rest(store):
 
 def test_two_labs_do_not_run_one_run(store):
     plan = small()
-    stored = store.create_run(plan, "dbdyno compare", {}, 8)
+    stored = created(store, plan)
     world = World()
     with store.locked(stored.run_id), pytest.raises(StoreError, match="another dbdyno"):
         start(store, plan, world, stored=stored)
@@ -254,7 +260,7 @@ def test_two_runs_do_not_share_a_systems_files(store):
 
 
 def test_the_password_reaches_neither_store_nor_arguments(store):
-    start(store, small(blocks=1), World())
+    start(store, small(blocks=1))
     kept = b"".join(p.read_bytes() for p in store.path.parent.glob("dbdyno.sqlite*"))
     assert b"secret-4711" not in kept
     assert b"8.0.15-fake" in kept
@@ -269,13 +275,13 @@ def test_a_server_that_the_engine_cannot_speak_to_is_refused_before_anything_is_
     assert world.calls == []
 
 
-def with_axes(plan, **axes):
-    return plan.model_copy(update={"settings": SettingsPlan(**axes)})
+def varied(blocks=1, **axes):
+    return small(threads=(8,), blocks=blocks, settings=SettingsPlan(**axes))
 
 
 def test_every_setting_is_an_arm_and_a_share_is_of_the_baselines_data(store):
     world = World()
-    plan = with_axes(small(threads=(8,), blocks=1), buffer_pool=("25%", "50%"))
+    plan = varied(buffer_pool=("25%", "50%"))
     stored = start(store, plan, world)
     measured = store.measurements(stored.run_id)
     assert [m.trial for m in measured] == trials_of(plan, stored.run_id)
@@ -289,15 +295,10 @@ def test_every_setting_is_an_arm_and_a_share_is_of_the_baselines_data(store):
 
 
 def test_a_resumed_run_of_the_other_system_still_knows_the_baselines_data(store):
-    plan = with_axes(small(threads=(8,), blocks=1), buffer_pool=("25%",))
-
-    def interrupt(trial, interval):
-        if trial.sequence == 1 and interval["phase"] == "measured":
-            raise KeyboardInterrupt
-
-    stored = store.create_run(plan, "dbdyno run", {}, 2)
+    plan = varied(buffer_pool=("25%",))
+    stored = created(store, plan)
     with pytest.raises(Interrupted):
-        start(store, plan, World(), Progress(interrupt), stored)
+        start(store, plan, World(), interrupt_in(1), stored)
     world = World()
     start(store, plan, world, stored=stored)
     keys = [keys for i in world.instances for keys in i.started_with]
@@ -306,38 +307,38 @@ def test_a_resumed_run_of_the_other_system_still_knows_the_baselines_data(store)
 
 
 def test_a_cell_that_cannot_be_is_void_and_a_resumed_run_leaves_it_unless_asked(store):
-    plan = with_axes(small(threads=(8,), blocks=1), thread_pool=("off", "on"))
-    stored = start(store, plan, World())
+    plan = varied(thread_pool=("off", "on"))
+    stored = start(store, plan)
     measured = store.measurements(stored.run_id)
     assert len(measured) == 4
     assert {m.trial.cell.setting for m in measured if m.impossible} == {"thread_pool on"}
     assert {m.trial.cell.setting for m in measured if not m.failure} == {"thread_pool off"}
-    start(store, plan, World(), stored=stored)
+    start(store, plan, stored=stored)
     assert len(store.measurements(stored.run_id)) == 4
-    run(plan, store, stored, store.path.parent, Progress(), World().makers, retry=True)
+    start(store, plan, stored=stored, retry=True)
     assert len(store.measurements(stored.run_id)) == 6
 
 
 def test_a_plan_of_which_nothing_can_be_run_is_a_mistake(store):
-    plan = with_axes(small(threads=(8,), blocks=3), thread_pool=("on",))
+    plan = varied(3, thread_pool=("on",))
     world = World()
-    stored = store.create_run(plan, "dbdyno run", {}, 6)
+    stored = created(store, plan)
     with pytest.raises(CellError, match="no cell of the plan can be run") as caught:
         start(store, plan, world, stored=stored)
     assert "has no thread pool" in caught.value.found
     assert len(store.measurements(stored.run_id)) == 6
 
 
-def test_a_disk_that_is_too_small_is_told_before_anything_is_started(store):
+def test_a_disk_that_is_too_small_is_reported_before_anything_is_started(store):
     world = World()
-    plan = small().model_copy(update={"dataset": DatasetPlan(tables=1000, rows=2_000_000_000)})
+    plan = small(dataset=DatasetPlan(tables=1000, rows=2_000_000_000))
     with pytest.raises(LoadError, match="too small for this plan"):
         start(store, plan, world)
     assert [what for what, _ in world.calls] == ["close", "close"]
 
 
-def test_the_rows_of_all_systems_are_told_apart_by_a_digest(store):
-    stored = start(store, small(blocks=1), World())
+def test_the_rows_of_all_systems_are_distinguished_by_a_digest(store):
+    stored = start(store, small(blocks=1))
     digests = {m.dataset for m in store.measurements(stored.run_id)}
     assert len(digests) == 1
     assert len(digests.pop()) == 16
@@ -382,9 +383,8 @@ def after(blocks):
 
 def test_no_block_is_begun_once_it_is_enough(store):
     plan, world, progress = small(threads=(8,), blocks=5), World(), Progress()
-    stored = store.create_run(plan, "dbdyno compare", {}, 10)
     enough, asked = after(3)
-    run(plan, store, stored, store.path.parent, progress, world.makers, enough=enough)
+    stored = start(store, plan, world, progress, enough=enough)
     assert asked == [2, 4, 6]
     assert [m.trial for m in store.measurements(stored.run_id)] == trials_of(plan, stored.run_id)[
         :6
@@ -392,40 +392,74 @@ def test_no_block_is_begun_once_it_is_enough(store):
     assert "decided after 3 of at most 5 blocks" in progress.stages
     assert store.run(stored.run_id).finished_at is not None
     assert store.blocks_begun(stored.run_id) == 3
-    assert world.servers_left() == []
 
 
 def test_a_resumed_run_that_has_enough_starts_nothing(store):
     plan = small(threads=(8,), blocks=5)
-    stored = store.create_run(plan, "dbdyno compare", {}, 10)
     enough, _ = after(2)
-    run(plan, store, stored, store.path.parent, Progress(), World().makers, enough=enough)
-    world = World()
-    run(plan, store, stored, store.path.parent, Progress(), world.makers, enough=enough)
+    stored, world = start(store, plan, enough=enough), World()
+    start(store, plan, world, stored=stored, enough=enough)
     assert world.calls == []
     assert len(store.measurements(stored.run_id)) == 4
 
 
 def test_a_resumed_run_ends_the_block_that_was_begun_before_it_asks(store):
     plan = small(threads=(8,), blocks=5)
-
-    def interrupt(trial, interval):
-        if trial.sequence == 3 and interval["phase"] == "measured":
-            raise KeyboardInterrupt
-
-    stored = store.create_run(plan, "dbdyno compare", {}, 10)
+    stored = created(store, plan)
     with pytest.raises(Interrupted):
-        start(store, plan, World(), Progress(interrupt), stored)
+        start(store, plan, World(), interrupt_in(3), stored)
     enough, asked = after(1)
-    run(plan, store, stored, store.path.parent, Progress(), World().makers, enough=enough)
+    start(store, plan, stored=stored, enough=enough)
     assert asked == [5]  # the trial that was cut short is stored, too
     assert len(store.done(stored.run_id)) == 4
 
 
 def test_the_last_block_is_not_asked_about(store):
     plan = small(threads=(8,), blocks=2)
-    stored = store.create_run(plan, "dbdyno compare", {}, 4)
     enough, asked = after(99)
-    run(plan, store, stored, store.path.parent, Progress(), World().makers, enough=enough)
+    stored = start(store, plan, enough=enough)
     assert asked == [2]
     assert len(store.done(stored.run_id)) == 4
+
+
+class Words(Progress):
+    def __init__(self):
+        super().__init__()
+        self.words = []
+
+    def stage(self, text):
+        self.words.append(text)
+
+    def begin(self, trial, number, total, seconds_left):
+        self.words.append(f"begin {trial.system} {number}/{total}")
+
+    def interval(self, trial, interval, seconds_left):
+        self.words.append(f"{interval['phase']} {interval['at_s']:.0f}")
+
+    def end(self, trial, measurement, seconds_left):
+        self.words.append("end")
+
+
+def test_progress_reports_an_arm_step_by_step(store):
+    words = Words()
+    start(store, small(systems=("mysql:5.7.22",), threads=(8,), blocks=1), World(), words)
+    assert words.words == [
+        "mysql:5.7.22: starting the server to load the dataset",
+        "mysql:5.7.22: loading table 1, 25 %",
+        "mysql:5.7.22: loading table 2, 50 %",
+        "mysql:5.7.22: loading table 3, 75 %",
+        "mysql:5.7.22: loading table 4, 100 %",
+        "mysql:5.7.22: taking a digest of the rows",
+        "mysql:5.7.22: copying the dataset aside",
+        "begin mysql:5.7.22 1/1",
+        "oltp_read_write: how fast the load is without a server",
+        "mysql:5.7.22: restoring the dataset",
+        "mysql:5.7.22: starting the server",
+        "warmup 1",
+        "measured 2",
+        "measured 3",
+        "measured 4",
+        "mysql:5.7.22: counting the rows that are left",
+        "end",
+        "mysql:5.7.22: stopping the server",
+    ]

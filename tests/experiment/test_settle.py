@@ -1,4 +1,4 @@
-"""A server is told to write everything out, watched until it has, and left as it was."""
+"""A server writes everything out, is watched until it has, and is left as it was."""
 
 import itertools
 

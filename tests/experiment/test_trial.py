@@ -24,13 +24,13 @@ def server():
 
 
 def run(server, plan=PLAN, **options):
-    told = []
-    return run_trial(plan, TRIAL, server, told.append, command(**options)), told
+    intervals = []
+    return run_trial(plan, TRIAL, server, intervals.append, command(**options)), intervals
 
 
-def test_a_trial_is_told_interval_by_interval(server):
-    measured, told = run(server)
-    assert [i["at_s"] for i in told] == [1.0, 2.0, 3.0, 4.0]
+def test_a_trial_is_reported_interval_by_interval(server):
+    measured, intervals = run(server)
+    assert [i["at_s"] for i in intervals] == [1.0, 2.0, 3.0, 4.0]
     assert measured.failure is None
     assert measured.trial == TRIAL
     assert measured.started_at.startswith("20")

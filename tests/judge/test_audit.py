@@ -70,8 +70,7 @@ def test_second_complete_attempt_never_counts_even_if_the_first_is_void():
 
 def test_finding_on_the_run_voids_the_trials_it_names():
     trials = making.pairs((1.0,) * 3)
-    odd = trials[1].trial.model_copy(update={"seed": 99})
-    trials[1] = trials[1].model_copy(update={"trial": odd})
+    trials[1] = making.with_trial(trials[1], seed=99)
     assert {one.trial.block for one in audit(trials, PLAN).sound} == {1, 2}
 
 

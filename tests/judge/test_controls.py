@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from dbdyno.judge.controls import apart
+from dbdyno.judge.controls import split_controls
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import enough, judge
 from dbdyno.language.catalogues import Language, catalogue
@@ -90,7 +90,7 @@ def test_without_a_sound_pair_there_is_no_interval() -> None:
 
 
 def test_setting_apart_keeps_every_trial() -> None:
-    compared, controls = apart(whole())
+    compared, controls = split_controls(whole())
     assert compared == making.pairs(SLOWER)
     assert {m.trial.system for m in controls} == {f"{A} (once more)", f"{A} (slowed down)"}
     assert len({m.trial.key for m in (*compared, *controls)}) == len(whole())
@@ -111,16 +111,15 @@ def test_an_instrument_out_of_calibration_throws_doubt_on_every_verdict() -> Non
 
 
 def test_a_run_ends_by_the_comparison_whatever_the_controls_say() -> None:
-    design = PLAN.design.model_copy(update={"stop": "decided", "blocks": 12})
-    plan = PLAN.model_copy(update={"design": design})
+    plan = making.with_parts(PLAN, design={"stop": "decided", "blocks": 12})
     unclear = control("same", (0.8, 1.2, 1.0, 1.4, 0.7))
     assert enough([*making.pairs(SLOWER), *unclear], plan)
     assert not enough([*making.pairs((0.8, 1.2, 1.0, 1.4, 0.7)), *control("same", NOISE)], plan)
 
 
 def test_controls_have_the_interval_of_the_runs_design() -> None:
-    design = PLAN.design.model_copy(update={"stop": "decided", "blocks": 12})
-    repeated, _ = judge(whole(), PLAN.model_copy(update={"design": design})).controls
+    plan = making.with_parts(PLAN, design={"stop": "decided", "blocks": 12})
+    repeated, _ = judge(whole(), plan).controls
     fixed, _ = judge(whole(), PLAN).controls
     assert repeated.ratio == fixed.ratio
     assert repeated.high > 1 + 1.5 * (fixed.high - 1)

@@ -34,14 +34,6 @@ def primary(trials: list[Measurement]) -> Estimate:
     return estimates(sound(trials), [CELL], A, [B])[0]
 
 
-def test_interval_by_hand():
-    # mean 0.02, s 0.01, t(0.975, 2) = 4.302653 from a printed table: half 4.302653 · 0.01 / √3
-    found = interval([0.01, 0.02, 0.03], FIXED)
-    assert found.mean == pytest.approx(0.02)
-    assert found.sd == pytest.approx(0.01)
-    assert found.half == pytest.approx(0.0248414, rel=1e-5)
-
-
 def test_interval_of_students_own_example():
     # extra hours of sleep, Student 1908; the interval is the one that R's t.test prints
     sleep = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
@@ -58,12 +50,8 @@ def test_many_samples_at_once_are_as_each_alone():
         assert interval(row, FIXED).half == pytest.approx(half)
 
 
-def test_interval_needs_two_numbers():
-    with pytest.raises(ValueError, match="two numbers at least, found 1"):
-        interval([1.0], FIXED)
-
-
 def test_estimate_is_the_exponential_of_the_log_interval():
+    # mean 0.02, s 0.01, t(0.975, 2) = 4.302653 from a printed table: half 4.302653 · 0.01 / √3
     found = of_blocks([0.01, 0.02, 0.03])
     assert found.ratio == pytest.approx(math.exp(0.02))
     assert found.low == pytest.approx(math.exp(0.02 - 0.0248414), rel=1e-6)
@@ -158,7 +146,7 @@ def pairs_of(trials) -> Pairs:
     return Pairs(audit(trials, making.plan()).sound)
 
 
-def test_blocks_are_told_apart_and_in_their_order():
+def test_blocks_are_distinguished_and_in_their_order():
     trials = [making.measurement(A, block, tps=tps) for block, tps in ((2, 300), (0, 100))]
     logs = pairs_of(trials).logs(CELL, A, PRIMARY)
     assert list(logs) == [0, 2]

@@ -72,7 +72,7 @@ def test_seconds_instead_of_blocks_would_be_wrong_about_ties() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_noise_has_the_truth_that_it_tells(kind: str) -> None:
+def test_the_noise_has_the_truth_that_it_states(kind: str) -> None:
     random = np.random.default_rng(11)
     made, truth = levels(random, 50_000, 4, kind, 0.03)
     off = (made[..., 1] - made[..., 0]).mean() - truth

@@ -32,7 +32,7 @@ FOUND = PilotFound(
 
 def plan_of(blocks: int = 5) -> Plan:
     load = LoadPlan(slo=SloPlan(metric="p50", limit_ms=LIMIT_MS), pilot=(FOUND,))
-    return making.plan(blocks=blocks).model_copy(update={"load": load})
+    return making.plan(blocks=blocks, load=load)
 
 
 def trial(system: str, block: int, rate: float, limit: float) -> Measurement:
@@ -118,7 +118,7 @@ def test_percentiles_with_too_few_requests_give_no_number() -> None:
 
 
 def test_plans_without_a_limit_search_nothing() -> None:
-    plan = making.plan().model_copy(update={"load": LoadPlan(rates=("1000",))})
+    plan = making.plan(load=LoadPlan(rates=("1000",)))
     assert judge([at_rate()], plan).slo == ()
 
 

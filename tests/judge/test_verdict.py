@@ -309,8 +309,7 @@ OPEN = (1.0, 1.05, 0.95, 1.02)
 
 
 def plan(stop: str = "decided", **facts: object) -> Plan:
-    made = making.plan(blocks=12, **facts)
-    return made.model_copy(update={"design": made.design.model_copy(update={"stop": stop})})
+    return making.plan(blocks=12, design={"stop": stop}, **facts)
 
 
 def void(trials: list[Measurement]) -> list[Measurement]:
@@ -347,7 +346,7 @@ def test_a_cell_that_is_void_each_time_does_not_hold_the_others_up():
     assert enough(decided + sometimes, both) is False
 
 
-def test_a_tie_ends_the_run_once_it_is_told():
+def test_a_tie_ends_the_run_once_it_is_decided():
     tie = tuple(1 + 0.0005 * (-1) ** block for block in range(8))
     assert enough(making.pairs(tie), plan()) is True
     assert enough(making.pairs(tie[:3]), plan(systems=(A, B), margin=0.001)) is False

@@ -81,7 +81,7 @@ def test_an_interval_that_holds_together_with_others_says_so():
     assert change_decided(verdict_of(estimate(None, None, None, blocks=0), 0.02)) is None
 
 
-def test_a_sentence_can_be_told_in_another_language():
+def test_a_sentence_can_be_said_in_another_language():
     verdict = decided(0.769, 0.75, 0.788)
     catalogue = {
         "{system} is worse than {baseline}: {numbers}": "{system} 差于 {baseline}：{numbers}",

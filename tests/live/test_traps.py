@@ -43,7 +43,7 @@ QUOTA = {
 
 
 def test_a_server_that_swallows_its_syncs_reaches_no_verdict() -> None:
-    """An honest one passes the same check in `test_watch`."""
+    """An honest one passes the same check in `test_host`."""
     trap = SystemPlan(label="trap", reference=REFERENCE, settings=SWALLOWED)
     plan = small_plan(2).model_copy(update={"systems": (trap,)})
     with tempfile.TemporaryDirectory(prefix="dbdyno-trap-") as name:

@@ -89,7 +89,7 @@ MARIADB_11 = {  # what 11.4 lacks and has
 }
 
 
-def test_a_new_mariadb_tells_the_same_by_other_names() -> None:
+def test_a_new_mariadb_counts_the_same_by_other_names() -> None:
     mariadb = making.measurement(making.B, status=MARIADB_11)
     mysql = making.measurement(making.A)
     assert value("rows_read", mariadb) == pytest.approx(398.0)

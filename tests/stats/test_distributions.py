@@ -45,7 +45,7 @@ def test_a_line_has_its_slope_and_its_chance() -> None:
 )
 def test_nothing_waits_for_what_it_may_not_need(module: str, heavy: tuple[str, ...]) -> None:
     asked = f"import {module}, sys; print(*(set({heavy!r}) & set(sys.modules)))"
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60
     )
-    assert told.stdout.strip() == ""
+    assert printed.stdout.strip() == ""

@@ -50,7 +50,7 @@ def test_what_a_server_cannot_take_is_not(load: float, window_s: int, found: flo
     assert share_not_sustained(load, 1000, window_s) >= found
 
 
-def test_growth_is_told_in_requests_a_second() -> None:
+def test_growth_is_reported_in_requests_a_second() -> None:
     seen = growth(range(1, 41), [50 * second for second in range(1, 41)], 400)
     assert seen is not None
     assert seen.per_s == pytest.approx(50)
@@ -63,7 +63,7 @@ def test_a_backlog_that_stays_is_no_growth() -> None:
 
 
 @pytest.mark.parametrize("backlog", [[], [3]])
-def test_too_little_tells_nothing(backlog: list[int]) -> None:
+def test_too_little_says_nothing(backlog: list[int]) -> None:
     assert growth(range(len(backlog)), backlog, 100) is None
 
 

@@ -75,7 +75,7 @@ def test_a_refusal_says_why(rates, why):
     assert steady(rates) == (None, why)
 
 
-def test_a_rise_too_slow_for_a_change_point_is_told_as_a_trend(monkeypatch):
+def test_a_rise_too_slow_for_a_change_point_is_reported_as_a_trend(monkeypatch):
     monkeypatch.setattr(room, "PENALTY", 1e9)
     monkeypatch.setattr(room, "mser_cut", lambda rates: 0)
     assert steady(1000 + np.arange(120)).why == "it still changed by +10.3% since second 10"

@@ -100,8 +100,7 @@ def test_passwords_stay_at_home(tmp_path: Path) -> None:
 
 
 def test_a_bundle_appears_whole_or_not_at_all(tmp_path: Path) -> None:
-    foreign = MEASUREMENTS[0].trial.model_copy(update={"run_id": "another"})
-    odd = making.changed(MEASUREMENTS[0], trial=foreign)
+    odd = making.with_trial(MEASUREMENTS[0], run_id="another")
     with pytest.raises(BundleError, match="of another run"):
         bundle.write(tmp_path / "b.zip", stored(), [odd])
     assert list(tmp_path.iterdir()) == []

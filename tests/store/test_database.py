@@ -23,9 +23,9 @@ from support import making
 def test_a_new_file_is_ours_and_writes_through(tmp_path):
     connection = open_file(tmp_path / "s")
     pragmas = ("application_id", "user_version", "journal_mode", "synchronous", "foreign_keys")
-    told = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas]
+    values = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas]
     connection.close()
-    assert told == [APPLICATION_ID, VERSION, "wal", 2, 1]
+    assert values == [APPLICATION_ID, VERSION, "wal", 2, 1]
 
 
 def test_a_foreign_file_is_refused_and_left_alone(tmp_path):
@@ -53,7 +53,7 @@ def test_a_newer_store_is_refused(tmp_path):
         Store.open(tmp_path)
 
 
-def test_a_file_that_is_a_folder_is_told(tmp_path):
+def test_a_file_that_is_a_folder_is_reported(tmp_path):
     (tmp_path / FILE_NAME).mkdir()
     with pytest.raises(StoreError, match="unable to open") as caught:
         Store.open(tmp_path)

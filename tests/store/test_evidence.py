@@ -51,8 +51,7 @@ def test_a_run_that_lacks_trials_is_not_complete(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_decided_early_is_complete(tmp_path: Path) -> None:
-    plan = making.plan(blocks=12)
-    decided = plan.model_copy(update={"design": plan.design.model_copy(update={"stop": "decided"})})
+    decided = making.plan(blocks=12, design={"stop": "decided"})
     run = store_made(tmp_path, (0.9, 0.9, 0.9), plan=decided, planned=24)
     assert not evidence.load("latest", tmp_path).complete
     with Store.open(tmp_path) as store:
@@ -81,27 +80,21 @@ SHARES = LoadPlan.model_validate({"rates": ["50%", "80%"]})
     ],
 )
 def test_a_run_has_the_trials_that_the_bench_makes(load: LoadPlan, blocks: int) -> None:
-    plan = making.plan(blocks=blocks).model_copy(update={"load": load})
+    plan = making.plan(blocks=blocks, load=load)
     made = len(order.trials_of(foreseen(plan), ""))
     run = StoredRun("run-1", "", "", plan, "", "0.1.0", {}, made)
     assert evidence.trials_at_most(run) == made
-    decided = plan.design.model_copy(update={"stop": "decided"})
-    early = replace(run, plan=plan.model_copy(update={"design": decided}))
+    early = replace(run, plan=making.with_parts(plan, design={"stop": "decided"}))
     third = making.measurement(block=2)
     assert evidence.Evidence(early, (third,), Path()).trials_planned == made // blocks * 3
 
 
 def test_a_run_whose_pilot_has_not_ended_is_not_complete(tmp_path: Path) -> None:
-    plan = making.plan().model_copy(update={"load": SHARES})
     for load, complete in ((SHARES, False), (SHARES.model_copy(update={"pilot": (FOUND,)}), True)):
-        asked = plan.model_copy(update={"load": load, "design": DesignPlan(blocks=1)})
+        asked = making.plan(load=load, design=DesignPlan(blocks=1))
         run = StoredRun("run-1", "2026", None, asked, "", "0.1.0", {}, 4)
         cells = [Cell(workload="oltp_read_write", threads=64, rate_per_s=r) for r in (450, 720)]
-        made = [
-            one.model_copy(update={"trial": one.trial.model_copy(update={"cell": cell})})
-            for one in making.pairs((0.9,))
-            for cell in cells
-        ]
+        made = [making.with_trial(one, cell=cell) for one in making.pairs((0.9,)) for cell in cells]
         bundle.write(tmp_path / "b.zip", run, made)
         assert evidence.load(tmp_path / "b.zip", tmp_path).complete is complete
 
@@ -116,10 +109,9 @@ def test_a_run_is_judged_complete_alike_in_the_store_and_in_its_measurements(
     with Store.open(tmp_path) as store:
         run = store.create_run(making.plan(blocks=1), "dbdyno compare a b", {}, 2)
         for one in making.pairs((0.9,)):
-            trial = one.trial.model_copy(update={"run_id": run.run_id})
             ended = {} if one.trial.system == making.A else {"failure": failure}
-            made = one.model_copy(update={"trial": trial, "impossible": impossible, **ended})
-            store.append(made)
+            made = one.model_copy(update={"impossible": impossible, **ended})
+            store.append(making.with_trial(made, run_id=run.run_id))
         completion = evidence.completion(store, run.run_id)
         retried = evidence.completion(store, run.run_id, impossible=False)
         kept = evidence.of_stored(store, run, tmp_path)
@@ -128,7 +120,7 @@ def test_a_run_is_judged_complete_alike_in_the_store_and_in_its_measurements(
     assert completion.done == 1 + complete
 
 
-def test_what_is_not_there_is_told(workspace: Path, tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported(workspace: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no run 2026"):
         evidence.load("2026", workspace)
     with pytest.raises(StoreError, match="holds no run yet"):

@@ -31,10 +31,7 @@ Change = Callable[[sqlite3.Connection], object]
 
 def endless() -> Plan:
     """The plan of `compare --window inf`, as dbdyno once took it."""
-    plan = making.plan()
-    return plan.model_copy(
-        update={"trial": plan.trial.model_copy(update={"window_s": float("inf")})}
-    )
+    return making.plan(trial={"window_s": float("inf")})
 
 
 def change(workspace: Path, made: Change) -> None:
@@ -106,10 +103,10 @@ def test_a_run_that_cannot_be_read_is_named_with_its_reason(
 ) -> None:
     for name in (BAD, "latest"):
         assert main(["report", name, "--workspace", str(bricked)]) == 1
-        told = capsys.readouterr().err
-        assert f"run {BAD} cannot be read" in told
-        assert "trial.window_s" in told
-        assert "other runs can be read" in told
+        message = capsys.readouterr().err
+        assert f"run {BAD} cannot be read" in message
+        assert "trial.window_s" in message
+        assert "other runs can be read" in message
     with Store.open(bricked) as store:
         first, second = store.listed()
         assert isinstance(first, UnreadableRun)
@@ -139,10 +136,9 @@ def test_what_could_not_be_read_again_is_not_stored(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         assert store.listed() == []
         run = store.create_run(making.plan(), "dbdyno compare a b", {}, 10)
-        made = making.measurement(window_s=3, warmup_s=1)
-        trial = made.trial.model_copy(update={"run_id": run.run_id})
-        odd = made.model_copy(update={"trial": trial, "window_s": float("nan")})
-        with pytest.raises(StoreError, match=f"trial {trial.key} of run .* is not stored"):
+        made = making.with_trial(making.measurement(window_s=3, warmup_s=1), run_id=run.run_id)
+        odd = made.model_copy(update={"window_s": float("nan")})
+        with pytest.raises(StoreError, match=f"trial {odd.trial.key} of run .* is not stored"):
             store.append(odd)
         assert store.measurements(run.run_id) == []
 
@@ -163,13 +159,13 @@ DAMAGED: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("table", "damage", "told"), DAMAGED)
-def test_damage_is_told_with_run_and_trial(
+@pytest.mark.parametrize(("table", "damage", "message"), DAMAGED)
+def test_damage_is_reported_with_run_and_trial(
     tmp_path: Path,
     good: StoredRun,
     table: str,
     damage: str,
-    told: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     other = store_made(tmp_path, (0.9, 0.901, 0.899))
@@ -182,7 +178,7 @@ def test_damage_is_told_with_run_and_trial(
     }
     change(tmp_path, lambda file: file.execute(f"UPDATE {table} SET {damage} WHERE {which[table]}"))
     assert main(["report", good.run_id, "--workspace", str(tmp_path)]) == 1
-    assert told.format(run=good.run_id, trial=trial) in capsys.readouterr().err
+    assert message.format(run=good.run_id, trial=trial) in capsys.readouterr().err
     assert main(["report", other.run_id, "--workspace", str(tmp_path)]) == 0
     assert main(["history", "--workspace", str(tmp_path)]) == 0
     said = capsys.readouterr()

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from dbdyno.errors import StoreError
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.store.store import LATEST, Store, find, opened
 from support import making
+from support.made_controls import outcome
 from support.stored_run import store_made
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,8 +34,7 @@ def new_run(store):
 
 
 def measurement(run, **facts):
-    made = making.measurement(window_s=3, warmup_s=1, **facts)
-    return made.model_copy(update={"trial": made.trial.model_copy(update={"run_id": run.run_id})})
+    return making.with_trial(making.measurement(window_s=3, warmup_s=1, **facts), run_id=run.run_id)
 
 
 def test_a_run_comes_back_as_it_was_asked_for(store):
@@ -103,8 +104,7 @@ def test_a_killed_writer_leaves_all_it_had_appended(tmp_path):
             run = store.create_run(making.plan(), "command", {}, 1000)
             for block in range(1000):
                 made = making.measurement(block=block, window_s=2, warmup_s=0)
-                trial = made.trial.model_copy(update={"run_id": run.run_id})
-                store.append(made.model_copy(update={"trial": trial}))
+                store.append(making.with_trial(made, run_id=run.run_id))
                 print(block, flush=True)
     """
     writer = subprocess.Popen(
@@ -125,7 +125,7 @@ def test_a_killed_writer_leaves_all_it_had_appended(tmp_path):
     assert len(blocks) > appended
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be made"):
         Store.open(tmp_path / "file" / "workspace")
@@ -182,3 +182,50 @@ def test_reading_makes_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with Store.open(tmp_path) as store, pytest.raises(StoreError, match="no run yet"):
         find(store, LATEST)
+
+
+# The ledger keeps the first outcome of each run's controls.
+
+
+def test_outcomes_of_all_runs_are_kept_and_one_can_be_left_out(store):
+    first, second = new_run(store).run_id, new_run(store).run_id
+    same, planted = outcome(), outcome(0.97, 0.99, kind="planted", word="worse")
+    store.note_controls(first, [same, planted])
+    store.note_controls(second, [same])
+    assert store.controls() == [same, planted, same]
+    assert store.controls(except_run=first) == [same]
+
+
+def test_a_run_that_is_noted_again_adds_and_changes_nothing(store):
+    run = new_run(store).run_id
+    store.note_controls(run, [outcome(word="worse")])
+    store.note_controls(run, [outcome(), outcome(0.97, 0.99, kind="planted")])
+    words = [(one.kind, one.word) for one in store.controls()]
+    assert words == [("same", "worse"), ("planted", "equivalent")]
+
+
+def test_an_outcome_without_an_interval_is_not_noted(store):
+    run = new_run(store).run_id
+    store.note_controls(run, [outcome().model_copy(update={"low": None, "high": None})])
+    assert store.controls() == []
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM controls", "UPDATE controls SET word = 'x'"])
+def test_a_noted_outcome_cannot_be_changed_or_deleted(store, statement):
+    store.note_controls(new_run(store).run_id, [outcome()])
+    with (
+        closing(sqlite3.connect(store.path)) as other,
+        pytest.raises(sqlite3.DatabaseError, match="never"),
+    ):
+        other.execute(statement)
+
+
+def test_a_store_of_an_older_dbdyno_gets_a_ledger(tmp_path):
+    with Store.open(tmp_path) as store:
+        run = new_run(store).run_id
+        path = store.path
+    with closing(sqlite3.connect(path)) as other:
+        other.executescript("DROP TRIGGER controls_stay; DROP TABLE controls;")
+    with Store.open(tmp_path) as store:
+        store.note_controls(run, [outcome()])
+        assert len(store.controls()) == 1

@@ -8,7 +8,7 @@ breaks just the one thing it is about.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 from dbdyno.measurement.measurement import (
     EVENT,
@@ -61,9 +61,10 @@ def plan(
     warmup_s: float = 2,
     controls: bool = False,
     options: dict[str, bool | int | float | str] | None = None,
+    **parts: Any,
 ) -> Plan:
-    """A small plan over MySQL systems named by their references."""
-    return Plan(
+    """A small plan over MySQL systems named by their references; `parts` as in `with_parts`."""
+    made = Plan(
         title="made",
         systems=tuple(SystemPlan(label=s, reference=s) for s in systems),
         workloads=tuple(WorkloadPlan(name=w, label=w, options=options or {}) for w in workloads),
@@ -71,6 +72,16 @@ def plan(
         trial=TrialPlan(warmup_s=warmup_s, window_s=window_s),
         design=DesignPlan(blocks=blocks, margin=margin, controls=controls),
     )
+    return with_parts(made, **parts)
+
+
+def with_parts(made: Plan, **parts: Any) -> Plan:
+    """The plan with other parts; of a part given as a dict only these fields are others."""
+    update = {
+        name: getattr(made, name).model_copy(update=part) if isinstance(part, dict) else part
+        for name, part in parts.items()
+    }
+    return made.model_copy(update=update)
 
 
 def measurement(
@@ -194,6 +205,14 @@ def changed(made: Measurement, **fields: object) -> Measurement:
     """The same trial with other fields; unlike model_copy it forgets what was cached of the old."""
     kept = {name: getattr(made, name) for name in Measurement.model_fields}
     return Measurement.model_construct(**{**kept, **fields})  # type: ignore[arg-type]
+
+
+def with_trial(made: Measurement, **fields: Any) -> Measurement:
+    """The same measurement of a trial with other fields; `rate_per_s` is its cell's."""
+    if "rate_per_s" in fields:
+        rate = {"rate_per_s": fields.pop("rate_per_s")}
+        fields["cell"] = made.trial.cell.model_copy(update=rate)
+    return changed(made, trial=made.trial.model_copy(update=fields))
 
 
 def _whole_events(rates: tuple[float, ...]) -> list[int]:

@@ -22,8 +22,7 @@ def store_made(
         count = planned or 2 * len(ratios)
         run = store.create_run(asked, "dbdyno compare a b", {"kernel": "6.1"}, count)
         for one in making.pairs(ratios):
-            trial = one.trial.model_copy(update={"run_id": run.run_id})
-            store.append(one.model_copy(update={"trial": trial}))
+            store.append(making.with_trial(one, run_id=run.run_id))
         if planned is None:
             store.finish(run.run_id)
         return store.run(run.run_id)

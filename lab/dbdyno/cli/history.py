@@ -10,7 +10,7 @@ from typing import Final
 from dbdyno import api
 from dbdyno.cli import options
 from dbdyno.errors import StoreError, UsageError
-from dbdyno.judge.controls import apart
+from dbdyno.judge.controls import split_controls
 from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
@@ -113,7 +113,7 @@ def export_command(
         run = find(store, run_id)
         measurements = store.measurements(run.run_id)
     judgement = judge(measurements, run.plan)
-    compared, controls = apart(measurements)
+    compared, controls = split_controls(measurements)
     made = attempts([*compared, *controls], judgement)
     for kind, folder in folders.items():
         for path in files.write(folder, made, kind):

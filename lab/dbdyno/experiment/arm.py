@@ -14,10 +14,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from dbdyno.errors import CellError, DbdynoError, ServerError, UsageError
-from dbdyno.experiment import disk, witness
+from dbdyno.experiment import disk
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.engine.record import engine_facts_unknown
 from dbdyno.experiment.engine.spec import prepared, start_keys
+from dbdyno.experiment.evidence import after_trial, before_arm
 from dbdyno.experiment.procedure import (
     Steps,
     before_start,
@@ -118,7 +119,7 @@ class _Arm:
         if measured.failure:
             self._give_up()
         else:
-            evidence = witness.after_trial(context, server, trial, self.probe)
+            evidence = after_trial(context, server, trial, self.probe)
         return measured.model_copy(
             update={
                 "evidence": evidence,
@@ -169,7 +170,7 @@ class _Arm:
         if self.broken is not None:
             return None
         keys = start_keys(context.plan, trial.system, setting, lambda: context.dataset_bytes)
-        self.probe = witness.before_arm(context, self.instance)
+        self.probe = before_arm(context, self.instance)
         before_start(context, self.instance, self.steps)
         try:
             self.server = start(context, self.instance, keys, self.steps)

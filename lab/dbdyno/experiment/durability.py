@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from dbdyno.errors import ServerError, UsageError
+from dbdyno.experiment.context import OpenInstance
 from dbdyno.experiment.watch.host import flushes
 from dbdyno.experiment.watch.proc import family
 from dbdyno.measurement.parts import Kill, KilledServer
 from dbdyno.servers import open
-from dbdyno.servers.base import Endpoint, Instance, Server, ServerSpec
+from dbdyno.servers.base import Endpoint, Server, ServerSpec
 from dbdyno.servers.mysql.client import Client
 from dbdyno.servers.postgres.client import PostgresClient
 from dbdyno.servers.postgres.server import PostgresServer
@@ -104,7 +105,6 @@ UNEVEN_S: Final = 0.37
 """Each round is that much longer than the one before: a kill must not fall in step with a flush."""
 FIRST_COMMIT_S_MAX: Final = 30.0
 
-OpenInstance = Callable[[ServerSpec, Path, Callable[[str], None]], Instance]
 Report = Callable[[str], None]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import COMMAND, EngineProcess, set_affinity
 from dbdyno.experiment.engine.spec import DRAIN_S, run_spec
 from dbdyno.experiment.settle import PURGE, SETTLE, purge_binary_logs, settle
+from dbdyno.experiment.trial import PATIENCE_S, OnInterval
 from dbdyno.measurement.measurement import Trial
 from dbdyno.measurement.parts import Step, WarmUp
 from dbdyno.plan.plan import Plan
@@ -161,12 +162,8 @@ def drop_caches(cache: Path | None = None) -> Step:
 
 FIRST_LOOK_S: Final = 120
 EVERY_S: Final = 60
-PATIENCE_S: Final = 120.0
-"""How long the engine may take for logins and its end."""
 ANOTHER_SEED: Final = 1 << 62
 PHASE: Final = "until steady"
-
-OnInterval = Callable[[Mapping[str, Any]], None]
 
 
 def run_until_steady(

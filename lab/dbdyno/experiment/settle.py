@@ -51,7 +51,7 @@ def purge_binary_logs(server: Server) -> Step:
 
 
 def _purge_to_last(server: Server) -> str:
-    if server.ask("SELECT @@log_bin")[0][0] not in ("1", "ON"):
+    if _value(server, "SELECT @@log_bin") not in ("1", "ON"):
         return "the binary log is off"
     before = server.ask("SHOW BINARY LOGS")
     server.ask("FLUSH BINARY LOGS")
@@ -106,7 +106,7 @@ def _left(server: Server) -> tuple[int, int]:
 @contextmanager
 def _flushing_all(server: Server) -> Iterator[None]:
     """The server writes out all changed pages meanwhile; afterwards it is as it was."""
-    before = {name: server.ask(f"SELECT @@GLOBAL.{name}")[0][0] for name in FLUSH_ALL}
+    before = {name: _value(server, f"SELECT @@GLOBAL.{name}") for name in FLUSH_ALL}
     for name in FLUSH_ALL:
         server.ask(f"SET GLOBAL {name} = 0")
     try:
@@ -114,6 +114,11 @@ def _flushing_all(server: Server) -> Iterator[None]:
     finally:
         for name in reversed(FLUSH_ALL):
             server.ask(f"SET GLOBAL {name} = {float(before[name]):g}")
+
+
+def _value(server: Server, sql: str) -> str:
+    """The one value that a query gives."""
+    return server.ask(sql)[0][0]
 
 
 def _quoted(name: str) -> str:
@@ -148,7 +153,7 @@ def _settle_postgres(server: Server, ends: float, clock: Clock) -> tuple[bool, s
 
 
 def _wait_for_autovacuum(server: Server, ends: float, clock: Clock) -> bool:
-    while int(server.ask(WORKERS)[0][0]) > 0:
+    while int(_value(server, WORKERS)) > 0:
         if clock() >= ends:
             return False
         time.sleep(LOOK_S)

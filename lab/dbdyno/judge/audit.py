@@ -1,11 +1,11 @@
 """The list of checks, and the only door from measurements to estimates.
 
-`audit` looks at every measurement with every check and hands on those without a void finding as
-`Sound`. Estimates take `Sound` only, and nothing else can make one, so a void measurement cannot
-reach a verdict by accident of a later change (docs/how-it-works/decisions.md).
+`audit` runs every check on every measurement and returns those without a void finding as `Sound`.
+Estimates take `Sound` only, and nothing else can make one, so a void measurement cannot reach a
+verdict by mistake (docs/how-it-works/decisions.md).
 
 A failed attempt that was repeated stays in the list with its finding; the complete attempt counts.
-Should a trial be complete twice, the first one counts, whatever it says: nobody may draw again.
+If a trial is complete twice, the first one counts, so that nobody can choose.
 
 To add a check: a function in the file of `judge/checks` that asks its question, a line here, and in
 tests/judge/checks a measurement that trips it and one that does not.

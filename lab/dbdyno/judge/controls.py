@@ -1,8 +1,8 @@
-"""The run's own test of the instrument: the baseline against itself, and against a known slowdown.
+"""Checks a run by its controls: the baseline against itself, and against a known slowdown.
 
-Control trials are no part of the comparison. They are set apart before anything else is done, given
-the name of an arm of their own, and judged by the very code that judges systems: the same audit,
-the same interval, the same words. What comes out is compared with what is known to be true.
+Control trials are not part of the comparison. They are split off first, under the name of their own
+arm, and judged by the same code as systems: audit, interval, words. The result is compared with the
+known ratio.
 """
 
 from __future__ import annotations
@@ -22,42 +22,44 @@ from dbdyno.plan.controls import KINDS, SHARE, Kind
 from dbdyno.plan.plan import Plan
 
 TRUTH: Final[dict[Kind, float]] = {"same": 1.0, "planted": 1 - SHARE}
-"""The ratio to the baseline's throughput that is known to be."""
+"""The known ratio to the baseline's throughput."""
 
 
 @dataclass(frozen=True)
-class Proved:
-    """What the controls came to, and the doubts about their own trials."""
+class JudgedControls:
+    """Outcomes of the controls, and findings about their own trials."""
 
     outcomes: tuple[ControlOutcome, ...]
     findings: tuple[Finding, ...]
 
 
-def apart(
+def split_controls(
     measurements: Iterable[Measurement],
 ) -> tuple[list[Measurement], list[Measurement]]:
     """The trials of the comparison, and the control trials under the names of their arms."""
     compared, controls = [], []
     for measurement in measurements:
         if measurement.trial.control:
-            controls.append(named(measurement))
+            controls.append(_of_its_arm(measurement))
         else:
             compared.append(measurement)
     return compared, controls
 
 
-def named(measurement: Measurement) -> Measurement:
+def _of_its_arm(measurement: Measurement) -> Measurement:
     """The same trial under the name of its arm, which no system of a plan can have."""
     trial = measurement.trial
     own = trial.model_copy(update={"system": trial.arm})
     return measurement.model_copy(update={"trial": own})
 
 
-def proved(compared: Sequence[Measurement], controls: Sequence[Measurement], plan: Plan) -> Proved:
+def judge_controls(
+    compared: Sequence[Measurement], controls: Sequence[Measurement], plan: Plan
+) -> JudgedControls:
     """Judges the control trials against the baseline's trials in their cell.
 
     Args:
-        compared, controls: what `apart` gave.
+        compared, controls: as `split_controls` gives them.
     """
     outcomes: list[ControlOutcome] = []
     findings: list[Finding] = []
@@ -67,7 +69,7 @@ def proved(compared: Sequence[Measurement], controls: Sequence[Measurement], pla
             outcome, found = _outcome(kind, compared, arm, plan)
             outcomes.append(outcome)
             findings += found
-    return Proved(tuple(outcomes), tuple(findings))
+    return JudgedControls(tuple(outcomes), tuple(findings))
 
 
 def _outcome(
@@ -82,10 +84,10 @@ def _outcome(
     verdict = verdict_of(estimate, plan.design.margin, design=plan.design)
     keys = {m.trial.key for m in arm}
     doubts = [f for f in audited.findings if f.trial in keys and f.level is not Level.NOTE]
-    return _told(kind, verdict), doubts
+    return _outcome_of(kind, verdict), doubts
 
 
-def _told(kind: Kind, verdict: Verdict) -> ControlOutcome:
+def _outcome_of(kind: Kind, verdict: Verdict) -> ControlOutcome:
     estimate, truth = verdict.estimate, TRUTH[kind]
     low, high = estimate.low, estimate.high
     return ControlOutcome(

@@ -1,7 +1,6 @@
-"""A doubt about a measurement as a value, not as a line in a log.
+"""A finding: a typed doubt about a measurement, with its evidence and an advice.
 
-A report can sort findings, a verdict can quote them, and a test can name the one it expects.
-A check never raises and never drops a trial: it says what it saw and what would help.
+A report sorts findings, a verdict quotes them. A check never raises and never drops a trial.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the measurements allow to be said: measurements and plan in, findings and verdicts out.
+"""Measurements and plan in, findings and verdicts out.
 
-Pure: no files, no clock, no chance. The same stored trials give the same judgement in ten years.
+Pure: no files, no clock, no random numbers. The same stored trials always give the same judgement.
 
     audit ─▶ findings, sound trials ─estimate─▶ values, ratios ─verdict─▶ words with reasons
                                           beside/ ─▶ shape and outliers, which change no word
@@ -20,7 +20,7 @@ from dbdyno.judge.beside.outliers import BadRestarts, Outlier, bad_restarts, out
 from dbdyno.judge.beside.scalability import PeakRatio, Scalability, peak_ratios, scalability
 from dbdyno.judge.beside.stability import CountPair, Stability, counts, stability
 from dbdyno.judge.checks.instrument import Ledger, ledger_of, out_of_calibration
-from dbdyno.judge.controls import apart, proved
+from dbdyno.judge.controls import judge_controls, split_controls
 from dbdyno.judge.estimate import Estimate, Pairs, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.rate_limit import RateSearch, rate_searches
@@ -53,7 +53,7 @@ class Judgement(Noun):
             systems, where both peak.
         stability: every sound trial; stability_counts: stalls and dips of two systems.
         outliers, bad_restarts: what lies apart; it stays in all numbers.
-        controls: what the run's control trials came to, which are in nothing else here.
+        controls: outcomes of the run's control trials, which are in nothing else here.
         ledger: the same counted over all complete runs of the workspace.
     """
 
@@ -95,8 +95,8 @@ def judge(
     Args:
         earlier: what the controls of the workspace's other runs came to.
     """
-    compared, controls = apart(measurements)
-    checked = proved(compared, controls, plan)
+    compared, controls = split_controls(measurements)
+    checked = judge_controls(compared, controls, plan)
     ledger = ledger_of([*earlier, *checked.outcomes])
     audited = audit(compared, plan)
     audited = replace(audited, findings=(*audited.findings, *out_of_calibration(ledger)))
@@ -134,7 +134,7 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
 
     Verdicts on cells and on rates within a latency limit are asked for, and nothing beside them.
     """
-    compared, _ = apart(measurements)
+    compared, _ = split_controls(measurements)
     if not may_end(compared, plan):
         return False
     audited = audit(compared, plan)

@@ -1,1 +1,1 @@
-"""What was seen: the nouns between making and judging."""
+"""What trials observed: the values that making and judging share."""

@@ -1,7 +1,7 @@
-"""The noun in the middle: what one trial was, where it ran and what it saw.
+"""A measurement: which trial it was, where it ran and what was observed.
 
-The rooms that make measurements (servers, bench) and those that judge them (judge, report) meet
-only here and in the store. So a verdict can be made again years later from stored trials.
+Making (servers, experiment) and judging (judge, report) share only this and the store. So a verdict
+can be made again years later from stored trials.
 
 Every value is frozen and validates itself, because it may come back from a store that an older
 dbdyno wrote. Histograms are HDR V2 blobs; they travel beside the JSON, not in it.

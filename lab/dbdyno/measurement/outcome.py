@@ -1,4 +1,4 @@
-"""What the control trials of a run came to, and the facts that name a run in a report."""
+"""Outcomes of a run's control trials, and the facts that name a run in a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a primary and its replicas say of replication, by name, and how two readings become one.
+"""Counters of replication by name, and how the readings at a window's edges become one.
 
 Those who ask servers (`servers`, `experiment`) and those who judge (`judge`) share these names and
 nothing else. A reading is taken at both edges of the measured window. Of what is counted, the

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dbdyno.judge.controls import apart
+from dbdyno.judge.controls import split_controls
 from dbdyno.judge.judgement import Judgement
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import TABLE
@@ -27,7 +27,7 @@ def document(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> dict[str, Any]:
     """The report as JSON values."""
-    measurements, controls = apart(measurements)
+    measurements, controls = split_controls(measurements)
     systems = systems_of(plan, measurements)
     found = compare(measurements, systems)
     made: dict[str, Any] = {

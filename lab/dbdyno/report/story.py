@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dbdyno.judge.controls import apart
+from dbdyno.judge.controls import split_controls
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Measurement
@@ -29,7 +29,7 @@ def story_of(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement, run: RunFacts
 ) -> Story:
     """The whole report as values; sections with nothing to say say so or are left out."""
-    compared, controls = apart(measurements)
+    compared, controls = split_controls(measurements)
     every = attempts([*compared, *controls], judgement)
     measurements, made = compared, attempts(compared, judgement)
     drawn = figures(plan, measurements, judgement)

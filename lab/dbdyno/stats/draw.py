@@ -1,7 +1,6 @@
-"""Chance that a plan's seed decides: the same draw for the same question, always and everywhere.
+"""Random draws from a plan's seed: the same names give the same number on every machine.
 
-A draw is SHA-256 of what it is about, so it changes with no version of Python, and a draw that is
-added leaves all others as they were.
+A draw is SHA-256 of seed and names, so it depends on no version of Python and on no other draw.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     X(N) = λN / (1 + σ(N − 1) + κN(N − 1))
 
-λ is the throughput of one thread, σ what its fellows make it queue for, κ what keeping them in step
-costs each pair. N/X is a polynomial in N, so the fit is linear and has one answer. Weights (X/N)²
-make every level's relative error count alike (docs/how-it-works/scalability.md). σ and κ cannot be
-negative: each is left out in turn, and of the fits that obey the closest is taken, which is exact
-for three unknowns.
+λ is the throughput of one thread, σ the share that is serial (queueing), κ the cost of coherency
+for each pair of threads. N/X is a polynomial in N, so the fit is linear and has one answer. Weights
+(X/N)² make every level's relative error count alike (docs/how-it-works/scalability.md). σ and κ
+cannot be negative: each is left out in turn, and of the fits that obey the closest is taken, which
+is exact for three unknowns.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A zip file of text files with their SHA-256 sums, which is read as if an enemy had written it.
+"""A zip file of text files with their SHA-256 sums, read as untrusted input.
 
-A bundle is made to be passed on, so whoever opens one did not make it. Nothing is ever unpacked to
+Whoever opens a bundle did not make it. Nothing is ever unpacked to
 the disk: files are read into memory one by one, under limits that hold for what comes out, not for
 what the archive says of itself. A name that is not in `SHA256SUMS`, a file that is missing, a
 second one of the same name or a sum that does not agree refuses the whole. The sums have the form

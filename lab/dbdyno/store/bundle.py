@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -64,6 +64,10 @@ class _Run(Noun):
     trials_planned: Annotated[int, Field(ge=0, le=TRIALS_MAX)]
     plan_hash: str
     measurements: Annotated[int, Field(ge=0, le=TRIALS_MAX)]
+
+
+OF_RUN: Final = tuple(field.name for field in fields(StoredRun) if field.name != "plan")
+"""Fields that run.json has from the run."""
 
 
 class _Ledger(Noun):
@@ -135,24 +139,15 @@ def read_bundle(path: Path, limits: Limits = LIMITS) -> BundleContent:
         ) from error
     except ValueError as error:
         raise BundleError(f"{path.name} is damaged", found=str(error)[:200]) from error
-    return BundleContent(_stored(head, plan), tuple(measurements), earlier, digest)
+    run = StoredRun(plan=plan, **{name: getattr(head, name) for name in OF_RUN})
+    return BundleContent(run, tuple(measurements), earlier, digest)
 
 
 def _files(
     run: StoredRun, measurements: Sequence[Measurement], earlier: Sequence[ControlOutcome]
 ) -> dict[str, bytes]:
-    head = _Run(
-        format=FORMAT,
-        run_id=run.run_id,
-        created_at=run.created_at,
-        finished_at=run.finished_at,
-        command=run.command,
-        dbdyno_version=run.dbdyno_version,
-        environment=run.environment,
-        trials_planned=run.trials_planned,
-        plan_hash=run.plan.hash(),
-        measurements=len(measurements),
-    )
+    same = {name: getattr(run, name) for name in OF_RUN}
+    head = _Run(format=FORMAT, plan_hash=run.plan.hash(), measurements=len(measurements), **same)
     files = {
         "README.txt": README.encode(),
         "run.json": _text(head),
@@ -230,19 +225,6 @@ def _json(files: Mapping[str, bytes], name: str) -> object:
     if name not in files:
         raise BundleError(f"the bundle lacks {name}")
     return strict_json(files[name], name)
-
-
-def _stored(head: _Run, plan: Plan) -> StoredRun:
-    return StoredRun(
-        run_id=head.run_id,
-        created_at=head.created_at,
-        finished_at=head.finished_at,
-        plan=plan,
-        command=head.command,
-        dbdyno_version=head.dbdyno_version,
-        environment=head.environment,
-        trials_planned=head.trials_planned,
-    )
 
 
 # JSON from a stranger: only finite numbers, and every mistake becomes a BundleError.

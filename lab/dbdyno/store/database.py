@@ -1,7 +1,7 @@
 """The store's SQLite file: opened, created where it is missing, refused where it is not ours.
 
-Schema, ledger of controls and views stand below. All that SQLite raises about the file becomes a
-StoreError in `store_errors`; what its values mean is in `reading`.
+Schema, ledger of controls and views are below. `store_errors` turns errors of SQLite into a
+StoreError; what the values mean is in `reading`.
 """
 
 from __future__ import annotations
@@ -111,12 +111,9 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
         time.sleep(0.02)
 
 
-# The store's tables: what SQLite itself enforces, so that no code can forget it.
-#
-# A trial that was stored cannot be changed or deleted (triggers), cannot be complete twice (a
-# partial unique index), and cannot belong to no run (a foreign key). Columns beside the JSON
-# repeat what a person asks for at the `sqlite3` prompt.
-
+# SQLite enforces that a stored trial cannot be changed or deleted (triggers), cannot be complete
+# twice (a partial unique index), and belongs to a run (a foreign key). The columns beside the JSON
+# are for queries at the `sqlite3` prompt.
 
 APPLICATION_ID: Final = 0x6462_6479  # "dbdy": marks our files
 VERSION: Final = 1
@@ -173,12 +170,9 @@ CREATE TRIGGER IF NOT EXISTS runs_stay_as_they_are
 """
 
 
-# The workspace's ledger: what each run's controls came to, one row a run and kind, never changed.
-#
-# Over many runs it shows how often the lab's verdicts err, which no single run can. A row is
-# written when its run is complete; writing that run again, by whatever dbdyno, adds nothing, so
-# that a result cannot be improved by judging once more.
-
+# The ledger: outcomes of each run's controls, one row a run and kind. Over many runs it shows how
+# often verdicts err. A row is written when its run is complete and never again, so that a result
+# cannot be improved by judging once more.
 
 LEDGER: Final = """
 CREATE TABLE IF NOT EXISTS controls (
@@ -203,7 +197,7 @@ CREATE TRIGGER IF NOT EXISTS controls_stay_as_they_are BEFORE UPDATE ON controls
 
 
 def make_ledger(connection: sqlite3.Connection) -> None:
-    """Makes the table where an older dbdyno made the store."""
+    """Creates the table in a store of an older dbdyno."""
     found = "SELECT 1 FROM sqlite_master WHERE name = 'controls_stay_as_they_are'"
     if connection.execute(found).fetchone() is None:
         connection.executescript(f"BEGIN IMMEDIATE; {LEDGER} COMMIT;")
@@ -212,7 +206,7 @@ def make_ledger(connection: sqlite3.Connection) -> None:
 def add_controls(
     connection: sqlite3.Connection, run_id: str, outcomes: Iterable[ControlOutcome]
 ) -> None:
-    """Adds those outcomes of a run that say something; one that is there already stays as it is."""
+    """Adds the outcomes of a run that have an interval; those there already stay as they are."""
     now = datetime.now().astimezone().isoformat("T", "seconds")
     for outcome in outcomes:
         if outcome.counts:
@@ -240,13 +234,8 @@ def controls(connection: sqlite3.Connection, except_run: str) -> list[ControlOut
     return made
 
 
-# Views of the store: what each second saw as columns, for whoever has the file and SQL.
-#
-# A trial is kept as one JSON value, as it must never change; these views read columns out of it, so
-# that `sqlite3`, polars and pandas can ask the store itself while a run goes on. They are made from
-# the nouns' fields and hold nothing, so a newer dbdyno may make them anew in an old store. Whole
-# runs, joined with what the judge says of them, are for `dbdyno export`.
-
+# Views give the seconds of a trial's JSON as columns, for SQL, polars and pandas, also while a run
+# goes on. They hold no data, so a newer dbdyno may create them again in an old store.
 
 KEYS: Final = (
     "m.run_id, m.sequence, m.attempt, m.block, m.system, m.cell, m.failure,"
@@ -283,7 +272,7 @@ VIEWS: Final[dict[str, str]] = {
 
 
 def make_views(connection: sqlite3.Connection) -> None:
-    """Makes those views that the store lacks, or has as an older dbdyno made them."""
+    """Creates views that are missing or differ, as in a store of an older dbdyno."""
     if _views_stored(connection) == VIEWS:
         return
     connection.execute("BEGIN IMMEDIATE")  # another lab may have made them meanwhile

@@ -1,7 +1,7 @@
-"""What the store's rows are as values, and which run or trial it is that cannot be read.
+"""Turns rows of the store into values; a StoreError names the run or trial that cannot be read.
 
-A row may have been damaged, or be another dbdyno's. Then a StoreError names it, so that the others
-go on; and what is to be stored is read once beforehand, because a stored row is never removed.
+A row may be damaged, or be written by another dbdyno; other rows can still be read. A value is read
+once before it is stored, because a stored row is never removed.
 """
 
 from __future__ import annotations

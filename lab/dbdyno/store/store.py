@@ -1,9 +1,8 @@
-"""The workspace's store: every run as it was asked for, every trial the moment it ended.
+"""The workspace's store of runs with their plans, and of trials, each stored when it ends.
 
-One SQLite file that any `sqlite3` can read. It is only added to: a trial is one transaction that is
-on the disk before the next trial begins (WAL, synchronous=FULL), failed trials keep their reason,
-and triggers refuse change and deletion. So a run can go on after a crash, and a verdict can be made
-again years later.
+It is an append-only SQLite file: a trial is one transaction that is on the disk before the next
+trial begins (WAL, synchronous=FULL), failed trials keep their reason, and triggers refuse change
+and deletion. So a run can go on after a crash, and a verdict can be made again years later.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from dbdyno import __version__
@@ -61,12 +59,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -213,7 +206,7 @@ class Store:
         return self._measurements("run_id = ?", run_id)
 
     def pilots(self, run_id: str) -> list[Measurement]:
-        """Those of the run's pilot, in the order stored."""
+        """The measurements of the run's pilot, in the order stored."""
         return self._measurements("run_id = ? AND block = ?", run_id, NO_BLOCK)
 
     def _measurements(self, wanted: str, *values: str | int) -> list[Measurement]:
@@ -259,18 +252,18 @@ class Store:
         return 0 if last is None else int(last) + 1
 
     def finish(self, run_id: str) -> None:
-        """Notes that every trial had its turn or is not wanted; after a resume the later time."""
+        """Stores the time at which no trial was left to run; after a resume the later time."""
         now = datetime.now().astimezone().isoformat("T", "seconds")
         with self._transaction() as connection:
             connection.execute("UPDATE runs SET finished_at = ? WHERE run_id = ?", (now, run_id))
 
     def note_controls(self, run_id: str, outcomes: Iterable[ControlOutcome]) -> None:
-        """Adds what a complete run's controls came to to the ledger, unless it is there."""
+        """Adds outcomes of a complete run's controls to the ledger; those there already stay."""
         with self._transaction() as connection:
             database.add_controls(connection, run_id, outcomes)
 
     def controls(self, *, except_run: str = "") -> list[ControlOutcome]:
-        """What the controls of all complete runs came to, of one run apart, in their order."""
+        """Outcomes of the controls of all complete runs but `except_run`, in their order."""
         with store_errors(self.path):
             return database.controls(self._connection, except_run)
 
@@ -291,16 +284,14 @@ class Store:
                 raise
 
 
-# For readers: a workspace's store that is there, and the run that a person names. A command that
-# only reads must not make a folder.
-
+# For commands that only read, and must not create a workspace.
 
 LATEST: Final = "latest"
-"""Stands for the newest run of a workspace wherever a run is named."""
+"""Names the newest run of a workspace."""
 
 
 def opened(workspace: Path) -> Store:
-    """The store of a workspace that is there.
+    """The store of an existing workspace.
 
     Raises:
         StoreError: there is none, or it cannot be read.

@@ -38,15 +38,15 @@ def answers(monkeypatch, do, engine, rest="", spec=None):
     monkeypatch.setattr(_engine, do, engine, raising=False)
     read, write = os.pipe()
     os.write(write, (json.dumps({"do": do, "spec": spec or {"seed": 1}}) + "\n" + rest).encode())
-    told = io.StringIO()
+    output = io.StringIO()
     with os.fdopen(read) as requests:
-        status = serve(requests, told)
+        status = serve(requests, output)
         os.close(write)
         time.sleep(0.05)
-    return status, [json.loads(line) for line in told.getvalue().splitlines()]
+    return status, [json.loads(line) for line in output.getvalue().splitlines()]
 
 
-def test_a_run_tells_its_intervals_and_then_its_record(monkeypatch):
+def test_a_run_sends_its_intervals_and_then_its_record(monkeypatch):
     def engine(spec, on_interval, stop):
         assert json.loads(spec) == {"seed": 1}
         on_interval('{"at_s": 1.0}')
@@ -63,29 +63,29 @@ def test_a_run_tells_its_intervals_and_then_its_record(monkeypatch):
     )
 
 
-def test_slices_are_runs_one_after_the_other_and_told_at_the_end(monkeypatch):
+def test_slices_are_runs_one_after_the_other_and_sent_at_the_end(monkeypatch):
     def engine(spec, on_interval, stop):
         on_interval('{"at_s": 1.0}')
         return json.dumps({"threads": json.loads(spec)["threads"]})
 
     monkeypatch.setattr(_engine, "run", engine, raising=False)
     spec = {"slices": [{"threads": 1}, {"threads": 2}]}
-    _, told = answers(monkeypatch, "slices", engine, spec=spec)
-    assert told == [{"report": {"records": [{"threads": 1}, {"threads": 2}]}}]
+    _, output = answers(monkeypatch, "slices", engine, spec=spec)
+    assert output == [{"report": {"records": [{"threads": 1}, {"threads": 2}]}}]
 
 
-def test_a_load_tells_its_progress_and_then_its_report(monkeypatch):
+def test_a_load_sends_its_progress_and_then_its_report(monkeypatch):
     def engine(spec, on_progress, stop):
         on_progress('{"table": 1, "rows_done": 5}')
         return '{"tables": 1}'
 
-    _, told = answers(monkeypatch, "prepare", engine)
-    assert told == [{"progress": {"table": 1, "rows_done": 5}}, {"report": {"tables": 1}}]
+    _, output = answers(monkeypatch, "prepare", engine)
+    assert output == [{"progress": {"table": 1, "rows_done": 5}}, {"report": {"tables": 1}}]
 
 
 def test_a_cleanup_answers_with_an_empty_report(monkeypatch):
-    _, told = answers(monkeypatch, "cleanup", lambda spec, stop: "")
-    assert told == [{"report": {}}]
+    _, output = answers(monkeypatch, "cleanup", lambda spec, stop: "")
+    assert output == [{"report": {}}]
 
 
 def test_stop_reaches_the_engine(monkeypatch):
@@ -93,12 +93,12 @@ def test_stop_reaches_the_engine(monkeypatch):
         assert stop.event.wait(5)
         return '{"stopped_by": "stop"}'
 
-    _, told = answers(monkeypatch, "run", engine, rest="stop\n")
-    assert told == [{"record": {"stopped_by": "stop"}}]
+    _, output = answers(monkeypatch, "run", engine, rest="stop\n")
+    assert output == [{"record": {"stopped_by": "stop"}}]
 
 
 @pytest.mark.parametrize(
-    ("raised", "told"),
+    ("raised", "output"),
     [
         (
             RuntimeError(
@@ -119,23 +119,23 @@ def test_stop_reaches_the_engine(monkeypatch):
         ),
     ],
 )
-def test_what_the_engine_raises_is_told_as_an_error(monkeypatch, raised, told):
+def test_what_the_engine_raises_is_sent_as_an_error(monkeypatch, raised, output):
     def engine(spec, on_interval, stop):
         raise raised
 
-    assert answers(monkeypatch, "run", engine) == (0, [{"error": told}])
+    assert answers(monkeypatch, "run", engine) == (0, [{"error": output}])
 
 
 def test_an_unknown_request_is_refused():
-    told = io.StringIO()
-    assert serve(io.StringIO('{"do": "dance", "spec": {}}\n'), told) == 0
-    assert "dance" in json.loads(told.getvalue())["error"]["message"]
+    output = io.StringIO()
+    assert serve(io.StringIO('{"do": "dance", "spec": {}}\n'), output) == 0
+    assert "dance" in json.loads(output.getvalue())["error"]["message"]
 
 
 def test_no_request_is_no_answer():
-    told = io.StringIO()
-    assert serve(io.StringIO(""), told) == 1
-    assert told.getvalue() == ""
+    output = io.StringIO()
+    assert serve(io.StringIO(""), output) == 1
+    assert output.getvalue() == ""
 
 
 def test_the_real_child_speaks_the_protocol_end_to_end():

@@ -55,7 +55,7 @@ def test_stop_gives_the_record_of_what_was_measured():
     assert len(final.value["intervals"]) == 1 + len(messages)
 
 
-def test_a_child_that_hears_nothing_is_killed_after_its_grace():
+def test_a_child_that_ignores_stop_is_killed_after_its_grace():
     options = {"tick_s": 0.05, "deaf": True}
     with EngineProcess("run", {**SPEC, "window_s": 900}, command=command(**options)) as child:
         child.message()
@@ -92,7 +92,7 @@ def test_a_killed_child_is_an_error_with_its_last_words():
     assert "thread panicked: index out of bounds" in caught.value.found
 
 
-def test_a_child_that_ends_without_a_word_tells_its_status():
+def test_a_child_that_ends_without_a_message_is_an_error_with_its_status():
     child = EngineProcess("run", SPEC, command=python("raise SystemExit(7)"))
     with child, pytest.raises(LoadError) as caught:
         child.answer()

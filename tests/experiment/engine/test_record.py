@@ -55,7 +55,7 @@ def test_counts_and_histograms_are_taken_over():
     assert Histogram.decode(interval.histograms["event"]).count() == 100
 
 
-def test_what_a_newer_engine_tells_besides_is_passed_over():
+def test_what_a_newer_engine_adds_is_ignored():
     (interval,) = intervals_of({"intervals": [{**INTERVAL, "news": 1}]})
     assert interval.events == 100
 
@@ -66,10 +66,17 @@ def test_what_an_older_engine_did_not_tell_is_nothing():
     assert (interval.arrivals, interval.silence_ns_max) == (0, 0)
 
 
-def test_told_intervals_stand_in_for_a_missing_record():
-    told = {"at_s": 3.0, "seconds": 1.0, "phase": "measured", "events": 9, "reads": 1, "writes": 2}
-    told |= {"others": 3, "errors": 4, "reconnects": 5, "queries": 6}
-    (interval,) = intervals_from_messages([told])
+def test_interval_messages_stand_in_for_a_missing_record():
+    message = {
+        "at_s": 3.0,
+        "seconds": 1.0,
+        "phase": "measured",
+        "events": 9,
+        "reads": 1,
+        "writes": 2,
+    }
+    message |= {"others": 3, "errors": 4, "reconnects": 5, "queries": 6}
+    (interval,) = intervals_from_messages([message])
     assert (interval.start_s, interval.end_s, interval.phase) == (2.0, 3.0, Phase.MEASURED)
     assert (interval.events, interval.queries, interval.errors) == (9, 6, {"unknown": 4})
     assert interval.histograms == {}
@@ -133,7 +140,7 @@ def test_nonsense_in_a_spec_points_to_the_plan():
     assert "plan" in error.hint
 
 
-def test_limits_are_told_on_one_line_with_what_to_set():
+def test_limits_are_reported_on_one_line_with_what_to_set():
     found = {"stage": "limits", "code": 1461, "message": "one is low: set it\ntwo is low: set it"}
     error = refused({"kind": "refused", **found}, "run", "mysql:5.7.22")
     assert error.wanted == "to open all connections within the limits"
@@ -142,20 +149,25 @@ def test_limits_are_told_on_one_line_with_what_to_set():
 
 
 def test_the_limit_of_open_files_is_this_machines():
-    told = "9 connections need 73 open files, and this process may have 64"
-    error = refused({"kind": "refused", "stage": "limits", "message": told}, "run", "")
-    assert error.found == told
+    message = "9 connections need 73 open files, and this process may have 64"
+    error = refused({"kind": "refused", "stage": "limits", "message": message}, "run", "")
+    assert error.found == message
     assert "open files" in error.hint
 
 
 def test_the_servers_words_come_with_code_and_statement():
-    told = {"code": 1114, "sqlstate": "HY000", "message": "is full", "statement": "INSERT INTO t"}
-    assert describe(told) == "error 1114 (HY000): is full in INSERT INTO t"
+    message = {
+        "code": 1114,
+        "sqlstate": "HY000",
+        "message": "is full",
+        "statement": "INSERT INTO t",
+    }
+    assert describe(message) == "error 1114 (HY000): is full in INSERT INTO t"
     assert describe({"message": "gone"}) == "gone"
     assert describe({}) == "no reason given"
 
 
-def test_a_death_tells_how_and_the_last_lines():
+def test_a_death_is_reported_with_how_and_the_last_lines():
     error = died("it was killed by SIGKILL", "run", "a", ["one", "two"])
     assert error.found == "it was killed by SIGKILL; its last words: one | two"
 

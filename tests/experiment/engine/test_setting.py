@@ -11,7 +11,7 @@ from support import making
 
 
 def plan(**axes):
-    return making.plan().model_copy(update={"settings": SettingsPlan(**axes)})
+    return making.plan(settings=SettingsPlan(**axes))
 
 
 def keys(chosen, label=making.A, dataset_bytes=lambda: pytest.fail("asked")):
@@ -57,14 +57,12 @@ def test_what_a_version_cannot_have_is_said():
 def test_prepared_statements_are_the_loads_and_no_servers():
     chosen = plan(prepared_statements=("on", "off"))
     assert keys(chosen) == [{}, {}]
-    told = [
+    found = [
         prepared(chosen, Cell(workload="w", threads=1, setting=setting))
         for setting in (*setting_names(chosen.settings), "unknown")
     ]
-    assert told == [True, False, True]
-    plain = plan().model_copy(
-        update={"procedure": plan().procedure.model_copy(update={"prepared_statements": False})}
-    )
+    assert found == [True, False, True]
+    plain = making.with_parts(plan(), procedure={"prepared_statements": False})
     assert prepared(plain, Cell(workload="w", threads=1)) is False
 
 

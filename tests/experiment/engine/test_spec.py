@@ -115,11 +115,11 @@ def test_the_layout_names_the_tables_and_says_which_the_load_runs_on():
 
 def test_a_setting_of_the_load_is_in_its_spec():
     chosen = plan(settings=SettingsPlan(prepared_statements=("on", "off")))
-    told = {
+    found = {
         trial.cell.setting: run_spec(chosen, trial, Server())["prepared"]
         for trial in trials_of(chosen, "r")
     }
-    assert told == {"prepared_statements on": True, "prepared_statements off": False}
+    assert found == {"prepared_statements on": True, "prepared_statements off": False}
 
 
 def test_several_servers_are_a_list_of_addresses():
@@ -155,7 +155,7 @@ def test_postgresql_is_known_and_refused_in_plain_words():
     assert caught.value.exit_status == 2
 
 
-def test_what_is_not_known_is_told_as_such():
+def test_what_is_not_known_is_unknown():
     with pytest.raises(UnknownSystemError, match="knows no version '99'"):
         spec.check("postgres:99")
 

@@ -10,18 +10,18 @@ from dbdyno.experiment.watch import environment
 
 
 def test_every_line_says_something():
-    told = environment.describe()
-    assert all(isinstance(value, str) and value for value in told.values())
-    assert told["dbdyno"] == dbdyno.__version__
-    assert told["cores"].startswith(str(os.cpu_count()))
-    assert told["memory"].endswith("GiB")
+    described = environment.describe()
+    assert all(isinstance(value, str) and value for value in described.values())
+    assert described["dbdyno"] == dbdyno.__version__
+    assert described["cores"].startswith(str(os.cpu_count()))
+    assert described["memory"].endswith("GiB")
 
 
 def test_neither_host_nor_user_nor_path_is_named():
-    told = "\n".join(environment.describe().values())
+    described = "\n".join(environment.describe().values())
     for private in (platform.node(), str(Path.home()), str(Path.cwd())):
-        assert private not in told
-    assert getpass.getuser() not in told.split()
+        assert private not in described
+    assert getpass.getuser() not in described.split()
 
 
 def test_the_filesystem_is_that_of_the_folder():

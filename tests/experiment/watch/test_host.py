@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.experiment.watch import host
-from dbdyno.experiment.watch.host import Reading, read, sample
+from dbdyno.experiment.watch.host import Reading, Watch, read, sample
 from dbdyno.experiment.watch.proc import GONE, DiskCounters, NetworkCounters, ProcessReading
 
 
@@ -123,7 +128,7 @@ def test_a_sample_is_the_growth_by_time_in_the_middle_of_its_second() -> None:
     assert (seen.generator_cpu, seen.watch_cpu) == (0.25, 0.01)
 
 
-def test_disks_are_told_by_device_and_in_sum() -> None:
+def test_disks_are_reported_by_device_and_in_sum() -> None:
     seen = sample(reading(100, 0), reading(102, 2), 100)
     disk = seen.disks["vda"]
     assert (disk.reads_per_s, disk.writes_per_s, disk.flushes_per_s) == (2.0, 30.0, 10.0)
@@ -155,7 +160,7 @@ def test_no_rate_is_ever_below_zero(first: int, second: int, seconds: float) -> 
     assert all(value >= 0 for disk in seen.disks.values() for _, value in disk if value is not None)
 
 
-# Quotas are found in both kinds of control groups, and what a machine does not tell is None.
+# Quotas are found in both kinds of control groups, and what a machine does not report is None.
 
 
 @pytest.fixture
@@ -178,7 +183,7 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def test_a_machine_that_tells_nothing_is_unknown(machine: Path) -> None:
+def test_a_machine_that_reports_nothing_is_unknown(machine: Path) -> None:
     assert host.cpu_mhz() is None
     assert host.thermal_events() is None
     assert host.swap_pages() is None
@@ -223,3 +228,60 @@ def test_this_machine_can_be_read() -> None:
     assert throttled is None or throttled >= 0
     assert (host.swap_pages() or 0) >= 0
     assert (host.cpu_mhz() or 1000) > 100
+
+
+# The thread samples host and processes, and outlives them.
+
+
+BURN = "while True: pass"
+
+
+@pytest.fixture
+def burning() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", BURN])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_readings_become_samples_from_the_loads_begin_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = iter(
+        [reading(100, 0, ProcessReading(7.0, 5)), reading(102, 2, ProcessReading(8.0, 6))]
+        + [reading(104, 4, ProcessReading(9.0, 7))] * 1000
+    )
+    monkeypatch.setattr(host, "read", lambda *pids: next(readings))
+    with Watch(-1, -1, period_s=0.005) as watch:
+        time.sleep(0.2)
+    first, second = watch.samples(origin_s=100.5)[:2]
+    assert (first.at_s, second.at_s) == (0.5, 2.5)
+    assert (first.server_cpu, first.server_rss_bytes, first.generator_cpu) == (0.5, 6, 0.25)
+    assert watch.samples(origin_s=102.5)[0].at_s == 0.5
+
+
+def test_a_busy_process_is_seen_busy_and_a_dead_one_as_nothing(
+    burning: subprocess.Popen[bytes],
+) -> None:
+    with Watch(burning.pid, burning.pid, period_s=0.3) as watch:
+        time.sleep(1.0)
+        burning.kill()
+        burning.wait()
+        time.sleep(0.8)
+    samples = watch.samples(0.0)
+    assert max(s.server_cpu for s in samples) > 0.2
+    assert max(s.server_rss_bytes for s in samples) > 10**6
+    assert max(s.server_switches_per_s or 0 for s in samples) > 0
+    assert samples[-1].server_cpu == 0.0
+    assert samples[-1].server_rss_bytes == 0
+    assert samples[-1].server_switches_per_s is None
+    assert all(s.memory_available_bytes > 0 for s in samples)
+    assert sum(s.watch_cpu or 0 for s in samples) / len(samples) < 0.2
+
+
+def test_the_hosts_cpu_adds_up_to_its_cores(burning: subprocess.Popen[bytes]) -> None:
+    before = read(burning.pid, burning.pid)
+    time.sleep(1.0)
+    after = read(burning.pid, burning.pid)
+    names = ("cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_steal_s", "cpu_idle_s")
+    total = sum(getattr(after, name) - getattr(before, name) for name in names)
+    cores = psutil.cpu_count()
+    assert total == pytest.approx(cores * (after.at_s - before.at_s), rel=0.15)

@@ -42,7 +42,7 @@ eth0.7:1 2 0 0 0 0 0 0 9 8 0 0 0 0 0 0
 STAT = "4711 (odd) name (x) S 1 4711 4711 0 -1 4194560 5 0 0 0 {} 20 0 33 0 8 9 10 11"
 
 
-def test_pressure_is_told_in_seconds() -> None:
+def test_pressure_is_reported_in_seconds() -> None:
     text = "some avg10=1.14 avg60=2.54 avg300=27.26 total=10625074643\nfull avg10=0.00 total=0\n"
     assert proc.pressure(text) == {"some": 10625.074643, "full": 0.0}
 
@@ -61,7 +61,7 @@ def test_networks_with_and_without_a_gap_after_the_colon() -> None:
     assert set(found) == {"lo", "eth0.7"}
 
 
-def test_memory_is_told_in_bytes_and_counts_are_left_out() -> None:
+def test_memory_is_reported_in_bytes_and_counts_are_left_out() -> None:
     text = "MemTotal:       24684092 kB\nActive(file): 1 kB\nHugePages_Total:       0\n"
     assert proc.memory_bytes(text) == {"MemTotal": 24684092 * 1024, "Active(file)": 1024}
 

@@ -90,7 +90,7 @@ def test_a_server_without_observers_is_asked_for_its_whole_status() -> None:
     assert set(watch.series(origin_s).counters) == {"pg_stat_wal.wal_bytes"}
 
 
-def test_time_on_a_cpu_is_told_finer_than_ticks() -> None:
+def test_time_on_a_cpu_is_finer_than_ticks() -> None:
     before_s = scheduled_s(os.getpid())
     until_s = time.thread_time() + 0.05
     while time.thread_time() < until_s:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.beside.outliers import apart, bad_restarts, outliers, rosner, share_max
+from dbdyno.judge.beside.outliers import bad_restarts, outliers, outlying, rosner, share_max
 from dbdyno.plan.plan import metric_of
 from support import making
 from support.making import A, B
@@ -56,29 +56,29 @@ def test_two_slow_runs_do_not_hide_each_other():
     logs = [math.log(rate) for rate in EVEN]
     logs[1] += math.log(0.7)
     logs[6] += math.log(0.72)
-    assert sorted(apart(logs, 0.02)) == [1, 6]
+    assert sorted(outlying(logs, 0.02)) == [1, 6]
 
 
 def test_what_is_within_the_margin_does_not_matter():
     logs = [math.log(rate) for rate in (1000, 1000.1, 999.9, 1000.2, 1015, 999.8, 1000.1)]
-    assert apart(logs, 0.02) == {}
-    assert list(apart(logs, 0.01)) == [4]
+    assert outlying(logs, 0.02) == {}
+    assert list(outlying(logs, 0.01)) == [4]
 
 
 @pytest.mark.parametrize("logs", [[], [0.0] * 4, [0.0, 0.0, 0.0, 5.0], [0.0] * 9])
 def test_few_or_equal_runs_name_none(logs):
-    assert apart(logs, 0.02) == {}
+    assert outlying(logs, 0.02) == {}
 
 
 def test_four_equal_runs_and_another_name_the_other():
-    assert apart([0.0, 0.0, 0.0, 0.0, -0.4], 0.02) == {4: -0.4}
+    assert outlying([0.0, 0.0, 0.0, 0.0, -0.4], 0.02) == {4: -0.4}
 
 
 @pytest.mark.parametrize("count", [5, 8, 12])
 def test_runs_without_an_outlier_are_seldom_given_one(count):
     random = np.random.default_rng(count)
     samples = random.standard_normal((1000, count)) * 0.015
-    assert np.mean([bool(apart(sample.tolist(), 1e-6)) for sample in samples]) <= 0.065
+    assert np.mean([bool(outlying(sample.tolist(), 1e-6)) for sample in samples]) <= 0.065
 
 
 @pytest.mark.parametrize("count", [5, 8, 12])
@@ -86,7 +86,7 @@ def test_a_restart_that_is_thirty_percent_slow_is_hardly_ever_missed(count):
     random = np.random.default_rng(count)
     samples = random.standard_normal((300, count)) * 0.015
     samples[:, 2] += math.log(0.7)
-    assert np.mean([2 in apart(sample.tolist(), 0.02) for sample in samples]) >= 0.97
+    assert np.mean([2 in outlying(sample.tolist(), 0.02) for sample in samples]) >= 0.97
 
 
 def test_bound_of_clopper_and_pearson():
@@ -126,11 +126,10 @@ def test_a_fast_run_is_outlying_and_no_bad_restart():
 
 
 def at_a_rate(made):
-    cell = made.trial.cell.model_copy(update={"rate_per_s": 2000.0})
-    return making.changed(made, trial=made.trial.model_copy(update={"cell": cell}))
+    return making.with_trial(made, rate_per_s=2000.0)
 
 
-def test_at_a_fixed_rate_latency_tells():
+def test_at_a_fixed_rate_latency_decides():
     # eight connections: half the rate is twice the latency; made p99 are exact to a tenth
     rates = (2000.0, 1990.0, 2005.0, 2010.0, 1000.0, 1995.0)
     made = [at_a_rate(making.measurement(A, block, tps=rate)) for block, rate in enumerate(rates)]

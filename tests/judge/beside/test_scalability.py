@@ -106,12 +106,7 @@ def test_from_five_levels_on_there_is_a_law():
 
 def test_fixed_rates_are_no_ladder_of_threads():
     made = trials(A, rates()[:1])
-    cells = [m.trial.cell.model_copy(update={"rate_per_s": 100.0}) for m in made]
-    open_loop = [
-        making.changed(m, trial=m.trial.model_copy(update={"cell": cell}))
-        for m, cell in zip(made, cells, strict=True)
-    ]
-    assert judged(open_loop) == []
+    assert judged([making.with_trial(m, rate_per_s=100.0) for m in made]) == []
 
 
 TWO_SYSTEMS = making.plan(threads=LEVELS, window_s=2)

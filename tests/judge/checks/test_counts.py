@@ -57,18 +57,15 @@ def test_errors_void_above_a_thousandth_of_all_statements(failed, expected):
         assert f"1213: {failed}" in found.evidence
 
 
-@pytest.mark.parametrize("off", [0.0, 0.009, -0.009])
-def test_little_law_holds_within_one_percent(off):
-    made = making.measurement(tps=1000, latency_ms=8 * (1 + off))
-    assert counts.little_law(made, PLAN) is None
-
-
-@pytest.mark.parametrize("off", [0.02, -0.02, -0.5])
-def test_little_law_broken_is_void(off):
+@pytest.mark.parametrize(
+    ("off", "void"),
+    [(0.0, False), (0.009, False), (-0.009, False), (0.02, True), (-0.02, True), (-0.5, True)],
+)
+def test_little_law_is_void_beyond_one_percent(off, void):
     found = counts.little_law(making.measurement(tps=1000, latency_ms=8 * (1 + off)), PLAN)
-    assert level(found) is Level.VOID
-    assert "the load had 8" in found.evidence
-    assert f"off by {off:+.1%}" in found.evidence
+    assert level(found) is (Level.VOID if void else None)
+    if found:
+        assert f"the load had 8: off by {off:+.1%}" in found.evidence
 
 
 def test_little_law_allows_for_a_stall_across_the_windows_edge_only():
@@ -131,11 +128,8 @@ def test_commits_at_server_disagreeing_is_doubtful(off):
 def test_commits_at_server_agreeing_or_not_known(seen):
     made = making.measurement(status={"Com_commit": seen})
     assert counts.commits_at_server(made, PLAN) is None
-
-
-def test_commits_are_not_expected_of_a_workload_without_transactions():
-    made = making.measurement(workload="oltp_point_select", status={"Com_commit": 5_000})
-    assert counts.commits_at_server(made, PLAN) is None
+    none = making.measurement(workload="oltp_point_select", status={"Com_commit": 5_000})
+    assert counts.commits_at_server(none, PLAN) is None
 
 
 @pytest.mark.parametrize(("busy", "level_of"), [(0.98, None), (0.97, None), (0.9, Level.VOID)])

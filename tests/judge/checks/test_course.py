@@ -198,7 +198,7 @@ def test_cpu_per_query_stays_that_of_the_whole_window():
     assert sound.value(CPU) == slow.value(CPU)
 
 
-def test_what_is_cut_is_told_with_the_system_it_is_about():
+def test_what_is_cut_is_reported_with_the_system_it_is_about():
     (finding,) = later_cut([begun(A), begun(B, slow_s=20)], ONE_BLOCK)
     assert finding.level is Level.NOTE
     assert finding.check == "later-cut"
@@ -216,9 +216,7 @@ def test_the_verdict_is_about_the_steady_part():
         for block in range(3)
         for one in (begun(A, block=block), begun(B, slow_s=20, block=block))
     ]
-    plan = ONE_BLOCK.model_copy(
-        update={"design": ONE_BLOCK.design.model_copy(update={"blocks": 3})}
-    )
+    plan = making.with_parts(ONE_BLOCK, design={"blocks": 3})
     judged = judge(trials, plan)
     assert judged.verdicts[0].estimate.ratio == pytest.approx(1.0, abs=0.01)
     assert judged.verdicts[0].reasons == ("few blocks: 3 (5 or more are good)",)

@@ -11,14 +11,9 @@ from dbdyno.judge.checks import design
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
-from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import SystemPlan
 from support import making
 from support.making import A, B
-
-
-def with_seed(made: Measurement, seed: int) -> Measurement:
-    return made.model_copy(update={"trial": made.trial.model_copy(update={"seed": seed})})
 
 
 def test_equal_requests_in_each_block_are_right():
@@ -27,7 +22,7 @@ def test_equal_requests_in_each_block_are_right():
 
 def test_another_seed_makes_the_block_void():
     trials = making.pairs((1.0,) * 3)
-    trials[3] = with_seed(trials[3], 77)
+    trials[3] = making.with_trial(trials[3], seed=77)
     found = list(design.unequal_load(trials, making.plan()))
     assert [(f.level, f.trial) for f in found] == [
         (Level.VOID, trials[2].trial.key),
@@ -64,7 +59,7 @@ def test_failure_never_repeated_is_not_called_repeated():
 
 
 def until_decided(plan):
-    return plan.model_copy(update={"design": plan.design.model_copy(update={"stop": "decided"})})
+    return making.with_parts(plan, design={"stop": "decided"})
 
 
 def test_a_run_until_decided_owes_only_the_blocks_that_were_begun():
@@ -142,7 +137,7 @@ def test_a_plan_with_controls_needs_no_excuse_and_one_without_says_why():
     assert "no second data directory" in found.evidence
 
 
-# Systems that did not take turns, blocks torn apart, machines that drift: told from the times.
+# Systems that did not take turns, blocks torn apart, machines that drift: found by their times.
 
 
 PLAN = making.plan()
@@ -162,7 +157,7 @@ def test_one_system_after_the_other_is_doubtful():
     assert "did not take turns" in finding.evidence
 
 
-def test_systems_that_take_turns_are_not_told():
+def test_systems_that_take_turns_are_not_reported():
     assert list(design.sequential_design(making.pairs((1.0,) * 3), PLAN)) == []
     assert list(design.sequential_design(sequential(blocks=1), PLAN)) == []
 

@@ -12,7 +12,7 @@ from dbdyno.measurement.parts import Kill, KilledServer
 from support import making
 from support.making import SETTINGS, A, B
 
-# Commits that were answered from no disk are void; flushes that no disk saw are told.
+# Commits that were answered from no disk are void; flushes that no disk saw are doubtful.
 
 
 PLAN = making.plan()
@@ -73,7 +73,7 @@ def seen_by_disks(system, flushes_per_s):
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "expected"),
     [
         (400.0, 390.0, []),
         (400.0, 10.0, [(B, Level.DOUBTFUL)]),
@@ -81,10 +81,10 @@ def seen_by_disks(system, flushes_per_s):
         (None, None, []),
     ],
 )
-def test_syncs_that_reach_the_disk_of_one_system_only_are_doubtful(first, second, told):
+def test_syncs_that_reach_the_disk_of_one_system_only_are_doubtful(first, second, expected):
     trials = [seen_by_disks(A, first), seen_by_disks(B, second)]
     found = list(durability.unseen_flushes(trials, PLAN))
-    assert [(finding.system, finding.level) for finding in found] == told
+    assert [(finding.system, finding.level) for finding in found] == expected
 
 
 def test_a_server_that_counts_no_syncs_is_held_to_its_promise():
@@ -177,7 +177,7 @@ def test_unknown_counts_are_said_to_be_unknown():
     assert "unknown of the log by the server's count, unknown by the disks'" in verdict.reasons[1]
 
 
-def test_rows_that_nobody_can_have_asked_for_are_told():
+def test_rows_that_nobody_can_have_asked_for_are_reported():
     assert not any("never answered" in r for r in verdict_of(killed(unanswered=4)).reasons)
     assert any("5 rows are there" in r for r in verdict_of(killed(unanswered=5)).reasons)
 

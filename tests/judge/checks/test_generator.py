@@ -72,9 +72,7 @@ def test_half_of_the_ceiling_is_near(ceiling, found):
 
 def test_an_open_loop_is_not_held_against_the_ceiling():
     made = making.changed(making.measurement(), evidence=TrialEvidence(ceiling_per_s=100.0))
-    cell = made.trial.cell.model_copy(update={"rate_per_s": 1000.0})
-    timed = making.changed(made, trial=made.trial.model_copy(update={"cell": cell}))
-    assert generator.near_ceiling(timed, PLAN) is None
+    assert generator.near_ceiling(making.with_trial(made, rate_per_s=1000.0), PLAN) is None
 
 
 ORDER = (1, 2, 2, 1, 1, 2, 2, 1)
@@ -170,8 +168,8 @@ def test_the_audit_hands_it_on_and_keeps_the_trial():
     assert len(found.sound) == 1
 
 
-AT_RATES = making.plan().model_copy(update={"load": LoadPlan(rates=("1000",))})
-LADDER = making.plan().model_copy(update={"load": LoadPlan(slo=SloPlan(limit_ms=20))})
+AT_RATES = making.plan(load=LoadPlan(rates=("1000",)))
+LADDER = making.plan(load=LoadPlan(slo=SloPlan(limit_ms=20)))
 
 
 def test_a_backlog_that_grows_is_doubtful_with_its_numbers() -> None:

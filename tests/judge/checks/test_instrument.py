@@ -75,7 +75,7 @@ def plan() -> Plan:
     return making.plan().model_copy(update={"systems": (own, endpoint)})
 
 
-def test_an_endpoint_is_told_once_with_what_was_not_done() -> None:
+def test_an_endpoint_is_reported_once_with_what_was_not_done() -> None:
     trials = making.pairs((1.0,) * 3, systems=(A, "cloud"))
     (found,) = instrument.uncontrolled_server(trials, plan())
     assert (found.level, found.system, found.trial) == (Level.DOUBTFUL, "cloud", None)

@@ -42,7 +42,7 @@ def test_another_way_through_the_tables_is_noted():
     )
 
 
-def test_equal_ways_and_unknown_ones_are_not_told():
+def test_equal_ways_and_unknown_ones_are_not_reported():
     same = [planned(A, point_selects="const PRIMARY"), planned(B, point_selects="const PRIMARY")]
     assert list(work.unequal_plans(same, PLAN)) == []
     assert list(work.unequal_plans([same[0], planned(B)], PLAN)) == []
@@ -105,7 +105,7 @@ def test_a_cell_that_cannot_run_is_not_missing_from_the_run():
     assert "incomplete-run" in {f.check for f in audit([made(), failed], plan).findings}
 
 
-def test_steps_that_were_not_done_are_told_with_their_reasons():
+def test_steps_that_were_not_done_are_reported_with_their_reasons():
     steps = (
         Step(name="restore", seconds=1),
         Step(name="drop caches", seconds=0, done=False, detail="Permission denied"),

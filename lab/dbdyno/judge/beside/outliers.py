@@ -80,7 +80,7 @@ def outliers(sound: Iterable[Sound], margin: float, metric_of: MetricOf) -> list
             groups.setdefault(place, []).append((one.trial, math.log(value)))
     made = []
     for (cell, _), trials in groups.items():
-        for place_of, off in apart([log for _, log in trials], margin).items():
+        for place_of, off in outlying([log for _, log in trials], margin).items():
             trial, _ = trials[place_of]
             made.append(
                 Outlier(
@@ -118,7 +118,7 @@ def bad_restarts(
         restarts = sum(map(len, samples))
         if all(len(sample) < BLOCKS_FEW for sample in samples):
             continue
-        bad = sum(off < 0 for sample in samples for off in apart(sample, margin).values())
+        bad = sum(off < 0 for sample in samples for off in outlying(sample, margin).values())
         made.append(
             BadRestarts(
                 setting=setting,
@@ -141,7 +141,7 @@ def share_max(bad: int, of: int) -> float:
     return beta_quantile(BOUND_CONFIDENCE, bad + 1, of - bad)
 
 
-def apart(logs: Sequence[float], margin: float) -> dict[int, float]:
+def outlying(logs: Sequence[float], margin: float) -> dict[int, float]:
     """Places of the outliers and how far each is from the mean of the rest; empty below five.
 
     At most the smaller half can be outliers; of two halves nobody knows which is the odd one.

@@ -1,9 +1,9 @@
-"""Did the trial run its course: to its end, on one server, steady and without standing still?
+"""Did the trial run to its end, on one server, at a steady rate and without a stall?
 
-A trial that carries its warm-up within itself shows by its own series since when it was steady
-(`stats.steady`). Where one system of a block takes longer than the plan's warm-up, the windows of
-all systems of the block begin where the last of them had become steady: different cuts would
-compare different minutes of the machine (docs/how-it-works/verdicts.md). A minute is kept at least.
+The series of a trial shows since when it was steady (`stats.steady`). If a system of a block takes
+longer than the plan's warm-up, the windows of all systems of the block begin when the last of them
+had become steady, as different cuts would compare different minutes of the machine
+(docs/how-it-works/verdicts.md). At least a minute is kept.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What only shows when all trials are laid side by side: is it the experiment that was planned, and
-did the systems take turns? (docs/reference/findings.md)
+"""Checks over all trials together: was the plan followed, and did the systems take turns?
+(docs/reference/findings.md)
 
 Blocks cancel what a machine does over hours only if the arms of a block lie next to each other. A
 run that was interrupted in the middle of a block, or put together from logs, may not be so.

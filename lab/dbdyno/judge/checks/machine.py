@@ -1,10 +1,10 @@
 """Did the machine leave the server alone, was it held back, and was it the same before every arm?
 (docs/reference/findings.md)
 
-What holds a machine back (a quota, heat, want of memory, a lower clock) does not show as load. A
-clock is compared with that of the run's other trials, since no other truth about it is stored.
-Before each arm, with no server up, a piece of arithmetic and a few syncs are timed: what lies more
-than three deviations (1.4826 × the median absolute one) from the run's median was another machine.
+What slows a machine down (a quota, heat, lack of memory, a lower clock) does not show as load. A
+clock is compared with that of the run's other trials. Before each arm, with no server up, some
+arithmetic and a few syncs are timed: a finding if a time lies more than three deviations (1.4826 ×
+the median absolute one) from the run's median.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Did every commit of the window wait as the plan promised? (docs/reference/findings.md,
 durability)
 
-A primary that gives up waiting says so in a counter and nowhere else: clients see faster commits.
-So the counters are evidence, and without them a replicated trial is worth nothing.
+A primary that stops waiting for its replicas shows it in a counter only; clients see faster
+commits. So a replicated trial without these counters is void.
 """
 
 from __future__ import annotations

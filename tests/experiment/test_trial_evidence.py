@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import Interrupted, ServerError
-from dbdyno.experiment import order, runner, witness
+from dbdyno.experiment import evidence, order, runner
 from dbdyno.plan.plan import known_workloads
 from dbdyno.store.store import Store
 from support import making
@@ -30,9 +30,9 @@ def ran(tmp_path):
 
     world.makers = type(world.makers)(world.makers.open_instance, world.makers.command, ceiling)
     with Store.open(tmp_path) as store:
-        run = store.create_run(plan, "command", {}, 8)
-        runner.run(plan, store, run, tmp_path, Progress(), world.makers)
-        yield store.measurements(run.run_id), asked
+        stored = store.create_run(plan, "command", {}, 8)
+        runner.run(plan, store, stored, tmp_path, Progress(), world.makers)
+        yield store.measurements(stored.run_id), asked
 
 
 def test_the_ceiling_is_taken_once_for_a_workload(ran):
@@ -62,28 +62,20 @@ def test_rows_are_counted_after_the_last_trial_of_a_system_only(ran):
         assert last.evidence.dataset_after == last.dataset != ""
 
 
-def test_a_run_that_may_end_early_counts_rows_from_its_third_block_on(tmp_path):
-    plan = making.plan(threads=(1, 8), blocks=4, window_s=1, warmup_s=0)
-    design = plan.design.model_copy(update={"stop": "decided"})
-    plan = plan.model_copy(update={"design": design})
-    with Store.open(tmp_path) as store:
-        run = store.create_run(plan, "command", {}, 16)
-        runner.run(plan, store, run, tmp_path, Progress(), World().makers)
-        measured = store.measurements(run.run_id)
+def test_a_run_that_may_end_early_counts_rows_from_its_third_block_on(store):
+    plan = small(threads=(1,), blocks=4, window_s=1, design={"stop": "decided"})
+    measured = store.measurements(run(store, plan)[0].run_id)
     counted = [m.trial.block for m in measured if m.evidence.rows_after]
     assert sorted(counted) == [2, 2, 3, 3]
 
 
-def test_a_server_that_does_not_answer_ends_no_run(tmp_path, monkeypatch):
+def test_a_server_that_does_not_answer_ends_no_run(store, monkeypatch):
     def silent(plan, server):
         raise ServerError("gone")
 
     monkeypatch.setattr("dbdyno.experiment.dataset.tables", silent)
-    plan = making.plan(threads=(1,), blocks=1, window_s=2, warmup_s=0)
-    with Store.open(tmp_path) as store:
-        run = store.create_run(plan, "command", {}, 2)
-        runner.run(plan, store, run, tmp_path, Progress(), World().makers)
-        measured = store.measurements(run.run_id)
+    stored, _ = run(store, small(threads=(1,), window_s=2))
+    measured = store.measurements(stored.run_id)
     assert [m.failure for m in measured] == [None, None]
     assert all(m.evidence.rows_after == {} for m in measured)
 
@@ -93,7 +85,7 @@ def test_a_server_that_does_not_answer_ends_no_run(tmp_path, monkeypatch):
 
 def test_arithmetic_and_syncs_take_some_time(tmp_path: Path) -> None:
     began_s = time.monotonic()
-    taken = witness.probe_speed(tmp_path)
+    taken = evidence.probe_speed(tmp_path)
     assert 0.1 < taken.cpu_ms < 1000
     assert taken.sync_ms is not None
     assert 0 < taken.sync_ms < 5000
@@ -110,16 +102,16 @@ def test_a_disk_that_is_slow_is_asked_fewer_times(
         asked.append(descriptor)
         time.sleep(0.04)
 
-    monkeypatch.setattr(witness.os, "fdatasync", slow)
-    taken = witness.probe_speed(tmp_path)
+    monkeypatch.setattr(evidence.os, "fdatasync", slow)
+    taken = evidence.probe_speed(tmp_path)
     assert len(asked) == 3
     assert taken.sync_ms is not None
     assert taken.sync_ms >= 40
 
 
-def test_without_a_folder_only_the_arithmetic_is_told(tmp_path: Path) -> None:
-    assert witness.probe_speed(None).sync_ms is None
-    assert witness.probe_speed(tmp_path / "missing").sync_ms is None
+def test_without_a_folder_only_the_arithmetic_is_reported(tmp_path: Path) -> None:
+    assert evidence.probe_speed(None).sync_ms is None
+    assert evidence.probe_speed(tmp_path / "missing").sync_ms is None
 
 
 # Ways through the tables as servers explain them, in the words of old and new versions.
@@ -156,26 +148,26 @@ class Server:
 def test_versions_with_other_columns_tell_the_same(row, way):
     server = Server(row)
     plan = making.plan(workloads=("oltp_point_select",))
-    assert witness.explain_plans(plan, server) == {"point_selects": way}
+    assert evidence.explain_plans(plan, server) == {"point_selects": way}
     assert server.asked == ["EXPLAIN SELECT c FROM `sbtest`.`sbtest1` WHERE id = 101"]
 
 
 def test_each_kind_is_asked_once_for_all_workloads():
     server = Server(MYSQL)
     plan = making.plan(workloads=("oltp_read_write", "oltp_read_only", "oltp_delete"))
-    taken = witness.explain_plans(plan, server)
+    taken = evidence.explain_plans(plan, server)
     assert len(server.asked) == len(taken) == 8
 
 
 @pytest.mark.parametrize("row", [(), ("one", "two")])
 def test_what_cannot_be_asked_or_read_is_left_out(row):
-    assert witness.explain_plans(making.plan(), Server(row)) == {}
+    assert evidence.explain_plans(making.plan(), Server(row)) == {}
 
 
 def test_workloads_are_those_of_the_engine():
-    assert set(witness.KINDS) <= set(known_workloads())
-    kinds = {kind for kinds in witness.KINDS.values() for kind in kinds}
-    assert kinds == set(witness.STATEMENTS)
+    assert set(evidence.KINDS) <= set(known_workloads())
+    kinds = {kind for kinds in evidence.KINDS.values() for kind in kinds}
+    assert kinds == set(evidence.STATEMENTS)
 
 
 # Twice the generator's threads are tried once, at the end, and never at a trial's cost.
@@ -247,19 +239,13 @@ def test_each_workload_is_tried_once_and_controls_not_at_all(store):
 
 
 def test_a_run_that_may_end_early_tries_it_with_its_third_block_only(store):
-    plan = small(threads=(8,), blocks=4)
-    design = plan.design.model_copy(update={"stop": "decided"})
-    stored, _ = run(store, plan.model_copy(update={"design": design}))
+    stored, _ = run(store, small(threads=(8,), blocks=4, design={"stop": "decided"}))
     assert [m.trial.block for m, _ in with_turns(store, stored)] == [2]
 
 
 def test_rows_that_a_later_trial_begins_on_are_left_alone(store):
-    plan = small(threads=(8,), blocks=4)
-    changed = {
-        "design": plan.design.model_copy(update={"stop": "decided"}),
-        "procedure": plan.procedure.model_copy(update={"fresh_data": "once"}),
-    }
-    stored, _ = run(store, plan.model_copy(update=changed))
+    changed = {"design": {"stop": "decided"}, "procedure": {"fresh_data": "once"}}
+    stored, _ = run(store, small(threads=(8,), blocks=4, **changed))
     assert [m.trial.block for m, _ in with_turns(store, stored)] == [3]
 
 

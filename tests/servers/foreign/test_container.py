@@ -8,7 +8,7 @@ from dbdyno.errors import ProvisionError, ServerError, UnknownSystemError, Usage
 from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.foreign import container as module
-from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, words_of
+from dbdyno.servers.foreign.container import ContainerServer, ContainerWatcher, words_of
 from dbdyno.servers.reference import ImageReference, parse
 from support.docker_on_path import DIGEST, IMAGE, REFERENCE, Docker
 from support.scripted_server import FakeClient
@@ -164,7 +164,7 @@ def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
     program.call("rm", "--force", name)
 
 
-def test_a_leash_removes_what_it_holds_when_it_is_let_go(program, tmp_path):
+def test_a_watcher_removes_its_container_when_asked(program, tmp_path):
     name = begun(program, tmp_path)
-    ContainerLeash(program, name).let_go()
+    ContainerWatcher(program, name).remove()
     assert program.says("inspect", "--format", "{{.State.Running}}", name) is None

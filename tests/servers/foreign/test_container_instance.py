@@ -162,15 +162,15 @@ def test_a_snapshots_tables_have_a_size(docker, instance):
 
 def test_what_a_lab_that_died_left_is_removed_by_the_next(docker, instance, tmp_path):
     server = instance.start()
-    instance._leash._waiting.stdin.close()  # as the kernel does when the lab is killed
-    instance._leash._waiting.wait(10)
+    instance._watcher._waiting.stdin.close()  # as the kernel does when the lab is killed
+    instance._watcher._waiting.wait(10)
     assert docker.containers() == {}
     assert not server.alive()
     left = open.instance(SPEC, tmp_path / "other", str)
     left.start()
     open.instance(SPEC, tmp_path / "other", str).close()
     assert docker.containers() == {}
-    left._let_go()
+    left._remove_container()
 
 
 def test_a_container_that_died_says_so_and_gives_no_snapshot(docker, instance):

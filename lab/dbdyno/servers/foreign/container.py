@@ -254,8 +254,8 @@ class ContainerServer(EndpointServer):
         return self._program.says("inspect", "--format", what, self.container)
 
 
-class ContainerLeash:
-    """Removes a container when the lab is gone, or when it is let go."""
+class ContainerWatcher:
+    """Removes a container when the lab is gone, or at once when asked."""
 
     def __init__(self, program: ContainerProgram, container: str) -> None:
         self._waiting = subprocess.Popen(
@@ -266,7 +266,7 @@ class ContainerLeash:
             start_new_session=True,  # what ends the lab's group shall not end it
         )
 
-    def let_go(self) -> None:
+    def remove(self) -> None:
         """Remove the container now, if it is still there."""
         with self._waiting:
             pass

@@ -1,7 +1,7 @@
 """Real servers: which there are, getting them, and running one with proven settings.
 
 `check` and `known` do no more than look into the catalog; `get` fetches; `instance` makes a place
-where a server can be started, stopped, copied and brought back. What a server owes is in `base`.
+where a server can be started, stopped, copied and brought back. The protocols are in `base`.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from dbdyno.servers import launch, leash
+from dbdyno.servers import launch, watcher
 
 
 def start(parent=None):
-    words = [parent or os.getpid(), leash.held().fileno()]
+    words = [parent or os.getpid(), watcher.running().fileno()]
     return [sys.executable, "-I", "-S", launch.__file__, *map(str, words)]
 
 
@@ -20,7 +20,7 @@ def run(*arguments, parent=None, before=()):
         text=True,
         check=False,
         timeout=30,
-        pass_fds=[leash.held().fileno()],
+        pass_fds=[watcher.running().fileno()],
     )
 
 

@@ -42,7 +42,7 @@ def test_getting_hands_the_row_to_the_provisioner(monkeypatch, tmp_path):
     assert open.get("mysql:8.0.15", str) == tmp_path / "mysql-8.0.15"
 
 
-def test_a_mistake_in_the_settings_is_told_before_anything_is_fetched(monkeypatch, tmp_path):
+def test_a_mistake_in_the_settings_is_reported_before_anything_is_fetched(monkeypatch, tmp_path):
     monkeypatch.setattr(provision, "get", lambda entry, report: pytest.fail("fetched"))
     wrong = base.ServerSpec("x", "mysql:8.0.15", {"datadir": "/elsewhere"})
     with pytest.raises(UsageError, match="datadir cannot be set"):
@@ -104,7 +104,7 @@ def test_a_folder_is_used_where_it_is(lab):
     assert not (lab / "cache").exists()
 
 
-def test_an_archive_without_a_server_is_told_and_not_kept(lab):
+def test_an_archive_without_a_server_is_reported_and_not_kept(lab):
     with pytest.raises(ProvisionError, match="holds no server's program") as caught:
         obtain(parse(archive(lab, "greatsql/src/mysqld.cc")), str)
     assert "debug symbols" in (caught.value.hint or "")
@@ -114,7 +114,7 @@ def test_an_archive_without_a_server_is_told_and_not_kept(lab):
 @pytest.mark.parametrize(
     "reference", ["path:here", "tarball:https://example.com/x.tar.gz", "mysql:1"]
 )
-def test_a_reference_that_cannot_be_is_told_before_anything_is_done(reference, lab):
+def test_a_reference_that_cannot_be_is_reported_before_anything_is_done(reference, lab):
     with pytest.raises(UnknownSystemError):
         open.check(reference)
     with pytest.raises(UnknownSystemError):

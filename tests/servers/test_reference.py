@@ -36,7 +36,9 @@ def test_each_known_reference_finds_its_row(reference):
         ("mysql", "does not name a product and a version", "mysql:9.7.4"),
     ],
 )
-def test_an_unknown_reference_is_told_what_is_known_and_the_nearest(reference, message, nearest):
+def test_an_unknown_reference_is_answered_with_what_is_known_and_the_nearest(
+    reference, message, nearest
+):
     with pytest.raises(UnknownSystemError) as caught:
         open.check(reference)
     assert message in caught.value.message
@@ -93,7 +95,7 @@ def test_several_addresses_are_one_endpoint_with_others():
         ("mariadb://bench@db1/sbtest", "mariadb:// is no endpoint"),
     ],
 )
-def test_a_mistake_is_told_with_the_form(reference, message):
+def test_a_mistake_is_reported_with_the_form(reference, message):
     with pytest.raises(UnknownSystemError) as caught:
         open.check(reference)
     assert message in caught.value.message
@@ -157,7 +159,7 @@ DIGEST = "ab" * 32
         (f"tarball:#sha256={DIGEST}", "has no address"),
     ],
 )
-def test_a_reference_that_cannot_be_is_told_its_form(reference, message):
+def test_a_reference_that_cannot_be_is_refused_with_its_form(reference, message):
     with pytest.raises(UnknownSystemError, match=message) as caught:
         parse(reference)
     assert "#sha256=" in (caught.value.wanted or "")

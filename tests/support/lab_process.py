@@ -91,7 +91,7 @@ def processes_of(workspace: Path) -> list[psutil.Process]:
 def children() -> list[psutil.Process]:
     """What this process started and is still there, but for the one that watches over servers."""
     started = psutil.Process().children(recursive=True)
-    return [child for child in started if not any("leash.py" in word for word in words_of(child))]
+    return [child for child in started if not any("watcher.py" in word for word in words_of(child))]
 
 
 def words_of(process: psutil.Process) -> list[str]:

@@ -30,7 +30,7 @@ CHUNKS_MAX: Final = 1000
 POOL_PARTS: Final = 8
 """Instances of a buffer pool of 1 GiB and more, by default before MySQL 8.4."""
 KIN: Final[Mapping[str, str]] = {"percona": "mysql", "greatsql": "mysql"}
-"""Families that are another one but for the rows of their own."""
+"""Products that follow another family, except where they have rows of their own."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a server owes the lab, whatever its product: the few values and methods a run builds on.
+"""Protocols of servers and of their files, whatever the product: what a run needs of them.
 
 An `Instance` is files (programs, data directory, snapshot) and may outlive many starts; a `Server`
 is one running process of it. The two are kept apart so that "restore the data" cannot be asked of
@@ -150,7 +150,7 @@ class Server(Protocol):
 
 @runtime_checkable
 class Replicated(Protocol):
-    """What a server with replicas behind it owes besides."""
+    """What a server with replicas has besides."""
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -255,7 +255,7 @@ def count_of(server: Answering, sql: str) -> int:
 
 
 def odd_answer(label: str, sql: str, wanted: str, found: str) -> ServerError:
-    """The error of an answer that is none to the question."""
+    """The error for an answer that does not fit the question."""
     return ServerError(
         f"{label}: the server answered {sql!r} with something else",
         wanted=wanted,

@@ -1,9 +1,9 @@
 """Becomes a server: gives up root, ties the process's life to the lab's, then runs the program.
 
-Run by path as a plain script (``python -I -S launch.py PARENT LEASH UID GID PROGRAM ARG…``) and
+Run by path as a plain script (``python -I -S launch.py PARENT WATCHER UID GID PROGRAM ARG…``) and
 imports nothing of dbdyno, so it costs some 20 ms and works whatever the lab's environment is.
 
-The lab's watcher (`leash`) is handed this process first: it ends the program, whatever that is. The
+The lab's `watcher` is handed this process first: it ends the program, whatever that is. The
 kernel's death signal comes sooner, but is forgotten when a program with file capabilities is run,
 and when a process changes its user, so it is asked for afterwards; and the lab may have died before
 it was asked for, so the parent is compared last of all. The program is run in this very process:
@@ -31,9 +31,9 @@ LAB_IS_GONE = 111
 
 def main(arguments: list[str]) -> None:
     """Never returns: becomes the program, or exits with 111 if the lab has already died."""
-    parent, leash, uid, gid = (int(text) for text in arguments[:4])
+    parent, watcher, uid, gid = (int(text) for text in arguments[:4])
     program = arguments[4:]
-    _put_on(leash)
+    _register(watcher)
     _raise_file_limit()
     if uid != KEEP:
         os.setgroups([])
@@ -48,9 +48,9 @@ def main(arguments: list[str]) -> None:
     os.execv(program[0], program)  # noqa: S606 - no shell is the point
 
 
-def _put_on(leash: int) -> None:
+def _register(watcher: int) -> None:
     """Hand this process to the watcher, and wait until it has it."""
-    line = socket.socket(fileno=leash)
+    line = socket.socket(fileno=watcher)
     line.set_inheritable(False)
     heard, answer = os.pipe()
     try:

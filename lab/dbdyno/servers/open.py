@@ -1,7 +1,7 @@
 """Real servers: which there are, getting them, and running one with proven settings.
 
 `check` and `known` do no more than look into the catalog; `get` fetches; `instance` makes a place
-where a server can be started, stopped, copied and brought back. What a server owes is in `base`.
+where a server can be started, stopped, copied and brought back. The protocols are in `base`.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def product_of(reference: str) -> tuple[str, str]:
         case VersionReference(entry):
             pass
         case ImageReference() as image:
-            entry = container.look(container.find(), image, _nobody).entry
+            entry = container.look(container.find(), image, _silent).entry
         case asked:
-            entry, _ = obtain(asked, _nobody)
+            entry, _ = obtain(asked, _silent)
     return entry.product, entry.version
 
 
@@ -139,7 +139,7 @@ def programs(reference: str) -> Path | None:
         case EndpointReference() | ImageReference():
             return None
         case asked:
-            return obtain(asked, _nobody)[1]
+            return obtain(asked, _silent)[1]
 
 
 def instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
@@ -209,5 +209,5 @@ def _is_linked(spec: ServerSpec) -> bool:
     return bool(spec.topology.replicas) or network.wanted(spec.network)
 
 
-def _nobody(_: str) -> None:
-    """Hears what is being done where nobody wants to know."""
+def _silent(_: str) -> None:
+    """A report for callers that want none."""

@@ -22,7 +22,7 @@ from typing import Final
 import psutil
 
 from dbdyno.errors import ServerError
-from dbdyno.servers import launch, leash
+from dbdyno.servers import launch, watcher
 
 LOOPBACK: Final = "127.0.0.1"
 LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
@@ -126,12 +126,12 @@ def launcher(user: ServerUser | None) -> list[str]:
     """
     ids = (user.uid, user.gid) if user else (launch.KEEP, launch.KEEP)
     alone = [sys.executable, "-I", "-S"]
-    return [*alone, launch.__file__, *map(str, (os.getpid(), leash.held().fileno(), *ids))]
+    return [*alone, launch.__file__, *map(str, (os.getpid(), watcher.running().fileno(), *ids))]
 
 
 def passed() -> tuple[int, ...]:
     """The descriptors that what `launcher` starts must inherit."""
-    return (leash.held().fileno(),)
+    return (watcher.running().fileno(),)
 
 
 def _environment(folder: Path, libraries: Path | None) -> dict[str, str]:

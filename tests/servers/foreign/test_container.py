@@ -8,7 +8,7 @@ from dbdyno.errors import ProvisionError, ServerError, UnknownSystemError, Usage
 from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.foreign import container as module
-from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, words_of
+from dbdyno.servers.foreign.container import ContainerServer, ContainerWatcher, log_end_of
 from dbdyno.servers.reference import ImageReference, parse
 from support.docker_on_path import DIGEST, IMAGE, REFERENCE, Docker
 from support.scripted_server import FakeClient
@@ -140,7 +140,9 @@ def begun(program, tmp_path):
     return name
 
 
-def test_a_container_that_ends_while_it_starts_tells_its_last_words(program, tmp_path, monkeypatch):
+def test_a_container_that_ends_while_it_starts_is_an_error_with_the_end_of_its_log(
+    program, tmp_path, monkeypatch
+):
     monkeypatch.setattr(module, "Client", lambda *_: FakeClient(ready=False))
     name = begun(program, tmp_path)
     server = ContainerServer("boxed", program, name, Endpoint("127.0.0.1", 1, None), WHO)
@@ -151,7 +153,7 @@ def test_a_container_that_ends_while_it_starts_tells_its_last_words(program, tmp
         server.wait_ready(WHO)
     assert caught.value.found == "[ERROR] unknown variable"
     program.call("rm", "--force", name)
-    assert server.last_words() == words_of(program, name) == ""
+    assert server.last_words() == log_end_of(program, name) == ""
 
 
 def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
@@ -164,7 +166,7 @@ def test_one_that_never_answers_is_given_up(program, tmp_path, monkeypatch):
     program.call("rm", "--force", name)
 
 
-def test_a_leash_removes_what_it_holds_when_it_is_let_go(program, tmp_path):
+def test_a_watcher_removes_its_container_when_asked(program, tmp_path):
     name = begun(program, tmp_path)
-    ContainerLeash(program, name).let_go()
+    ContainerWatcher(program, name).remove()
     assert program.says("inspect", "--format", "{{.State.Running}}", name) is None

@@ -162,15 +162,15 @@ def test_a_snapshots_tables_have_a_size(docker, instance):
 
 def test_what_a_lab_that_died_left_is_removed_by_the_next(docker, instance, tmp_path):
     server = instance.start()
-    instance._leash._waiting.stdin.close()  # as the kernel does when the lab is killed
-    instance._leash._waiting.wait(10)
+    instance._watcher._waiting.stdin.close()  # as the kernel does when the lab is killed
+    instance._watcher._waiting.wait(10)
     assert docker.containers() == {}
     assert not server.alive()
     left = open.instance(SPEC, tmp_path / "other", str)
     left.start()
     open.instance(SPEC, tmp_path / "other", str).close()
     assert docker.containers() == {}
-    left._let_go()
+    left._remove_container()
 
 
 def test_a_container_that_died_says_so_and_gives_no_snapshot(docker, instance):
@@ -186,7 +186,7 @@ def test_a_container_that_died_says_so_and_gives_no_snapshot(docker, instance):
         instance.snapshot()
 
 
-def test_a_refused_account_does_not_tell_its_password(docker, instance):
+def test_the_error_of_a_refused_account_does_not_hold_its_password(docker, instance):
     Client.refuse = "ALTER USER 'dbdyno'"
     with pytest.raises(ServerError, match="account could not be made") as caught:
         instance.start()
@@ -195,7 +195,7 @@ def test_a_refused_account_does_not_tell_its_password(docker, instance):
     assert docker.containers() == {}
 
 
-def test_mistakes_are_told_before_a_container_is_made(docker, tmp_path):
+def test_mistakes_are_reported_before_a_container_is_made(docker, tmp_path):
     with pytest.raises(UsageError, match="datadir cannot be set"):
         open.instance(ServerSpec("x", REFERENCE, {"datadir": "/x"}), tmp_path / "x", str)
     replicas = ServerSpec("x", REFERENCE, topology=TopologyPlan(replicas=1))

@@ -255,7 +255,7 @@ def test_tables_of_other_names_are_no_trouble():
         ({}, "sbtest1 ends at id 0, and at 500 when it was loaded"),
     ],
 )
-def test_tables_that_changed_are_told(tables, trouble):
+def test_tables_that_changed_are_reported(tables, trouble):
     database = loaded(sbtest1=500)
     database.tables = tables
     assert of(database).trouble() == trouble

@@ -105,7 +105,7 @@ def test_an_odd_name_is_refused(workspace, name):
         ("silent", ServerError, "supervisor ended before it was ready\n  found: no word of it"),
     ],
 )
-def test_what_kept_it_from_starting_is_told_and_nothing_stays(workspace, name, kind, message):
+def test_what_kept_it_from_starting_is_reported_and_nothing_stays(workspace, name, kind, message):
     with pytest.raises(kind) as caught:
         start(workspace, name)
     assert message in str(caught.value)
@@ -171,7 +171,7 @@ def test_the_password_is_in_the_environment_and_not_among_the_arguments(path):
     assert "secret-4711" not in repr(made)
 
 
-def test_a_client_of_mariadb_is_told_that_there_is_no_tls(path):
+def test_a_client_of_mariadb_gets_the_option_for_no_tls(path):
     program = client(path, "mariadb", "mariadb from 11.4.5-MariaDB, client 15.2")
     made = shell(state(version="10.11.5-MariaDB-log"), "p", [])
     assert (made.command[0], made.command[-1]) == (program, "--skip-ssl")

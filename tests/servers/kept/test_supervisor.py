@@ -33,7 +33,7 @@ def until_state(folder):
         time.sleep(0.02)
 
 
-def test_it_leaves_its_parent_and_ends_its_server_when_told(tmp_path):
+def test_it_leaves_its_parent_and_ends_its_server_on_sigterm(tmp_path):
     with begun(tmp_path) as child:
         messages = [json.loads(line) for line in child.stdout]
         assert child.wait(5) == 0

@@ -29,23 +29,6 @@ def files(tmp_path):
     return made
 
 
-def test_data_is_laid_out_for_the_server_alone(files):
-    assert (files.data / "rows").read_text() == "pristine"
-    assert files.work.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_snapshot_brings_everything_back_and_survives_clearing(files):
-    files.snapshot()
-    (files.data / "rows").write_text("changed")
-    (files.work / "left").touch()
-    files.restore()
-    assert (files.data / "rows").read_text() == "pristine"
-    assert not (files.work / "left").exists()
-    files.clear()
-    assert not files.work.exists()
-    assert files.has_snapshot()
-
-
 def test_a_snapshot_counts_only_whole_and_only_for_what_it_was_made_of(files, tmp_path):
     assert not files.has_snapshot()
     with pytest.raises(ServerError, match="pg: there is no snapshot to restore"):
@@ -153,14 +136,17 @@ def test_a_snapshot_survives_restores_and_is_measured_without_the_servers_own(pr
     instance = product.made()
     assert instance.folder == product.folder
     assert product.rows.read_text() == "pristine"
+    assert (product.folder / "server").stat().st_mode & 0o777 == 0o700
     with pytest.raises(ServerError, match="no snapshot to measure"):
         instance.data_bytes()
     product.load_and_stop(instance)
     instance.snapshot()
     assert 16384 <= instance.data_bytes() < 24576
     product.rows.write_text("changed by a trial")
+    (product.folder / "server" / "left").touch()
     instance.restore()
     assert product.rows.read_text() == "loaded"
+    assert not (product.folder / "server" / "left").exists()
     instance.close()
     assert not (product.folder / "server").exists()
     again = product.made()

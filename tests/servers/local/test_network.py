@@ -126,7 +126,7 @@ def test_missing_programs_are_named_with_their_packages(monkeypatch, tmp_path):
     assert (caught.value.hint or "").startswith("install coreutils, iproute2, util-linux")
 
 
-def test_who_is_not_root_is_told_so(programs, monkeypatch):
+def test_a_user_who_is_not_root_is_refused(programs, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(ServerError) as caught:
         network.check(DELAYED)
@@ -151,7 +151,7 @@ def test_a_command_that_fails_ends_every_namespace(programs, tmp_path, monkeypat
     assert all(holder.poll() is not None for holder in held)
 
 
-def test_a_namespace_that_cannot_be_had_is_told(programs, tmp_path, monkeypatch):
+def test_a_namespace_that_cannot_be_had_is_reported(programs, tmp_path, monkeypatch):
     spawn = process.spawn
 
     def ends_at_once(*asked):  # but is seen as running, as when it ends between two looks

@@ -53,7 +53,7 @@ def test_what_fails_leaves_nothing(cache):
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
 
 
-def test_a_cache_that_the_servers_cannot_reach_or_that_is_full_is_told(monkeypatch):
+def test_a_cache_that_the_servers_cannot_reach_or_that_is_full_is_reported(monkeypatch):
     def full(work):
         raise OSError(28, "No space left on device")
 

@@ -94,7 +94,7 @@ def test_a_start_that_fails_quotes_the_log(made, tmp_path):
     assert not isinstance(caught.value, PortTakenError)
 
 
-def test_a_taken_port_is_told_apart_from_other_failures(made, tmp_path):
+def test_a_taken_port_is_distinguished_from_other_failures(made, tmp_path):
     server = made("exit 1")
     server.ready = False
     printed_log(tmp_path / "server").write_text("Bind on port: Address already in use\n")

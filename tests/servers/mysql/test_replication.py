@@ -17,12 +17,12 @@ from dbdyno.servers.mysql.replication import (
     Links,
     behind,
     count_of_set,
+    dialect_of,
     group_keys,
     loading_keys,
     member_keys,
     own_keys,
     plugins_of,
-    words_of,
 )
 from support.fake_members import FOLLOWS, STOPPED, FakeMember
 
@@ -34,7 +34,7 @@ def plan(kind="semisync", **more):
 
 
 def words(product, version, kind="semisync"):
-    return words_of(f"{product}:x", product, version, plan(kind))
+    return dialect_of(f"{product}:x", product, version, plan(kind))
 
 
 MYSQL, MARIADB = words("mysql", (8, 0, 33)), words("mariadb", (11, 4, 5))
@@ -130,7 +130,7 @@ ONLINE = {"replication_group_members": [("2",)]}
 
 def links(kind="semisync", product="mysql", version=(8, 0, 33)):
     plan = TopologyPlan.model_validate({"replicas": 1, "replication": kind})
-    return Links(plan, words_of("x", product, version, plan), "caching_sha2_password")
+    return Links(plan, dialect_of("x", product, version, plan), "caching_sha2_password")
 
 
 def primary(**more):
@@ -146,20 +146,19 @@ def plain(asked):
     return [re.sub(r"'[0-9a-f]{32}'", "'PASSWORD'", sql) for sql in asked]
 
 
-def test_waiting_is_switched_on_after_the_user_is_made_and_before_replicas_connect(monkeypatch):
-    first, second = primary(), replica(status=[])
-    order = []
-    first_ask = first.ask
-    monkeypatch.setattr(first, "ask", lambda sql: order.append(sql) or first_ask(sql))
-    fresh = []
+def follows_once_started(replica):
+    """Its status is empty before START, as that of a fresh replica."""
 
-    def ask(sql):
-        order.append(sql)
-        if sql == "START REPLICA":
-            fresh.append(True)
-        return [tuple(FOLLOWS)] if fresh and "STATUS" in sql else []
+    def status(_):
+        return [tuple(FOLLOWS)] if any(sql.startswith("START") for sql in replica.asked) else []
 
-    monkeypatch.setattr(second, "ask", ask)
+    replica.answers = {"STATUS": status}
+    return replica
+
+
+def test_waiting_is_switched_on_after_the_user_is_made_and_before_replicas_connect():
+    first, second = primary(), follows_once_started(replica())
+    order = second.asked = first.asked
     links().join(first, [second])
     assert plain(order)[:8] == [
         "SELECT @@global.gtid_executed",
@@ -175,7 +174,7 @@ def test_waiting_is_switched_on_after_the_user_is_made_and_before_replicas_conne
     ]
 
 
-def test_a_replica_whose_data_was_kept_is_stopped_and_told_the_new_password():
+def test_a_replica_whose_data_was_kept_is_stopped_and_gets_the_new_password():
     kept = replica()
     links().join(primary(), [kept])
     assert [sql.split(" TO ")[0] for sql in kept.asked[:4]] == [
@@ -186,17 +185,8 @@ def test_a_replica_whose_data_was_kept_is_stopped_and_told_the_new_password():
     ]
 
 
-def test_a_fresh_mariadb_replica_is_told_what_its_copy_holds(monkeypatch):
-    fresh = FakeMember("r", {}, port=3308)
-    begun = []
-    ask = fresh.ask
-
-    def answer(sql):
-        begun.extend([True] if sql.startswith("START") else [])
-        ask(sql)
-        return [tuple(FOLLOWS)] if begun else []
-
-    monkeypatch.setattr(fresh, "ask", answer)
+def test_a_fresh_mariadb_replica_gets_the_position_of_its_copy():
+    fresh = follows_once_started(FakeMember("r", {}, port=3308))
     first = FakeMember("both", {"gtid_binlog_pos": [("0-1-9",)]})
     links("async", "mariadb", (11, 4, 5)).join(first, [fresh])
     assert fresh.asked[1:3] == ["RESET MASTER", "SET GLOBAL gtid_slave_pos = '0-1-9'"]
@@ -220,7 +210,7 @@ def test_a_group_is_begun_by_the_primary_and_joined_by_the_others():
     assert links("group").running(first, [second]) == 1
 
 
-def test_a_replica_that_does_not_follow_is_told_with_its_own_reason(monkeypatch):
+def test_a_replica_that_does_not_follow_is_reported_with_its_own_reason(monkeypatch):
     monkeypatch.setattr(replication, "JOIN_S_MAX", 0.1)
     with pytest.raises(ServerError, match="replica 1: it did not join its primary") as caught:
         links().join(primary(), [replica(STOPPED)])
@@ -229,7 +219,7 @@ def test_a_replica_that_does_not_follow_is_told_with_its_own_reason(monkeypatch)
     )
 
 
-def test_a_replica_that_follows_without_acknowledging_is_told(monkeypatch):
+def test_a_replica_that_follows_without_acknowledging_is_reported(monkeypatch):
     monkeypatch.setattr(replication, "JOIN_S_MAX", 0.1)
     silent = primary(**{"SHOW GLOBAL STATUS": [("Rpl_semi_sync_source_clients", "0")]})
     with pytest.raises(ServerError, match="did not join") as caught:
@@ -237,7 +227,7 @@ def test_a_replica_that_follows_without_acknowledging_is_told(monkeypatch):
     assert "fewer replicas acknowledge than follow" in (caught.value.found or "")
 
 
-def test_no_error_tells_the_password():
+def test_no_error_holds_the_password():
     def refuse(sql):
         raise ServerError(f"it did not answer {sql!r}", found=f"near {sql}")
 
@@ -313,38 +303,27 @@ def test_positions_are_compared_by_domain(primary, replica, count):
     assert behind(primary, replica) == count
 
 
-def dialect(product, *version, replication="semisync"):
-    plan = TopologyPlan(replicas=1, replication=replication)
-    return words_of(f"{product}:{'.'.join(map(str, version))}", product, version, plan)
-
-
 @pytest.mark.parametrize(
     ("found", "statement"),
     [
         (
-            dialect("mysql", 8, 0, 33),
-            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=3307,"
-            " SOURCE_USER='copy', SOURCE_PASSWORD='pw', SOURCE_CONNECT_RETRY=1,"
-            " SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
-        ),
-        (
-            dialect("mysql", 5, 7, 22),
+            words("mysql", (5, 7, 22)),
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=3307, MASTER_USER='copy',"
             " MASTER_PASSWORD='pw', MASTER_CONNECT_RETRY=1, MASTER_AUTO_POSITION=1",
         ),
         (
-            dialect("mariadb", 10, 11, 5),
+            words("mariadb", (10, 11, 5)),
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=3307, MASTER_USER='copy',"
             " MASTER_PASSWORD='pw', MASTER_CONNECT_RETRY=1, MASTER_USE_GTID=slave_pos",
         ),
         (
-            dialect("mariadb", 11, 4, 5),
+            words("mariadb", (11, 4, 5)),
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=3307, MASTER_USER='copy',"
             " MASTER_PASSWORD='pw', MASTER_CONNECT_RETRY=1, MASTER_USE_GTID=slave_pos,"
             " MASTER_SSL=0",
         ),
     ],
-    ids=["8.0.33", "5.7.22", "mariadb 10.11", "mariadb 11.4"],
+    ids=["5.7.22", "mariadb 10.11", "mariadb 11.4"],
 )
 def test_a_replica_follows_by_its_versions_statement(found, statement):
     assert found.follow("127.0.0.1", 3307, "copy", "pw") == statement
@@ -352,9 +331,9 @@ def test_a_replica_follows_by_its_versions_statement(found, statement):
 
 def test_names_follow_the_version():
     new, old, maria = (
-        dialect("mysql", 9, 7, 4),
-        dialect("mysql", 8, 0, 15),
-        dialect("mariadb", 11, 8, 6),
+        words("mysql", (9, 7, 4)),
+        words("mysql", (8, 0, 15)),
+        words("mariadb", (11, 8, 6)),
     )
     assert new.variable("source", "timeout") == "rpl_semi_sync_source_timeout"
     assert old.variable("replica", "enabled") == "rpl_semi_sync_slave_enabled"
@@ -379,6 +358,6 @@ def test_what_a_version_cannot_have_is_refused_with_the_reason(
     product, version, replication, reason
 ):
     with pytest.raises(UsageError, match=reason) as caught:
-        dialect(product, *version, replication=replication)
+        words(product, version, replication)
     assert caught.value.wanted == f"replication: {replication}"
     assert (caught.value.hint or "").startswith("use ")

@@ -33,12 +33,6 @@ def made(monkeypatch, tmp_path):
         yield make
 
 
-def test_status_keeps_numbers_only(made):
-    shown = [("Uptime", "12"), ("Innodb_x", "1.5"), ("Compression", "OFF")]
-    server, _ = made(answers={"SHOW GLOBAL STATUS": shown})
-    assert server.status() == {"Uptime": 12.0, "Innodb_x": 1.5}
-
-
 def test_the_redo_space_that_there_is_counts_not_the_one_shown(made):
     answers = {
         "SHOW GLOBAL VARIABLES": [("innodb_redo_log_capacity", "104857600"), ("Port", "1")],

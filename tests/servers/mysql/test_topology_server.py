@@ -10,7 +10,7 @@ from dbdyno.errors import ServerError
 from dbdyno.measurement import replication
 from dbdyno.plan.plan import TopologyPlan
 from dbdyno.servers.base import Replicated
-from dbdyno.servers.mysql.replication import Links, words_of
+from dbdyno.servers.mysql.replication import Links, dialect_of
 from dbdyno.servers.mysql.topology import TopologyServer
 from support.fake_members import FOLLOWS, STOPPED, FakeMember
 
@@ -30,7 +30,7 @@ VARIABLES = [
 
 def made(kind="semisync", replicas=1, client=None, status=FOLLOWS, waits=("0",), **more):
     plan = TopologyPlan.model_validate({"replicas": replicas, "replication": kind})
-    links = Links(plan, words_of("mysql:8.0.33", "mysql", (8, 0, 33), plan), "sha2")
+    links = Links(plan, dialect_of("mysql:8.0.33", "mysql", (8, 0, 33), plan), "sha2")
     answers = {
         "GTID_SUBTRACT": [(f"{UUID}:8-10",)],
         "gtid_executed": [(f"{UUID}:1-10",)],
@@ -61,7 +61,7 @@ def test_the_load_meets_the_primary():
     assert server.observer().read() == primary.status()
 
 
-def test_it_tells_how_replication_stands():
+def test_the_state_of_replication_is_reported():
     assert made().replication() == {
         replication.TRANSACTIONS_BEHIND: 3,
         replication.REPLICAS_RUNNING: 1,
@@ -93,7 +93,7 @@ def test_an_odd_answer_is_an_error_in_words(odd):
         made(**odd).replication()
 
 
-def test_every_name_it_tells_has_a_way_over_the_window():
+def test_every_name_of_the_state_has_a_way_over_the_window():
     assert set(made().replication()) == set(replication.EDGES)
 
 

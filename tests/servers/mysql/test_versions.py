@@ -25,7 +25,7 @@ def test_the_newest_row_that_the_version_has_reached_holds(product, version, sin
 
 
 @pytest.mark.parametrize(("product", "version"), [("mysql", (5, 5, 9)), ("oracle", (23,))])
-def test_what_cannot_be_run_is_told_with_what_can(product, version):
+def test_what_cannot_be_run_is_reported_with_what_can(product, version):
     with pytest.raises(UnknownSystemError) as caught:
         family_of(product, version)
     assert caught.value.wanted == "mysql from 5.6 on or mariadb from 10.1 on"

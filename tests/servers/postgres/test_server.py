@@ -45,7 +45,7 @@ def made(monkeypatch, tmp_path):
         yield make
 
 
-def test_it_tells_version_settings_and_status(made):
+def test_it_reports_version_settings_and_status(made):
     views = [("pg_stat_wal",)]
     asked_for = client.question(["pg_stat_wal"], "sbtest")
     answers = {
@@ -160,7 +160,7 @@ def test_a_program_that_ends_at_once_is_quoted_and_leaves_no_password(tmp_path):
     assert "password" not in written.read_text().replace("password_encryption", "")
 
 
-def test_a_user_without_a_name_is_told_so(monkeypatch):
+def test_a_user_without_a_name_is_refused(monkeypatch):
     def nameless(uid):
         raise KeyError(uid)
 

@@ -36,7 +36,7 @@ def test_the_users_keys_are_laid_over_the_common_ones_in_any_spelling():
         ({"wal_segment_size": "3MB"}, "'3MB' is not a size of a log segment"),
     ],
 )
-def test_a_mistake_is_told_before_anything_is_made(asked, message):
+def test_a_mistake_is_reported_before_anything_is_made(asked, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         readback.effective(NEW, asked)
 
@@ -52,7 +52,7 @@ def test_a_mistake_is_told_before_anything_is_made(asked, message):
         (OLD, {"wal_segment_size": "1GB"}, ["--data-checksums", "--wal-segsize=1024"]),
     ],
 )
-def test_initdb_is_told_what_cannot_be_changed_later(entry, asked, options):
+def test_initdb_gets_what_cannot_be_changed_later(entry, asked, options):
     assert readback.initdb_options(entry, readback.effective(entry, asked)) == options
 
 

@@ -15,7 +15,7 @@ from dbdyno.servers.programs.debian import (
     AptState,
     DebianPackage,
     DebianSource,
-    lay,
+    make_state,
     mirror,
 )
 from dbdyno.servers.programs.sources import digest_of
@@ -84,9 +84,15 @@ def clients(monkeypatch):
     return calls
 
 
-def test_the_packages_usr_becomes_the_servers_folder(source, archives, clients, tmp_path):
-    target, home = tmp_path / "target", tmp_path / "home"
-    target.mkdir()
+@pytest.fixture
+def target(tmp_path):
+    folder = tmp_path / "target"
+    folder.mkdir()
+    return folder
+
+
+def test_the_packages_usr_becomes_the_servers_folder(source, archives, clients, target, tmp_path):
+    home = tmp_path / "home"
     source.unpack(archives, target, home)
     found = {str(p.relative_to(target)) for p in target.rglob("*") if not p.is_dir()}
     assert found == {"sbin/mysqld", "bin/script", "bin/mysql", LOADER, "packages.txt"}
@@ -97,9 +103,7 @@ def test_the_packages_usr_becomes_the_servers_folder(source, archives, clients, 
     assert str(home / "lib/x86_64-linux-gnu") in words
 
 
-def test_the_list_says_which_package_was_checked_how(source, archives, clients, tmp_path):
-    target = tmp_path / "target"
-    target.mkdir()
+def test_the_list_says_which_package_was_checked_how(source, archives, clients, target, tmp_path):
     source.unpack(archives, target, tmp_path / "home")
     lines = (target / "packages.txt").read_text().splitlines()
     assert lines[2].startswith("library_1_all.deb sha256 ")
@@ -107,18 +111,14 @@ def test_the_list_says_which_package_was_checked_how(source, archives, clients, 
     assert lines[3].endswith(f"{source.packages[0].sha256}, checked by dbdyno's catalog")
 
 
-def test_a_package_cut_short_is_told(source, archives, clients, tmp_path):
+def test_a_package_cut_short_is_reported(source, archives, clients, target, tmp_path):
     (archives / "server_1_all.deb").write_bytes(b"!<arch>\nnothing")
-    target = tmp_path / "target"
-    target.mkdir()
     with pytest.raises(ProvisionError, match="cannot be"):
         source.unpack(archives, target, tmp_path / "home")
 
 
-def test_packages_without_a_loader_are_told(source, archives, clients, tmp_path):
+def test_packages_without_a_loader_are_reported(source, archives, clients, target, tmp_path):
     (archives / "library_1_all.deb").unlink()
-    target = tmp_path / "target"
-    target.mkdir()
     with pytest.raises(ProvisionError, match="there is no lib/"):
         source.unpack(archives, target, tmp_path / "home")
 
@@ -126,7 +126,7 @@ def test_packages_without_a_loader_are_told(source, archives, clients, tmp_path)
 def test_exact_versions_are_asked_for_and_the_pinned_ones_checked(
     source, archives, clients, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(debian, "lay", lambda *_: AptState(("-o", "Dir::State=x"), archives))
+    monkeypatch.setattr(debian, "make_state", lambda *_: AptState(("-o", "Dir::State=x"), archives))
     said: list[str] = []
     assert source.fetch(tmp_path, said.append) == archives
     assert [call[-1] for call in clients] == ["update", "server=1"]
@@ -143,7 +143,7 @@ def test_a_suite_that_has_moved_on_is_explained(source, archives, monkeypatch, t
             raise ProvisionError(what, found="E: Version '1' for 'server' was not found")
 
     monkeypatch.setattr(debian, "run_client", run)
-    monkeypatch.setattr(debian, "lay", lambda *_: AptState((), archives))
+    monkeypatch.setattr(debian, "make_state", lambda *_: AptState((), archives))
     with pytest.raises(ProvisionError, match="apt could not fetch") as caught:
         source.fetch(tmp_path, str)
     assert "keeps only its newest" in (caught.value.hint or "")
@@ -179,7 +179,7 @@ def test_the_mirror_is_the_one_of_the_machines_own_packages(monkeypatch, tmp_pat
 
 
 @pytest.mark.parametrize(("text", "found"), [("", "none"), (OTHER, "sources of other packages")])
-def test_a_machine_without_a_debian_mirror_is_told_what_else_to_do(
+def test_a_machine_without_a_debian_mirror_gets_a_hint_what_else_to_do(
     monkeypatch, tmp_path, text, found
 ):
     answering(monkeypatch, text)
@@ -191,7 +191,7 @@ def test_a_machine_without_a_debian_mirror_is_told_what_else_to_do(
 
 def test_apt_works_in_its_own_folder_and_takes_nothing_unsigned(monkeypatch, tmp_path):
     answering(monkeypatch, OWN)
-    apt = lay(tmp_path / "apt", "sid", ("perl",))
+    apt = make_state(tmp_path / "apt", "sid", ("perl",))
     said = subprocess.run(
         ["apt-config", "dump", *apt.options], capture_output=True, text=True, check=True
     ).stdout

@@ -37,7 +37,7 @@ def test_the_programs_digest_is_the_identity_and_nothing_is_fetched(folder):
     assert (source.download_bytes, source.tools) == (0, ())
 
 
-def test_a_folder_without_a_server_is_told(tmp_path):
+def test_a_folder_without_a_server_is_reported(tmp_path):
     with pytest.raises(ProvisionError, match="no server's program") as caught:
         look(tmp_path)
     assert "bin/mysqld" in (caught.value.wanted or "")
@@ -46,7 +46,7 @@ def test_a_folder_without_a_server_is_told(tmp_path):
     assert caught.value.found == "no such folder"
 
 
-def test_a_folder_closed_to_the_servers_user_is_told(folder, monkeypatch):
+def test_a_folder_closed_to_the_servers_user_is_reported(folder, monkeypatch):
     monkeypatch.setattr(process, "server_user", lambda: ServerUser("nobody", 65534, 65534))
     folder.chmod(0o700)
     with pytest.raises(ProvisionError, match="user nobody may not run"):
@@ -114,13 +114,13 @@ def test_what_the_vendors_server_answers_is_quoted(vendor, tmp_path):
     assert caught.value.found == "File not found"
 
 
-def test_a_vendor_that_is_not_there_is_told(tmp_path):
+def test_a_vendor_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(ProvisionError, match="could not be fetched") as caught:
         TarballSource("http://127.0.0.1:9/server.tar", DIGEST).fetch(tmp_path, str)
     assert "refused" in (caught.value.found or "")
 
 
-def test_an_endless_download_is_stopped_and_progress_is_told(vendor, tmp_path, monkeypatch):
+def test_an_endless_download_is_stopped_and_progress_is_reported(vendor, tmp_path, monkeypatch):
     (vendor[0] / "server.tar").write_bytes(b"x" * 3_000_000)
     monkeypatch.setattr(given, "DOWNLOAD_BYTES_MAX", 2_500_000)
     monkeypatch.setattr(given, "REPORT_EVERY_BYTES", 1_000_000)

@@ -106,7 +106,7 @@ def test_what_a_killed_lab_left_is_removed_by_the_next(lab):
     assert [path.name for path in servers.iterdir() if path.name.startswith(".")] == [other.name]
 
 
-def test_a_cache_that_takes_nothing_is_told(lab, monkeypatch):
+def test_a_cache_that_takes_nothing_is_reported(lab, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

@@ -29,7 +29,7 @@ from dbdyno.servers.programs.unpack import WHOLE
 DIGEST_OF_CODE = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
 
 
-def test_what_a_client_prints_is_handed_on_and_runs_where_it_is_told(tmp_path):
+def test_a_client_runs_in_its_folder_and_what_it_prints_is_returned(tmp_path):
     said = run_client(["/bin/sh", "-c", "pwd; echo $OWN"], "asking", tmp_path, {"OWN": "word"})
     assert said.split() == [str(tmp_path), "word"]
 
@@ -67,7 +67,7 @@ def test_a_wrong_digest_names_both(tmp_path):
     assert digest_of(file) == DIGEST_OF_CODE
 
 
-def test_a_file_that_did_not_come_is_told(tmp_path):
+def test_a_file_that_did_not_come_is_reported(tmp_path):
     with pytest.raises(ProvisionError, match="there is no file"):
         fetched_file(tmp_path / "file", "g:a:1", DIGEST_OF_CODE, "again")
 
@@ -219,7 +219,7 @@ def test_another_wheel_than_the_known_one_is_refused(pip, tmp_path):
 
 
 @pytest.mark.parametrize("many", ["0", "2"])
-def test_any_other_number_of_wheels_than_one_is_told(pip, tmp_path, many):
+def test_any_other_number_of_wheels_than_one_is_reported(pip, tmp_path, many):
     pip[1].write_text(many)
     with pytest.raises(ProvisionError, match=f"pip left {many} wheels"):
         WHEEL.fetch(tmp_path, str)

@@ -106,7 +106,7 @@ def test_an_endless_archive_is_stopped(tmp_path, target, monkeypatch):
         unpack(jar_of(tmp_path, ("big", tarfile.REGTYPE, "x" * 11, 0o644)), INNER, target)
 
 
-def test_a_missing_member_and_a_damaged_jar_are_told(tmp_path, target):
+def test_a_missing_member_and_a_damaged_jar_are_reported(tmp_path, target):
     jar = jar_of(tmp_path, ("file", tarfile.REGTYPE, "x", 0o644))
     with pytest.raises(ProvisionError, match="holds no other"):
         unpack(jar, Layout("other"), target)
@@ -126,7 +126,7 @@ def test_the_folder_named_in_the_layout_becomes_the_top(tmp_path, target):
     assert sorted(path.name for path in target.iterdir()) == ["bin", "share"]
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path, target):
+def test_a_folder_that_is_not_there_is_reported(tmp_path, target):
     jar = jar_of(tmp_path, ("bin/mysqld", tarfile.REGTYPE, "x", 0o755))
     with pytest.raises(ProvisionError, match="nothing in its folder 'elsewhere'"):
         unpack(jar, Layout("inner.tar.gz", inside="elsewhere"), target)
@@ -254,7 +254,7 @@ WHOLE_BYTES = {kind: packed_as(kind) for kind in ("gz", "xz", "zip")}
     st.floats(0.1, 1),
 )
 @settings(max_examples=200, deadline=None)
-def test_a_damaged_archive_is_unpacked_or_told_and_nothing_else(kind, changes, kept):
+def test_a_damaged_archive_is_unpacked_or_reported_and_nothing_else(kind, changes, kept):
     content = bytearray(WHOLE_BYTES[kind])
     for where, new in changes:
         at = int(where * len(content))

@@ -1,9 +1,9 @@
 """Containers with a MySQL or MariaDB: Docker or Podman as a command line, images, running servers.
 
-Both programs take the same words for all that is done here, so whichever answers is used. Passwords
-never stand in a command: they go into a container by files. A container belongs to its engine and
-would outlive the lab. So a small process waits on a pipe from the lab; when the pipe closes,
-however the lab ended, it removes the container by its id.
+Both programs have the same commands for all that is done here, so whichever answers is used.
+Passwords never stand in a command: they go into a container by files. A container belongs to its
+engine and would outlive the lab. So a small process waits on a pipe from the lab; when the pipe
+closes, however the lab ended, it removes the container by its id.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class ContainerServer(EndpointServer):
 
     def last_words(self) -> str:
         """The end of what the container printed."""
-        return words_of(self._program, self.container)
+        return log_end_of(self._program, self.container)
 
     def stop(self, patience_s: float = STOP_S) -> None:
         """Ask it to end, wait, and remove the container; its data stay in their volume.
@@ -254,8 +254,8 @@ class ContainerServer(EndpointServer):
         return self._program.says("inspect", "--format", what, self.container)
 
 
-class ContainerLeash:
-    """Removes a container when the lab is gone, or when it is let go."""
+class ContainerWatcher:
+    """Removes a container when the lab is gone, or at once when asked."""
 
     def __init__(self, program: ContainerProgram, container: str) -> None:
         self._waiting = subprocess.Popen(
@@ -266,13 +266,13 @@ class ContainerLeash:
             start_new_session=True,  # what ends the lab's group shall not end it
         )
 
-    def let_go(self) -> None:
+    def remove(self) -> None:
         """Remove the container now, if it is still there."""
         with self._waiting:
             pass
 
 
-def words_of(program: ContainerProgram, container: str) -> str:
+def log_end_of(program: ContainerProgram, container: str) -> str:
     """The end of what a container printed, on either stream; empty if it is gone."""
     done = subprocess.run(
         [program.path, "logs", "--tail", LINES_SHOWN, container],

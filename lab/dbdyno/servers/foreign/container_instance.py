@@ -18,7 +18,7 @@ from typing import Final
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.plan.settings import OptionValue
 from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, ServerSpec
-from dbdyno.servers.foreign.container import ContainerLeash, ContainerServer, find, look
+from dbdyno.servers.foreign.container import ContainerServer, ContainerWatcher, find, look
 from dbdyno.servers.local.server import OwnInstance
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import Client
@@ -53,7 +53,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         named = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]
         self._label = f"dbdyno.folder={named}"
         self._data, self._copy = f"dbdyno-{named}-data", f"dbdyno-{named}-copy"
-        self._leash: ContainerLeash | None = None
+        self._watcher: ContainerWatcher | None = None
         self._has_data = False
         self._clear()  # a lab that died may have left its own
 
@@ -65,7 +65,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
             ServerError: it did not start, or a setting is not in force.
         """
         self._must_be_stopped("started")
-        self._let_go()  # of the container before
+        self._remove_container()  # of the container before
         asked = self._with(settings or {})
         if not self._has_data and self.has_snapshot():
             self.restore()
@@ -75,7 +75,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         sql = accounts_sql(self._entry, root, load)
         try:
             container = self._create(asked, root, sql)
-            self._leash = ContainerLeash(self._program, container)
+            self._watcher = ContainerWatcher(self._program, container)
             server = self._begin(container, load)
             self._server = server
             if not self._has_data:
@@ -85,7 +85,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
             server.wait_ready(load)
             self._prove(server, asked)
         except BaseException:
-            self._let_go()
+            self._remove_container()
             raise
         return server
 
@@ -192,13 +192,13 @@ class ContainerInstance(OwnInstance[ContainerServer]):
     def _identity(self) -> dict[str, object]:
         return {"image": self._image.name, "format": settings.data_format(self._entry, self._asked)}
 
-    def _let_go(self) -> None:
-        if self._leash is not None:
-            self._leash.let_go()
-        self._leash = None
+    def _remove_container(self) -> None:
+        if self._watcher is not None:
+            self._watcher.remove()
+        self._watcher = None
 
     def _clear(self) -> None:
-        self._let_go()
+        self._remove_container()
         left = self._program.says("ps", "--all", "--quiet", "--filter", f"label={self._label}")
         for container in (left or "").split():
             self._program.says("rm", "--force", "--volumes", container)

@@ -1,4 +1,4 @@
-"""Servers that somebody else runs, one or several behind one system, seen through logins alone.
+"""Servers that somebody else runs, one or several behind one system, known only by logging in.
 
 dbdyno can ask them and load them. It cannot restart them, read their processes' counters or look at
 their logs: what a controlled server would know of itself is empty here, and findings say so.

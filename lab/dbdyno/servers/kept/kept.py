@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -228,7 +228,7 @@ def _supervised(folder: Path, asked: Mapping[str, Any], report: Callable[[str], 
                 message = json.loads(line)
                 if "ready" in message:
                     return
-                _hear(message, report)
+                _handle(message, report)
         except BaseException:
             _terminate(folder)
             raise
@@ -238,7 +238,7 @@ def _supervised(folder: Path, asked: Mapping[str, Any], report: Callable[[str], 
     )
 
 
-def _hear(message: Mapping[str, Any], report: Callable[[str], None]) -> None:
+def _handle(message: Mapping[str, Any], report: Callable[[str], None]) -> None:
     if "report" in message:
         report(message["report"])
     if error := message.get("error"):
@@ -254,10 +254,7 @@ class Shell:
     """
 
     command: tuple[str, ...]
-    environment: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"Shell({self.command!r})"
+    environment: dict[str, str] = field(repr=False)
 
 
 def shell(state: KeptState, password: str, arguments: Sequence[str]) -> Shell:
@@ -310,6 +307,6 @@ def _client(product: str, programs: str) -> str:
 
 
 def _transport(program: str) -> tuple[str, ...]:
-    """What a client must be told to log in without TLS, which servers here do not have."""
+    """The option for a login without TLS, which servers here do not have."""
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     return ("--skip-ssl",) if "MariaDB" in done.stdout else ()

@@ -50,7 +50,7 @@ def _serve(folder: Path) -> int:
         private(folder / PASSWORD, server.credentials.password)
         private(folder / STATE, json.dumps(asdict(state)))
         _say(ready=True)
-        _be_quiet()
+        _close_output()
         _watch(folder, server, state)
         return 1
     finally:
@@ -89,11 +89,11 @@ def _say(**message: object) -> None:
         sys.stdout.write(f"{json.dumps(message)}\n")
         sys.stdout.flush()
     except BrokenPipeError:  # the waiting command was killed; the server stays all the same
-        _be_quiet()
+        _close_output()
 
 
-def _be_quiet() -> None:
-    """Nobody listens any more: the command that waited may end."""
+def _close_output() -> None:
+    """Nobody reads any more: the command that waited may end."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1):
         os.dup2(nowhere, descriptor)

@@ -204,13 +204,13 @@ def make_folders(folders: Sequence[Path], user: ServerUser | None) -> None:
 def socket_place(
     label: str, work: Path, name: str, user: ServerUser | None, *, commas: bool
 ) -> Path:
-    """A socket of this name in the working folder, or in a short one if its path will not do.
+    """A socket of this name in the working folder, or in a short one if its path is not possible.
 
     Args:
         commas: whether one may be in the path; libpq takes such a path for a list of hosts.
 
     Raises:
-        ServerError: the folder for temporary files will not do either.
+        ServerError: nor is it in the folder for temporary files.
     """
     if _will_do(work / name, commas):
         return work / name

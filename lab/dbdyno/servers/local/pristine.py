@@ -1,4 +1,4 @@
-"""Where freshly made data directories are kept: each made once, whoever asks for it first.
+"""The cache of freshly initialised data directories: each is made once and copied from then on.
 
 A data directory is named by what decided its bytes, and counts once its marker is written, last of
 all. The product's own program makes it as the servers' user in a folder that is thrown away; what

@@ -162,7 +162,7 @@ class StartedServer(ABC):
 
     @abstractmethod
     def _identity(self) -> tuple[tuple[str, ...], ListenerIdentity]:
-        """What our own server would answer, and who really answers."""
+        """What our own server would answer, and what the one that answers does."""
 
     @abstractmethod
     def _log_of_start(self) -> str:
@@ -181,7 +181,7 @@ class StartedServer(ABC):
             )
 
     def _check_identity(self) -> None:
-        """The one who answers is the process we started, not another that holds the place."""
+        """The server that answers is the process we started, not another on the same port."""
         wanted, found = self._identity()
         if found != ListenerIdentity(wanted, str(self.pid)) or not self.alive():
             raise ServerError(
@@ -235,7 +235,7 @@ def on_a_port(site: Site, start_on: Callable[[int], Bound]) -> Bound:
     again on another port; a port that the user named is kept to.
 
     Args:
-        start_on: starts the server on a port; raises PortTakenError if somebody else has it.
+        start_on: starts the server on a port; raises PortTakenError if it is taken.
 
     Raises:
         ServerError: the port named in the settings is none or is taken, or every free one was lost.
@@ -445,7 +445,7 @@ class StartedInstance(OwnInstance[Started]):
 
     @abstractmethod
     def _start_on(self, site: Site, port: int) -> Started:
-        """Start the product's server; PortTakenError if somebody else has the port."""
+        """Start the product's server; PortTakenError if the port is taken."""
 
     def _before_removal(self) -> None:
         """What must be given back before the data directory goes; nothing for most products."""

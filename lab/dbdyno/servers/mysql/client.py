@@ -38,7 +38,7 @@ NOT_READY: Final = frozenset(  # what a server says, or does not say, while it i
 
 
 class RefusedLogin:
-    """In the place of a login that would hand the password over, or as good as that."""
+    """Replaces a login plugin that would send the password in clear text, or weakly hidden."""
 
     def __init__(self, connection: object) -> None:
         pass
@@ -92,7 +92,7 @@ class Client:
         self._lock = threading.Lock()
 
     def another(self) -> Client:
-        """A second connection for the same user, for somebody who must not wait for the first."""
+        """A second connection for the same user, whose questions need not wait for the first."""
         return Client(self.label, self._endpoint, self._who)
 
     def try_login(self) -> bool:

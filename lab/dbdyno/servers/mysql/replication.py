@@ -105,7 +105,7 @@ class ReplicationDialect:
 _EXECUTED: Final = "SELECT @@global.gtid_executed"
 
 
-def words_of(
+def dialect_of(
     reference: str, product: str, version: tuple[int, ...], plan: TopologyPlan
 ) -> ReplicationDialect:
     """The dialect of a version for what the plan wants of it.

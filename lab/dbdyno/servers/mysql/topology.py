@@ -35,12 +35,12 @@ from dbdyno.servers.mysql.replication import (
     ReplicationDialect,
     behind,
     count_of_set,
+    dialect_of,
     group_keys,
     loading_keys,
     member_keys,
     own_keys,
     plugins_of,
-    words_of,
 )
 from dbdyno.servers.process import HERE, Place
 from dbdyno.servers.programs.catalog import CatalogEntry
@@ -188,7 +188,7 @@ class TopologyInstance:
 def _words(spec: ServerSpec, entry: CatalogEntry) -> ReplicationDialect:
     if not spec.topology.replicas:
         return UNUSED
-    return words_of(entry.reference, entry.product, entry.version_numbers, spec.topology)
+    return dialect_of(entry.reference, entry.product, entry.version_numbers, spec.topology)
 
 
 def _group_port(place: Place) -> int:

@@ -141,7 +141,7 @@ def places_of(work: Path, socket_folder: Path, port: int) -> dict[str, str]:
 
 
 def render(settings: Mapping[str, str]) -> str:
-    """The text of a ``postgresql.auto.conf``, without what initdb was told."""
+    """The text of a ``postgresql.auto.conf``, without the options of initdb."""
     given = {name: text for name, text in settings.items() if name not in AT_INITIALISATION}
     return "".join(f"{name} = {_quoted(text)}\n" for name, text in given.items())
 

@@ -80,7 +80,7 @@ class DebianSource:
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         """Let apt fetch the packages into a folder; ProvisionError quotes it."""
-        apt = lay(work / "apt", self.suite, self.assumed)
+        apt = make_state(work / "apt", self.suite, self.assumed)
         command = [client(APT.program), "-q", "-y", *apt.options]
         what = f"apt could not fetch {self.name}"
         run_client([*command, "update"], what, work)
@@ -113,7 +113,7 @@ class DebianSource:
         for folder in ("bin", "sbin"):
             for program in sorted((target / folder).glob("*")):
                 if _is_program(program):
-                    _tie(program, home)
+                    _set_loader(program, home)
         (target / PACKAGE_LIST).write_text(self._list_of(packages))
 
     def _list_of(self, packages: list[Path]) -> str:
@@ -146,7 +146,7 @@ def _is_program(path: Path) -> bool:
         return opened.read(len(ELF)) == ELF
 
 
-def _tie(program: Path, home: Path) -> None:
+def _set_loader(program: Path, home: Path) -> None:
     """Let a program use the loader and the libraries that will lie at `home`, and no others."""
     libraries = str(home / LIBRARIES)
     run_client(
@@ -181,7 +181,7 @@ class AptState:
     archives: Path
 
 
-def lay(folder: Path, suite: str, assumed: tuple[str, ...]) -> AptState:
+def make_state(folder: Path, suite: str, assumed: tuple[str, ...]) -> AptState:
     """Make the state in the new folder `folder`, for one suite.
 
     Args:

@@ -100,7 +100,7 @@ def _instead_of(asked: Path, user: ServerUser) -> Path:
     """A folder in the cache that stands for a closed one; those of vanished ones are removed."""
     root = make_cache_folder("instances")
     for note in root.glob(f"*/{STANDS_FOR}"):
-        if not _stands(note):
+        if not _is_needed(note):
             shutil.rmtree(note.parent, ignore_errors=True)
     instead = root / hashlib.sha256(str(asked).encode()).hexdigest()[:16]
     make_open(instead)
@@ -113,8 +113,8 @@ def _instead_of(asked: Path, user: ServerUser) -> Path:
     return instead.resolve()
 
 
-def _stands(note: Path) -> bool:
-    """Whether what a folder stands for is still there; yes if another lab just removes the note."""
+def _is_needed(note: Path) -> bool:
+    """Whether the folder asked for still exists; yes if another lab just removes the note."""
     try:
         return Path(note.read_text()).exists()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Gets a server's programs: its source fetches, a digest decides, a rename publishes.
+"""Gets a server's programs: fetches from their source, checks the digest, moves them to the cache.
 
 Whatever happens on the way (power cut, Ctrl-C, two labs at once), the cache holds either a complete
 server whose bytes are those of the catalog, or none. A record beside the programs says what was

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dbdyno.servers import launch, leash, open, process
+from dbdyno.servers import launch, open, process, watcher
 
 GONE_S = 10
 LAB = """
@@ -107,18 +107,18 @@ def test_what_a_program_started_dies_with_a_killed_lab(folder):
 
 def test_a_lab_that_ends_leaves_no_watcher(folder):
     lab, _ = lab_with(folder, folder / "sleep", "600")
-    (watcher,) = [p for p in psutil.Process(lab.pid).children() if leash.__file__ in p.cmdline()]
+    (watching,) = [p for p in psutil.Process(lab.pid).children() if watcher.__file__ in p.cmdline()]
     killed(lab)
-    until_gone(watcher)
+    until_gone(watching)
 
 
 def test_a_watcher_that_was_killed_is_replaced(tmp_path):
-    first = leash.held()
-    first._watcher.kill()
-    first._watcher.wait()
+    first = watcher.running()
+    first._process.kill()
+    first._process.wait()
     running = process.spawn(["/bin/true"], tmp_path, None, tmp_path / "printed")
     assert running.wait(30) == 0
-    assert leash.held() is not first
+    assert watcher.running() is not first
 
 
 def test_without_a_watcher_nothing_is_started(tmp_path):

@@ -1,4 +1,4 @@
-"""Ends what the lab started when the lab is gone, however it went: `leash.py` runs as a watcher.
+"""A watcher process, which ends what the lab started when the lab is gone, however it ended.
 
 The kernel's own signal at a parent's death (PR_SET_PDEATHSIG) is forgotten when a program with file
 capabilities is run, as packages give them to mysqld. So the lab holds one end of a socket, and a
@@ -27,44 +27,44 @@ HANDLES: Final = 2
 END_S_MAX: Final = 5.0
 
 
-class Leash:
-    """The lab's end: made at the first start of a process, held until the lab ends."""
+class Watcher:
+    """The lab's end of it: started before the first process, kept until the lab ends."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._watcher = subprocess.Popen(
+            self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", __file__],
                 stdin=theirs.fileno(),
                 start_new_session=True,  # what ends the lab's group shall not end it
             )
-        atexit.register(self._let_go)
+        atexit.register(self._close)
 
     def fileno(self) -> int:
         """The descriptor for `launch`; while anybody has it open, the lab counts as alive."""
         return self._ours.fileno()
 
-    def is_held(self) -> bool:
-        """Whether this process holds it, and the watcher still watches."""
-        return self.pid == os.getpid() and self._watcher.poll() is None
+    def is_running(self) -> bool:
+        """Whether this process started it and it still runs."""
+        return self.pid == os.getpid() and self._process.poll() is None
 
-    def _let_go(self) -> None:
-        if self.pid == os.getpid():  # a fork of the lab holds nobody
+    def _close(self) -> None:
+        if self.pid == os.getpid():  # not in a fork of the lab
             self._ours.close()
             with suppress(subprocess.TimeoutExpired):
-                self._watcher.wait(END_S_MAX)
+                self._process.wait(END_S_MAX)
 
 
-class _Holder:
-    leash: Leash | None = None
+class _Current:
+    watcher: Watcher | None = None
 
 
-def held() -> Leash:
-    """This process's leash, made if need be; OSError if there can be none."""
-    if _Holder.leash is None or not _Holder.leash.is_held():
-        _Holder.leash = Leash()
-    return _Holder.leash
+def running() -> Watcher:
+    """This process's watcher, started if need be; OSError if it cannot be."""
+    if _Current.watcher is None or not _Current.watcher.is_running():
+        _Current.watcher = Watcher()
+    return _Current.watcher
 
 
 def watch(lab: socket.socket) -> None:

@@ -39,7 +39,6 @@ TARGET = 3.0
 SETTINGS = {
     "local_infile": "ON",
     "innodb_buffer_pool_size": "1G",
-    "innodb_log_file_size": "1G",
 }
 
 
@@ -66,9 +65,10 @@ def main() -> int:
     options = _options()
     if shutil.which("sysbench") is None:
         sys.exit("sysbench is wanted to compare with, and not installed: apt-get install sysbench")
+    settings = {**SETTINGS, "innodb_log_file_size": options.redo_file}
     with (
         tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as folder,
-        running_server(folder, options.system, SETTINGS) as server,
+        running_server(folder, options.system, settings) as server,
     ):
         samples = list(_samples(server, options))
         rows = _rows(samples)
@@ -89,6 +89,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--system", default="mysql:8.0.15")
     parser.add_argument("--shapes", default="4x500000,1x1000000", help="tables x rows, …")
     parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--redo-file", default="1G", help="size of each file of the redo log")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--target", type=float, default=TARGET)
     parser.add_argument("--json", help="write all samples to this file")

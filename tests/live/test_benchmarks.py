@@ -85,6 +85,7 @@ def test_prepare_compares_three_ways_to_load_on_one_server(tmp_path: Path) -> No
         pytest.skip("sysbench is not installed; `make test` as root installs it")
     samples = tmp_path / "samples.json"
     size = ["--shapes", "2x3000", "--threads", "2", "--repeats", "1", "--target", "0"]
+    size += ["--redo-file", str(REDO_BYTES)]
     bench("prepare", *size, "--json", str(samples))
     content = read(samples)
     programs = sorted(sample["program"] for sample in content["samples"])

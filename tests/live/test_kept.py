@@ -18,6 +18,7 @@ import pytest
 import dbdyno
 from dbdyno.servers.kept import kept
 from support.lab_process import GONE_S
+from support.real_server import SMALL_REDO, SMALL_REDO_TYPED
 
 pytestmark = pytest.mark.live
 LAB = str(Path(dbdyno.__file__).parents[1])
@@ -70,7 +71,8 @@ def test_a_server_is_started_asked_and_stopped_by_four_commands(workspace: Path)
 
 
 def test_the_server_ends_with_a_supervisor_that_is_killed(workspace: Path) -> None:
-    server = kept.start(workspace / "dbdyno-runs", "try", "mysql:5.7.22", {}, lambda text: None)
+    folder = workspace / "dbdyno-runs"
+    server = kept.start(folder, "try", "mysql:5.7.22", SMALL_REDO, lambda text: None)
     assert server.state is not None
     os.kill(json.loads((server.folder / "lock").read_text())["pid"], signal.SIGKILL)
     wait_for_end(server.state.pid)
@@ -79,7 +81,9 @@ def test_the_server_ends_with_a_supervisor_that_is_killed(workspace: Path) -> No
 
 
 def test_a_setting_that_cannot_be_is_told_and_leaves_nothing(workspace: Path) -> None:
-    started = typed(workspace, "start", "mysql:5.7.22", "--set", "innodb_wonder=1")
+    started = typed(
+        workspace, "start", "mysql:5.7.22", *SMALL_REDO_TYPED, "--set", "innodb_wonder=1"
+    )
     assert (started.returncode, started.stdout) == (1, "")
     assert "unknown variable 'innodb_wonder=1'" in started.stderr
     assert kept.all_of(workspace / "dbdyno-runs") == []

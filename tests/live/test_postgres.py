@@ -197,7 +197,7 @@ def test_a_server_that_was_killed_says_so_leaves_nobody_gives_no_snapshot_and_re
     server = instance.start()
     family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
     os.kill(server.pid, signal.SIGKILL)
-    _, left = psutil.wait_procs(family[1:], timeout=10)
+    _, left = psutil.wait_procs(family[1:], timeout=GONE_S)
     assert left == []
     with pytest.raises(ServerError, match=r"had ended before it was stopped \(SIGKILL\)"):
         server.stop()

@@ -32,6 +32,7 @@ def browser() -> Iterator[Browser]:
 def page(browser: Browser) -> Iterator[Page]:
     """A page in which an error of a script is an error of the test."""
     context = browser.new_context(color_scheme="light")
+    context.set_default_timeout(120_000)
     made = context.new_page()
     troubles: list[str] = []
     made.on("pageerror", lambda error: troubles.append(str(error)))

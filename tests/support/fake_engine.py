@@ -21,6 +21,8 @@ import os
 import signal
 import sys
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 OPTIONS = {"tick_s": 0.01, "fail": {}, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
@@ -31,6 +33,14 @@ CAPACITY = 100
 def tell(kind, value):
     sys.stdout.write(json.dumps({kind: value}) + "\n")
     sys.stdout.flush()
+
+
+def kill(pid):
+    """Connections are lost once a server is dead, which may take a while on a busy machine."""
+    os.kill(pid, signal.SIGKILL)
+    with suppress(OSError):
+        while ") Z" not in Path(f"/proc/{pid}/stat").read_text():
+            time.sleep(0.001)
 
 
 def interval(phase, second, blob):
@@ -113,7 +123,7 @@ def run(spec, stop):
             sys.stderr.flush()
             os.kill(os.getpid(), signal.SIGKILL)
         if second == warmup and kills(OPTIONS.get("kill_server")):
-            os.kill(spec["endpoint"]["port"], signal.SIGKILL)
+            kill(spec["endpoint"]["port"])
             failure = {"code": 2013, "sqlstate": None, "message": "Lost connection", "stage": "run"}
             break
     by = "error" if failure else "stop" if stop.is_set() else "time"

@@ -61,13 +61,7 @@ fn nothing_is_asked_when_it_is_not_wanted() {
 
 #[test]
 fn a_server_that_refuses_the_question_is_loaded_all_the_same() {
-    let fail = Fail {
-        every_nth_statement: 1,
-        code: 1064,
-        sqlstate: *b"42000",
-        message: "what is SHOW?".into(),
-        only_containing: Some("SHOW".into()),
-    };
+    let fail = Fail::every(1, 1064, b"42000", "what is SHOW?").only_containing("SHOW");
     let server = Reference::start(Script { fail: Some(fail), ..Script::default() }).unwrap();
     let spec = of(&server, &json!({}));
     assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);

@@ -33,13 +33,7 @@ fn a_lost_connection_is_opened_again_and_counted_once() {
 
 #[test]
 fn an_error_packet_that_says_lost_does_the_same() {
-    let fail = Fail {
-        every_nth_statement: 20,
-        code: 2006,
-        sqlstate: *b"HY000",
-        message: "MySQL server has gone away".into(),
-        only_containing: None,
-    };
+    let fail = Fail::every(20, 2006, b"HY000", "MySQL server has gone away");
     for reactor in reactors() {
         // The old session is still open, and may not disturb the new one.
         let server = server(Script { fail: Some(fail.clone()), ..Script::default() });

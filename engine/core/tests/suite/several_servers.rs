@@ -61,13 +61,7 @@ fn the_first_server_gives_the_version() {
 
 #[test]
 fn a_failure_says_where() {
-    let fail = Fail {
-        every_nth_statement: 50,
-        code: 1105,
-        sqlstate: *b"HY000",
-        message: "no more".into(),
-        only_containing: None,
-    };
+    let fail = Fail::every(50, 1105, b"HY000", "no more");
     let (first, second) =
         (server(Script::default()), server(Script { fail: Some(fail), ..Script::default() }));
     let mut spec: RunSpec = spec(&[&first, &second], load(2));

@@ -1,7 +1,7 @@
 //! Whole runs against the reference server, whose behaviour is known: counts, latency, errors, stops.
 
 use crate::support::{
-    end_s, errors, go, histogram, in_a_quiet_moment, reactors, server, spec, total,
+    end_s, errors, go, histogram, in_a_quiet_moment, merged, reactors, server, spec, total,
 };
 use dbdyno_core::reference::{Fail, Malformed, Script, Stall};
 use dbdyno_core::run::run;
@@ -224,10 +224,12 @@ fn rows_without_an_end_do_not_outlast_the_window() {
 fn one_seed_gives_the_same_statements_in_a_closed_loop_at_a_rate_and_with_thinking() {
     let texts = |seed: u64, schedule: Value| {
         let server = server(Script { log_statements: true, ..Script::default() });
-        let mut changes = json!({
-            "connections": 1, "events": 30, "window_s": 0, "seed": seed, "prepared": false,
-        });
-        changes.as_object_mut().unwrap().extend(schedule.as_object().unwrap().clone());
+        let changes = merged(
+            json!({
+                "connections": 1, "events": 30, "window_s": 0, "seed": seed, "prepared": false,
+            }),
+            &schedule,
+        );
         go(&server, "oltp_read_write", &changes);
         server.log().into_iter().map(|statement| statement.text).collect::<Vec<_>>()
     };

@@ -1,5 +1,6 @@
 //! A list of servers: connections and loading sessions are dealt out in turn, and failures say where.
 
+use crate::support::merged;
 use dbdyno_core::dataset::{self, PrepareSpec};
 use dbdyno_core::reference::{Fail, Reference, Script};
 use dbdyno_core::run::run;
@@ -16,16 +17,14 @@ fn server(script: Script) -> Reference {
 
 fn spec<T: DeserializeOwned>(servers: &[&Reference], changes: Value) -> T {
     let place = |server: &&Reference| json!({"host": "127.0.0.1", "port": server.port});
-    let mut whole = json!({
+    let whole = json!({
         "endpoint": servers.iter().map(place).collect::<Vec<Value>>(),
         "user": servers[0].login().user,
         "password": servers[0].login().password,
         "database": "sbtest",
         "seed": 7,
     });
-    let Value::Object(changes) = changes else { panic!("changes are a map") };
-    whole.as_object_mut().expect("a map").extend(changes);
-    serde_json::from_value(whole).expect("a spec")
+    serde_json::from_value(merged(whole, &changes)).expect("a spec")
 }
 
 fn load(connections: u32) -> Value {

@@ -1,10 +1,9 @@
 //! What a run is asked to do, as JSON; all mistakes of a spec are reported at once.
 
-use crate::error::{Failure, is_loss};
+use crate::error::is_loss;
 use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
-use crate::session::tls::TlsSpec;
-use crate::session::{Endpoint, Login, Transport};
+use crate::session::Endpoint;
 use crate::time::clock::ns;
 use crate::time::due_times::{RATE_PER_S_MAX, Spacing};
 use crate::time::pauses::PauseSpec;
@@ -29,96 +28,132 @@ pub struct NamedWorkload {
     pub options: Map<String, Value>,
 }
 
-/// Everything one run needs to know.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RunSpec {
-    /// The server, or several that share the connections.
-    pub endpoint: Endpoints,
-    /// Who logs in.
-    pub user: String,
-    /// With which password; never shown.
-    #[serde(default)]
-    pub password: String,
-    /// Default database.
-    pub database: String,
-    /// Whether and how connections are encrypted.
-    #[serde(default)]
-    pub tls: TlsSpec,
-    /// Whether connections use the compressed protocol.
-    #[serde(default)]
-    pub compression: bool,
-    /// Connections, each with one event in flight.
-    pub connections: u32,
-    /// Engine threads; 0 lets the engine choose.
-    #[serde(default)]
-    pub threads: u32,
-    /// Load before the window, s.
-    #[serde(default)]
-    pub warmup_s: f64,
-    /// Measured window, s; 0 for no limit.
-    pub window_s: f64,
-    /// Events begun after the warm-up until the run ends; 0 for no limit.
-    #[serde(default)]
-    pub events: u64,
-    /// Length of a recorded interval, s.
-    #[serde(default = "one_second")]
-    pub interval_s: f64,
-    /// How long events in flight may take to complete after the end, s; 0 for no limit.
-    #[serde(default = "drain_limit")]
-    pub drain_s: f64,
-    /// Seed of all draws.
-    pub seed: u64,
-    /// How connections are seeded from it.
-    #[serde(default)]
-    pub seeding: Seeding,
-    /// Which system interface moves the bytes.
-    #[serde(default)]
-    pub reactor: Choice,
-    /// What is run.
-    pub workload: NamedWorkload,
-    /// Which rows are touched.
-    #[serde(default)]
-    pub distribution: Distribution,
-    /// Prepared statements, or text.
-    #[serde(default = "yes")]
-    pub prepared: bool,
-    /// Errors after which an event is retried.
-    #[serde(default)]
-    pub ignore_errors: IgnoredErrors,
-    /// Percentiles of each interval for `on_interval`.
-    #[serde(default = "interval_percentiles")]
-    pub percentiles: Vec<f64>,
-    /// Whether `on_interval` gets an empty interval at 0 s when all connections are open.
-    #[serde(default)]
-    pub tell_begin: bool,
-    /// Events a second that fall due whatever the server does; 0 for a closed loop.
-    #[serde(default)]
-    pub rate_per_s: f64,
-    /// How the gaps between them are spread.
-    #[serde(default)]
-    pub arrival: Spacing,
-    /// Least and most time between an event's end and the same connection's next intended start, ms.
-    #[serde(default)]
-    pub think_time_ms: [f64; 2],
-    /// A planted slowdown.
-    #[serde(default)]
-    pub standstill: Option<PauseSpec>,
-    /// Events of a connection after which it logs out and connects again; 0 for never.
-    #[serde(default)]
-    pub reconnect_every: u32,
-    /// Whether to answer every statement with OK without any connection.
-    #[serde(default)]
-    pub dry_run: bool,
-    /// Whether `on_interval` also gets each interval as the record will have it.
-    #[serde(default)]
-    pub tell_records: bool,
-    /// Timeout of connecting, and of each answer of the login, s.
-    #[serde(default = "connect_limit")]
-    pub connect_timeout_s: f64,
-    /// Whether to check before the run that the server's limits allow all connections.
-    #[serde(default = "yes")]
-    pub check_limits: bool,
+/// Declares a specification of work at a server: where, who logs in and how sessions travel come first,
+/// the fields of its own follow.
+macro_rules! server_spec {
+    ($(#[$about:meta])* pub struct $name:ident { $($own:tt)* }) => {
+        $(#[$about])*
+        #[derive(Clone, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// The server, or several: sessions are dealt out to them in turn.
+            pub endpoint: $crate::spec::Endpoints,
+            /// Who logs in.
+            pub user: String,
+            /// With which password; never shown.
+            #[serde(default)]
+            pub password: String,
+            /// The database, which must exist.
+            pub database: String,
+            /// Whether and how sessions are encrypted.
+            #[serde(default)]
+            pub tls: $crate::session::tls::TlsSpec,
+            /// Whether sessions use the compressed protocol.
+            #[serde(default)]
+            pub compression: bool,
+            $($own)*
+        }
+
+        impl $name {
+            /// Who logs in, and into which database.
+            #[must_use]
+            pub fn login(&self) -> $crate::session::Login {
+                $crate::session::Login {
+                    user: self.user.clone(),
+                    password: self.password.clone(),
+                    database: self.database.clone(),
+                }
+            }
+
+            /// How sessions travel.
+            ///
+            /// # Errors
+            /// A certificate or key that cannot be used, at stage `connect`.
+            pub fn transport(
+                &self,
+            ) -> Result<$crate::session::Transport, $crate::error::Failure> {
+                $crate::session::Transport::new(&self.tls, self.compression)
+            }
+        }
+    };
+}
+pub(crate) use server_spec;
+
+server_spec! {
+    /// Everything one run needs to know.
+    pub struct RunSpec {
+        /// Connections, each with one event in flight.
+        pub connections: u32,
+        /// Engine threads; 0 lets the engine choose.
+        #[serde(default)]
+        pub threads: u32,
+        /// Load before the window, s.
+        #[serde(default)]
+        pub warmup_s: f64,
+        /// Measured window, s; 0 for no limit.
+        pub window_s: f64,
+        /// Events begun after the warm-up until the run ends; 0 for no limit.
+        #[serde(default)]
+        pub events: u64,
+        /// Length of a recorded interval, s.
+        #[serde(default = "one_second")]
+        pub interval_s: f64,
+        /// How long events in flight may take to complete after the end, s; 0 for no limit.
+        #[serde(default = "drain_limit")]
+        pub drain_s: f64,
+        /// Seed of all draws.
+        pub seed: u64,
+        /// How connections are seeded from it.
+        #[serde(default)]
+        pub seeding: Seeding,
+        /// Which system interface moves the bytes.
+        #[serde(default)]
+        pub reactor: Choice,
+        /// What is run.
+        pub workload: NamedWorkload,
+        /// Which rows are touched.
+        #[serde(default)]
+        pub distribution: Distribution,
+        /// Prepared statements, or text.
+        #[serde(default = "yes")]
+        pub prepared: bool,
+        /// Errors after which an event is retried.
+        #[serde(default)]
+        pub ignore_errors: IgnoredErrors,
+        /// Percentiles of each interval for `on_interval`.
+        #[serde(default = "interval_percentiles")]
+        pub percentiles: Vec<f64>,
+        /// Whether `on_interval` gets an empty interval at 0 s when all connections are open.
+        #[serde(default)]
+        pub tell_begin: bool,
+        /// Events a second that fall due whatever the server does; 0 for a closed loop.
+        #[serde(default)]
+        pub rate_per_s: f64,
+        /// How the gaps between them are spread.
+        #[serde(default)]
+        pub arrival: Spacing,
+        /// Least and most time between an event's end and the same connection's next intended start, ms.
+        #[serde(default)]
+        pub think_time_ms: [f64; 2],
+        /// A planted slowdown.
+        #[serde(default)]
+        pub standstill: Option<PauseSpec>,
+        /// Events of a connection after which it logs out and connects again; 0 for never.
+        #[serde(default)]
+        pub reconnect_every: u32,
+        /// Whether to answer every statement with OK without any connection.
+        #[serde(default)]
+        pub dry_run: bool,
+        /// Whether `on_interval` also gets each interval as the record will have it.
+        #[serde(default)]
+        pub tell_records: bool,
+        /// Timeout of connecting, and of each answer of the login, s.
+        #[serde(default = "connect_limit")]
+        pub connect_timeout_s: f64,
+        /// Whether to check before the run that the server's limits allow all connections.
+        #[serde(default = "yes")]
+        pub check_limits: bool,
+    }
 }
 
 const fn connect_limit() -> f64 {
@@ -229,24 +264,6 @@ impl RunSpec {
                 Err(mistakes)
             }
         }
-    }
-
-    /// Who logs in, and where to.
-    #[must_use]
-    pub fn login(&self) -> Login {
-        Login {
-            user: self.user.clone(),
-            password: self.password.clone(),
-            database: self.database.clone(),
-        }
-    }
-
-    /// How sessions travel.
-    ///
-    /// # Errors
-    /// A certificate or key that cannot be used, at stage `connect`.
-    pub fn transport(&self) -> Result<Transport, Failure> {
-        Transport::new(&self.tls, self.compression)
     }
 
     /// How long the server may take to let a connection in.

@@ -108,12 +108,12 @@ fn allocations<R: Reactor>(
     ALLOCATIONS.get() - before
 }
 
-/// Four thousand replies more, and at most one longer event that lets a connection's buffers grow.
+/// 1600 replies more, and at most one longer event that lets a connection's buffers grow.
 fn replies_cost_nothing<R: Reactor>(server: &Reference) {
     let schedules: [Schedule; 3] = [Pacing::closed, at_a_rate, with_thinking];
     for (schedule, prepared) in schedules.into_iter().flat_map(|it| [(it, true), (it, false)]) {
-        let few = allocations::<R>(server, 50, prepared, schedule);
-        let many = allocations::<R>(server, 250, prepared, schedule);
+        let few = allocations::<R>(server, 20, prepared, schedule);
+        let many = allocations::<R>(server, 100, prepared, schedule);
         assert!(few > 0 && many <= few + 8, "{}: {few} allocations, then {many}", R::NAME);
     }
 }

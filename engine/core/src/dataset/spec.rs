@@ -8,8 +8,8 @@ use super::target::{Target, connect};
 use crate::error::Failure;
 use crate::random::Distribution;
 use crate::session::tls::TlsSpec;
-use crate::session::{Login, SILENCE_MAX, Transport, Waits};
-use crate::spec::Endpoints;
+use crate::session::{SILENCE_MAX, Waits};
+use crate::spec::{Endpoints, server_spec};
 
 /// Names and columns of the tables.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -52,100 +52,70 @@ pub enum LoadMethod {
     Infile,
 }
 
-/// Which tables to create, and how to fill them.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PrepareSpec {
-    /// The server, or several: the sessions are dealt out to them in turn.
-    pub endpoint: Endpoints,
-    /// Who logs in.
-    pub user: String,
-    /// With which password; never shown.
-    #[serde(default)]
-    pub password: String,
-    /// The database, which must exist.
-    pub database: String,
-    /// Whether and how sessions are encrypted.
-    #[serde(default)]
-    pub tls: TlsSpec,
-    /// Whether sessions use the compressed protocol.
-    #[serde(default)]
-    pub compression: bool,
-    /// How many tables: `sbtest1` and so on.
-    pub tables: u32,
-    /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
-    #[serde(default = "one")]
-    pub first_table: u32,
-    /// Their names and columns.
-    #[serde(default)]
-    pub layout: Layout,
-    /// Rows of each table; 0 leaves them empty.
-    pub table_size: u32,
-    /// What `k` is drawn from.
-    #[serde(default)]
-    pub distribution: Distribution,
-    /// Seed of all rows.
-    pub seed: u64,
-    /// Sessions that load at the same time; 0 for one a core. The rows do not depend on it.
-    #[serde(default)]
-    pub threads: u32,
-    /// How the rows are loaded; they do not depend on it.
-    #[serde(default)]
-    pub load: LoadMethod,
-    /// Whether the server can number further rows.
-    #[serde(default = "yes")]
-    pub auto_inc: bool,
-    /// A secondary index on `id` in place of the primary key.
-    #[serde(default)]
-    pub secondary: bool,
-    /// Whether `k` gets an index, after the rows are in.
-    #[serde(default = "yes")]
-    pub create_secondary: bool,
-    /// Storage engine.
-    #[serde(default = "innodb")]
-    pub engine: String,
-    /// What [`Layout::Legacy`] promises the storage engine as the most rows of a table.
-    #[serde(default = "a_million")]
-    pub max_rows: u64,
-    /// SQL that follows the storage engine, as the user wrote it: further options of the table.
-    #[serde(default)]
-    pub table_options: String,
-    /// How long the server may say nothing, s; 0 for no limit. It holds for all statements but those
-    /// that work on a whole table: `CREATE INDEX`, and the reads of `prewarm`.
-    #[serde(default = "silence_max_s")]
-    pub answer_timeout_s: f64,
+server_spec! {
+    /// Which tables to create, and how to fill them.
+    pub struct PrepareSpec {
+        /// How many tables: `sbtest1` and so on.
+        pub tables: u32,
+        /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
+        #[serde(default = "one")]
+        pub first_table: u32,
+        /// Their names and columns.
+        #[serde(default)]
+        pub layout: Layout,
+        /// Rows of each table; 0 leaves them empty.
+        pub table_size: u32,
+        /// What `k` is drawn from.
+        #[serde(default)]
+        pub distribution: Distribution,
+        /// Seed of all rows.
+        pub seed: u64,
+        /// Sessions that load at the same time; 0 for one a core. The rows do not depend on it.
+        #[serde(default)]
+        pub threads: u32,
+        /// How the rows are loaded; they do not depend on it.
+        #[serde(default)]
+        pub load: LoadMethod,
+        /// Whether the server can number further rows.
+        #[serde(default = "yes")]
+        pub auto_inc: bool,
+        /// A secondary index on `id` in place of the primary key.
+        #[serde(default)]
+        pub secondary: bool,
+        /// Whether `k` gets an index, after the rows are in.
+        #[serde(default = "yes")]
+        pub create_secondary: bool,
+        /// Storage engine.
+        #[serde(default = "innodb")]
+        pub engine: String,
+        /// What [`Layout::Legacy`] promises the storage engine as the most rows of a table.
+        #[serde(default = "a_million")]
+        pub max_rows: u64,
+        /// SQL that follows the storage engine, as the user wrote it: further options of the table.
+        #[serde(default)]
+        pub table_options: String,
+        /// How long the server may say nothing, s; 0 for no limit. It holds for all statements but those
+        /// that work on a whole table: `CREATE INDEX`, and the reads of `prewarm`.
+        #[serde(default = "silence_max_s")]
+        pub answer_timeout_s: f64,
+    }
 }
 
-/// Which tables to drop.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CleanupSpec {
-    /// The server; the first of several.
-    pub endpoint: Endpoints,
-    /// Who logs in.
-    pub user: String,
-    /// With which password; never shown.
-    #[serde(default)]
-    pub password: String,
-    /// The database.
-    pub database: String,
-    /// Whether and how the session is encrypted.
-    #[serde(default)]
-    pub tls: TlsSpec,
-    /// Whether the session uses the compressed protocol.
-    #[serde(default)]
-    pub compression: bool,
-    /// How many tables: `sbtest1` and so on.
-    pub tables: u32,
-    /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
-    #[serde(default = "one")]
-    pub first_table: u32,
-    /// Their names.
-    #[serde(default)]
-    pub layout: Layout,
-    /// How long the server may say nothing, s; 0 for no limit.
-    #[serde(default = "silence_max_s")]
-    pub answer_timeout_s: f64,
+server_spec! {
+    /// Which tables to drop.
+    pub struct CleanupSpec {
+        /// How many tables: `sbtest1` and so on.
+        pub tables: u32,
+        /// Number of the first one: 1, or 0 for those of the older `bulk_insert`.
+        #[serde(default = "one")]
+        pub first_table: u32,
+        /// Their names.
+        #[serde(default)]
+        pub layout: Layout,
+        /// How long the server may say nothing, s; 0 for no limit.
+        #[serde(default = "silence_max_s")]
+        pub answer_timeout_s: f64,
+    }
 }
 
 const fn silence_max_s() -> f64 {
@@ -195,9 +165,10 @@ impl PrepareSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes =
-            common_mistakes(self.tables, &self.endpoint, &self.tls, self.answer_timeout_s);
-        mistakes.extend(layout_mistakes(self.layout, self.first_table, self.tables));
+        let mut mistakes = common_mistakes(
+            (self.tables, self.first_table, self.layout),
+            (&self.endpoint, &self.tls, self.answer_timeout_s),
+        );
         if self.table_size > ROWS_MAX {
             mistakes
                 .push(format!("table_size must be at most {ROWS_MAX}, not {}", self.table_size));
@@ -248,36 +219,16 @@ impl PrepareSpec {
     pub fn rows(&self) -> u64 {
         u64::from(self.tables) * u64::from(self.table_size)
     }
-
-    /// Who logs in, and into which database.
-    #[must_use]
-    pub fn login(&self) -> Login {
-        login(&self.user, &self.password, &self.database)
-    }
-
-    /// How sessions travel.
-    ///
-    /// # Errors
-    /// A certificate or key that cannot be used, at stage `connect`.
-    pub fn transport(&self) -> Result<Transport, Failure> {
-        Transport::new(&self.tls, self.compression)
-    }
 }
 
 impl CleanupSpec {
     /// All that is wrong with this specification, one sentence each.
     #[must_use]
     pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes =
-            common_mistakes(self.tables, &self.endpoint, &self.tls, self.answer_timeout_s);
-        mistakes.extend(layout_mistakes(self.layout, self.first_table, self.tables));
-        mistakes
-    }
-
-    /// Who logs in, and into which database.
-    #[must_use]
-    pub fn login(&self) -> Login {
-        login(&self.user, &self.password, &self.database)
+        common_mistakes(
+            (self.tables, self.first_table, self.layout),
+            (&self.endpoint, &self.tls, self.answer_timeout_s),
+        )
     }
 
     /// Opens the session.
@@ -289,25 +240,12 @@ impl CleanupSpec {
     pub(super) fn silence(&self) -> Option<Duration> {
         limit_of(self.answer_timeout_s)
     }
-
-    /// How sessions travel.
-    ///
-    /// # Errors
-    /// A certificate or key that cannot be used, at stage `connect`.
-    pub fn transport(&self) -> Result<Transport, Failure> {
-        Transport::new(&self.tls, self.compression)
-    }
 }
 
-fn login(user: &str, password: &str, database: &str) -> Login {
-    Login { user: user.to_owned(), password: password.to_owned(), database: database.to_owned() }
-}
-
+/// What is wrong with what both specifications say of the tables and of the server.
 fn common_mistakes(
-    tables: u32,
-    endpoint: &Endpoints,
-    tls: &TlsSpec,
-    answer_timeout_s: f64,
+    (tables, first_table, layout): (u32, u32, Layout),
+    (endpoint, tls, answer_timeout_s): (&Endpoints, &TlsSpec, f64),
 ) -> Vec<String> {
     let mut mistakes = tls.mistakes();
     if !(0.0..=1e8).contains(&answer_timeout_s) {
@@ -319,11 +257,6 @@ fn common_mistakes(
     if endpoint.is_empty() {
         mistakes.push("endpoint must name at least one server".to_owned());
     }
-    mistakes
-}
-
-fn layout_mistakes(layout: Layout, first_table: u32, tables: u32) -> Vec<String> {
-    let mut mistakes = Vec::new();
     if layout == Layout::LegacyOne && tables > 1 {
         mistakes.push(format!("tables must be 1 where there is only sbtest, not {tables}"));
     }

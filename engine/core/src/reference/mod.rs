@@ -59,6 +59,7 @@ struct Shared {
     connections: AtomicU32,
     statements: AtomicU64,
     failable: AtomicU64,
+    answering_ns: AtomicU64,
     first_statement: OnceLock<Instant>,
     open: Mutex<Vec<(u32, Socket)>>,
     log: Mutex<Vec<Statement>>,
@@ -72,6 +73,7 @@ impl Shared {
             connections: AtomicU32::new(0),
             statements: AtomicU64::new(0),
             failable: AtomicU64::new(0),
+            answering_ns: AtomicU64::new(0),
             first_statement: OnceLock::new(),
             open: Mutex::new(Vec::new()),
             log: Mutex::new(Vec::new()),
@@ -177,6 +179,12 @@ impl Reference {
     #[must_use]
     pub fn statements(&self) -> u64 {
         self.shared.statements.load(Ordering::SeqCst)
+    }
+
+    /// How long statements took from their arrival until their answers were ready, added up.
+    #[must_use]
+    pub fn answering(&self) -> Duration {
+        Duration::from_nanos(self.shared.answering_ns.load(Ordering::SeqCst))
     }
 
     /// How many sessions are open now.

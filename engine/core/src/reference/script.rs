@@ -66,6 +66,26 @@ pub struct Fail {
     pub only_containing: Option<String>,
 }
 
+impl Fail {
+    /// Refuses every so many statements with this error.
+    #[must_use]
+    pub fn every(nth_statement: u64, code: u16, sqlstate: &[u8; 5], message: &str) -> Self {
+        Self {
+            every_nth_statement: nth_statement,
+            code,
+            sqlstate: *sqlstate,
+            message: message.to_owned(),
+            only_containing: None,
+        }
+    }
+
+    /// The same, of statements with `part` in their text only.
+    #[must_use]
+    pub fn only_containing(self, part: &str) -> Self {
+        Self { only_containing: Some(part.to_owned()), ..self }
+    }
+}
+
 /// A time in which no statement is answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Stall {

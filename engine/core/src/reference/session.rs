@@ -105,7 +105,7 @@ impl Session<'_> {
         text: &str,
         parameters: Vec<parameter::Value>,
     ) -> io::Result<()> {
-        let (shared, connection_id) = (self.shared, self.connection_id);
+        let (shared, connection_id, arrived) = (self.shared, self.connection_id, Instant::now());
         let number = shared.statements.fetch_add(1, Ordering::SeqCst) + 1;
         if shared.script.die_after_statements.is_some_and(|last| number > last) {
             shared.die();
@@ -129,6 +129,8 @@ impl Session<'_> {
             }
             None => self.answers.statement(text, statement_id.is_some()),
         }
+        let answering_ns = u64::try_from(arrived.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        shared.answering_ns.fetch_add(answering_ns, Ordering::SeqCst);
         shared.script.malformed.map_or(Ok(()), |kind| self.spoil(kind, statement_id.is_some()))
     }
 

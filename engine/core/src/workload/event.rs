@@ -5,75 +5,54 @@
 //! sends the next. So drawing and encoding take no time between two statements, nothing is
 //! allocated once the buffers have grown, and the worker knows no SQL.
 
-/// What a statement does, in sysbench's vocabulary; one latency histogram is kept for each kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum StatementKind {
-    /// `BEGIN`
-    Begin,
-    /// `COMMIT`
-    Commit,
-    /// `SELECT c FROM sbtestN WHERE id=?`
-    PointSelects,
-    /// `SELECT c … BETWEEN ? AND ?`
-    SimpleRanges,
-    /// `SELECT SUM(k) … BETWEEN ? AND ?`
-    SumRanges,
-    /// `SELECT c … ORDER BY c`
-    OrderRanges,
-    /// `SELECT DISTINCT c … ORDER BY c`
-    DistinctRanges,
-    /// `UPDATE … SET k=k+1`
-    IndexUpdates,
-    /// `UPDATE … SET c=?`
-    NonIndexUpdates,
-    /// `DELETE FROM … WHERE id=?`
-    Deletes,
-    /// `INSERT INTO …`
-    Inserts,
-    /// `SELECT id, k, c, pad … WHERE k IN (?, …)`
-    RandomPoints,
-    /// `SELECT count(k) … WHERE k BETWEEN ? AND ? OR …`
-    RandomRanges,
+/// Declares the kinds of statements with their names, in one list.
+macro_rules! statement_kinds {
+    ($($(#[$about:meta])* $kind:ident = $name:literal,)*) => {
+        /// What a statement does, in sysbench's vocabulary; one latency histogram is kept for each kind.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum StatementKind { $($(#[$about])* $kind,)* }
+
+        impl StatementKind {
+            /// Every kind, in the order of its discriminant.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
+
+            /// The name used in records and reports: sysbench's option of the same meaning.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+        }
+    };
 }
 
-impl StatementKind {
-    /// Every kind, in the order of its discriminant.
-    pub const ALL: [Self; 13] = [
-        Self::Begin,
-        Self::Commit,
-        Self::PointSelects,
-        Self::SimpleRanges,
-        Self::SumRanges,
-        Self::OrderRanges,
-        Self::DistinctRanges,
-        Self::IndexUpdates,
-        Self::NonIndexUpdates,
-        Self::Deletes,
-        Self::Inserts,
-        Self::RandomPoints,
-        Self::RandomRanges,
-    ];
-
-    /// The name used in records and reports: sysbench's option of the same meaning.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Begin => "begin",
-            Self::Commit => "commit",
-            Self::PointSelects => "point_selects",
-            Self::SimpleRanges => "simple_ranges",
-            Self::SumRanges => "sum_ranges",
-            Self::OrderRanges => "order_ranges",
-            Self::DistinctRanges => "distinct_ranges",
-            Self::IndexUpdates => "index_updates",
-            Self::NonIndexUpdates => "non_index_updates",
-            Self::Deletes => "deletes",
-            Self::Inserts => "inserts",
-            Self::RandomPoints => "random_points",
-            Self::RandomRanges => "random_ranges",
-        }
-    }
+statement_kinds! {
+    /// `BEGIN`
+    Begin = "begin",
+    /// `COMMIT`
+    Commit = "commit",
+    /// `SELECT c FROM sbtestN WHERE id=?`
+    PointSelects = "point_selects",
+    /// `SELECT c … BETWEEN ? AND ?`
+    SimpleRanges = "simple_ranges",
+    /// `SELECT SUM(k) … BETWEEN ? AND ?`
+    SumRanges = "sum_ranges",
+    /// `SELECT c … ORDER BY c`
+    OrderRanges = "order_ranges",
+    /// `SELECT DISTINCT c … ORDER BY c`
+    DistinctRanges = "distinct_ranges",
+    /// `UPDATE … SET k=k+1`
+    IndexUpdates = "index_updates",
+    /// `UPDATE … SET c=?`
+    NonIndexUpdates = "non_index_updates",
+    /// `DELETE FROM … WHERE id=?`
+    Deletes = "deletes",
+    /// `INSERT INTO …`
+    Inserts = "inserts",
+    /// `SELECT id, k, c, pad … WHERE k IN (?, …)`
+    RandomPoints = "random_points",
+    /// `SELECT count(k) … WHERE k BETWEEN ? AND ? OR …`
+    RandomRanges = "random_ranges",
 }
 
 /// Which shape of reply a packet asks for.

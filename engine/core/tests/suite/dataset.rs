@@ -74,13 +74,7 @@ fn a_load_is_the_same_through_one_session_and_through_three() {
 #[test]
 fn a_refusal_reaches_the_caller_with_its_code_and_a_hint() {
     let refusal = |code, word: &str| Script {
-        fail: Some(Fail {
-            every_nth_statement: 1,
-            code,
-            sqlstate: *b"42S01",
-            message: "planned".to_owned(),
-            only_containing: Some(word.to_owned()),
-        }),
+        fail: Some(Fail::every(1, code, b"42S01", "planned").only_containing(word)),
         ..Script::default()
     };
     for (code, word, stage, hint) in [

@@ -1,6 +1,6 @@
 //! Opening connections: in order, within the limits, and over at once when the run is stopped.
 
-use crate::support::in_a_quiet_moment;
+use crate::support::{in_a_quiet_moment, merged};
 use dbdyno_core::error::Failure;
 use dbdyno_core::opening::{Opened, open_all};
 use dbdyno_core::reference::{Fail, Malformed, Reference, Script};
@@ -16,19 +16,16 @@ use std::time::{Duration, Instant};
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 fn spec(endpoint: &Value, changes: &Value) -> RunSpec {
-    let mut whole = json!({
+    let whole = json!({
         "endpoint": endpoint, "user": "bench", "password": "secret", "database": "sbtest",
         "connections": 40, "window_s": 1, "seed": 1, "workload": {"name": "oltp_point_select"},
     });
-    whole.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    serde_json::from_value(whole).unwrap()
+    serde_json::from_value(merged(whole, changes)).unwrap()
 }
 
 fn of(server: &Reference, changes: &Value) -> RunSpec {
     let login = json!({"user": server.login().user, "password": server.login().password});
-    let mut all = changes.clone();
-    all.as_object_mut().unwrap().extend(login.as_object().unwrap().clone());
-    spec(&json!({"host": "127.0.0.1", "port": server.port}), &all)
+    spec(&json!({"host": "127.0.0.1", "port": server.port}), &merged(changes.clone(), &login))
 }
 
 fn failure(spec: &RunSpec) -> Failure {
@@ -61,13 +58,7 @@ fn nothing_is_asked_when_it_is_not_wanted() {
 
 #[test]
 fn a_server_that_refuses_the_question_is_loaded_all_the_same() {
-    let fail = Fail {
-        every_nth_statement: 1,
-        code: 1064,
-        sqlstate: *b"42000",
-        message: "what is SHOW?".into(),
-        only_containing: Some("SHOW".into()),
-    };
+    let fail = Fail::every(1, 1064, b"42000", "what is SHOW?").only_containing("SHOW");
     let server = Reference::start(Script { fail: Some(fail), ..Script::default() }).unwrap();
     let spec = of(&server, &json!({}));
     assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);

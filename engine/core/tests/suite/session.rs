@@ -93,13 +93,7 @@ fn a_wrong_password_is_a_refusal_that_does_not_show_it() {
 
 #[test]
 fn a_refused_statement_leaves_the_session_usable() {
-    let fail = Fail {
-        every_nth_statement: 2,
-        code: 1213,
-        sqlstate: *b"40001",
-        message: "Deadlock found".into(),
-        only_containing: Some("UPDATE".into()),
-    };
+    let fail = Fail::every(2, 1213, b"40001", "Deadlock found").only_containing("UPDATE");
     let reference = reference(Script { fail: Some(fail), ..Script::default() });
     let mut session = session(&reference);
     assert_eq!(session.execute("UPDATE t SET k=1").expect("the first"), 1);

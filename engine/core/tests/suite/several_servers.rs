@@ -1,5 +1,6 @@
 //! A list of servers: connections and loading sessions are dealt out in turn, and failures say where.
 
+use crate::support::merged;
 use dbdyno_core::dataset::{self, PrepareSpec};
 use dbdyno_core::reference::{Fail, Reference, Script};
 use dbdyno_core::run::run;
@@ -16,16 +17,14 @@ fn server(script: Script) -> Reference {
 
 fn spec<T: DeserializeOwned>(servers: &[&Reference], changes: Value) -> T {
     let place = |server: &&Reference| json!({"host": "127.0.0.1", "port": server.port});
-    let mut whole = json!({
+    let whole = json!({
         "endpoint": servers.iter().map(place).collect::<Vec<Value>>(),
         "user": servers[0].login().user,
         "password": servers[0].login().password,
         "database": "sbtest",
         "seed": 7,
     });
-    let Value::Object(changes) = changes else { panic!("changes are a map") };
-    whole.as_object_mut().expect("a map").extend(changes);
-    serde_json::from_value(whole).expect("a spec")
+    serde_json::from_value(merged(whole, &changes)).expect("a spec")
 }
 
 fn load(connections: u32) -> Value {
@@ -61,13 +60,7 @@ fn the_first_server_gives_the_version() {
 
 #[test]
 fn a_failure_says_where() {
-    let fail = Fail {
-        every_nth_statement: 50,
-        code: 1105,
-        sqlstate: *b"HY000",
-        message: "no more".into(),
-        only_containing: None,
-    };
+    let fail = Fail::every(50, 1105, b"HY000", "no more");
     let (first, second) =
         (server(Script::default()), server(Script { fail: Some(fail), ..Script::default() }));
     let mut spec: RunSpec = spec(&[&first, &second], load(2));

@@ -1,10 +1,11 @@
 //! Specs as foreign text: what is not understood is refused, whatever its place, and secrets stay in.
 
+use crate::support::merged;
 use dbdyno_core::spec::RunSpec;
 use serde_json::{Value, json};
 
 fn whole(changes: Value) -> Value {
-    let mut whole = json!({
+    let whole = json!({
         "endpoint": {"host": "127.0.0.1", "port": 3306},
         "user": "bench",
         "password": "top-secret",
@@ -14,9 +15,7 @@ fn whole(changes: Value) -> Value {
         "seed": 7,
         "workload": {"name": "oltp_point_select", "options": {}},
     });
-    let Value::Object(changes) = changes else { panic!("changes are a map") };
-    whole.as_object_mut().expect("a map").extend(changes);
-    whole
+    merged(whole, &changes)
 }
 
 fn read(changes: Value) -> Result<RunSpec, String> {

@@ -9,7 +9,7 @@ use rustls::crypto::{CryptoProvider, KeyExchangeAlgorithm, ring};
 use serde::Deserialize;
 
 use super::diffie_hellman::MysqlGroup;
-use super::verification::{AcceptAny, VerifyChain};
+use super::verification::Verification;
 use super::{Tls, TlsError, cipher_suites, files};
 
 /// When TLS is spoken, and what must be true of the server's certificate.
@@ -115,11 +115,12 @@ impl TlsSpec {
         let algorithms = provider.signature_verification_algorithms;
         let (TlsMode::VerifyCa | TlsMode::VerifyIdentity, Some(path)) = (self.mode, &self.ca)
         else {
-            return Ok(Arc::new(AcceptAny { algorithms }));
+            let (anchors, listed) = (None, Vec::new());
+            return Ok(Arc::new(Verification { anchors, listed, name_matters: false, algorithms }));
         };
         let listed = files::certificates("ca", path)?;
-        let anchors = files::anchors(path, &listed)?;
+        let anchors = Some(files::anchors(path, &listed)?);
         let name_matters = self.mode == TlsMode::VerifyIdentity;
-        Ok(Arc::new(VerifyChain { anchors, listed, name_matters, algorithms }))
+        Ok(Arc::new(Verification { anchors, listed, name_matters, algorithms }))
     }
 }

@@ -12,58 +12,18 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Takes any certificate.
-#[derive(Debug)]
-pub(super) struct AcceptAny {
-    pub(super) algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl ServerCertVerifier for AcceptAny {
-    fn verify_server_cert(
-        &self,
-        _end: &CertificateDer<'_>,
-        _between: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _stapled: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
-}
-
 /// Takes certificates that lead to an anchor, and if wanted only those for the server's name.
 #[derive(Debug)]
-pub(super) struct VerifyChain {
-    pub(super) anchors: RootCertStore,
+pub(super) struct Verification {
+    /// `None` takes any certificate.
+    pub(super) anchors: Option<RootCertStore>,
     /// The certificates of `tls.ca` as they are.
     pub(super) listed: Vec<CertificateDer<'static>>,
     pub(super) name_matters: bool,
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl ServerCertVerifier for VerifyChain {
+impl ServerCertVerifier for Verification {
     fn verify_server_cert(
         &self,
         end: &CertificateDer<'_>,
@@ -72,16 +32,11 @@ impl ServerCertVerifier for VerifyChain {
         _stapled: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        let Some(anchors) = &self.anchors else { return Ok(ServerCertVerified::assertion()) };
         let parsed = ParsedCertificate::try_from(end)?;
         if !self.listed.contains(end) {
             let algorithms = self.algorithms.all;
-            verify_server_cert_signed_by_trust_anchor(
-                &parsed,
-                &self.anchors,
-                between,
-                now,
-                algorithms,
-            )?;
+            verify_server_cert_signed_by_trust_anchor(&parsed, anchors, between, now, algorithms)?;
         }
         if self.name_matters {
             verify_server_name(&parsed, name)?;
@@ -95,6 +50,9 @@ impl ServerCertVerifier for VerifyChain {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        if self.anchors.is_none() {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
         verify_tls12_signature(message, certificate, signed, &self.algorithms)
     }
 
@@ -104,6 +62,9 @@ impl ServerCertVerifier for VerifyChain {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        if self.anchors.is_none() {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
         verify_tls13_signature(message, certificate, signed, &self.algorithms)
     }
 

@@ -26,8 +26,14 @@ pub fn reactors() -> Vec<&'static str> {
     if io_uring_is_allowed() { vec!["io_uring", "epoll"] } else { vec!["epoll"] }
 }
 
+/// `base` with `changes`, which win.
+pub fn merged(mut base: Value, changes: &Value) -> Value {
+    base.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    base
+}
+
 pub fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
-    let mut whole = json!({
+    let whole = json!({
         "endpoint": {"host": "127.0.0.1", "port": server.port},
         "user": server.login().user,
         "password": server.login().password,
@@ -40,8 +46,7 @@ pub fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
         "check_limits": false,
         "workload": {"name": workload, "options": {"tables": 2, "table_size": 1000}},
     });
-    whole.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    serde_json::from_value(whole).unwrap()
+    serde_json::from_value(merged(whole, changes)).unwrap()
 }
 
 pub fn go(server: &Reference, workload: &str, changes: &Value) -> RunRecord {

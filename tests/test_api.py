@@ -17,7 +17,7 @@ from dbdyno.api import Run
 from dbdyno.errors import BundleError, StoreError, UsageError
 from dbdyno.judge.judgement import judge
 from dbdyno.store import bundle
-from support import making
+from support import blank_charts, making
 from support.source import ROOT
 from support.stored_run import store_made
 
@@ -78,7 +78,10 @@ def test_a_chart_is_a_picture_that_jupyter_shows(run: Run) -> None:
         run.table("tea")
 
 
-def test_the_report_is_written_where_it_belongs(run: Run, workspace: Path, tmp_path: Path) -> None:
+def test_the_report_is_written_where_it_belongs(
+    run: Run, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blank_charts.patch(monkeypatch)
     assert run.report().html == workspace / run.id / "report.html"
     assert run.report(tmp_path / "here").json == tmp_path / "here" / "report.json"
     assert "## 判定" in run.report(tmp_path / "zh", language="zh").markdown.read_text()

@@ -42,7 +42,7 @@ has_library libaio.so.1 || packages+=(libaio1)
 has_library libnuma.so.1 || packages+=(libnuma1)
 if [ "$wanted" = test ]; then
     command -v sysbench >/dev/null || packages+=(sysbench)
-    command -v chromium >/dev/null || packages+=(chromium)
+    command -v chromium-headless-shell chromium >/dev/null || packages+=(chromium-headless-shell)
     command -v npm >/dev/null || packages+=(npm)
 fi
 

@@ -2,22 +2,19 @@
 
 usage: python tools/stages.py STAGE...        the stages are named in STAGES
 
-The exit status is the worst of the stages' own. Ctrl-C ends what runs, and the rest is reported as
-not run.
+The exit status is the worst of the stages' own. Ctrl-C ends the stage that runs, and the rest is
+reported as not run.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
 PYTEST = [sys.executable, "-m", "pytest", "-q"]
 LIVE = ["tests/live", "tests/browser/test_live_run.py"]
@@ -25,10 +22,10 @@ LIVE = ["tests/live", "tests/browser/test_live_run.py"]
 STAGES = {
     "cargo": [
         *("cargo", "test", "--quiet", "--locked", "--no-fail-fast"),
-        *("--workspace", "--exclude", "dbdyno-binding"),
+        *("--workspace", "--exclude", "dbdyno-binding", "--lib", "--bins", "--tests"),
+        *("--", "--test-threads=4"),  # many wait for a clock: more threads than cores
     ],
-    # One worker has a file's tests, so that what they share is made once. Many wait for a clock or
-    # a child: a third worker uses the time.
+    # One worker has a file's tests, so that what they share is made once; many wait for a child.
     "quick": [*PYTEST, "-n", "3", "--dist", "loadfile", "-m", "not live"],
     # They share servers; tests/live orders the files.
     "live": [
@@ -38,8 +35,6 @@ STAGES = {
     # One after the other, as they measure.
     "alone": [*PYTEST, "-m", "alone", *LIVE],
 }
-BESIDE = {"cargo": "quick"}
-"""A stage and the one beside which it runs if both are asked for; its output is told after that."""
 # Rewritten tests are kept as bytecode: compiling them takes each worker half of its start.
 ENVIRONMENT = {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 SAYS = {"ignored": "skipped", "error": "failed", "errors": "failed"}
@@ -69,8 +64,8 @@ class Outcome:
             self.failures.append(line)
 
 
-def run(command: list[str], outcome: Outcome, told: BinaryIO) -> None:
-    """Runs a stage to its end; `told` gets its output as it comes, progress dots too."""
+def run(command: list[str], outcome: Outcome) -> None:
+    """Runs a stage to its end; its output is passed on as it comes, progress dots too."""
     began = time.monotonic()
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT
@@ -80,8 +75,8 @@ def run(command: list[str], outcome: Outcome, told: BinaryIO) -> None:
     try:
         with process.stdout as output:
             while piece := output.read1():  # type: ignore[attr-defined]
-                told.write(piece)
-                told.flush()
+                sys.stdout.buffer.write(piece)
+                sys.stdout.flush()
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
                     outcome.read(line.decode("utf-8", "replace"))
@@ -89,22 +84,6 @@ def run(command: list[str], outcome: Outcome, told: BinaryIO) -> None:
         ended = process.wait()
         outcome.status = 128 - ended if ended < 0 else ended
         outcome.seconds = time.monotonic() - began
-
-
-def run_with(name: str, beside: str | None, outcomes: dict[str, Outcome]) -> None:
-    """Runs a stage, and another at the same time whose output is held back until the end."""
-    if beside is None:
-        run(STAGES[name], outcomes[name], sys.stdout.buffer)
-        return
-    held = io.BytesIO()
-    other = threading.Thread(target=run, args=(STAGES[beside], outcomes[beside], held))
-    other.start()
-    try:
-        run(STAGES[name], outcomes[name], sys.stdout.buffer)
-    finally:  # Ctrl-C reached both
-        other.join()
-        sys.stdout.buffer.write(held.getvalue())
-        sys.stdout.flush()
 
 
 def summary(outcomes: dict[str, Outcome]) -> str:
@@ -135,9 +114,7 @@ def main(names: list[str]) -> int:
     interrupted = False
     try:
         for name in names:
-            if BESIDE.get(name) not in names:
-                beside = next((other for other in names if BESIDE.get(other) == name), None)
-                run_with(name, beside, outcomes)
+            run(STAGES[name], outcomes[name])
     except KeyboardInterrupt:
         interrupted = True
     sys.stdout.write(summary(outcomes))

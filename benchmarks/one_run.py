@@ -30,11 +30,13 @@ def measured(spec: dict[str, Any]) -> dict[str, Any]:
     began, before = time.monotonic(), memory_bytes("VmRSS")
     opened: list[float] = []
 
-    def told(_: str) -> None:
+    def report(_: str) -> None:
         if not opened:
             opened.append(time.monotonic() - began)
 
-    record = json.loads(_engine.run(json.dumps({**spec, "tell_begin": True}), told, _engine.Stop()))
+    record = json.loads(
+        _engine.run(json.dumps({**spec, "tell_begin": True}), report, _engine.Stop())
+    )
     window = [one for one in record["intervals"] if one["phase"] == "measured"]
     queries = sum(one[kind] for one in window for kind in ("reads", "writes", "others"))
     if record["failure"] is not None or queries == 0:

@@ -10,7 +10,7 @@ from dbdyno.judge.controls import split_controls
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import enough, judge
 from dbdyno.language.catalogues import Language, catalogue
-from dbdyno.language.words import told
+from dbdyno.language.words import translated
 from dbdyno.measurement.measurement import Measurement
 from support import making
 from support.made_controls import outcome
@@ -131,4 +131,4 @@ def test_doubts_about_a_control_name_its_arm_in_every_language() -> None:
     (doubt,) = (one for one in found if one.check == "trial-failed")
     assert doubt.place == f"{A} (once more), oltp_read_write, 8 threads, block 1"
     chinese = f"{A}（再跑一遍），oltp_read_write，8 线程，区组 1"
-    assert told(doubt.place, catalogue(Language.ZH)) == chinese
+    assert translated(doubt.place, catalogue(Language.ZH)) == chinese

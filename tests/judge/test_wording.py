@@ -6,7 +6,7 @@ import pytest
 
 from dbdyno.judge.verdict import Adjusted, Verdict, verdict_of
 from dbdyno.judge.wording import change_decided, duration, sentence
-from dbdyno.language.words import told
+from dbdyno.language.words import translated
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from support.made_estimates import estimate, finding
 from support.making import A, B
@@ -88,7 +88,7 @@ def test_a_sentence_can_be_said_in_another_language():
         "{count} blocks": "{count} 个区组",
         "{before}, {after}": "{before}，{after}",
     }
-    assert told(sentence(verdict), catalogue) == (
+    assert translated(sentence(verdict), catalogue) == (
         f"{B} 差于 {A}：TPS −23.1 % [−25.0, −21.2]，8 个区组"
     )
 

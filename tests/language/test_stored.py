@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.language.stored import TEMPLATES, from_stored
-from dbdyno.language.words import NAME, told
+from dbdyno.language.words import NAME, translated
 from dbdyno.stats.steady import steady
 from support.source import LAB
 
@@ -44,7 +44,7 @@ def test_whatever_is_said_of_a_load_is_known(seen):
 def test_values_are_found_and_told_in_another_language():
     text = from_stored("dirty pages 812 to 3, history 40 to 0")
     chinese = "脏页 {dirty} → {dirty_left}，历史 {history} → {history_left}"
-    assert told(text, {text.template: chinese}) == "脏页 812 → 3，历史 40 → 0"
+    assert translated(text, {text.template: chinese}) == "脏页 812 → 3，历史 40 → 0"
     whole = from_stored("not at rest at the cap: dirty pages 812 to 3, history 40 to 0")
     assert whole.values["dirty"] == "812"
 

@@ -10,7 +10,7 @@ from dbdyno.judge.estimate import Estimate, SystemValue
 from dbdyno.judge.interval import Typical
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.rate_limit import RateSearch
-from dbdyno.language.words import told
+from dbdyno.language.words import translated
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.plan.plan import cells
 from dbdyno.report import numbers
@@ -153,11 +153,11 @@ def test_english_says_what_was_stored():
 
 
 def test_known_names_and_values_can_be_told_and_others_stay():
-    assert told(what("kernel"), CHINESE) == "内核"
-    assert told(what("python"), CHINESE) == "python"
-    assert told(found("4 logical, 2 usable"), CHINESE) == "4 个逻辑核，可用 2 个"
-    assert told(found("virtual machine (a b), container"), CHINESE) == "虚拟机（a b）, 容器"
-    assert told(found("Intel(R) Xeon(R) CPU @ 2.20GHz"), CHINESE).startswith("Intel(R)")
+    assert translated(what("kernel"), CHINESE) == "内核"
+    assert translated(what("python"), CHINESE) == "python"
+    assert translated(found("4 logical, 2 usable"), CHINESE) == "4 个逻辑核，可用 2 个"
+    assert translated(found("virtual machine (a b), container"), CHINESE) == "虚拟机（a b）, 容器"
+    assert translated(found("Intel(R) Xeon(R) CPU @ 2.20GHz"), CHINESE).startswith("Intel(R)")
 
 
 # Rates within a limit in words.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import told
+from dbdyno.language.words import translated
 from dbdyno.serve import live
 from dbdyno.serve.guard import Access, Guard
 from dbdyno.serve.pages import TEMPLATES, WORDS, application
@@ -130,7 +130,7 @@ def test_style_and_scripts_are_served(pages: Guard, name: str) -> None:
     assert len(answer.text) > 200
 
 
-# Every word that a page shows is there, and can be told in another language.
+# Every word that a page shows is there, and can be shown in another language.
 
 
 def test_templates_and_scripts_use_every_word_and_only_those() -> None:
@@ -142,4 +142,4 @@ def test_templates_and_scripts_use_every_word_and_only_those() -> None:
 
 def test_every_word_can_be_told_otherwise() -> None:
     catalogue = {word.template: "x" for word in WORDS.values()}
-    assert {told(word, catalogue) for word in WORDS.values()} == {"x"}
+    assert {translated(word, catalogue) for word in WORDS.values()} == {"x"}

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from dbdyno.language.words import NAME, Said, told
+from dbdyno.language.words import NAME, Said, translated
 
 FOLDER: Final = Path(__file__).parent
 _SIGN: Final = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
@@ -49,7 +49,7 @@ def catalogue(language: Language) -> Mapping[str, str]:
 
 def said_in(text: str, language: Language) -> str:
     """The text in that language; names, and what was not said, stay as they are."""
-    found = told(text, catalogue(language))
+    found = translated(text, catalogue(language))
     if language is Language.EN or not isinstance(text, Said) or text.template == NAME:
         return found
     return _GAP.sub("", found)

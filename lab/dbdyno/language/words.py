@@ -2,9 +2,9 @@
 
 Judge and report make sentences out of templates and values: ``say("{count} trials", count=3)``.
 What comes back is the English text, a `str` like any other, that still knows its template and its
-values. `told` looks the template up in a language's catalogue and fills the values in again, those
-that are sentences themselves first. So one stored judgement can be told in every language, and a
-text that was put together in any other way stands out: it is no `Said`.
+values. `translated` looks the template up in a language's catalogue and fills the values in again,
+those that are sentences themselves first. So one stored judgement can be translated into every
+language, and a text that was put together in any other way stands out: it is no `Said`.
 
 Names, numbers and what a server said are values, never parts of a template. `name` makes of one
 what stands where a sentence may stand. Every template is a literal in a call of `say`, `phrase` or
@@ -125,7 +125,7 @@ def capital(clause: str) -> Said:
 
 
 def listed(parts: Iterable[str], sign: str = ", ") -> Said:
-    """The parts one after the other with `sign` between them; each can be told in its language.
+    """The parts one after the other with `sign` between them; each is translated for itself.
 
     Args:
         sign: what stands between; `LISTS` has all there are.
@@ -146,7 +146,7 @@ def clauses(parts: Iterable[str]) -> Said:
     return name("") if whole is None else whole
 
 
-def told(text: str, catalogue: Mapping[str, str]) -> str:
+def translated(text: str, catalogue: Mapping[str, str]) -> str:
     """The text in the language of `catalogue`, which has a template for each English one.
 
     What is not in the catalogue stays English; a text that was not said stays as it is.
@@ -154,7 +154,7 @@ def told(text: str, catalogue: Mapping[str, str]) -> str:
     if not catalogue or not isinstance(text, Said):
         return text
     values = {
-        name: told(value, catalogue) if isinstance(value, str) else value
+        name: translated(value, catalogue) if isinstance(value, str) else value
         for name, value in text.values.items()
     }
     return catalogue.get(text.template, text.template).format_map(values)

@@ -2,6 +2,7 @@
 
 use crate::support::{in_a_quiet_moment, merged};
 use dbdyno_core::error::Failure;
+use dbdyno_core::opening::limits::raise_open_files_limit;
 use dbdyno_core::opening::{Opened, open_all};
 use dbdyno_core::reference::{Fail, Malformed, Reference, Script};
 use dbdyno_core::spec::RunSpec;
@@ -24,6 +25,9 @@ fn spec(endpoint: &Value, changes: &Value) -> RunSpec {
 }
 
 fn of(server: &Reference, changes: &Value) -> RunSpec {
+    // Both ends of a connection, and those of other tests, are files of this process; an ordinary user
+    // has 1024. Where no more are allowed, the tests say so by failing.
+    drop(raise_open_files_limit(3000));
     let login = json!({"user": server.login().user, "password": server.login().password});
     spec(&json!({"host": "127.0.0.1", "port": server.port}), &merged(changes.clone(), &login))
 }

@@ -16,6 +16,7 @@ import pytest
 
 from dbdyno import _engine
 from dbdyno.servers.base import Server
+from support.counters import settled
 from support.real_server import started
 
 pytestmark = pytest.mark.live
@@ -78,7 +79,7 @@ def others(server: Server) -> list[tuple[Any, ...]]:
 
 
 def loads(server: Server) -> int:
-    return int(server.status()["Com_load"])
+    return int(settled(server)["Com_load"])
 
 
 def test_one_seed_makes_the_same_tables_whichever_way_they_are_loaded(server: Server) -> None:
@@ -115,7 +116,7 @@ def test_the_older_tables_are_loaded_too(server: Server) -> None:
 
 def test_prewarm_reads_the_tables(server: Server) -> None:
     load(server, table_size=500)
-    before, told = server.status()["Innodb_rows_read"], []
+    before, told = settled(server)["Innodb_rows_read"], []
     whole = json.dumps(spec(server, table_size=500, seed=1, threads=2))
     _engine.prewarm(whole, lambda text: told.append(json.loads(text)), _engine.Stop())
     assert sorted(it["table"] for it in told) == [1, 2]

@@ -5,25 +5,12 @@
 //! --oltp-tables-count=3 --oltp-table-size=100000 --oltp-point-selects=2 --oltp-delete-inserts=2
 //! --oltp-range-size=50`). What stands after a dot in a file's name was set too.
 
-use dbdyno_core::random::{Distribution, Random, Seeding};
+use crate::workload::{made, spec};
+use dbdyno_core::random::{Random, Seeding};
 use dbdyno_core::workload::event::{Event, Reply};
-use dbdyno_core::workload::{Client, Workload, WorkloadSpec, build, legacy_names, names};
+use dbdyno_core::workload::{Client, Workload, build, legacy_names, names};
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
 use serde_json::{Value, json};
-
-fn spec(name: &str, options: &Value, prepared: bool) -> WorkloadSpec {
-    WorkloadSpec {
-        name: name.to_owned(),
-        options: options.as_object().expect("a map").clone(),
-        distribution: Distribution::default(),
-        prepared,
-        connections: 1,
-    }
-}
-
-fn made(name: &str, options: &Value, prepared: bool) -> Box<dyn Workload> {
-    build(&spec(name, options, prepared)).expect("a sound specification")
-}
 
 /// The SQL of all packets of `count` events, which must travel as text.
 fn sent(workload: &dyn Workload, count: usize) -> Vec<String> {
@@ -60,7 +47,7 @@ fn two_events_are_those_of_the_scripts() {
         }
         // 0.5 prepares nothing, whatever is asked for.
         for prepared in [true, false] {
-            let workload = made(name, &oracle_options(), prepared);
+            let workload = made(name, oracle_options(), prepared);
             assert_eq!(workload.statements(), [], "{name}");
             assert_eq!(sent(&*workload, 2), golden(name), "{name}");
         }
@@ -75,9 +62,9 @@ fn options_leave_statements_out_as_in_the_script() {
     ] {
         let mut options = oracle_options();
         options.as_object_mut().expect("a map").extend(more.as_object().expect("a map").clone());
-        assert_eq!(sent(&*made("legacy_oltp", &options, false), 2), golden(file), "{file}");
+        assert_eq!(sent(&*made("legacy_oltp", options, false), 2), golden(file), "{file}");
     }
-    let count = |options: Value| made("legacy_oltp", &options, false).queries_per_event();
+    let count = |options: Value| made("legacy_oltp", options, false).queries_per_event();
     assert_eq!(count(json!({})), 20);
     assert_eq!(count(json!({"read_only": true})), 16);
     assert_eq!(count(json!({"write_only": true})), 6);
@@ -91,7 +78,7 @@ fn one_table_speaks_as_0_4() {
     let options = json!({"one_table": true, "table_size": 1000, "point_selects": 1});
     let numbers = |sql: &String| sql.replace(|it: char| it.is_ascii_digit(), "").replace('-', "");
     let said: Vec<String> =
-        sent(&*made("legacy_oltp", &options, false), 1).iter().map(numbers).collect();
+        sent(&*made("legacy_oltp", options, false), 1).iter().map(numbers).collect();
     assert_eq!(
         said,
         [
@@ -113,7 +100,7 @@ fn one_table_speaks_as_0_4() {
 
 #[test]
 fn one_table_is_prepared_but_for_begin() {
-    let workload = made("legacy_oltp", &json!({"one_table": true}), true);
+    let workload = made("legacy_oltp", json!({"one_table": true}), true);
     let prepared: Vec<&str> = workload.statements().iter().map(|it| it.sql.as_str()).collect();
     assert_eq!(prepared.len(), 10);
     assert_eq!((prepared[0], prepared[9]), ("SELECT c from sbtest where id=?", "COMMIT"));
@@ -124,7 +111,7 @@ fn one_table_is_prepared_but_for_begin() {
     assert!(event.steps[1..].iter().all(|step| step.reply == Reply::Binary));
     let last = event.packet(event.steps.len() - 1);
     assert_eq!(last[HEADER_LENGTH + 1], 79, "COMMIT by its id");
-    let locked = made("legacy_oltp", &json!({"one_table": true, "table_locks": true}), true);
+    let locked = made("legacy_oltp", json!({"one_table": true, "table_locks": true}), true);
     assert!(locked.statements().iter().all(|it| !it.sql.contains("TABLES")), "text only");
 }
 
@@ -132,7 +119,7 @@ fn one_table_is_prepared_but_for_begin() {
 fn ranges_of_0_4_stay_within_the_table() {
     let workload = made(
         "legacy_oltp",
-        &json!({"one_table": true, "table_size": 120, "range_size": 100}),
+        json!({"one_table": true, "table_size": 120, "range_size": 100}),
         false,
     );
     for sql in sent(&*workload, 50).iter().filter(|sql| sql.contains("between")) {
@@ -146,7 +133,7 @@ fn ranges_of_0_4_stay_within_the_table() {
 
 #[test]
 fn the_delete_of_0_4_visits_every_row_once() {
-    let workload = made("legacy_delete", &json!({"one_table": true, "table_size": 500}), false);
+    let workload = made("legacy_delete", json!({"one_table": true, "table_size": 500}), false);
     let mut rows = sent(&*workload, 500);
     rows.sort_unstable();
     rows.dedup();
@@ -155,7 +142,7 @@ fn the_delete_of_0_4_visits_every_row_once() {
 
 #[test]
 fn inserts_without_auto_inc_fill_the_range_of_an_unsigned_id() {
-    let workload = made("legacy_insert", &json!({"auto_inc": false}), false);
+    let workload = made("legacy_insert", json!({"auto_inc": false}), false);
     let ids: Vec<String> = sent(&*workload, 2)
         .iter()
         .map(|sql| {
@@ -168,7 +155,7 @@ fn inserts_without_auto_inc_fill_the_range_of_an_unsigned_id() {
 
 #[test]
 fn tables_of_bulk_insert_count_from_zero() {
-    let workload = made("legacy_bulk_insert", &json!({}), true);
+    let workload = made("legacy_bulk_insert", json!({}), true);
     assert_eq!(workload.name(), "legacy_bulk_insert");
     let mut client = Client::new(2, vec![], Random::for_stream(1, 1));
     let mut event = Event::default();
@@ -179,7 +166,7 @@ fn tables_of_bulk_insert_count_from_zero() {
 
 #[test]
 fn random_points_and_ranges_have_the_text_of_the_script() {
-    let text = |name, options: Value| made(name, &options, true).statements()[0].sql.clone();
+    let text = |name, options: Value| made(name, options, true).statements()[0].sql.clone();
     assert_eq!(
         text("legacy_select_random_points", json!({"random_points": 3})),
         "        SELECT id, k, c, pad\n          FROM sbtest1\n          WHERE k IN (?, ?, ?)\n        "
@@ -190,7 +177,7 @@ fn random_points_and_ranges_have_the_text_of_the_script() {
          WHERE k BETWEEN ? AND ? OR k BETWEEN ? AND ?         "
     );
     for prepared in [true, false] {
-        let workload = made("legacy_select_random_ranges", &json!({}), prepared);
+        let workload = made("legacy_select_random_ranges", json!({}), prepared);
         assert_eq!(workload.statements().len(), usize::from(prepared));
         assert_eq!(workload.name(), "legacy_select_random_ranges");
     }
@@ -202,7 +189,7 @@ fn legacy_names_are_no_names_of_today() {
     assert!(legacy_names().iter().all(|name| !names().contains(name)));
     let empty = spec(
         "legacy_oltp",
-        &json!({"skip_trx": true, "read_only": true,
+        json!({"skip_trx": true, "read_only": true,
         "point_selects": 0, "range_selects": false}),
         false,
     );
@@ -210,29 +197,9 @@ fn legacy_names_are_no_names_of_today() {
         build(&empty).err().expect("a refused specification"),
         ["legacy_oltp: these options leave an event without statements"]
     );
-    let both = spec("legacy_oltp", &json!({"read_only": true, "write_only": true}), false);
+    let both = spec("legacy_oltp", json!({"read_only": true, "write_only": true}), false);
     assert_eq!(
         build(&both).err().expect("a refused specification"),
         ["options read_only and write_only exclude each other"]
     );
-}
-
-#[test]
-fn an_event_grows_no_memory_after_the_first() {
-    for (name, options) in [
-        ("legacy_oltp", json!({"tables": 3})),
-        ("legacy_oltp", json!({"one_table": true})),
-        ("legacy_select_random_points", json!({})),
-    ] {
-        let workload = made(name, &options, false);
-        let mut client = Client::new(0, vec![], Random::for_stream(1, 1));
-        let mut event = Event::default();
-        event.bytes.reserve(16_384);
-        workload.fill(&mut client, &mut event);
-        let (bytes, steps) = (event.bytes.as_ptr(), event.steps.as_ptr());
-        for _ in 0..100 {
-            workload.fill(&mut client, &mut event);
-        }
-        assert_eq!((bytes, steps), (event.bytes.as_ptr(), event.steps.as_ptr()), "{name}");
-    }
 }

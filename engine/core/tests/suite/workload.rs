@@ -13,7 +13,7 @@ use dbdyno_wire::mysql::parameter;
 use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
-fn spec(name: &str, options: Value, prepared: bool) -> WorkloadSpec {
+pub fn spec(name: &str, options: Value, prepared: bool) -> WorkloadSpec {
     WorkloadSpec {
         name: name.to_owned(),
         options: options.as_object().expect("a map").clone(),
@@ -23,7 +23,7 @@ fn spec(name: &str, options: Value, prepared: bool) -> WorkloadSpec {
     }
 }
 
-fn made(name: &str, options: Value, prepared: bool) -> Box<dyn Workload> {
+pub fn made(name: &str, options: Value, prepared: bool) -> Box<dyn Workload> {
     build(&spec(name, options, prepared)).expect("a sound specification")
 }
 
@@ -262,8 +262,14 @@ fn begin_is_text_and_commit_is_prepared() {
 
 #[test]
 fn an_event_grows_no_memory_after_the_first() {
-    for name in ["oltp_read_write", "select_random_ranges"] {
-        let workload = made(name, json!({"table_size": 10}), false);
+    for (name, options) in [
+        ("oltp_read_write", json!({"table_size": 10})),
+        ("select_random_ranges", json!({"table_size": 10})),
+        ("legacy_oltp", json!({"tables": 3})),
+        ("legacy_oltp", json!({"one_table": true})),
+        ("legacy_select_random_points", json!({})),
+    ] {
+        let workload = made(name, options, false);
         let mut client = client(&*workload, Random::for_stream(1, 1));
         let mut event = Event::default();
         event.bytes.reserve(8192);

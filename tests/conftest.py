@@ -7,6 +7,7 @@ logout shall not end tests under nohup.
 
 from __future__ import annotations
 
+import gc
 import signal
 
 from hypothesis import settings
@@ -19,3 +20,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: the collector need not walk through it again and again."""
+    gc.collect()
+    gc.freeze()

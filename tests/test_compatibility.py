@@ -306,7 +306,12 @@ def test_a_store_written_today_is_the_old_one_row_by_row(
                 now.append(measurement)
         now.note_controls(begun[0][0], before.controls())
     for table in ("sqlite_master", "measurements", "histograms", "controls"):
-        assert _rows(tmp_path, table) == _rows(old / workspace, table), table
+        # `designs` is new, and comes last in a store that had none.
+        rows, known = (
+            [row for row in _rows(place, table) if "designs" not in row]
+            for place in (tmp_path, old / workspace)
+        )
+        assert rows == known, table
 
 
 def test_a_run_is_begun_as_it_was(old: Path, tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation.claims import grid, stopping, verdict
+from validation.claims import grid, stopping, timed, verdict
 from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
     *verdict.CLAIMS,
     *stopping.CLAIMS,
+    *timed.CLAIMS,
     *grid.CLAIMS,
 )
 """Every claim, in the order of the table."""

@@ -18,8 +18,9 @@ from dbdyno.errors import (
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import run
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.plan.plan import DatasetPlan, SystemPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, SystemPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.timed import begun
 from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World
@@ -420,6 +421,50 @@ def test_the_last_block_is_not_asked_about(store):
     stored = start(store, plan, enough=enough)
     assert asked == [2]
     assert len(store.done(stored.run_id)) == 4
+
+
+def timed(time_s=60):
+    plan = small(threads=(8,))
+    design = DesignPlan.model_validate({"time_s": time_s})
+    return plan.model_copy(update={"design": design, "trial": TrialPlan()})
+
+
+def test_a_run_with_a_time_chooses_after_two_blocks_and_stores_it(store):
+    plan, progress = timed(100), Progress()
+    stored = start(store, plan, progress=progress)
+    found = store.run(stored.run_id).plan
+    assert found.design.chosen is not None
+    assert found.hash() == plan.hash()
+    measured = store.measurements(stored.run_id)
+    assert [m.trial for m in measured] == trials_of(found, stored.run_id)
+    first_s = {m.window_s for m in measured if m.trial.block < 2}
+    later_s = {m.window_s for m in measured if m.trial.block >= 2}
+    assert first_s == {int(begun(plan).trial.window_s)}
+    assert later_s == {int(found.trial.window_s)}
+    assert first_s != later_s
+    assert any("blocks at most" in stage for stage in progress.stages)
+
+
+def test_a_resumed_run_keeps_the_design_it_chose(store):
+    plan = timed()
+    stored = created(store, plan)
+    with pytest.raises(Interrupted):
+        start(store, plan, progress=interrupt_in(5), stored=stored)
+    found = store.run(stored.run_id).plan
+    start(store, plan, stored=stored)
+    assert store.run(stored.run_id).plan == found
+    assert store.done(stored.run_id) == {trial.key for trial in trials_of(found, "")}
+
+
+def test_a_run_that_was_stopped_before_it_chose_chooses_when_it_is_resumed(store):
+    plan = timed()
+    stored = created(store, plan)
+    with pytest.raises(Interrupted):
+        start(store, plan, progress=interrupt_in(2), stored=stored)
+    assert store.run(stored.run_id).plan.design.chosen is None
+    start(store, plan, stored=stored)
+    assert store.run(stored.run_id).plan.design.chosen is not None
+    assert store.run(stored.run_id).finished_at is not None
 
 
 class Words(Progress):

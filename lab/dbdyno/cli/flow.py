@@ -25,6 +25,7 @@ from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.plan.pilot import foreseen, trials_expected
 from dbdyno.plan.plan import Plan
+from dbdyno.plan.timed import begun
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.store import evidence
@@ -47,7 +48,7 @@ def begin(plan: Plan, workspace: Path, command: str, options: ReportOptions) -> 
         command: the command line, which is stored with the run.
     """
     with Store.open(workspace) as store:
-        planned = len(order.trials_of(foreseen(plan), ""))
+        planned = len(order.trials_of(begun(foreseen(plan)), ""))
         run = store.create_run(plan, command, environment.describe(), planned)
         _run(store, run, workspace, options)
     return run.run_id
@@ -124,7 +125,9 @@ def _measure(
         StoreError: nothing can be stored, or read to be reported.
     """
     try:
-        with watched(Console(stderr=True), workspace / run.run_id, run.plan.design.blocks) as seen:
+        design = run.plan.design
+        blocks = design.blocks if design.time_s is None or design.chosen else 0
+        with watched(Console(stderr=True), workspace / run.run_id, blocks) as seen:
             runner.run(
                 run.plan, store, run, workspace, seen, retry=retry, enough=_enough(store, run)
             )
@@ -158,6 +161,12 @@ def _enough(store: Store, run: StoredRun) -> runner.Enough | None:
 
 
 def _announcement(run: StoredRun) -> str:
+    if run.plan.design.time_s is not None:
+        left_s = forecast.seconds_expected(run.plan)
+        return (
+            f"run {run.run_id}: {duration(run.plan.design.time_s)} of measuring, about"
+            f" {duration(left_s)} with loading; it ends when every cell is decided"
+        )
     pilot = " after a pilot" if trials_expected(run.plan) else ""
     until, ends = "", ""
     if run.plan.design.stop == "decided":

@@ -13,6 +13,7 @@ from dbdyno.plan.controls import control_cell
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
+from dbdyno.plan.timed import begun
 
 START_S: Final = 10.0
 """Restoring a dataset, starting the server on it and stopping it, before any was measured."""
@@ -30,10 +31,11 @@ STEADY_S: Final = 120.0
 
 def seconds_expected(plan: Plan) -> float:
     """How long the whole plan takes on an ordinary machine; servers to be fetched come on top."""
+    plan = begun(plan)
     rows = plan.dataset.tables * plan.dataset.rows
     directories = len(plan.systems) + (control_cell(plan) is not None)
     datasets_s = directories * (DATASET_S + rows / ROWS_PER_S)
-    whole_s = Forecast(plan).seconds_left(trials_of(foreseen(plan), ""))
+    whole_s = plan.design.time_s or Forecast(plan).seconds_left(trials_of(foreseen(plan), ""))
     return datasets_s + pilot_s(plan) + whole_s
 
 
@@ -64,6 +66,11 @@ class Forecast:
         self._prepared = 0
         self._baseline = plan.systems[0].label
         self.later_s = 0.0
+        self.after_last_s = seconds_of_turns(plan)
+
+    def chosen(self, plan: Plan) -> None:
+        """The trials that are left have other times."""
+        self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
         self.after_last_s = seconds_of_turns(plan)
 
     def started(self, seconds: float) -> None:

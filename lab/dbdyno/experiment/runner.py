@@ -6,11 +6,9 @@ it, servers and children are ended first.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 
 from dbdyno.errors import CellError, DbdynoError, Interrupted, LoadError
@@ -32,6 +30,7 @@ from dbdyno.plan.controls import control_system, directory_of
 from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
 from dbdyno.plan.plan import Plan, SystemPlan
 from dbdyno.plan.settings import setting_names
+from dbdyno.plan.timed import FIRST_BLOCKS, begun, chosen, with_chosen
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
@@ -74,7 +73,9 @@ def run(
     try:
         with store.locked(run.run_id):
             done = store.done(run.run_id, impossible=not retry)
-            plan = resolved(plan, store.pilots(run.run_id))
+            chosen_before = store.run(run.run_id).plan.design.chosen
+            plan = with_chosen(resolved(plan, store.pilots(run.run_id)), chosen_before)
+            plan = begun(plan)
             trials = trials_of(foreseen(plan), run.run_id)
             left = [trial for trial in trials if trial.key not in done]
             context = RunContext(
@@ -86,7 +87,8 @@ def run(
             store.finish(run.run_id)
             _raise_if_nothing_ran(context, run.run_id)
     except KeyboardInterrupt:
-        planned = {trial.key for trial in trials_of(foreseen(plan), run.run_id)}
+        plan = begun(foreseen(with_chosen(plan, store.run(run.run_id).plan.design.chosen)))
+        planned = {trial.key for trial in trials_of(plan, run.run_id)}
         raise Interrupted(
             f"run {run.run_id} was interrupted by the user",
             wanted=f"{len(planned)} trials",
@@ -100,14 +102,14 @@ class _Blocks:
 
     def __init__(self, context: RunContext, run_id: str, enough: Enough | None) -> None:
         self._context, self._enough, self._run_id = context, enough, run_id
-        planned = trials_of(foreseen(context.plan), run_id)
-        self._whole = Counter(trial.block for trial in planned)
 
     def __iter__(self) -> Iterator[list[Trial]]:
-        for _, trials in groupby(tuple(self._context.left), key=lambda trial: trial.block):
-            if self.decided():
-                return
-            yield list(trials)
+        context = self._context
+        while context.left and not self.decided():
+            if context.left[0].block >= FIRST_BLOCKS:
+                _choose(context, self._run_id)
+            block = context.left[0].block
+            yield [trial for trial in context.left if trial.block == block]
 
     def decided(self) -> bool:
         """Whether nothing is left but whole blocks, and those before them were enough.
@@ -118,8 +120,10 @@ class _Blocks:
         next_block = context.left[0].block if context.left else 0
         if next_block == 0 or self._enough is None:
             return False
-        begun = sum(trial.block == next_block for trial in context.left) < self._whole[next_block]
-        if begun or not self._enough(context.store.measurements(self._run_id)):
+        planned = trials_of(foreseen(context.plan), self._run_id)
+        whole = sum(trial.block == next_block for trial in planned)
+        is_begun = sum(trial.block == next_block for trial in context.left) < whole
+        if is_begun or not self._enough(context.store.measurements(self._run_id)):
             return False
         most = context.plan.design.blocks
         context.progress.stage(f"decided after {next_block} of at most {most} blocks")
@@ -150,6 +154,24 @@ def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
         return
     trials = trials_of(plan, run_id)
     context.plan, context.left, context.total = plan, trials, len(trials)
+
+
+def _choose(context: RunContext, run_id: str) -> None:
+    """After its first blocks a run with a time chooses the design of the others, once."""
+    plan = context.plan
+    if plan.design.time_s is None or plan.design.chosen is not None:
+        return
+    first = [m for m in context.store.measurements(run_id) if m.trial.block < FIRST_BLOCKS]
+    design = chosen(plan, first)
+    context.store.choose(run_id, design)
+    context.plan = with_chosen(plan, design)
+    context.left = [t for t in trials_of(context.plan, run_id) if t.block >= FIRST_BLOCKS]
+    context.total = len(trials_of(context.plan, run_id))
+    context.forecast.chosen(context.plan)
+    context.progress.stage(
+        f"from block {FIRST_BLOCKS + 1} on: windows of {design.window_s:g} s after"
+        f" {design.warmup_s:g} s, {design.blocks} blocks at most"
+    )
 
 
 @contextmanager

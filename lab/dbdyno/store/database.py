@@ -17,6 +17,7 @@ from typing import Final
 from dbdyno.errors import StoreError
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Interval, WatchSample
+from dbdyno.plan.plan import ChosenDesign
 from dbdyno.store.reading import READ_ELSEWHERE, readable
 
 WAIT_S: Final = 20.0
@@ -94,7 +95,7 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
             f" PRAGMA user_version = {VERSION}; COMMIT;"
         )
-    make_ledger(connection)
+    make_added(connection)
     make_views(connection)
 
 
@@ -196,11 +197,46 @@ CREATE TRIGGER IF NOT EXISTS controls_stay_as_they_are BEFORE UPDATE ON controls
 """
 
 
-def make_ledger(connection: sqlite3.Connection) -> None:
-    """Creates the table in a store of an older dbdyno."""
-    found = "SELECT 1 FROM sqlite_master WHERE name = 'controls_stay_as_they_are'"
-    if connection.execute(found).fetchone() is None:
-        connection.executescript(f"BEGIN IMMEDIATE; {LEDGER} COMMIT;")
+# What a run with a time chose after its first blocks, one row a run.
+
+DESIGNS: Final = """
+CREATE TABLE IF NOT EXISTS designs (
+    run_id TEXT PRIMARY KEY REFERENCES runs (run_id),
+    noted_at TEXT NOT NULL,
+    design TEXT NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS designs_stay BEFORE DELETE ON designs
+    BEGIN SELECT RAISE(ABORT, 'a chosen design is never deleted'); END;
+CREATE TRIGGER IF NOT EXISTS designs_stay_as_they_are BEFORE UPDATE ON designs
+    BEGIN SELECT RAISE(ABORT, 'a chosen design is never changed'); END;
+"""
+
+
+def make_added(connection: sqlite3.Connection) -> None:
+    """Creates the tables that a store of an older dbdyno does not have yet."""
+    for last, script in (
+        ("controls_stay_as_they_are", LEDGER),
+        ("designs_stay_as_they_are", DESIGNS),
+    ):
+        found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (last,))
+        if found.fetchone() is None:
+            connection.executescript(f"BEGIN IMMEDIATE; {script} COMMIT;")
+
+
+def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign) -> None:
+    """Stores what a run chose; a second choice is an error of SQLite."""
+    now = datetime.now().astimezone().isoformat("T", "seconds")
+    row = (run_id, now, design.model_dump_json())
+    connection.execute("INSERT INTO designs VALUES (?, ?, ?)", row)
+
+
+def design_of(connection: sqlite3.Connection, run_id: str) -> ChosenDesign | None:
+    """What a run chose, once it has."""
+    found = connection.execute("SELECT design FROM designs WHERE run_id = ?", (run_id,)).fetchone()
+    if found is None:
+        return None
+    with readable(f"the design of run {run_id} cannot be read", READ_ELSEWHERE):
+        return ChosenDesign.model_validate_json(found[0])
 
 
 def add_controls(

@@ -16,6 +16,7 @@ from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import KINDS, control_cell
 from dbdyno.plan.pilot import foreseen, is_pilot
 from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.timed import begun
 from dbdyno.store import bundle
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import FILE_NAME, LATEST, Store, find, opened
@@ -121,9 +122,9 @@ def _completion(run: StoredRun, done: Collection[str], blocks_begun: int) -> Com
 
 
 def trials_at_most(run: StoredRun) -> int:
-    """Trials that a run has if none is saved; with a pilot it is known once that has ended."""
-    plan = foreseen(run.plan)
-    if not plan.load.needs_pilot:
+    """Trials that a run has if none is saved; with a pilot or a time known once it has chosen."""
+    plan = begun(foreseen(run.plan))
+    if not plan.load.needs_pilot and plan.design.time_s is None:
         return run.trials_planned
     controls = len(KINDS) if control_cell(plan) else 0
     return plan.design.blocks * (len(plan.systems) * len(cells(plan)) + controls)

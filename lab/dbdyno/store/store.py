@@ -23,7 +23,8 @@ from dbdyno.files import locked
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.pilot import NO_BLOCK, resolved
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import ChosenDesign, Plan
+from dbdyno.plan.timed import with_chosen
 from dbdyno.store import database
 from dbdyno.store.database import open_file, store_errors
 from dbdyno.store.reading import StoredRun, UnreadableRun, measurement_of, run_of, text_of
@@ -115,6 +116,7 @@ class Store:
                 " trials_planned FROM runs WHERE run_id = ?",
                 (run_id,),
             ).fetchone()
+            design = database.design_of(self._connection, run_id)
         if row is None:
             raise StoreError(
                 f"no run {run_id} in this workspace",
@@ -123,9 +125,9 @@ class Store:
                 hint="give one of the ids above, or the workspace of the run with --workspace",
             )
         run = run_of(run_id, row)
-        if not run.plan.load.needs_pilot:
-            return run
-        return replace(run, plan=resolved(run.plan, self.pilots(run_id)))
+        if run.plan.load.needs_pilot:
+            return replace(run, plan=resolved(run.plan, self.pilots(run_id)))
+        return replace(run, plan=with_chosen(run.plan, design))
 
     def run_ids(self) -> list[str]:
         """The ids of all runs, the newest first."""
@@ -150,6 +152,11 @@ class Store:
                     "SELECT created_at FROM runs WHERE run_id = ?", (run_id,)
                 ).fetchone()
             return UnreadableRun(run_id, created_at, error.found or error.message)
+
+    def choose(self, run_id: str, design: ChosenDesign) -> None:
+        """Stores the design that a run with a time chose, once and for all."""
+        with self._transaction() as connection:
+            database.add_design(connection, run_id, design)
 
     def append(self, measurement: Measurement) -> None:
         """Stores what one trial saw, in one transaction that is on the disk on return.

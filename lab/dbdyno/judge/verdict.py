@@ -23,11 +23,12 @@ from statistics import median
 from dbdyno.judge.estimate import LOG_MAX, Estimate
 from dbdyno.judge.finding import Finding, Level, Spoken
 from dbdyno.judge.interval import FIXED, LEVEL, quantile
+from dbdyno.judge.uses.power import blocks_to_decide
 from dbdyno.language.words import Said, Text, count, listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan, Plan
+from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, DesignPlan, Plan
 
 
 class Word(Spoken):
@@ -147,26 +148,15 @@ def word_for(metric: Metric, low: float, high: float, margin: float) -> tuple[Wo
 def blocks_needed(
     estimate: Estimate, margin: float, design: DesignPlan = FIXED, level: float = LEVEL
 ) -> int | None:
-    """Blocks in all that would decide if the next ones are like these: n ≈ (c·s/h)².
-
-    h is the half width that is enough: narrow enough to leave 1 outside, or to lie inside the
-    margin, whichever is easier. c depends on n, so the least n that satisfies it is looked up. A
-    run that stops when decided needs a longer horizon where its own is too short.
+    """Blocks in all with which a run like this one decides, in four of five such runs.
 
     Returns:
         At least one block more than there are; None without an interval or beyond 1000 blocks.
     """
     if estimate.ratio is None or estimate.log_sd is None:
         return None
-    off = abs(math.log(estimate.ratio))
-    enough = max(off, math.log1p(margin) - off)
-    scaled = estimate.log_sd / enough
-
-    def decides(n: int) -> bool:
-        return quantile(n, design, level) * scaled < math.sqrt(n)
-
-    later = range(max(estimate.blocks + 1, BLOCKS_MIN), BLOCKS_LOOKED_AHEAD + 1)
-    return next((n for n in later if decides(n)), None)
+    mean = math.log(estimate.ratio)
+    return blocks_to_decide(mean, estimate.log_sd, estimate.blocks, margin, design, level)
 
 
 def few_blocks(blocks: int) -> Said:

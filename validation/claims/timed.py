@@ -19,7 +19,7 @@ from validation.noise import Numbers
 from dbdyno.judge.interval import interval
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan, Plan, SystemPlan, WorkloadPlan
+from dbdyno.plan.plan import BLOCKS_MIN, ChosenDesign, DesignPlan, Plan, SystemPlan, WorkloadPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun, narrowest, scatter_of, with_chosen
 
 COSTS: Final = (4.0, 1.5)
@@ -92,7 +92,38 @@ def ends_as(
     return share_of([run(random, machine, time_s, truth)[0] in words for _ in range(experiments)])
 
 
+def held_with_additions(additions: int, experiments: int) -> Seen:
+    """How often all intervals of a run and of so many additions, each twice as long, hold."""
+    plan = plan_of(300)
+    ends = [8 * 3**stage for stage in range(additions + 1)]
+    samples = np.random.default_rng(13).standard_normal((experiments, ends[-1]))
+    held, looked = np.ones(experiments, dtype=bool), BLOCKS_MIN
+    for stage, end in enumerate(ends):
+        chosen = ChosenDesign(
+            warmup_s=4,
+            window_s=6,
+            blocks=end,
+            start_noise=0.03,
+            second_noise=0.1,
+            block_s=30,
+            additions=stage,
+        )
+        design = with_chosen(plan, chosen).design
+        for blocks in range(looked, end + 1):
+            found = interval(samples[:, :blocks], design)
+            held &= np.abs(found.mean) <= found.half
+        looked = end + 1
+    return share_of(held)
+
+
 CLAIMS: Final = (
+    *(
+        Claim(
+            f"a run with a time and {additions} additions: intervals of all looks hold the truth",
+            *(0.945, None, 100_000, partial(held_with_additions, additions)),
+        )
+        for additions in (0, 2)
+    ),
     *(
         Claim(
             f"in {minutes} min: a tie gets a winner, {name} machine",

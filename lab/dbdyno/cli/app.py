@@ -13,7 +13,7 @@ import typer
 
 from dbdyno import __version__, _engine
 from dbdyno.cli import bundle, durability, flow, gate, history, options, serve, servers
-from dbdyno.cli.compare import CompareOptions, read
+from dbdyno.cli.compare import TIME, CompareOptions, read
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import in_budget, plan_app, read_file
 from dbdyno.errors import UsageError
@@ -144,6 +144,18 @@ def run(
         flow.resume_plan(fitted, workspace, ReportOptions(output, lang), retry=retry)
     else:
         flow.begin(fitted, workspace, _command_line(), ReportOptions(output, lang))
+
+
+@app.command()
+def more(
+    run_id: options.RunId,
+    time: options.Added = TIME,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Add time to a run that was begun with a time."""
+    flow.more(run_id, time, workspace, ReportOptions(output, lang))
 
 
 @app.command()

@@ -191,6 +191,10 @@ Lang = Annotated[
     typer.Option(metavar="en|zh", help="Language of the report and of stdout; JSON is English."),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
+Added = Annotated[
+    str, typer.Option(metavar="TIME", help="How much longer to measure, such as 10m.")
+]
 RunOrBundle = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, `latest`, or a bundle's file.")
 ]

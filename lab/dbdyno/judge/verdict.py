@@ -181,6 +181,8 @@ def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Said]:
     """That a run which stops when decided may not take as many blocks as it would need."""
     if design.stop == "blocks" or needed is None or needed <= design.blocks:
         return []
+    if design.time_s is not None:
+        return []  # time can be added to it
     return [
         say(
             "this run may take {most} at most; a new one with more of them would decide",

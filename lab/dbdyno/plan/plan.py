@@ -229,6 +229,7 @@ class ChosenDesign(FiniteNoun):
         start_noise: standard deviation of a system's ln throughput from start to start.
         second_noise: the same of one second of a window; of longer windows it is that much less.
         block_s: what a block takes.
+        additions: how often `dbdyno more` has added time since.
     """
 
     warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX)]
@@ -237,6 +238,7 @@ class ChosenDesign(FiniteNoun):
     start_noise: Annotated[float, Field(ge=0)]
     second_noise: Annotated[float, Field(ge=0)]
     block_s: Annotated[float, Field(ge=0)]
+    additions: Annotated[int, Field(ge=0)] = 0
 
 
 UNLESS_NONE: Final = Field(exclude_if=lambda value: value is None)

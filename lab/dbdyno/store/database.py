@@ -197,13 +197,15 @@ CREATE TRIGGER IF NOT EXISTS controls_stay_as_they_are BEFORE UPDATE ON controls
 """
 
 
-# What a run with a time chose after its first blocks, one row a run.
+# What a run with a time chose after its first blocks, and a row more for each time added to it.
 
 DESIGNS: Final = """
 CREATE TABLE IF NOT EXISTS designs (
-    run_id TEXT PRIMARY KEY REFERENCES runs (run_id),
+    run_id TEXT NOT NULL REFERENCES runs (run_id),
+    additions INTEGER NOT NULL,
     noted_at TEXT NOT NULL,
-    design TEXT NOT NULL
+    design TEXT NOT NULL,
+    PRIMARY KEY (run_id, additions)
 );
 CREATE TRIGGER IF NOT EXISTS designs_stay BEFORE DELETE ON designs
     BEGIN SELECT RAISE(ABORT, 'a chosen design is never deleted'); END;
@@ -224,15 +226,18 @@ def make_added(connection: sqlite3.Connection) -> None:
 
 
 def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign) -> None:
-    """Stores what a run chose; a second choice is an error of SQLite."""
+    """Stores what a run chose; a second choice is an error of SQLite. The run is not finished."""
     now = datetime.now().astimezone().isoformat("T", "seconds")
-    row = (run_id, now, design.model_dump_json())
-    connection.execute("INSERT INTO designs VALUES (?, ?, ?)", row)
+    row = (run_id, design.additions, now, design.model_dump_json())
+    connection.execute("INSERT INTO designs VALUES (?, ?, ?, ?)", row)
+    connection.execute("UPDATE runs SET finished_at = NULL WHERE run_id = ?", (run_id,))
 
 
 def design_of(connection: sqlite3.Connection, run_id: str) -> ChosenDesign | None:
-    """What a run chose, once it has."""
-    found = connection.execute("SELECT design FROM designs WHERE run_id = ?", (run_id,)).fetchone()
+    """What a run chose, once it has; with the time that was added last."""
+    found = connection.execute(
+        "SELECT design FROM designs WHERE run_id = ? ORDER BY additions DESC LIMIT 1", (run_id,)
+    ).fetchone()
     if found is None:
         return None
     with readable(f"the design of run {run_id} cannot be read", READ_ELSEWHERE):

@@ -154,7 +154,7 @@ class Store:
             return UnreadableRun(run_id, created_at, error.found or error.message)
 
     def choose(self, run_id: str, design: ChosenDesign) -> None:
-        """Stores the design that a run with a time chose, once and for all."""
+        """Stores the design that a run with a time chose, or what an addition makes of it."""
         with self._transaction() as connection:
             database.add_design(connection, run_id, design)
 

@@ -136,7 +136,7 @@ def blocks_to_decide(
         error = spread / math.sqrt(wanted)
         half = quantile(wanted, design, level) * error
         of_tie, of_other = (_decides(truth, error, half, margin) for truth in (tie, other))
-        return (factor * of_tie + of_other) / (factor + 1)
+        return float(factor * of_tie + of_other) / (1 + float(factor))
 
     low = max(blocks + 1, BLOCKS_MIN)
     ends = [most for most in (HORIZON_MAX, BLOCKS_LOOKED_AHEAD) if most >= low]

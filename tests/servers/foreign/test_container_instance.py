@@ -163,7 +163,7 @@ def test_a_snapshots_tables_have_a_size(docker, instance):
 def test_what_a_lab_that_died_left_is_removed_by_the_next(docker, instance, tmp_path):
     server = instance.start()
     instance._watcher._waiting.stdin.close()  # as the kernel does when the lab is killed
-    instance._watcher._waiting.wait(10)
+    instance._watcher._waiting.wait(60)
     assert docker.containers() == {}
     assert not server.alive()
     left = open.instance(SPEC, tmp_path / "other", str)

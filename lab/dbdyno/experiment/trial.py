@@ -90,6 +90,7 @@ def run_trial(
         pid=server.pid or None,
         process=counters.process(),
         replication=counters.replication(),
+        status_at_s=counters.read_at_s(),
     )
     if counters.origin_s is None:
         return _measurement(plan, trial, started_at, facts, seen)

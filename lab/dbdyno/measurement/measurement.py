@@ -140,6 +140,8 @@ class ServerFacts(Noun):
         version: as the server says it.
         settings: all effective global variables.
         status: global status counters at the end of the window minus those at its beginning.
+        status_at_s: seconds of load at which the first reading of `status` was asked for and
+            answered, then the second; empty where nobody noted it (an older dbdyno).
         cpu_s: server process CPU seconds within the measured window.
         pid: process id of the server that was started for this trial's arm.
         process: its reads, writes and context switches in the window; None if nobody looked.
@@ -153,6 +155,7 @@ class ServerFacts(Noun):
     pid: int | None = None
     process: ProcessWork | None = None
     replication: dict[str, float] = {}
+    status_at_s: tuple[float, ...] = ()
 
 
 class Measurement(Noun):

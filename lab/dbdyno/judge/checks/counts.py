@@ -9,13 +9,14 @@ point_select 1) under the workload's options.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import count, listed, say
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import Phase
+from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
@@ -181,14 +182,17 @@ def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
 def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
     """Doubtful: the server counted other commits than the load did (docs/reference/findings.md).
 
-    The server's counters are read just outside the window's edges, hence the skew; and an event in
-    flight at an edge may have committed at the server before its reply was counted.
+    What the load did is counted between the two readings of the server's counters, since on a
+    starved machine one of them can be seconds late. The skew is for the second within which events
+    have no place; and an event in flight at a reading may have committed at the server before its
+    reply was counted.
     """
     per_event = commits_per_event(measurement, plan)
     seen = measurement.server.status.get("Com_commit")
     if per_event == 0 or seen is None:
         return None
-    count = measurement.events * per_event
+    least, most = (events * per_event for events in events_between_readings(measurement))
+    count = round(min(max(seen, least), most))
     restarts = sum(i.restarts for i in measurement.measured)
     skew = count / measurement.window_s * STATUS_SKEW_S
     tolerance = COMMIT_SHARE_MAX * count + skew + 2 * measurement.trial.cell.threads + restarts
@@ -213,6 +217,29 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
             "something else used the server, or the load did not reach it; give it a server of its "
             "own"
         ),
+    )
+
+
+def events_between_readings(measurement: Measurement) -> tuple[float, float]:
+    """The least and the most events that can lie between the two readings of the counters.
+
+    A reading was made at some moment between the question and the answer. Events lie evenly within
+    an interval. Where nobody noted the times, the readings are taken to lie at the window's edges.
+    """
+    times_s = measurement.server.status_at_s
+    if len(times_s) != 4:
+        return measurement.events, measurement.events
+    asked, answered, asked_again, answered_again = (
+        _events_until(measurement.intervals, at_s) for at_s in times_s
+    )
+    return max(0.0, asked_again - answered), answered_again - asked
+
+
+def _events_until(intervals: Sequence[Interval], at_s: float) -> float:
+    """Events that ended within so many seconds of load."""
+    return sum(
+        one.events * min(1.0, max(0.0, at_s - one.start_s) / max(one.end_s - one.start_s, 1e-9))
+        for one in intervals
     )
 
 

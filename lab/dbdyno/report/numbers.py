@@ -110,7 +110,11 @@ def decided(verdict: Verdict) -> Text:
 
     With several cells it is wider than the cell's own, since they hold together.
     """
-    return interval(verdict.estimate.ratio, verdict.low, verdict.high)
+    change = interval(verdict.estimate.ratio, verdict.low, verdict.high)
+    if verdict.standstill is None:
+        return change
+    stood_still = verdict.standstill.said(verdict.baseline, verdict.system)
+    return wording.without_ratio(stood_still, change if verdict.estimate.ratio else None)
 
 
 def seconds(value: float) -> Text:

@@ -39,13 +39,6 @@ def with_longest(made: Measurement, second: int, longest_s: float) -> Measuremen
     return making.changed(made, intervals=tuple(intervals))
 
 
-def test_no_events_is_void():
-    found = counts.no_events(making.measurement(tps=0, latency_ms=1), PLAN)
-    assert level(found) is Level.VOID
-    assert "0 events in a window of 10.0 s" in found.evidence
-    assert counts.no_events(making.measurement(), PLAN) is None
-
-
 @pytest.mark.parametrize(
     ("failed", "expected"), [(0, None), (10, Level.NOTE), (200, Level.NOTE), (201, Level.VOID)]
 )

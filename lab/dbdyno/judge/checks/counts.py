@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
+from dbdyno.judge.checks.standstill import LOCK_WAIT_TIMEOUT
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import count, listed, say
+from dbdyno.language.words import listed, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.controls import SHARE, standstill_period_s
@@ -33,26 +34,11 @@ STATUS_SKEW_S: Final = 0.5
 """Both readings of the server's counters together may lie so far from the window's edges."""
 
 
-def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: nothing was completed in the window."""
-    if measurement.events > 0 and measurement.window_s > 0:
-        return None
-    return on_trial(
-        measurement,
-        "no-events",
-        Level.VOID,
-        say(
-            "{events} in a window of {window_s:.1f} s",
-            events=count(measurement.events, "event"),
-            window_s=measurement.window_s,
-        ),
-        say("look at the trial's errors and the server's log; a slow system needs a longer window"),
-    )
-
-
 def errors(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void above the limit, a note below it: failed statements as a share of all statements."""
     by_code = measurement.errors
+    if measurement.events == 0:  # a result, and the server's way to say that it stood still
+        by_code.pop(LOCK_WAIT_TIMEOUT, None)
     failed = sum(by_code.values())
     if failed == 0:
         return None
@@ -84,7 +70,8 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     the window (too much) and the last may end behind it (too little). Each connection has at most
     one event across each edge, and so is off by edge / window at most, edge being the longest
     event that can have straddled one; what holds for each holds for their mean. With equal
-    latencies this is N·R / window connections of N; after a stall at an edge it is more.
+    latencies this is N·R / window connections of N; after a stall at an edge it is more. An event
+    that never ended may have filled its connection's whole window.
 
     At a rate connections may well be idle, and latency counts from before they are used.
     """
@@ -92,6 +79,7 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
         return None
     connections = measurement.trial.cell.threads
     tolerance = LITTLE_SHARE_MAX + _edge_s(measurement) / measurement.window_s
+    tolerance += _unfinished(measurement) / connections
     if measurement.trial.control == "planted":
         tolerance += SHARE + _waiting_s(measurement) / measurement.window_s
     rate_per_s = measurement.events / measurement.window_s
@@ -125,6 +113,12 @@ def _waiting_s(measurement: Measurement) -> float:
     longest_s = max(interval.latency_ns_max for interval in measurement.measured) / 1e9
     standstills = round(measurement.window_s / standstill_period_s(measurement.window_s))
     return longest_s * standstills
+
+
+def _unfinished(measurement: Measurement) -> int:
+    """Events that were still running when the load was given up after its drain."""
+    last = measurement.intervals[-1]
+    return last.in_flight if last.phase is Phase.DRAIN else 0
 
 
 def _edge_s(measurement: Measurement) -> float:

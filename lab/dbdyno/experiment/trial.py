@@ -25,6 +25,7 @@ from dbdyno.experiment.engine.record import (
     intervals_of,
 )
 from dbdyno.experiment.engine.spec import DRAIN_S, prepared, run_spec
+from dbdyno.experiment.watch.environment import allocator_of
 from dbdyno.experiment.watch.host import Watch
 from dbdyno.experiment.watch.status import StatusWatch, waiting_statements
 from dbdyno.experiment.watch.window import WindowCounters
@@ -84,6 +85,7 @@ def run_trial(
     """
     started_at = datetime.now().astimezone().isoformat("T", "milliseconds")
     version, settings = server.version(), server.settings()
+    allocator = allocator_of(server.pid, settings)
     counters = WindowCounters(server, plan.trial.warmup_s, plan.trial.window_s)
     with (
         StatusWatch(server) as each_second,
@@ -107,6 +109,7 @@ def run_trial(
         replication=counters.replication(),
         status_at_s=counters.read_at_s(),
         waiting=seen.waiting,
+        allocator=allocator,
     )
     if counters.origin_s is None:
         return _measurement(plan, trial, started_at, facts, seen)

@@ -145,6 +145,7 @@ class ServerFacts(Noun):
             answered, then the second; empty where nobody noted it (an older dbdyno).
         waiting: of the load's statements that ran at the end of a window in whose last second
             nothing was answered, how many by kind and state; empty for all other windows.
+        allocator: which malloc its process uses, or `unknown`; empty where nobody looked.
         cpu_s: server process CPU seconds within the measured window.
         pid: process id of the server that was started for this trial's arm.
         process: its reads, writes and context switches in the window; None if nobody looked.
@@ -160,6 +161,7 @@ class ServerFacts(Noun):
     replication: dict[str, float] = {}
     status_at_s: Annotated[tuple[float, ...], IF_KNOWN] = ()
     waiting: Annotated[dict[str, int], IF_KNOWN] = {}
+    allocator: Annotated[str, IF_KNOWN] = ""
 
 
 class Measurement(Noun):

@@ -58,16 +58,9 @@ class _EngineReport:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing was answered in the last interval, which lies in the window."""
-        last = self.intervals[-1] if self.intervals else {}
-        return last.get("phase") == Phase.MEASURED and not last["queries"] and not last["errors"]
-
-    @property
-    def stood_still(self) -> bool:
-        """Whether the load ended as planned and nothing was answered in its window."""
+        """Whether nothing was answered in the window's last second."""
         measured = [one for one in self.intervals if one["phase"] == Phase.MEASURED]
-        answered = any(one["queries"] for one in measured)
-        return self.record is not None and bool(measured) and not answered
+        return bool(measured) and not measured[-1]["queries"] and not measured[-1]["errors"]
 
 
 def run_trial(
@@ -131,8 +124,8 @@ def _drive(
         seen.failure = _failure_of(seen.record)
         if seen.failure is None or _lives(server):
             counters.close()
-            # A server that answers nobody is one that stands still.
-            seen.failure = seen.failure or (None if seen.stood_still else counters.error)
+            # A server that answers nobody, not even us, is one that stands still.
+            seen.failure = seen.failure or (None if seen.is_silent else counters.error)
     except KeyboardInterrupt:
         seen.failure = INTERRUPTED
         _stop(engine, seen)

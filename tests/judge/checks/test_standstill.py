@@ -75,6 +75,12 @@ def test_without_events_but_with_answers_or_unasked_the_trial_is_void():
     assert no_events(making.measurement(), PLAN) is None
 
 
+def test_slow_statements_are_no_standstill():
+    rates = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+    made = seconds(making.measurement(threads=1, rates=rates), *range(1, 7), in_flight=1)
+    assert stands_still(made, PLAN) is None
+
+
 def test_a_server_that_stops_within_the_window_is_doubtful_and_keeps_its_numbers():
     # it works for 3 s of 10, then eight events never end: X·R is 30 % of N
     rates = (1000.0,) * 3 + (0.0,) * 7

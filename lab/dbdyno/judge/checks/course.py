@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.judge.checks.standstill import stands_still
+from dbdyno.judge.checks.standstill import STALL_EVENTS_MIN, stands_still
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Said, listed, say
 from dbdyno.measurement.measurement import Measurement
@@ -26,8 +26,6 @@ from dbdyno.stats.steady import FLOOR_S, KEPT_S_MIN, steady
 UPTIME_SHORT_S: Final = 2.0
 """The counter has whole seconds, at both readings."""
 UPTIME_LONG_S: Final = 5.0
-STALL_EVENTS_MIN: Final = 10
-"""A time is said to stand still only if that many events were to be expected in it."""
 SILENCE_S_MIN: Final = 0.5
 """Far beyond what a queue or a scheduler explains, and below the stalls that are complained of."""
 DRIFT_SHARE_MAX: Final = 0.02

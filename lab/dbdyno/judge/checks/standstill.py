@@ -19,6 +19,9 @@ from dbdyno.plan.plan import Plan
 
 SHARE_MIN: Final = 0.5
 """So much of the window nothing is answered; less than that is a stall."""
+STALL_EVENTS_MIN: Final = 10
+"""Where events were completed, a time is said to stand still only if so many more were to be
+expected in it: slow statements are no standstill."""
 LOCK_WAIT_TIMEOUT: Final = "1205"
 """The server's own word for a statement that waited until its patience was over."""
 WAITS: Final = (
@@ -60,6 +63,9 @@ def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
         return None
     silent_s = stretch[-1].end_s - stretch[0].start_s
     if silent_s < SHARE_MIN * measurement.window_s:
+        return None
+    working_s = measurement.window_s - silent_s
+    if measurement.events and measurement.events * silent_s < STALL_EVENTS_MIN * working_s:
         return None
     seen = say(
         "nothing was answered for {silent_s:.1f} s of a window of {window_s:.1f} s while {events} "

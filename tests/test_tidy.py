@@ -81,8 +81,6 @@ SMALL_WITH_ONE_IMPORTER = {
     "servers.launch": "a process of its own, which imports nothing",
     "stats.usl": "a law that knows nothing of benchmarks",
     "store.histogram_log": "a file format of its own",
-    "experiment.watch.environment": "the machine in words, once a run",
-    "experiment.watch.status": "the server each second, beside host and window",
 }
 LINES_OF_A_FUNCTION = 60
 BYTES_OF_A_FILE = 500_000

@@ -32,7 +32,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _known_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "describe", lambda: {"cpu": "made"})
+    monkeypatch.setattr(environment, "describe", lambda workspace: {"cpu": "made"})
 
 
 def made_bench(

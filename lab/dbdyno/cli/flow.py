@@ -51,7 +51,7 @@ def begin(plan: Plan, workspace: Path, command: str, options: ReportOptions) -> 
     """
     with Store.open(workspace) as store:
         planned = len(order.trials_of(begun(foreseen(plan)), ""))
-        run = store.create_run(plan, command, environment.describe(), planned)
+        run = store.create_run(plan, command, environment.describe(workspace), planned)
         _run(store, run, workspace, options)
     return run.run_id
 

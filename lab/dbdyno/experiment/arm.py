@@ -116,7 +116,7 @@ class _Arm:
             context.plan, trial, server, self._on_interval(trial), context.makers.command
         )
         evidence = TrialEvidence(probe=self.probe)
-        if measured.failure:
+        if measured.failure or not measured.server.status:  # it answered nobody
             self._give_up()
         else:
             evidence = after_trial(context, server, trial, self.probe)

@@ -28,6 +28,7 @@ from dbdyno.judge.checks import (
     machine,
     replication,
     settings,
+    standstill,
     work,
 )
 from dbdyno.judge.checks.course import from_second, later_cut, later_cuts, place_of
@@ -47,12 +48,13 @@ RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
 GATES: Final[tuple[TrialCheck, ...]] = (
     work.cell_cannot_run,
     course.trial_failed,
-    counts.no_events,
+    standstill.no_events,
 )
 """Once one of these is void there is nothing left to look at."""
 
 TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     course.server_restarted,
+    standstill.stands_still,
     course.stall,
     course.drift,
     work.step_undone,
@@ -108,6 +110,15 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     later_cut,
 )
 
+PER_EVENT: Final[tuple[TrialCheck, ...]] = (
+    course.drift,
+    counts.little_law,
+    counts.statements_of_event,
+    counts.commits_at_server,
+    generator.few_requests,
+)
+"""What these look at, a trial in which nothing was completed has not."""
+
 CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS, instrument.out_of_calibration)
 """Every check, in the order in which a trial meets them; the last one looks at the workspace."""
 
@@ -151,6 +162,11 @@ class Sound:
     def shown(self, metric: Metric) -> Measurement:
         """Where that metric is read: the server's CPU time was taken over the whole window only."""
         return self._measurement if metric.name == CPU_METRIC else self.condensed
+
+    @property
+    def stood_still(self) -> bool:
+        """Whether nothing was completed in it: its throughput is 0, which has no logarithm."""
+        return self.condensed.events == 0
 
     @cached_property
     def condensed(self) -> Measurement:
@@ -204,7 +220,8 @@ def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
     for gate in GATES:
         if finding := gate(measurement, plan):
             return [finding]
-    found = (check(measurement, plan) for check in TRIAL_CHECKS)
+    checks = (c for c in TRIAL_CHECKS if measurement.events or c not in PER_EVENT)
+    found = (check(measurement, plan) for check in checks)
     return [finding for finding in found if finding is not None]
 
 

@@ -24,6 +24,7 @@ from dbdyno.judge.controls import judge_controls, split_controls
 from dbdyno.judge.estimate import Estimate, Pairs, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.rate_limit import RateSearch, rate_searches
+from dbdyno.judge.standstill import shared, standstill_of
 from dbdyno.judge.verdict import (
     Verdict,
     adjusted,
@@ -160,17 +161,23 @@ def _verdicts(
     primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
     counted = {one.trial.key for one in audited.sound}
     block_s = block_seconds(compared)
+    pairs = Pairs(audited.sound)
     made: dict[int, Verdict] = {}
     for label in dict.fromkeys(estimate.system for estimate in primary):
         of_system = [estimate for estimate in primary if estimate.system == label]
-        for estimate, held in zip(of_system, adjusted(of_system, plan.design), strict=True):
+        found = [standstill_of(pairs, estimate) for estimate in of_system]
+        still, level = shared(found, of_system)
+        rated = [one for one, stood in zip(of_system, still, strict=True) if stood is None]
+        held = dict(zip(map(id, rated), adjusted(rated, plan.design, level), strict=True))
+        for estimate, standstill in zip(of_system, still, strict=True):
             made[id(estimate)] = verdict_of(
                 estimate,
                 plan.design.margin,
                 _concerning(estimate, audited, counted),
-                adjusted=held,
+                adjusted=held.get(id(estimate)),
                 design=plan.design,
                 block_s=block_s,
+                standstill=standstill,
             )
     return tuple(made[id(estimate)] for estimate in primary)
 

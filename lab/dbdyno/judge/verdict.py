@@ -7,6 +7,8 @@ With the ratio's 95 % interval [L, U], turned so that above 1 is good, and the p
     L > 1                           better, its size undecided against the margin
     mirror images                   worse
     anything else                   undecided, with the blocks that would probably decide
+    stood still in every block      worse than what worked (`standstill`)
+    stood still in some             undecided: those blocks have no ratio
 
 One interval serves all rows, so the whole table errs in 5 % of cases at most; with several cells it
 is the one that holds together with theirs (`adjusted`). Fewer than three sound pairs give no word:
@@ -19,15 +21,17 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 from statistics import median
+from typing import Annotated
 
 from dbdyno.judge.estimate import LOG_MAX, Estimate
 from dbdyno.judge.finding import Finding, Level, Spoken
 from dbdyno.judge.interval import FIXED, LEVEL, quantile
+from dbdyno.judge.standstill import Standstill, what_waited
 from dbdyno.judge.uses.power import blocks_to_decide
 from dbdyno.language.words import Said, Text, count, listed, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
-from dbdyno.measurement.parts import Noun
+from dbdyno.measurement.parts import IF_KNOWN, Noun
 from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, DesignPlan, Plan
 
 
@@ -56,6 +60,7 @@ class Verdict(Noun):
         blocks_needed: for UNDECIDED, blocks in all that would probably decide; None if over 1000.
         seconds_needed: how long those that are missing take here; None where it is not known.
         reasons: what weakens or explains the word, one clause each.
+        standstill: the blocks in which one of the two stood still; None if none did.
     """
 
     cell: Cell
@@ -73,6 +78,12 @@ class Verdict(Noun):
     level: float = LEVEL
     cells: int = 1
     seconds_needed: float | None = None
+    standstill: Annotated[Standstill | None, IF_KNOWN] = None
+
+    @property
+    def blocks(self) -> int:
+        """Sound pairs, those without a ratio too."""
+        return self.standstill.pairs if self.standstill else self.estimate.blocks
 
 
 def verdict_of(
@@ -83,6 +94,7 @@ def verdict_of(
     adjusted: Adjusted | None = None,
     design: DesignPlan = FIXED,
     block_s: float | None = None,
+    standstill: Standstill | None = None,
 ) -> Verdict:
     """The verdict on an estimate.
 
@@ -93,13 +105,18 @@ def verdict_of(
             where there is none.
         design: how the run ends, which decides how many blocks are needed.
         block_s: how long a block of the whole plan takes here.
+        standstill: the blocks in which one of the two stood still; None if none did.
     """
     lost = any(finding.level is Level.VOID for finding in findings)
     shown = adjusted or _own(estimate)
     word, material = _word(estimate.metric, shown, margin, lost)
     level = shown.level if shown else LEVEL
     needed = blocks_needed(estimate, margin, design, level) if word is Word.UNDECIDED else None
-    missing_s = None if needed is None or block_s is None else (needed - estimate.blocks) * block_s
+    blocks = estimate.blocks
+    if standstill is not None:
+        word, material, needed = _word_of_standstill(standstill, lost)
+        blocks = standstill.pairs
+    missing_s = None if needed is None or block_s is None else (needed - blocks) * block_s
     return Verdict(
         cell=estimate.cell,
         metric=estimate.metric,
@@ -112,14 +129,16 @@ def verdict_of(
         blocks_needed=needed,
         seconds_needed=missing_s,
         reasons=(
-            *_reasons(estimate, word, material, margin, findings),
-            *_alone(estimate, word, material, margin, shown),
+            *_reasons(blocks, word, material, margin, findings),
+            *(what_waited(findings) if standstill else ()),
+            *(_alone(estimate, word, material, margin, shown) if not standstill else ()),
             *_beyond_the_run(needed, design),
         ),
         low=shown.low if shown else None,
         high=shown.high if shown else None,
         level=level,
-        cells=shown.cells if shown else 1,
+        cells=standstill.cells if standstill else shown.cells if shown else 1,
+        standstill=standstill,
     )
 
 
@@ -177,6 +196,17 @@ def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tup
     return word_for(BY_NAME[metric], shown.low, shown.high, margin)
 
 
+def _word_of_standstill(found: Standstill, lost: bool) -> tuple[Word, bool, int | None]:
+    """Word, whether it is material, and how many blocks would decide, as far as blocks can."""
+    if found.pairs < BLOCKS_MIN:
+        return (Word.VOID if lost else Word.NO_VERDICT), False, None
+    if not found.is_whole:
+        return Word.UNDECIDED, False, None
+    if found.pairs < found.pairs_needed:
+        return Word.UNDECIDED, False, found.pairs_needed
+    return (Word.WORSE if found.system else Word.BETTER), True, None
+
+
 def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Said]:
     """That a run which stops when decided may not take as many blocks as it would need."""
     if design.stop == "blocks" or needed is None or needed <= design.blocks:
@@ -213,10 +243,9 @@ def _alone(
 
 
 def _reasons(
-    estimate: Estimate, word: Word, material: bool, margin: float, findings: Sequence[Finding]
+    blocks: int, word: Word, material: bool, margin: float, findings: Sequence[Finding]
 ) -> list[Said]:
     reasons = []
-    blocks = estimate.blocks
     if blocks < BLOCKS_MIN:
         sound = count(blocks, "sound block")
         reasons.append(
@@ -323,11 +352,12 @@ def is_open(verdict: Verdict) -> bool:
     """Whether more blocks could still change the word, so that a run until decided goes on.
 
     A cell that never had a sound pair is not open: what is void in every block is void for a cause,
-    and the report names it.
+    and the report names it. Nor is one in which a system stood still in some blocks: more of them
+    will not make those go away.
     """
     if verdict.word is Word.UNDECIDED:
-        return True
-    return verdict.word in (Word.VOID, Word.NO_VERDICT) and verdict.estimate.blocks > 0
+        return verdict.standstill is None or verdict.standstill.is_whole
+    return verdict.word in (Word.VOID, Word.NO_VERDICT) and verdict.blocks > 0
 
 
 def block_seconds(measurements: Sequence[Measurement]) -> float | None:

@@ -18,6 +18,7 @@ from dbdyno._engine import Histogram
 from dbdyno.language.words import Said, count, name, say
 from dbdyno.measurement.metric import Merge, Metric
 from dbdyno.measurement.parts import (
+    IF_KNOWN,
     Interval,
     Noun,
     Phase,
@@ -140,6 +141,11 @@ class ServerFacts(Noun):
         version: as the server says it.
         settings: all effective global variables.
         status: global status counters at the end of the window minus those at its beginning.
+        status_at_s: seconds of load at which the first reading of `status` was asked for and
+            answered, then the second; empty where nobody noted it (an older dbdyno).
+        waiting: of the load's statements that ran at the end of a window in whose last second
+            nothing was answered, how many by kind and state; empty for all other windows.
+        allocator: which malloc its process uses, or `unknown`; empty where nobody looked.
         cpu_s: server process CPU seconds within the measured window.
         pid: process id of the server that was started for this trial's arm.
         process: its reads, writes and context switches in the window; None if nobody looked.
@@ -153,6 +159,9 @@ class ServerFacts(Noun):
     pid: int | None = None
     process: ProcessWork | None = None
     replication: dict[str, float] = {}
+    status_at_s: Annotated[tuple[float, ...], IF_KNOWN] = ()
+    waiting: Annotated[dict[str, int], IF_KNOWN] = {}
+    allocator: Annotated[str, IF_KNOWN] = ""
 
 
 class Measurement(Noun):
@@ -236,6 +245,10 @@ class Measurement(Noun):
         return value_of([self], metric)
 
 
+RATES = ("transactions_per_s", "queries_per_s")
+"""Metrics that are 0, not unknown, where nothing was completed."""
+
+
 def merge_histograms(blobs: Iterable[bytes]) -> Histogram:
     """Adds the counts of HDR V2 blobs; an empty histogram for none."""
     merged = Histogram()
@@ -251,7 +264,7 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
     """
     measurements = list(parts)
     events = sum(m.events for m in measurements)
-    if not measurements or events < metric.requests_needed():
+    if not measurements or (events < metric.requests_needed() and metric.name not in RATES):
         return None
     if metric.merge is Merge.MAXIMUM:
         return _latency_ns_max(measurements) / 1e6

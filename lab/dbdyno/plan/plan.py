@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from dbdyno import _engine
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
-from dbdyno.measurement.parts import FiniteNoun
+from dbdyno.measurement.parts import IF_KNOWN, FiniteNoun
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
 from dbdyno.plan.settings import OptionValue, SettingsPlan, axes, setting_names
 from dbdyno.plan.spelling import MILLISECONDS, PERCENT, SECONDS, TEXT, Short, listed, named
@@ -241,10 +241,6 @@ class ChosenDesign(FiniteNoun):
     additions: Annotated[int, Field(ge=0)] = 0
 
 
-UNLESS_NONE: Final = Field(exclude_if=lambda value: value is None)
-"""Of a key that older plans do not have: without it they keep their text."""
-
-
 class DesignPlan(FiniteNoun):
     """How the comparison is laid out.
 
@@ -268,10 +264,10 @@ class DesignPlan(FiniteNoun):
     controls: bool = True
     margin: Annotated[float, Field(gt=0, lt=1), PERCENT] = 0.02
     budget_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None
-    time_s: Annotated[
-        Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS, UNLESS_NONE
-    ] = None
-    chosen: Annotated[ChosenDesign | None, UNLESS_NONE] = None
+    time_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS, IF_KNOWN] = (
+        None
+    )
+    chosen: Annotated[ChosenDesign | None, IF_KNOWN] = None
 
     @model_validator(mode="before")
     @classmethod

@@ -141,7 +141,7 @@ def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
                 numeric(say("Change [95 %]")),
                 lambda entry: change_decided(entry.verdict) or NONE,
             ),
-            (numeric(say("Blocks")), lambda entry: entry.verdict.estimate.blocks),
+            (numeric(say("Blocks")), lambda entry: entry.verdict.blocks),
             (
                 say("Since the run before"),
                 lambda entry: difference(entry.since) if entry.since else NONE,

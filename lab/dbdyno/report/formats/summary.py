@@ -85,7 +85,7 @@ def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
         if verdict.cell == cell:
             text = sentence(verdict)
             yield say("  {text}", text=text)
-            said = f"{text}; {few_blocks(verdict.estimate.blocks)}"
+            said = f"{text}; {few_blocks(verdict.blocks)}"
             for reason in verdict.reasons:
                 if reason not in said:
                     yield say("    ({reason})", reason=reason)

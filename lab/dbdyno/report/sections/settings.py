@@ -64,15 +64,20 @@ def _table(caption: Text, found: SettingsComparison, rows: Sequence[tuple[Text, 
     return Table(caption, columns, tuple(rows), folded=len(rows) > ROWS_OPEN_MAX)
 
 
-def environment(run: RunFacts) -> Section:
-    """The machine and its software."""
+def environment(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
+    """The machine and its software, and which malloc each system's server used."""
+    rows = [(what(feature), found(value)) for feature, value in run.environment.items()]
+    for label in systems_of(plan, measurements):
+        seen = dict.fromkeys(m.server.allocator for m in measurements if m.trial.system == label)
+        if allocators := [found(allocator) for allocator in seen if allocator]:
+            rows.append((say("memory allocator of {system}", system=label), listed(allocators)))
     features = table(
         say("Where it ran"),
-        run.environment.items(),
-        (say("What"), lambda feature: what(feature[0])),
-        (say("Found"), lambda feature: found(feature[1])),
+        rows,
+        (say("What"), lambda row: row[0]),
+        (say("Found"), lambda row: row[1]),
     )
-    return Section(say("Environment"), (features,) if run.environment else ())
+    return Section(say("Environment"), (features,) if rows else ())
 
 
 PUBLISHED: Final = say("The published experiment")
@@ -213,7 +218,7 @@ def _machine(run: RunFacts) -> Text:
     return (
         listed(
             found(run.environment[feature])
-            for feature in ("cpu", "cores", "memory", "filesystem")
+            for feature in ("cpu", "cores", "memory", "filesystem", "storage_kind")
             if feature in run.environment
         )
         or NONE

@@ -58,6 +58,7 @@ NO_RHYTHM = "jitter, ρ1 and rhythm are no longer computed"
 NO_SIGN_FLIP = "evenness is counted, not tested: no ratios of jitter, no p"
 NO_NOISE = "the noise within windows and the best window are no longer computed"
 SINGULAR = "one is told in the singular"
+TOGETHER = "intervals of several cells hold together, so that some are wider"
 
 # Regular expressions; applied in this order.
 CHANGES: Final = (
@@ -95,6 +96,162 @@ CHANGES: Final = (
     Change(NO_NOISE, r"## 离群试验与噪声", "## 离群试验"),
     Change(NO_NOISE, r"The table is for planning; .*\n\n\*\*Noise .*\n\n(\|.*\n)+\n", ""),
     Change(NO_NOISE, r"此表用于规划；.*\n\n\*\*窗口内与重启间的噪声\*\*\n\n(\|.*\n)+\n", ""),
+    Change(
+        TOGETHER,
+        r"−10\.0(?=( %)?(,| to| 至) −3\.9)",
+        "−10.5",
+    ),
+    Change(
+        TOGETHER,
+        r"−10\.4(?=( %)?(,| to| 至) −2\.3)",
+        "−11.1",
+    ),
+    Change(
+        TOGETHER,
+        r"−10\.0(?=( %)?(,| to| 至) −4\.8)",
+        "−10.4",
+    ),
+    Change(
+        TOGETHER,
+        r"−10\.3(?=( %)?(,| to| 至) −2\.6)",
+        "−10.9",
+    ),
+    Change(
+        TOGETHER,
+        r"(?<!\| −12\.6 % \[)−27\.6(.*?)\+5\.6",
+        r"−39.2\1+25.7",
+    ),
+    Change(
+        TOGETHER,
+        r"−11\.7(.*?)−2\.6",
+        r"−15.6\1−0.2",
+    ),
+    Change(
+        TOGETHER,
+        r"0\.9001431680746451",
+        "0.8948119918940901",
+    ),
+    Change(
+        TOGETHER,
+        r"0\.8960086599187818",
+        "0.8889948135676192",
+    ),
+    Change(
+        TOGETHER,
+        r"0\.9004590699151642",
+        "0.8958946993065803",
+    ),
+    Change(
+        TOGETHER,
+        r"0\.8973419110317651",
+        "0.8906889036637423",
+    ),
+    Change(
+        TOGETHER,
+        r"0\.7239010966030907",
+        "0.6079527505440165",
+    ),
+    Change(
+        TOGETHER,
+        r'(1\.)0560496294121569(,\n +"level": 0\.0)5\b',
+        r"\g<1>2574587155246348\g<2>08333333333333333",
+    ),
+    Change(
+        TOGETHER,
+        r"0\.8834187372524045",
+        "0.8440765522040053",
+    ),
+    Change(
+        TOGETHER,
+        r'0\.9738761157652618(,\n +"level": 0\.0)25\b',
+        r"0.9982620325401047\g<1>08333333333333333",
+    ),
+    Change(
+        TOGETHER,
+        '"blocks_needed": 10,',
+        '"blocks_needed": 17,',
+    ),
+    Change(
+        TOGETHER,
+        r'"seconds_needed": 672\.0',
+        '"seconds_needed": 1848.0',
+    ),
+    Change(
+        TOGETHER,
+        "about 10 blocks, 4 more in about 11 min 12 s",
+        "about 17 blocks, 11 more in about 30 min 48 s",
+    ),
+    Change(
+        TOGETHER,
+        "约需 10 个区组，即再做 4 个，约 11 分 12 秒",
+        "约需 17 个区组，即再做 11 个，约 30 分 48 秒",
+    ),
+    Change(
+        TOGETHER,
+        r" % \(Holm\);",
+        " %;",
+    ),
+    Change(
+        TOGETHER,
+        "（Holm）；",
+        "；",
+    ),
+    Change(
+        TOGETHER,
+        r"worse, beyond the margin −7\.2",
+        "worse −7.2",
+    ),
+    Change(
+        TOGETHER,
+        r"更差，超出等价界值 −7\.2",
+        "更差 −7.2",
+    ),
+    Change(
+        TOGETHER,
+        r"(to −6\.4 % \(beyond the margin of 2 %)\)",
+        r"\1 in 4 of 5)",
+    ),
+    Change(
+        TOGETHER,
+        r"至 −6\.4 %（超出 2 % 的等价界值）",
+        "至 −6.4 %（5 个中有 4 个超出 2 % 的等价界值）",
+    ),
+    Change(
+        TOGETHER,
+        r"(by −15\.6 % to −0\.2 %\.) .*",
+        r"\1 The direction is settled, but the difference may be as small as"
+        " the margin of 2 % or smaller; more blocks would show whether it matters.",
+    ),
+    Change(
+        TOGETHER,
+        r"(相差 −15\.6 % 至 −0\.2 %。).*",
+        r"\1方向已定，但差异可能只有 2 % 的等价界值那么小，甚至更小；增加区组可看出它是否有意义。",
+    ),
+    Change(
+        TOGETHER,
+        r"( +[(-] ?)(3 void trials left out: .*? \(2×\))(\)?\.?\n)( .*\n)",
+        r"\1whether by more than the margin of 2 % is undecided\3\1\2\3\4\1by itself its 95 % "
+        r"interval would say worse beyond the margin; among 6 cells that could be chance\3",
+    ),
+    Change(TOGETHER, "  - whether by more than", "  - Whether by more than"),
+    Change(TOGETHER, "  - by itself its", "  - By itself its"),
+    Change(
+        TOGETHER,
+        r"( +[（-] ?)(已剔除 3 次无效试验：.*? \(2×\))(）?。?\n)( .*\n)",
+        r"\1幅度是否超过 2 % 的等价界值，尚无定论\3\1\2\3\4\1单看该单元，其 95 % "
+        r"置信区间会判为“更差，且超出等价界值”；但在 6 个单元中，这可能出于偶然\3",
+    ),
+    Change(
+        TOGETHER,
+        r'"material": true(,\n[^}]+?\{[^}]+?\}[^}]+?"ratio": 0\.9275453673161351)',
+        r'"material": false\1',
+    ),
+    Change(
+        TOGETHER,
+        r'( +)("3 void trials left out: .*\n +"doubtful: .*?")\n',
+        r'\1"whether by more than the margin of 2 % is undecided",\n\1\2,\n\1"by itself its 95 % '
+        r'interval would say worse beyond the margin; among 6 cells that could be chance"\n',
+    ),
 )
 # Columns of tables of report.md that are gone.
 COLUMNS: Final = {

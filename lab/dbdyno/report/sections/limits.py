@@ -110,7 +110,7 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
     comparisons = cells * (len(plan.systems) - 1)
     if comparisons > 1:
         yield say(
-            "The verdicts on a system's {cells} hold together at 95 % (Holm); those on "
+            "The verdicts on a system's {cells} hold together at 95 %; those on "
             "another system, and all intervals but those of verdicts and of selected cells, do not "
             "allow for one another.",
             cells=count(cells, "cell"),

@@ -57,11 +57,19 @@ NO_FIT = "below five load levels scalability is not spoken of"
 NO_RHYTHM = "jitter, ρ1 and rhythm are no longer computed"
 NO_SIGN_FLIP = "evenness is counted, not tested: no ratios of jitter, no p"
 NO_NOISE = "the noise within windows and the best window are no longer computed"
+BY_SIZE = "the ledger is judged by how large errors were, from ten runs on"
 SINGULAR = "one is told in the singular"
 TOGETHER = "intervals of several cells hold together, so that some are wider"
 
 # Regular expressions; applied in this order.
 CHANGES: Final = (
+    Change(
+        BY_SIZE,
+        r'( +)"different_allowed": \d',
+        r'\1"error_size": null,\n\1"error_size_allowed": null',
+    ),
+    Change(BY_SIZE, r"is promised, and up to 1 of so many are explained by chance", "is promised"),
+    Change(BY_SIZE, r"，在这个总数下，不超过 1 次都可由偶然解释", ""),
     Change(SINGULAR, r"\b1 events were begun again", "1 event had to begin again"),
     Change(SINGULAR, r"\bevents were begun again", "events had to begin again"),
     Change(MOVED, r"docs/costs\.md", "docs/reference/costs.md"),

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation.claims import grid, runs, stopping, verdict
+from validation.claims import grid, ledger, runs, stopping, verdict
 from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
@@ -26,6 +26,7 @@ CLAIMS: Final = (
     *stopping.CLAIMS,
     *grid.CLAIMS,
     *runs.CLAIMS,
+    *ledger.CLAIMS,
 )
 """Every claim, in the order of the table."""
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"

@@ -243,12 +243,17 @@ def _of_workspace(ledger: Ledger) -> Iterator[Text]:
     if different.total:
         yield say(
             "Complete runs of this workspace that compared a system with itself: {total}. Called "
-            "different, wrongly: {share}; {promised:.0f} % is promised, and up to {allowed} of so "
-            "many are explained by chance.",
+            "different, wrongly: {share}; {promised:.0f} % is promised.",
             total=different.total,
             share=_share(different),
             promised=MISSED * 100,
-            allowed=ledger.different_allowed,
+        )
+    if ledger.error_size is not None:
+        yield say(
+            "Their errors were {size:.2f} times as large as their intervals promise; up to "
+            "{allowed:.2f} times is explained by chance.",
+            size=ledger.error_size,
+            allowed=ledger.error_size_allowed,
         )
     if ledger.is_out_of_calibration:
         yield say("That is more than chance explains: the instrument is out of calibration.")

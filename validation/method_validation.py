@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation.claims import grid, stopping, timed, verdict
+from validation.claims import grid, ledger, runs, stopping, timed, verdict
 from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
@@ -26,6 +26,8 @@ CLAIMS: Final = (
     *stopping.CLAIMS,
     *timed.CLAIMS,
     *grid.CLAIMS,
+    *runs.CLAIMS,
+    *ledger.CLAIMS,
 )
 """Every claim, in the order of the table."""
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"

@@ -230,12 +230,30 @@ def test_one_cell_keeps_its_own_interval():
     assert (held.level, held.cells) == (0.05, 1)
 
 
-def test_cells_beyond_the_margin_hand_their_share_on_and_others_keep_it():
-    far, also_far, tie, open_one = spread(0.2), spread(-0.2), spread(0.0, 0.002), spread(0.02)
-    held = adjusted([far, tie, open_one, also_far], FIXED)
+def test_cells_far_beyond_the_margin_keep_half_of_their_share_and_the_others_get_the_rest():
+    far, also_far, tie, apart = spread(0.3), spread(-0.3), spread(0.0, 0.002), spread(0.06)
+    held = adjusted([far, tie, apart, also_far], FIXED)
     levels = [one.level for one in held if one is not None]
-    assert levels == pytest.approx([0.05 / 4, 0.05 / 2, 0.05 / 2, 0.05 / 4])
+    assert levels == pytest.approx([0.05 / 8, 0.05 * 3 / 8, 0.05 * 3 / 8, 0.05 / 8])
+    assert sum(levels) == pytest.approx(0.05)
     assert {one.cells for one in held if one is not None} == {4}
+
+
+def test_where_all_cells_are_far_none_needs_the_others_share():
+    held = adjusted([spread(0.3), spread(-0.3)], FIXED)
+    assert [one.level for one in held if one] == [0.025, 0.025]
+
+
+def test_a_far_cell_s_interval_ends_where_far_begins_and_another_s_is_wider_beyond_it():
+    tie, just_far, uneven = spread(0.0, 0.002), spread(-0.106, 0.025), spread(-0.07, 0.03)
+    _, far, wide = adjusted([tie, just_far, uneven], FIXED)
+    assert far is not None
+    assert wide is not None
+    kept = widened(just_far, FIXED, 0.05 / 6, 3)
+    assert kept.high > far.high == pytest.approx(1 / 1.06)
+    assert far.low == kept.low
+    assert wide.low == widened(uneven, FIXED, 0.05 / 6, 3).low
+    assert wide.high == widened(uneven, FIXED, wide.level, 3).high
 
 
 def test_by_hand():

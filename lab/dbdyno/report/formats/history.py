@@ -83,7 +83,11 @@ def experiment(plan: Plan) -> str:
 
 def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> list[HistoryEntry]:
     verdicts = [v for v in run.verdicts if label in (None, v.system)]
-    since = agreements(before.verdicts, verdicts, run.plan.design.margin) if before else ()
+    since = (
+        agreements(before.verdicts, verdicts, (before.plan.design, run.plan.design))
+        if before
+        else ()
+    )
     by_place = {(a.cell, a.baseline, a.system): a for a in since if a.first and a.second}
     return [
         HistoryEntry(

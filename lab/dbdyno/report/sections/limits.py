@@ -110,7 +110,7 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
     comparisons = cells * (len(plan.systems) - 1)
     if comparisons > 1:
         yield say(
-            "The verdicts on a system's {cells} hold together at 95 % (Holm); those on "
+            "The verdicts on a system's {cells} hold together at 95 %; those on "
             "another system, and all intervals but those of verdicts and of selected cells, do not "
             "allow for one another.",
             cells=count(cells, "cell"),
@@ -243,12 +243,17 @@ def _of_workspace(ledger: Ledger) -> Iterator[Text]:
     if different.total:
         yield say(
             "Complete runs of this workspace that compared a system with itself: {total}. Called "
-            "different, wrongly: {share}; {promised:.0f} % is promised, and up to {allowed} of so "
-            "many are explained by chance.",
+            "different, wrongly: {share}; {promised:.0f} % is promised.",
             total=different.total,
             share=_share(different),
             promised=MISSED * 100,
-            allowed=ledger.different_allowed,
+        )
+    if ledger.error_size is not None:
+        yield say(
+            "Their errors were {size:.2f} times as large as their intervals promise; up to "
+            "{allowed:.2f} times is explained by chance.",
+            size=ledger.error_size,
+            allowed=ledger.error_size_allowed,
         )
     if ledger.is_out_of_calibration:
         yield say("That is more than chance explains: the instrument is out of calibration.")

@@ -32,6 +32,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "stop": ("design", "stop"),
     "controls": ("design", "controls"),
     "margin": ("design", "margin"),
+    "disturbance_max": ("design", "disturbance_max"),
     "distribution": ("distribution", "name"),
     "restart": ("procedure", "restart"),
     "prepared": ("procedure", "prepared_statements"),
@@ -72,6 +73,7 @@ class CompareOptions:
     rates: str = ""
     connections: str = str(LoadPlan().connections)
     slo: str = ""
+    disturbance_max: str = "10%"
 
 
 def read(

@@ -231,6 +231,9 @@ class DesignPlan(FiniteNoun):
             and against a slowdown put in on purpose, to prove the instrument.
         margin: ratio difference that matters to the user, 0.02 = 2 %.
         budget_s: time for the whole run; as many blocks as fit into it, `blocks` at most.
+        disturbance_max: a trial is void, and its block measured again, if others and the
+            hypervisor took more of the host's CPU in its window (docs/how-it-works/procedure.md);
+            null or 100 % switches that off. None in runs of a dbdyno without this rule.
     """
 
     blocks: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 5
@@ -238,6 +241,18 @@ class DesignPlan(FiniteNoun):
     controls: bool = True
     margin: Annotated[float, Field(gt=0, lt=1), PERCENT] = 0.02
     budget_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None
+    disturbance_max: Annotated[
+        Annotated[float, Field(gt=0, le=1)] | None,
+        PERCENT,
+        Field(exclude_if=lambda limit: limit is None),
+    ] = 0.10
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_no_limit(cls, value: object) -> object:
+        if isinstance(value, dict) and value.get("disturbance_max", 0) is None:
+            return {**value, "disturbance_max": 1.0}
+        return value
 
     @model_validator(mode="before")
     @classmethod

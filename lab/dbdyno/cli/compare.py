@@ -33,6 +33,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "stop": ("design", "stop"),
     "controls": ("design", "controls"),
     "margin": ("design", "margin"),
+    "disturbance_max": ("design", "disturbance_max"),
     "distribution": ("distribution", "name"),
     "restart": ("procedure", "restart"),
     "prepared": ("procedure", "prepared_statements"),
@@ -78,6 +79,7 @@ class CompareOptions:
     rates: str = ""
     connections: str = str(LoadPlan().connections)
     slo: str = ""
+    disturbance_max: str = "10%"
 
 
 def read(

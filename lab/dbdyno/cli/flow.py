@@ -24,6 +24,7 @@ from dbdyno.judge.verdict import is_open
 from dbdyno.judge.wording import duration
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
+from dbdyno.measurement.disturbance import current
 from dbdyno.plan.pilot import foreseen, trials_expected
 from dbdyno.plan.plan import BUDGET_S_MAX, Plan
 from dbdyno.plan.spelling import duration_s
@@ -248,7 +249,8 @@ def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     if completion.complete:
         return
     done = store.done(run.run_id)
-    failed = [m for m in store.measurements(run.run_id) if m.trial.key not in done]
+    tried = current(store.measurements(run.run_id))
+    failed = [m for m in tried if m.trial.key not in done]
     raise LoadError(
         f"{len({m.trial.key for m in failed})} of {count(completion.owed, 'trial')} failed",
         found=failed[-1].failure if failed else None,

@@ -24,6 +24,7 @@ THREADS: Final = ",".join(map(str, LoadPlan().threads))
 CONNECTIONS: Final = str(LoadPlan().connections)
 BLOCKS: Final = str(DesignPlan().blocks)
 MARGIN: Final = str(DesignPlan().margin)
+DISTURBANCE_MAX: Final = str(DesignPlan().disturbance_max)
 TABLES: Final = str(DatasetPlan().tables)
 TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
@@ -140,6 +141,14 @@ Window = Annotated[
 ]
 Margin = Annotated[
     str, typer.Option(metavar="RATIO", help="Difference that matters to you: 0.02 = 2 %.")
+]
+DisturbanceMax = Annotated[
+    str,
+    typer.Option(
+        metavar="RATIO",
+        help="A trial in whose window others had more of the host's CPU is void and its block "
+        "measured again; 100% for no such rule.",
+    ),
 ]
 Seed = Annotated[
     str, typer.Option(metavar="INTEGER", help="Of the order of trials and of the requests.")

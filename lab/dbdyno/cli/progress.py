@@ -81,7 +81,8 @@ class Several:
 def place(trial: Trial, number: int, total: int, blocks: int) -> str:
     """Which trial of how many, in which block, on what."""
     of_all = f"/{blocks}" if blocks else ""
-    where = f"trial {number}/{total}, block {trial.block + 1}{of_all}: {trial.arm}"
+    again = " again" if trial.repeat else ""
+    where = f"trial {number}/{total}, block {trial.block + 1}{of_all}{again}: {trial.arm}"
     if trial.control == "pilot":
         where = f"pilot: {trial.system}"
     return f"{where}, {trial.cell.title}"

@@ -25,6 +25,7 @@ from dbdyno.experiment.engine.spec import (
 from dbdyno.experiment.forecast import Forecast, pilot_s
 from dbdyno.experiment.order import arms, trials_of
 from dbdyno.files import locked
+from dbdyno.measurement.disturbance import current, disturbed, repeats_max
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.controls import control_system, directory_of
 from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
@@ -72,44 +73,78 @@ def run(
         refuse_unspoken(system.reference)
     try:
         with store.locked(run.run_id):
-            done = store.done(run.run_id, impossible=not retry)
+            done, repeats = store.done(run.run_id, impossible=not retry), store.repeats(run.run_id)
             chosen_before = store.run(run.run_id).plan.design.chosen
             plan = with_chosen(resolved(plan, store.pilots(run.run_id)), chosen_before)
             plan = begun(plan)
             trials = trials_of(foreseen(plan), run.run_id)
-            left = [trial for trial in trials if trial.key not in done]
+            now = [_again(trial, repeats.get(trial.block, 0)) for trial in trials]
+            left = [trial for trial in now if trial.key not in done]
             context = RunContext(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
-            if _Blocks(context, run.run_id, enough).decided():
+            blocks = _Blocks(context, run.run_id, enough)
+            if run.finished_at is None:
+                blocks.owe_again(store.blocks_begun(run.run_id) - 1)
+            if blocks.decided():
                 context.left.clear()
             _run_blocks(context, run.run_id, enough)
             store.finish(run.run_id)
             _raise_if_nothing_ran(context, run.run_id)
     except KeyboardInterrupt:
         plan = begun(foreseen(with_chosen(plan, store.run(run.run_id).plan.design.chosen)))
-        planned = {trial.key for trial in trials_of(plan, run.run_id)}
+        planned = trials_of(plan, run.run_id)
+        repeats, done = store.repeats(run.run_id), store.done(run.run_id)
+        stored = sum(_again(trial, repeats.get(trial.block, 0)).key in done for trial in planned)
         raise Interrupted(
             f"run {run.run_id} was interrupted by the user",
             wanted=f"{len(planned)} trials",
-            found=f"{len(planned & store.done(run.run_id))} of them are stored",
+            found=f"{stored} of them are stored",
             hint=f"to go on: dbdyno compare --resume {run.run_id}",
         ) from None
 
 
 class _Blocks:
-    """The blocks that are left, one after the other, until no further one is wanted."""
+    """The blocks that are left, until no further one is wanted."""
 
     def __init__(self, context: RunContext, run_id: str, enough: Enough | None) -> None:
         self._context, self._enough, self._run_id = context, enough, run_id
 
     def __iter__(self) -> Iterator[list[Trial]]:
+        """One after the other; one that was disturbed comes again at once."""
         context = self._context
         while context.left and not self.decided():
-            if context.left[0].block >= FIRST_BLOCKS:
-                _choose(context, self._run_id)
             block = context.left[0].block
+            if block >= FIRST_BLOCKS:
+                _choose(context, self._run_id)
             yield [trial for trial in context.left if trial.block == block]
+            self.owe_again(block)
+
+    def owe_again(self, block: int) -> None:
+        """Puts a complete block that was disturbed back before what is left, and tells so."""
+        context, design = self._context, self._context.plan.design
+        if design.disturbance_max is None or block < 0:
+            return
+        stored = current(context.store.block(self._run_id, block))
+        found = [(m.trial, seen) for m in stored if (seen := disturbed(m, design.disturbance_max))]
+        if not found or any(trial.block == block for trial in context.left):
+            return
+        trial, seen = max(found, key=lambda one: one[1].share)
+        used, most = sum(context.store.repeats(self._run_id).values()), repeats_max(design.blocks)
+        told = (
+            f"block {block + 1} was disturbed: others had {seen.share:.1%} of the host's CPU beside"
+            f" {trial.arm} (limit {design.disturbance_max * 100:g} %)"
+        )
+        if used >= most:
+            context.progress.stage(f"{told}; all {most} repeats are used, its trial is void")
+            return
+        context.progress.stage(
+            f"{told}; it is measured again (repeat {used + 1} of at most {most})"
+        )
+        trials = trials_of(foreseen(context.plan), self._run_id)
+        again = [_again(one, trial.repeat + 1) for one in trials if one.block == block]
+        context.left[:0] = again
+        context.total += len(again)
 
     def decided(self) -> bool:
         """Whether nothing is left but whole blocks, and those before them were enough.
@@ -123,11 +158,17 @@ class _Blocks:
         planned = trials_of(foreseen(context.plan), self._run_id)
         whole = sum(trial.block == next_block for trial in planned)
         is_begun = sum(trial.block == next_block for trial in context.left) < whole
+        is_begun = is_begun or context.left[0].repeat > 0
         if is_begun or not self._enough(context.store.measurements(self._run_id)):
             return False
         most = context.plan.design.blocks
         context.progress.stage(f"decided after {next_block} of at most {most} blocks")
         return True
+
+
+def _again(trial: Trial, repeat: int) -> Trial:
+    """The same place of the plan, in that repeat of its block."""
+    return trial.model_copy(update={"repeat": repeat}) if repeat else trial
 
 
 def _run_blocks(context: RunContext, run_id: str, enough: Enough | None) -> None:
@@ -178,11 +219,14 @@ def _choose(context: RunContext, run_id: str) -> None:
 def _instances(context: RunContext) -> Iterator[dict[str, Instance]]:
     """The instances of all data directories that still have trials; closed whatever happens.
 
-    The baseline's too where a setting is a share of its dataset.
+    The baseline's too where a setting is a share of its dataset, and all where a block with an
+    arm that has ended may be measured again.
     """
     wanted = {_directory(trial) for trial in context.left}
     if wanted and wants_dataset_bytes(context.plan):
         wanted.add(context.plan.systems[0].label)
+    if wanted and context.plan.design.disturbance_max is not None:
+        wanted |= {_directory(trial) for trial in trials_of(foreseen(context.plan), "")}
     with ExitStack() as stack:
         opened: dict[str, Instance] = {}
         for system in (*context.plan.systems, control_system(context.plan)):

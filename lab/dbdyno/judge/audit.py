@@ -22,6 +22,7 @@ from dbdyno.judge.checks import (
     counts,
     course,
     design,
+    disturbance,
     durability,
     generator,
     instrument,
@@ -75,6 +76,7 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     generator.client_bound,
     generator.near_ceiling,
     generator.timer_late,
+    disturbance.disturbed,
     machine.steal,
     machine.other_processes,
     machine.shared_machine,
@@ -103,6 +105,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     design.sequential_design,
     design.split_block,
     design.machine_drift,
+    disturbance.uneven_disturbance,
     machine.uneven_clock,
     probe_strays,
     generator.generator_threads,
@@ -119,8 +122,15 @@ PER_EVENT: Final[tuple[TrialCheck, ...]] = (
 )
 """What these look at, a trial in which nothing was completed has not."""
 
-CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS, instrument.out_of_calibration)
-"""Every check, in the order in which a trial meets them; the last one looks at the workspace."""
+CHECKS: Final = (
+    *GATES,
+    *TRIAL_CHECKS,
+    *RUN_CHECKS,
+    disturbance.block_repeated,
+    instrument.out_of_calibration,
+)
+"""Every check, in the order in which a trial meets them; the last two look at blocks that were
+replaced and at the workspace."""
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
 _TOKEN: Final = object()

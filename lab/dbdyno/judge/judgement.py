@@ -14,11 +14,13 @@ from functools import partial
 
 from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
+from dbdyno.judge.beside.accounting import Accounting, accountings
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.beside.outliers import BadRestarts, Outlier, bad_restarts, outliers
 from dbdyno.judge.beside.scalability import PeakRatio, Scalability, peak_ratios, scalability
 from dbdyno.judge.beside.stability import CountPair, Stability, counts, stability
+from dbdyno.judge.checks.disturbance import block_repeated
 from dbdyno.judge.checks.instrument import Ledger, ledger_of, out_of_calibration
 from dbdyno.judge.controls import judge_controls, split_controls
 from dbdyno.judge.estimate import Estimate, Pairs, SystemValue, estimates, system_values
@@ -33,6 +35,7 @@ from dbdyno.judge.verdict import (
     may_end,
     verdict_of,
 )
+from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Noun
@@ -48,6 +51,7 @@ class Judgement(Noun):
         verdicts: about the metric of each cell, one for each system but the first; none for rates
             that are there only to find where a latency limit is met.
         slo: the highest sustained rate within the plan's latency limit.
+        accountings: which part of a difference is CPU per transaction, and which CPU used.
         summaries: all cells of a system together, one for each system but the first.
         crossovers, regressions: what happens along the load levels of each workload.
         scalability: every ladder of a closed loop with five levels or more; peaks: those of two
@@ -63,6 +67,7 @@ class Judgement(Noun):
     estimates: tuple[Estimate, ...]
     verdicts: tuple[Verdict, ...]
     slo: tuple[RateSearch, ...] = ()
+    accountings: tuple[Accounting, ...] = ()
     summaries: tuple[GridSummary, ...] = ()
     crossovers: tuple[Crossover, ...] = ()
     regressions: tuple[Regression, ...] = ()
@@ -85,6 +90,11 @@ class Judgement(Noun):
         wanted = (cell, system, metric_name)
         return next((e for e in self.estimates if (e.cell, e.system, e.metric) == wanted), None)
 
+    def accounting(self, verdict: Verdict) -> Accounting | None:
+        """The parts of that verdict's ratio; None where the servers' CPU is unknown."""
+        wanted = (verdict.cell, verdict.system)
+        return next((a for a in self.accountings if (a.cell, a.system) == wanted), None)
+
 
 def judge(
     measurements: Sequence[Measurement], plan: Plan, earlier: Iterable[ControlOutcome] = ()
@@ -96,11 +106,12 @@ def judge(
     Args:
         earlier: what the controls of the workspace's other runs came to.
     """
-    compared, controls = split_controls(measurements)
+    compared, controls = split_controls(current(measurements))
     checked = judge_controls(compared, controls, plan)
     ledger = ledger_of([*earlier, *checked.outcomes])
     audited = audit(compared, plan)
-    audited = replace(audited, findings=(*audited.findings, *out_of_calibration(ledger)))
+    beyond = (*block_repeated(measurements, plan), *out_of_calibration(ledger))
+    audited = replace(audited, findings=(*audited.findings, *beyond))
 
     design, pairs, judged = plan.design, Pairs(audited.sound), _cells(compared, plan)
     ratios = _ratios(audited, judged, plan)
@@ -116,6 +127,7 @@ def judge(
         estimates=tuple(ratios),
         verdicts=verdicts,
         slo=_searches(audited, plan),
+        accountings=tuple(accountings(pairs, verdicts)),
         summaries=grid.summaries(pairs, verdicts, design),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, design),
@@ -135,7 +147,7 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
 
     Verdicts on cells and on rates within a latency limit are asked for, and nothing beside them.
     """
-    compared, _ = split_controls(measurements)
+    compared, _ = split_controls(current(measurements))
     if not may_end(compared, plan):
         return False
     audited = audit(compared, plan)

@@ -88,6 +88,7 @@ class Trial(Noun):
             the rates of an open loop; empty for all others.
         cell: what is run.
         seed: seed of the request stream; the same for every system of a block (common draws).
+        repeat: how often its block had been measured before (`disturbance`).
     """
 
     run_id: str
@@ -98,6 +99,7 @@ class Trial(Noun):
     cell: Cell
     seed: int
     control: Literal["", "same", "planted", "pilot"] = ""
+    repeat: Annotated[int, Field(ge=0, exclude_if=lambda repeat: repeat == 0)] = 0
 
     @property
     def arm(self) -> Said:
@@ -113,6 +115,11 @@ class Trial(Noun):
     @property
     def key(self) -> str:
         """Stable text that names the trial in its run."""
+        return self.place + (f"/again={self.repeat}" if self.repeat else "")
+
+    @property
+    def place(self) -> str:
+        """Stable text that names its place in the plan, whichever repeat of its block it is of."""
         control = f"/{self.control}" if self.control else ""
         return f"{self.block}/{self.system}{control}/{self.cell.key}"
 

@@ -80,13 +80,16 @@ def _ladder(plan: Plan) -> list[Cell]:
 
 
 def as_begun(text: str) -> Plan:
-    """The plan of a stored run; one that an older dbdyno began knew no controls, and gets none.
+    """The plan of a stored run, without rules that the dbdyno that began it did not know.
 
     Args:
         text: the plan's JSON as it was stored.
     """
     plan = Plan.model_validate_json(text)
-    if '"controls":' in text or control_cell(plan) is None:
-        return plan
-    design = plan.design.model_copy(update={"controls": False})
+    unknown: dict[str, object] = {}
+    if '"controls":' not in text and control_cell(plan) is not None:
+        unknown["controls"] = False
+    if '"disturbance_max":' not in text:
+        unknown["disturbance_max"] = None
+    design = plan.design.model_copy(update=unknown)
     return plan.model_copy(update={"design": design})

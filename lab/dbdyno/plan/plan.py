@@ -257,6 +257,9 @@ class DesignPlan(FiniteNoun):
         time_s: time for measuring, after set-up: warm-up, window and blocks are chosen by what the
             first blocks show, and the run stops when decided (docs/how-it-works/time.md).
         chosen: what was chosen so; not a part of what was asked for.
+        disturbance_max: a trial is void, and its block measured again, if others and the
+            hypervisor took more of the host's CPU in its window (docs/how-it-works/procedure.md);
+            null or 100 % switches that off. None in runs of a dbdyno without this rule.
     """
 
     blocks: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 5
@@ -268,6 +271,18 @@ class DesignPlan(FiniteNoun):
         None
     )
     chosen: Annotated[ChosenDesign | None, IF_KNOWN] = None
+    disturbance_max: Annotated[
+        Annotated[float, Field(gt=0, le=1)] | None,
+        PERCENT,
+        IF_KNOWN,
+    ] = 0.10
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_no_limit(cls, value: object) -> object:
+        if isinstance(value, dict) and value.get("disturbance_max", 0) is None:
+            return {**value, "disturbance_max": 1.0}
+        return value
 
     @model_validator(mode="before")
     @classmethod

@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from dbdyno.judge.beside.accounting import accounting_text
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.standstill import Standstill, chance
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.judge.wording import sentence
-from dbdyno.language.words import Text, count, listed, name, phrase, say
+from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import BLOCKS_MIN, Plan
@@ -81,7 +82,8 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
         return limits
     if len(verdicts) == 1 and not limits:
         (only,) = verdicts
-        return [say("{cell}: {told}.", cell=only.cell.title, told=sentence(only)), meaning(only)]
+        told = say("{cell}: {told}.", cell=only.cell.title, told=sentence(only))
+        return [told, meaning(only), *accounted(judgement, only)]
     tallied = (tally(verdicts, one.label, judgement.summaries) for one in plan.systems[1:])
     return [*limits, *(line for lines in tallied for line in lines)]
 
@@ -188,7 +190,8 @@ def _material(verdicts: Sequence[Verdict]) -> Text:
 
 def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
     if not run.complete:
-        done = len({a.measurement.trial.key for a in attempts if a.state is not State.FAILED})
+        gone = (State.FAILED, State.REPEATED)
+        done = len({a.measurement.trial.key for a in attempts if a.state not in gone})
         yield say(
             "The run is not complete: {done} of {planned} trials are done.",
             done=done,
@@ -372,6 +375,13 @@ def _meaning_of_standstill(verdict: Verdict, found: Standstill) -> Text:
         chance=chance(found.pairs) * 100,
         level=found.level * 100,
     )
+
+
+def accounted(judgement: Judgement, verdict: Verdict) -> list[Text]:
+    """Which part of the ratio is CPU per transaction, if that is known and worth a sentence."""
+    found = judgement.accounting(verdict)
+    text = accounting_text(found) if found else None
+    return [capital(text)] if text else []
 
 
 def _range(verdict: Verdict) -> Text:

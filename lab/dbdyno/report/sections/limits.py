@@ -67,7 +67,7 @@ def _of_record(
             planned=count(run.trials_planned, "trial"),
             further=_cost_of_stopping(plan),
         )
-    tried = {attempt.measurement.trial.key for attempt in made}
+    tried = {a.measurement.trial.key for a in made if a.state is not State.REPEATED}
     sound = {a.measurement.trial.key for a in made if a.state is State.SOUND}
     if tried - sound:
         yield say(

@@ -233,6 +233,20 @@ def asked_design(plan: Plan) -> list[Text]:
             margin=share(design.margin),
             metric=_compared(plan),
         ),
+        *_quiet(plan),
+    ]
+
+
+def _quiet(plan: Plan) -> list[Text]:
+    limit = plan.design.disturbance_max
+    if limit is None or limit >= 1:
+        return []
+    return [
+        say(
+            "Disturbance: a trial beside which others had more than {limit} of the host's CPU, "
+            "stolen time included, is void, and its block is measured again.",
+            limit=share(limit),
+        )
     ]
 
 

@@ -58,6 +58,7 @@ NO_RHYTHM = "jitter, ρ1 and rhythm are no longer computed"
 NO_SIGN_FLIP = "evenness is counted, not tested: no ratios of jitter, no p"
 NO_NOISE = "the noise within windows and the best window are no longer computed"
 SINGULAR = "one is told in the singular"
+LOADS = "a report says on how many loads of the data its blocks rest"
 
 # Regular expressions; applied in this order.
 CHANGES: Final = (
@@ -95,6 +96,30 @@ CHANGES: Final = (
     Change(NO_NOISE, r"## 离群试验与噪声", "## 离群试验"),
     Change(NO_NOISE, r"The table is for planning; .*\n\n\*\*Noise .*\n\n(\|.*\n)+\n", ""),
     Change(NO_NOISE, r"此表用于规划；.*\n\n\*\*窗口内与重启间的噪声\*\*\n\n(\|.*\n)+\n", ""),
+    Change(
+        LOADS,
+        r"- (?=\d starts? of each system say)",
+        "- All blocks rest on one load of each system's data. What another load of the same rows"
+        " would change is in no interval.\n- ",
+    ),
+    Change(
+        LOADS,
+        r"- (?=每个系统 \d+ 次启动)",
+        "- 所有区组都以每个系统数据的同一次装载为基础。"
+        "重新装载相同的行会带来的变化，不在任何区间之内。\n- ",
+    ),
+    Change(
+        LOADS,
+        r"- (?=Planted slowdowns: 1\.)",
+        "- Runs of these in which each block rested on loads of its own: 0. The others do not show"
+        " how often what one load changes is taken for a difference.\n- ",
+    ),
+    Change(
+        LOADS,
+        r"- (?=人为降速：1 次)",
+        "- 其中每个区组都有各自装载的运行：0 次。"
+        "其余运行不能显示单次装载带来的变化有多少次被当作差异。\n- ",
+    ),
 )
 # Columns of tables of report.md that are gone.
 COLUMNS: Final = {

@@ -13,15 +13,14 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from dbdyno.errors import CellError, DbdynoError, Interrupted, LoadError
-from dbdyno.experiment import dataset, disk
+from dbdyno.errors import CellError, Interrupted, LoadError
 from dbdyno.experiment.arm import run_arm
 from dbdyno.experiment.context import Makers, Progress, RunContext
-from dbdyno.experiment.dataset import ensure_dataset, folder_of
+from dbdyno.experiment.data.dataset import folder_of
+from dbdyno.experiment.data.loads import Loads, Pool
 from dbdyno.experiment.engine.spec import (
     dataset_hash,
     refuse_unspoken,
-    refuse_unspoken_instance,
     wants_dataset_bytes,
 )
 from dbdyno.experiment.forecast import Forecast, pilot_s
@@ -127,21 +126,17 @@ class _Blocks:
 
 
 def _run_blocks(context: RunContext, run_id: str, enough: Enough | None) -> None:
-    with _instances(context) as instances:
-        for instance in instances.values():
-            refuse_unspoken_instance(instance)
-        disk.check_before(context.plan, instances.values())
-        context.folders = [context.folder, *(instance.folder for instance in instances.values())]
-        for label, instance in instances.items():
-            ensure_dataset(context, instance)
-            context.dataset[label] = dataset.read_digest(instance.folder)
-        if context.left and wants_dataset_bytes(context.plan):
-            context.dataset_bytes = instances[context.plan.systems[0].label].data_bytes()
+    with _loads(context, run_id) as loads:
         if context.left:
-            _take_rates(context, run_pilot(context, run_id, instances), run_id)
+            loads.turn_to(context.left[0].block)
+            if wants_dataset_bytes(context.plan):
+                baseline = loads.instances[context.plan.systems[0].label]
+                context.dataset_bytes = baseline.data_bytes()
+            _take_rates(context, run_pilot(context, run_id, loads.instances), run_id)
         for trials in _Blocks(context, run_id, enough):
+            loads.turn_to(trials[0].block)
             for arm in arms(trials):
-                run_arm(context, instances[_directory(arm[0])], arm)
+                run_arm(context, loads.instances[_directory(arm[0])], arm)
 
 
 def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
@@ -153,20 +148,22 @@ def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
 
 
 @contextmanager
-def _instances(context: RunContext) -> Iterator[dict[str, Instance]]:
-    """The instances of all data directories that still have trials; closed whatever happens.
+def _loads(context: RunContext, run_id: str) -> Iterator[Loads]:
+    """The loads of all data directories that still have trials; closed whatever happens.
 
     The baseline's too where a setting is a share of its dataset.
     """
     wanted = {_directory(trial) for trial in context.left}
     if wanted and wants_dataset_bytes(context.plan):
         wanted.add(context.plan.systems[0].label)
+    systems = (*context.plan.systems, control_system(context.plan))
     with ExitStack() as stack:
-        opened: dict[str, Instance] = {}
-        for system in (*context.plan.systems, control_system(context.plan)):
-            if system.label in wanted:
-                opened[system.label] = stack.enter_context(_instance(context, system))
-        yield opened
+        pools = [
+            stack.enter_context(_pool(context, run_id, system))
+            for system in systems
+            if system.label in wanted
+        ]
+        yield Loads(context, pools)
 
 
 def _directory(trial: Trial) -> str:
@@ -174,9 +171,13 @@ def _directory(trial: Trial) -> str:
 
 
 @contextmanager
-def _instance(context: RunContext, system: SystemPlan) -> Iterator[Instance]:
-    """One system's instance, whose files no other run of this workspace touches meanwhile."""
+def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool]:
+    """One system's loads, whose files no other run of this workspace touches meanwhile."""
     folder = folder_of(context.folder, context.plan, system)
+
+    def open_in(place: Path) -> Instance:
+        return context.makers.open_instance(spec, place, context.progress.stage)
+
     with locked(context.folder / "locks" / f"{folder.name}.lock", system.label):
         spec = ServerSpec(
             system.label,
@@ -187,14 +188,11 @@ def _instance(context: RunContext, system: SystemPlan) -> Iterator[Instance]:
             dataset=dataset_hash(context.plan),
             network=context.plan.network,
         )
-        instance = context.makers.open_instance(spec, folder, context.progress.stage)
+        pool = Pool(context, run_id, system, folder, open_in)
         try:
-            yield instance
+            yield pool
         finally:
-            try:
-                instance.close()
-            except DbdynoError as error:  # the run's own outcome counts, not this
-                context.progress.stage(f"{system.label}: {error.message}")
+            pool.close()
 
 
 def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:

@@ -194,11 +194,17 @@ class DatasetPlan(FiniteNoun):
         layout: sysbench 1.0's tables, those of its legacy scripts, or the one table of 0.4.
         tables: how many there are, all alike.
         rows: in each table.
+        loads: how many of a system's loads the blocks rest on in turn; unless given, a block has
+            one of its own as far as time allows (docs/how-it-works/procedure.md).
     """
 
     layout: Literal["standard", "legacy", "legacy_one"] = "standard"
     tables: Annotated[int, Field(ge=1, le=100_000)] = 4
     rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
+    loads: Annotated[
+        Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] | None,
+        Field(exclude_if=lambda value: value is None),  # stored plans keep their text
+    ] = None
 
 
 class TrialPlan(FiniteNoun):
@@ -335,6 +341,15 @@ class Plan(FiniteNoun):
                 f"dataset: layout {self.dataset.layout} does not suit {', '.join(misplaced)};"
                 " workloads named legacy_… run on the layouts legacy and legacy_one, all others on"
                 " standard"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _loads_can_be_repeated(self) -> Plan:
+        if (self.dataset.loads or 1) > 1 and self.procedure.fresh_data == "once":
+            raise ValueError(
+                "dataset: loads: data kept from trial to trial (procedure: fresh_data: once) are of"
+                " one load"
             )
         return self
 

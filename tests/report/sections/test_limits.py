@@ -53,7 +53,7 @@ def test_limits_that_do_not_hold_are_not_claimed() -> None:
 
 def test_more_errors_than_chance_explains_are_said() -> None:
     items = trust(PLAN, judge(whole(), PLAN, (outcome(word="worse"),) * 3)).parts[-1]
-    assert "out of calibration" in items.items[1]
+    assert "out of calibration" in items.items[2]
 
 
 @pytest.mark.parametrize(

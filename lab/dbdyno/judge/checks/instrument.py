@@ -10,7 +10,9 @@ more of them than chance gives in 99 of 100 workspaces the instrument is out of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.language.words import count, say
@@ -47,12 +49,14 @@ class Ledger(Noun):
         different_allowed: as many as chance explains in so many of them.
         found: planted slowdowns whose whole interval lies below 1.
         covered: planted slowdowns whose interval covers what was planted.
+        loaded_anew: comparisons of a system with itself in which each block had loads of its own.
     """
 
     different: Share = Share()
     different_allowed: int = 0
     found: Share = Share()
     covered: Share = Share()
+    loaded_anew: Annotated[int, Field(exclude_if=lambda value: not value)] = 0
 
     @property
     def is_out_of_calibration(self) -> bool:
@@ -70,6 +74,7 @@ def ledger_of(outcomes: Iterable[ControlOutcome]) -> Ledger:
         different_allowed=allowed(len(same)),
         found=share_of(sum(outcome.seen_slower for outcome in planted), len(planted)),
         covered=share_of(sum(outcome.held is True for outcome in planted), len(planted)),
+        loaded_anew=sum(outcome.loads >= outcome.blocks for outcome in same),
     )
 
 

@@ -336,6 +336,11 @@ class OwnInstance(ABC, Generic[Owned]):
         finally:
             self._clear()
 
+    def discard(self) -> None:
+        """The same, and remove the snapshot with all else in its folder."""
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     @abstractmethod
     def _copy_aside(self) -> None:
         """Make the snapshot."""

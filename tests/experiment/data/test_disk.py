@@ -6,7 +6,7 @@ from collections import namedtuple
 import pytest
 
 from dbdyno.errors import LoadError
-from dbdyno.experiment import disk
+from dbdyno.experiment.data import disk
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
 from support import making

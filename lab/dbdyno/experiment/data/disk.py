@@ -45,6 +45,18 @@ def bytes_expected(plan: Plan) -> int:
     return int(servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan)))
 
 
+LOADS_KEPT: Final = 4
+"""The most loads of one system that a workspace keeps."""
+KEPT_SHARE: Final = 0.25
+"""Of the free room that all loads of a plan may take."""
+
+
+def loads_kept(plan: Plan, folder: Path, systems: int) -> int:
+    """How many loads of each system stay in the workspace, one at least."""
+    each = systems * (EMPTY_BYTES + rows_bytes(plan))
+    return min(LOADS_KEPT, max(1, int(KEPT_SHARE * shutil.disk_usage(_there(folder)).free / each)))
+
+
 def check_before(plan: Plan, instances: Iterable[Instance]) -> None:
     """There is room for what these instances still have to write; LoadError says what is missing.
 

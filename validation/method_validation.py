@@ -18,13 +18,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation.claims import grid, stopping, verdict
+from validation.claims import grid, loads, stopping, verdict
 from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
     *verdict.CLAIMS,
     *stopping.CLAIMS,
     *grid.CLAIMS,
+    *loads.CLAIMS,
 )
 """Every claim, in the order of the table."""
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"

@@ -68,6 +68,19 @@ def test_a_loaded_instance_needs_one_copy_of_what_it_has(free, tmp_path):
         disk.check_before(PLAN, [Instance(tmp_path)])
 
 
+def test_loads_are_kept_as_the_disk_has_room(free, tmp_path):
+    each = 2 * (disk.EMPTY_BYTES + ROWS)
+    free(100 * each)
+    assert disk.loads_kept(PLAN, tmp_path, 2) == disk.LOADS_KEPT
+    wanted = PLAN.model_copy(update={"dataset": DatasetPlan(rows=100_000, loads=10)})
+    assert disk.loads_kept(wanted, tmp_path, 2) == 10
+    free(8.1 * each)
+    assert disk.loads_kept(PLAN, tmp_path / "not" / "yet", 2) == 2
+    assert disk.loads_kept(wanted, tmp_path, 2) == 6
+    free(0)
+    assert disk.loads_kept(PLAN, tmp_path, 2) == 1
+
+
 def test_a_disk_that_is_nearly_full_is_reported_with_its_place(free, tmp_path):
     free(disk.FLOOR_BYTES)
     disk.check_during([tmp_path, tmp_path / "not" / "yet"])

@@ -46,15 +46,20 @@ def bytes_expected(plan: Plan) -> int:
 
 
 LOADS_KEPT: Final = 4
-"""The most loads of one system that a workspace keeps."""
+"""The most loads of one system that a workspace keeps, unless the plan wants more."""
 KEPT_SHARE: Final = 0.25
 """Of the free room that all loads of a plan may take."""
+WANTED_SHARE: Final = 0.75
+"""The same where the plan says how many it wants."""
 
 
 def loads_kept(plan: Plan, folder: Path, systems: int) -> int:
     """How many loads of each system stay in the workspace, one at least."""
-    each = systems * (EMPTY_BYTES + rows_bytes(plan))
-    return min(LOADS_KEPT, max(1, int(KEPT_SHARE * shutil.disk_usage(_there(folder)).free / each)))
+    wanted = plan.dataset.loads
+    share = KEPT_SHARE if wanted is None else WANTED_SHARE
+    free = shutil.disk_usage(_there(folder)).free
+    most = max(LOADS_KEPT, wanted or 0)
+    return min(most, max(1, int(share * free / (systems * (EMPTY_BYTES + rows_bytes(plan))))))
 
 
 def check_before(plan: Plan, instances: Iterable[Instance]) -> None:

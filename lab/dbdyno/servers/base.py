@@ -201,7 +201,7 @@ class Instance(Protocol):
         """Stop the server if it runs and remove the working data; a snapshot stays."""
 
     def discard(self) -> None:
-        """The same, and remove the snapshot; an endpoint's tables stay."""
+        """Stop it and remove all its data, the snapshot too; an endpoint's tables stay."""
 
 
 @dataclass(frozen=True)

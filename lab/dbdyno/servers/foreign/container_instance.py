@@ -105,8 +105,9 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         return 1024 * int(size.split()[0])
 
     def discard(self) -> None:
-        """As `OwnInstance`; the snapshot is a volume."""
-        super().discard()
+        """Remove container and volumes, the snapshot too."""
+        self.close()
+        (self.folder / MARKER).unlink(missing_ok=True)
         self._program.says("volume", "rm", "--force", self._copy)
 
     def _copy_aside(self) -> None:

@@ -219,7 +219,7 @@ class EndpointInstance:
         self._server.stop()
 
     def discard(self) -> None:
-        """The same: the tables are not in the lab's hands."""
+        """Log out; the tables stay."""
         self.close()
 
     def _login(self) -> None:

@@ -336,11 +336,6 @@ class OwnInstance(ABC, Generic[Owned]):
         finally:
             self._clear()
 
-    def discard(self) -> None:
-        """The same, and remove the snapshot with all else in its folder."""
-        self.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
     @abstractmethod
     def _copy_aside(self) -> None:
         """Make the snapshot."""
@@ -439,6 +434,11 @@ class StartedInstance(OwnInstance[Started]):
             self._server, self._untouched = None, False
             self._server = on_a_port(site, partial(self._start_on, site))
         return self._server
+
+    def discard(self) -> None:
+        """End the server if it runs, and remove its folder, the snapshot too."""
+        self.close()
+        self._files.discard()
 
     def has_snapshot(self) -> bool:
         """Whether a complete snapshot of this very server and format exists."""

@@ -155,7 +155,7 @@ class TopologyInstance:
             shutil.rmtree(replica.folder, ignore_errors=True)
 
     def discard(self) -> None:
-        """The same, and remove the snapshot."""
+        """End what runs, and remove all, the snapshot too."""
         self.close()
         self._primary.discard()
 

@@ -78,6 +78,13 @@ def test_loads_that_most_runs_rest_on_are_replaced_first(store, room):  # noqa: 
     assert list(rested_on(store, start(store, plan(blocks=1))).values()) == [other]
 
 
+def test_no_more_than_three_runs_rest_on_one_load(store, room):  # noqa: F811
+    runs = [start(store, plan(blocks=1)) for _ in range(5)]
+    names = [rested_on(store, run)[0] for run in runs]
+    assert names == [names[0]] * 3 + [names[3]] * 2
+    assert names[3] != names[0]
+
+
 def test_a_plan_says_on_how_many_loads_the_blocks_rest_by_turns(store, room):  # noqa: F811
     run = start(store, plan(blocks=5, dataset=DatasetPlan(loads=2)))
     one, two, *rest = rested_on(store, run).values()

@@ -27,6 +27,8 @@ from dbdyno.plan.plan import SystemPlan
 from dbdyno.servers.base import Instance
 
 RECORD: Final = "load.json"
+RUNS_MAX: Final = 3
+"""So many runs may rest on one load; the next begins with a new one."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class Pool:
         """The load for a block; None for one that is still to be made.
 
         That on which the block rests already; else a new one if it may be; else one that this run
-        does not rest on yet; else, in turn, one of those that it does.
+        does not rest on yet, unless it is worn out; else, in turn, one of those that it does.
         """
         run_id = self._run_id
         own = sorted((one for one in kept if run_id in one.runs), key=lambda one: one.runs[run_id])
@@ -155,7 +157,10 @@ class Pool:
         if anew:
             return None
         others = [one for one in kept if run_id not in one.runs]
-        return min(others, key=lambda one: len(one.runs)) if others else own[0]
+        fresh = min(others, key=lambda one: len(one.runs), default=None)
+        if fresh is not None and not own and len(fresh.runs) >= RUNS_MAX:
+            return None
+        return fresh or own[0]
 
     def _place(self, kept: list[Load], count: int) -> Path:
         """A folder for a new load, after those that are too many were removed.

@@ -39,6 +39,12 @@ def test_a_plan_takes_its_data_twice_for_each_system():
     assert disk.bytes_expected(controlled) == 3 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
 
 
+def test_loads_that_a_plan_names_take_room_each():
+    thrice = PLAN.model_copy(update={"dataset": DatasetPlan(tables=4, rows=100_000, loads=3)})
+    more = disk.bytes_expected(thrice) - disk.bytes_expected(PLAN)
+    assert more == 2 * 2 * (disk.EMPTY_BYTES + ROWS)
+
+
 def test_replicas_need_as_much_as_their_primary_and_endpoints_nothing_here():
     one = disk.bytes_expected(PLAN) // 2
     replicated = SystemPlan(label="r", reference="mysql:8.0.33", topology=TopologyPlan(replicas=2))

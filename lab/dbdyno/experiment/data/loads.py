@@ -144,7 +144,7 @@ class Pool:
         """The load for a block; None for one that is still to be made.
 
         That on which the block rests already; else a new one if it may be; else one that this run
-        does not rest on yet, unless it is worn out; else, in turn, one of those that it does.
+        does not rest on yet, unless too many runs do; else, in turn, one of those that it does.
         """
         run_id = self._run_id
         own = sorted((one for one in kept if run_id in one.runs), key=lambda one: one.runs[run_id])

@@ -29,6 +29,7 @@ from support import making
 from support.fakes import Progress, World
 
 A, B = making.A, making.B
+ONE_LOAD = DatasetPlan(loads=1)
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_a_trial_holds_what_engine_and_server_reported(store):
 
 def test_datasets_come_first_and_every_arm_begins_on_a_restored_one(store):
     world = World()
-    start(store, small(), world)
+    start(store, small(dataset=ONE_LOAD), world)
     datasets, arms = world.calls[:4], world.calls[4:-2]
     assert datasets == [("start", A), ("snapshot", A), ("start", B), ("snapshot", B)]
     assert [what for what, _ in arms] == ["restore", "start"] * 4
@@ -354,7 +355,8 @@ def test_controls_run_on_a_second_directory_of_the_baseline_one_of_them_slowed_d
     store, tmp_path
 ):
     log = tmp_path / "log"
-    plan, world = small(blocks=5, controls=True, window_s=12), World(log=log)
+    plan = small(blocks=5, controls=True, window_s=12, dataset=ONE_LOAD)
+    world = World(log=log)
     stored = start(store, plan, world)
     measured = store.measurements(stored.run_id)
     assert [m.trial for m in measured] == trials_of(plan, stored.run_id)

@@ -9,11 +9,11 @@ import pytest
 
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import BLOCKS_TIMED, ChosenDesign, DesignPlan, Plan, TrialPlan
-from dbdyno.plan.timed import Scatter, begun, chosen, narrowest, scatter_of, with_chosen
+from dbdyno.plan.timed import Costs, Scatter, begun, chosen, narrowest, scatter_of, with_chosen
 from support import making
 from support.making import A, B
 
-COSTS = (4.0, 1.5)
+COSTS = Costs(4.0, 1.5)
 
 
 def plan_of(time_s: float, threads: tuple[int, ...] = (8,)) -> Plan:
@@ -98,7 +98,7 @@ def measured(system: str, block: int, position: int, at_s: float, tps: float) ->
 
 
 def test_costs_are_read_from_when_trials_began() -> None:
-    """Each start takes 7 s here; a pause of five minutes between two labs is one gap of three."""
+    """Each start takes 7 s here; what lies between blocks, a load or a pause, is none."""
     plan = begun(plan_of(600))
     at_s = (0, 17, 334, 351)
     first = [
@@ -107,8 +107,17 @@ def test_costs_are_read_from_when_trials_began() -> None:
             ((A, 0, 0), (B, 0, 1), (B, 1, 0), (A, 1, 1)), at_s, strict=True
         )
     ]
-    found = chosen(plan, first)
+    found = chosen(plan, first, loads_s=0.0)
     assert found.block_s == pytest.approx(2 * (4 + found.window_s + 7), abs=0.1)
+
+
+def test_time_for_loading_is_time_for_fewer_blocks() -> None:
+    plan, scatter = begun(plan_of(600)), Scatter(0.03, 0.1)
+    without, dear = (
+        narrowest(plan, scatter, Costs(4.0, 1.5, loads_s)) for loads_s in (0.0, 1000.0)
+    )
+    assert dear.blocks < 0.75 * without.blocks
+    assert dear.block_s == pytest.approx(1.5 * 2 * (dear.warmup_s + dear.window_s + 4.0))
 
 
 def test_what_was_chosen_was_not_asked_for() -> None:

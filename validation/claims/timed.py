@@ -20,9 +20,9 @@ from dbdyno.judge.interval import interval
 from dbdyno.judge.verdict import Word, word_of
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import BLOCKS_MIN, ChosenDesign, DesignPlan, Plan, SystemPlan, WorkloadPlan
-from dbdyno.plan.timed import FIRST_BLOCKS, begun, narrowest, scatter_of, with_chosen
+from dbdyno.plan.timed import FIRST_BLOCKS, Costs, begun, narrowest, scatter_of, with_chosen
 
-COSTS: Final = (4.0, 1.5)
+COSTS: Final = Costs(4.0, 1.5)
 """Seconds of a start, and of a trial on a running server, as small tables take them."""
 
 

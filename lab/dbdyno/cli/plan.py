@@ -20,7 +20,7 @@ import typer
 from dbdyno.cli import options
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast, order
-from dbdyno.experiment.disk import bytes_expected, rows_bytes
+from dbdyno.experiment.data.disk import bytes_expected, rows_bytes
 from dbdyno.experiment.engine import spec
 from dbdyno.experiment.order import arms
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.errors import LoadError, ServerError
-from dbdyno.experiment import dataset
 from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.data import dataset
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.engine.record import measured_of

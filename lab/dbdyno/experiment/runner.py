@@ -11,15 +11,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from dbdyno.errors import CellError, DbdynoError, Interrupted, LoadError
-from dbdyno.experiment import dataset, disk
+from dbdyno.errors import CellError, Interrupted, LoadError
 from dbdyno.experiment.arm import run_arm
 from dbdyno.experiment.context import Makers, Progress, RunContext
-from dbdyno.experiment.dataset import ensure_dataset, folder_of
+from dbdyno.experiment.data.dataset import folder_of
+from dbdyno.experiment.data.loads import Loads, Pool
 from dbdyno.experiment.engine.spec import (
     dataset_hash,
     refuse_unspoken,
-    refuse_unspoken_instance,
     wants_dataset_bytes,
 )
 from dbdyno.experiment.forecast import Forecast, pilot_s
@@ -172,21 +171,17 @@ def _again(trial: Trial, repeat: int) -> Trial:
 
 
 def _run_blocks(context: RunContext, run_id: str, enough: Enough | None) -> None:
-    with _instances(context) as instances:
-        for instance in instances.values():
-            refuse_unspoken_instance(instance)
-        disk.check_before(context.plan, instances.values())
-        context.folders = [context.folder, *(instance.folder for instance in instances.values())]
-        for label, instance in instances.items():
-            ensure_dataset(context, instance)
-            context.dataset[label] = dataset.read_digest(instance.folder)
-        if context.left and wants_dataset_bytes(context.plan):
-            context.dataset_bytes = instances[context.plan.systems[0].label].data_bytes()
+    with _loads(context, run_id) as loads:
         if context.left:
-            _take_rates(context, run_pilot(context, run_id, instances), run_id)
+            loads.turn_to(context.left[0].block)
+            if wants_dataset_bytes(context.plan):
+                baseline = loads.instances[context.plan.systems[0].label]
+                context.dataset_bytes = baseline.data_bytes()
+            _take_rates(context, run_pilot(context, run_id, loads.instances), run_id)
         for trials in _Blocks(context, run_id, enough):
+            loads.turn_to(trials[0].block)
             for arm in arms(trials):
-                run_arm(context, instances[_directory(arm[0])], arm)
+                run_arm(context, loads.instances[_directory(arm[0])], arm)
 
 
 def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
@@ -203,7 +198,7 @@ def _choose(context: RunContext, run_id: str) -> None:
     if plan.design.time_s is None or plan.design.chosen is not None:
         return
     first = [m for m in context.store.measurements(run_id) if m.trial.block < FIRST_BLOCKS]
-    design = chosen(plan, first)
+    design = chosen(plan, current(first), context.forecast.loads_s)
     context.store.choose(run_id, design)
     context.plan = with_chosen(plan, design)
     context.left = [t for t in trials_of(context.plan, run_id) if t.block >= FIRST_BLOCKS]
@@ -216,8 +211,8 @@ def _choose(context: RunContext, run_id: str) -> None:
 
 
 @contextmanager
-def _instances(context: RunContext) -> Iterator[dict[str, Instance]]:
-    """The instances of all data directories that still have trials; closed whatever happens.
+def _loads(context: RunContext, run_id: str) -> Iterator[Loads]:
+    """The loads of all data directories that still have trials; closed whatever happens.
 
     The baseline's too where a setting is a share of its dataset, and all where a block with an
     arm that has ended may be measured again.
@@ -227,12 +222,14 @@ def _instances(context: RunContext) -> Iterator[dict[str, Instance]]:
         wanted.add(context.plan.systems[0].label)
     if wanted and context.plan.design.disturbance_max is not None:
         wanted |= {_directory(trial) for trial in trials_of(foreseen(context.plan), "")}
+    systems = (*context.plan.systems, control_system(context.plan))
     with ExitStack() as stack:
-        opened: dict[str, Instance] = {}
-        for system in (*context.plan.systems, control_system(context.plan)):
-            if system.label in wanted:
-                opened[system.label] = stack.enter_context(_instance(context, system))
-        yield opened
+        pools = [
+            stack.enter_context(_pool(context, run_id, system))
+            for system in systems
+            if system.label in wanted
+        ]
+        yield Loads(context, pools)
 
 
 def _directory(trial: Trial) -> str:
@@ -240,9 +237,13 @@ def _directory(trial: Trial) -> str:
 
 
 @contextmanager
-def _instance(context: RunContext, system: SystemPlan) -> Iterator[Instance]:
-    """One system's instance, whose files no other run of this workspace touches meanwhile."""
+def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool]:
+    """One system's loads, whose files no other run of this workspace touches meanwhile."""
     folder = folder_of(context.folder, context.plan, system)
+
+    def open_in(place: Path) -> Instance:
+        return context.makers.open_instance(spec, place, context.progress.stage)
+
     with locked(context.folder / "locks" / f"{folder.name}.lock", system.label):
         spec = ServerSpec(
             system.label,
@@ -253,14 +254,11 @@ def _instance(context: RunContext, system: SystemPlan) -> Iterator[Instance]:
             dataset=dataset_hash(context.plan),
             network=context.plan.network,
         )
-        instance = context.makers.open_instance(spec, folder, context.progress.stage)
+        pool = Pool(context, run_id, system, folder, open_in)
         try:
-            yield instance
+            yield pool
         finally:
-            try:
-                instance.close()
-            except DbdynoError as error:  # the run's own outcome counts, not this
-                context.progress.stage(f"{system.label}: {error.message}")
+            pool.close()
 
 
 def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:

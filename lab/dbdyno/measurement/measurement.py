@@ -185,6 +185,8 @@ class Measurement(Noun):
         procedure: what was done before the trial and after the one before, in order.
         until_steady: the load before `warmup_s` that ran until it was steady; None without one.
         dataset: digest of the rows that were loaded; empty where nobody took it.
+        load: name of the load that the data are a copy of, which other blocks may share; empty
+            where there was but one, as on endpoints and in runs before loads were repeated.
         evidence: what was found out around it, for the checks.
     """
 
@@ -202,6 +204,7 @@ class Measurement(Noun):
     procedure: tuple[Step, ...] = ()
     until_steady: WarmUp | None = None
     dataset: str = ""
+    load: Annotated[str, Field(exclude_if=lambda value: not value)] = ""
     evidence: TrialEvidence = TrialEvidence()
 
     @property
@@ -254,6 +257,15 @@ class Measurement(Noun):
 
 RATES = ("transactions_per_s", "queries_per_s")
 """Metrics that are 0, not unknown, where nothing was completed."""
+
+
+def loads_of(measurements: Iterable[Measurement]) -> int:
+    """On how many loads of its own each system's blocks rest: the fewest that one of them has."""
+    loads: dict[str, set[str]] = {}
+    for measurement in measurements:
+        if measurement.failure is None:
+            loads.setdefault(measurement.trial.system, set()).add(measurement.load)
+    return min((len(names) for names in loads.values()), default=0)
 
 
 def merge_histograms(blobs: Iterable[bytes]) -> Histogram:

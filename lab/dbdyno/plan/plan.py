@@ -189,6 +189,10 @@ class WorkloadPlan(FiniteNoun):
         return value
 
 
+LOADS_SHARE: Final = 1 / 3
+"""Of a run's time that may go into further loads; what its first block takes is not counted."""
+
+
 class DatasetPlan(FiniteNoun):
     """What is loaded before anything is measured.
 
@@ -196,11 +200,17 @@ class DatasetPlan(FiniteNoun):
         layout: sysbench 1.0's tables, those of its legacy scripts, or the one table of 0.4.
         tables: how many there are, all alike.
         rows: in each table.
+        loads: how many of a system's loads the blocks rest on in turn; unless given, a block has
+            one of its own as far as time allows (docs/how-it-works/procedure.md).
     """
 
     layout: Literal["standard", "legacy", "legacy_one"] = "standard"
     tables: Annotated[int, Field(ge=1, le=100_000)] = 4
     rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
+    loads: Annotated[
+        Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] | None,
+        Field(exclude_if=lambda value: value is None),  # stored plans keep their text
+    ] = None
 
 
 class TrialPlan(FiniteNoun):
@@ -401,6 +411,15 @@ class Plan(FiniteNoun):
             raise ValueError(
                 "design: time chooses by the noise of throughput, which is given where the load is"
                 " at a rate; give blocks and a window instead"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _loads_can_be_repeated(self) -> Plan:
+        if (self.dataset.loads or 1) > 1 and self.procedure.fresh_data == "once":
+            raise ValueError(
+                "dataset: loads: data kept from trial to trial (procedure: fresh_data: once) are of"
+                " one load"
             )
         return self
 

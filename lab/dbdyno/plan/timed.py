@@ -22,7 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import BLOCKS_MIN, BLOCKS_TIMED, ChosenDesign, Plan, TrialPlan, cells
+from dbdyno.plan.plan import (
+    BLOCKS_MIN,
+    BLOCKS_TIMED,
+    LOADS_SHARE,
+    ChosenDesign,
+    Plan,
+    TrialPlan,
+    cells,
+)
 from dbdyno.plan.settings import setting_names
 from dbdyno.stats.distributions import student_quantile
 
@@ -58,7 +66,7 @@ def begun(plan: Plan) -> Plan:
         second_noise=0.0,
         block_s=0.0,
     )
-    costs = (START_S_USUAL, TRIAL_S_USUAL)
+    costs = Costs(START_S_USUAL, TRIAL_S_USUAL)
     block_s = _block_s(plan, guess.warmup_s + guess.window_s, costs)
     blocks = max(BLOCKS_MIN, min(BLOCKS_TIMED, int(plan.design.time_s / block_s)))
     whole = with_chosen(plan, guess.model_copy(update={"blocks": blocks}))
@@ -73,6 +81,18 @@ def with_chosen(plan: Plan, chosen: ChosenDesign | None) -> Plan:
     trial = TrialPlan(warmup_s=chosen.warmup_s, window_s=chosen.window_s)
     design = plan.design.model_copy(update={"chosen": chosen, "blocks": chosen.blocks})
     return plan.model_copy(update={"trial": trial, "design": design})
+
+
+class Costs(NamedTuple):
+    """Seconds that a trial takes beyond its load, and one more load of all systems' rows.
+
+    Attributes:
+        start_s, trial_s: of a trial after a start of the server, and of one on a running server.
+    """
+
+    start_s: float
+    trial_s: float
+    loads_s: float = 0.0
 
 
 class Scatter(NamedTuple):
@@ -91,12 +111,13 @@ class Scatter(NamedTuple):
         return self.start**2 + self.second**2 / window_s
 
 
-def chosen(plan: Plan, first: Sequence[Measurement]) -> ChosenDesign:
+def chosen(plan: Plan, first: Sequence[Measurement], loads_s: float) -> ChosenDesign:
     """The design with the narrowest interval in the plan's time.
 
     Args:
         plan: as `begun` gives it.
         first: all that the first blocks measured.
+        loads_s: what it takes to load the rows of all systems once more.
     """
     sound = [one for one in first if one.failure is None and one.events > 0]
     arms: dict[tuple[str, str], list[Rates]] = {}
@@ -104,15 +125,14 @@ def chosen(plan: Plan, first: Sequence[Measurement]) -> ChosenDesign:
         whole = [i for i in one.measured if i.end_s - i.start_s > 0.5]
         rates = np.array([i.events / (i.end_s - i.start_s) for i in whole])
         arms.setdefault((one.trial.system, one.trial.cell.key), []).append(rates)
-    return narrowest(plan, scatter_of(list(arms.values())), _costs(plan, first))
+    return narrowest(plan, scatter_of(list(arms.values())), _costs(plan, first, loads_s))
 
 
-def narrowest(plan: Plan, scatter: Scatter, costs: tuple[float, float]) -> ChosenDesign:
+def narrowest(plan: Plan, scatter: Scatter, costs: Costs) -> ChosenDesign:
     """The window, and the blocks that then fit into the time, with the narrowest interval.
 
     Args:
         plan: as `begun` gives it.
-        costs: seconds that a trial takes beyond its load: after a start, and on a running server.
     """
     if plan.design.time_s is None:
         raise ValueError("the plan has no time")
@@ -177,34 +197,34 @@ def _second_noise(trials: Sequence[Rates]) -> float:
     return math.sqrt(variance * max(1.0, 1 + 2 * correlation))
 
 
-def _costs(plan: Plan, first: Sequence[Measurement]) -> tuple[float, float]:
-    """Seconds that a trial takes beyond its load: after a start, and on a running server.
-
-    In the median, so that a pause between two labs that worked on the run is one of several.
-    """
+def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
+    """What a start and a trial take here; gaps between blocks may hold a load or a pause."""
     gaps: dict[bool, list[float]] = {True: [], False: []}
     for before, after in pairwise(sorted(first, key=lambda one: one.started_at)):
-        same = (before.trial.block, before.trial.position) == (
-            after.trial.block,
-            after.trial.position,
-        )
+        if before.trial.block != after.trial.block:
+            continue
+        same = before.trial.position == after.trial.position
         ended_s = _at_s(before) + before.warmup_s + before.window_s
         gaps[same and plan.procedure.restart == "block"].append(max(0.0, _at_s(after) - ended_s))
     start_s = median(gaps[False]) if gaps[False] else START_S_USUAL
-    return start_s, median(gaps[True]) if gaps[True] else min(start_s, TRIAL_S_USUAL)
+    trial_s = median(gaps[True]) if gaps[True] else min(start_s, TRIAL_S_USUAL)
+    return Costs(start_s, trial_s, loads_s)
 
 
 def _at_s(measurement: Measurement) -> float:
     return datetime.fromisoformat(measurement.started_at).timestamp()
 
 
-def _block_s(plan: Plan, load_s: float, costs: tuple[float, float]) -> float:
-    """What a block takes whose trials' loads run for so long."""
+def _block_s(plan: Plan, load_s: float, costs: Costs) -> float:
+    """What a block takes whose trials run for so long, with the loading before it."""
     trials = _trials_a_block(plan)
     starts = trials
     if plan.procedure.restart == "block":
         starts = len(plan.systems) * len(setting_names(plan.settings))
-    return trials * load_s + starts * costs[0] + (trials - starts) * costs[1]
+    block_s = trials * load_s + starts * costs.start_s + (trials - starts) * costs.trial_s
+    if plan.dataset.loads is not None or plan.procedure.fresh_data == "once":
+        return block_s
+    return block_s + min(costs.loads_s, block_s * LOADS_SHARE / (1 - LOADS_SHARE))
 
 
 def _trials_a_block(plan: Plan) -> int:

@@ -145,6 +145,9 @@ def test_a_snapshot_brings_the_data_back(docker, instance, tmp_path):
     later.close()
     other = ServerSpec("boxed", REFERENCE, {"innodb_page_size": "8K"})
     assert not open.instance(other, tmp_path / "boxed", str).has_snapshot()
+    later.discard()
+    assert docker.volumes() == []
+    assert not later.has_snapshot()
 
 
 def test_a_snapshots_tables_have_a_size(docker, instance):

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.language.words import count, say
@@ -61,6 +63,7 @@ class Ledger(Noun):
         error_size_allowed: as large as chance explains over so many of them.
         found: planted slowdowns whose whole interval lies below 1.
         covered: planted slowdowns whose interval covers what was planted.
+        loaded_anew: comparisons of a system with itself in which each block had loads of its own.
     """
 
     different: Share = Share()
@@ -68,6 +71,7 @@ class Ledger(Noun):
     error_size_allowed: float | None = None
     found: Share = Share()
     covered: Share = Share()
+    loaded_anew: Annotated[int, Field(exclude_if=lambda value: not value)] = 0
 
     @property
     def is_out_of_calibration(self) -> bool:
@@ -89,6 +93,7 @@ def ledger_of(outcomes: Iterable[ControlOutcome]) -> Ledger:
         error_size_allowed=error_size_allowed(len(same)) if enough else None,
         found=share_of(sum(outcome.seen_slower for outcome in planted), len(planted)),
         covered=share_of(sum(outcome.held is True for outcome in planted), len(planted)),
+        loaded_anew=sum(outcome.loads >= outcome.blocks for outcome in same),
     )
 
 

@@ -12,7 +12,7 @@ from dbdyno.judge.wording import duration
 from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement import replication
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
@@ -90,6 +90,20 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
             "Load generator: {engines}; distribution as recorded: {distributions}.",
             engines=engines,
             distributions=distributions,
+        ),
+        *_loaded_anew(measurements),
+    ]
+
+
+def _loaded_anew(measurements: Sequence[Measurement]) -> list[Text]:
+    """Blocks that share loads are among the limitations."""
+    blocks = len({m.trial.block for m in measurements if m.failure is None})
+    if blocks < 2 or loads_of(measurements) < blocks:
+        return []
+    return [
+        say(
+            "Each block rests on a load of its own of each system's rows, so intervals allow for "
+            "what a load changes."
         )
     ]
 

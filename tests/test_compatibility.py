@@ -8,7 +8,8 @@ what the commit wrote of each run with `dbdyno report` (stdout, report.md, repor
 languages), `dbdyno export --csv` and, of `dbdyno bundle`, SHA256SUMS; one bundle is there whole.
 
 What differs on purpose stands in the tables below, each entry with its reason. Everything else is
-compared byte for byte, and an entry that no longer changes anything fails too. Charts are not drawn
+compared byte for byte, but for report.md: it is laid out anew, and shows every number that it did.
+An entry that no longer changes anything fails too. Charts are not drawn
 here: their bytes depend on the fonts of a machine.
 """
 
@@ -58,6 +59,8 @@ NO_RHYTHM = "jitter, ρ1 and rhythm are no longer computed"
 NO_SIGN_FLIP = "evenness is counted, not tested: no ratios of jitter, no p"
 NO_NOISE = "the noise within windows and the best window are no longer computed"
 SINGULAR = "one is told in the singular"
+SAME = "QPS is left out where each transaction has the same number of statements"
+ONE_REQUEST = "one request makes a maximum: an interval over a few trials says nothing"
 
 # Regular expressions; applied in this order.
 CHANGES: Final = (
@@ -94,6 +97,9 @@ CHANGES: Final = (
     Change(NO_NOISE, r"## Outlying runs and noise", "## Outlying runs"),
     Change(NO_NOISE, r"## 离群试验与噪声", "## 离群试验"),
     Change(NO_NOISE, r"The table is for planning; .*\n\n\*\*Noise .*\n\n(\|.*\n)+\n", ""),
+    Change(SAME, r"\*\*QPS.*\n\n(\|.*\n)+", ""),
+    Change(SAME, r"\| QPS \| 1/s \|.*\n", ""),
+    Change(ONE_REQUEST, r"(?m)^(\| (?:max|最大) \| ms (?:\| [^|]+ ){2}).*", r"\1|"),
     Change(NO_NOISE, r"此表用于规划；.*\n\n\*\*窗口内与重启间的噪声\*\*\n\n(\|.*\n)+\n", ""),
 )
 # Columns of tables of report.md that are gone.
@@ -228,13 +234,12 @@ def _said(*arguments: str) -> str:
 
 
 TEXTS: Final = (
-    "stdout.txt",
-    "stdout.zh.txt",
     "stdout.md",
     "report.md",
     "report.zh.md",
     "report.json",
 )
+"""Without what a terminal shows, which is laid out anew; tests/golden/report.txt holds it."""
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -242,8 +247,18 @@ TEXTS: Final = (
 def test_reports_are_the_old_ones_but_for_what_is_listed(
     old: Path, written: Path, run: str, name: str
 ) -> None:
-    before = (old / run / name).read_text()
-    assert (written / run / name).read_text() == expected(name, before, set())
+    wanted = expected(name, (old / run / name).read_text(), set())
+    found = (written / run / name).read_text()
+    if name.startswith("report.") and name.endswith(".md"):
+        assert _numbers(wanted) - _numbers(found) == set()
+    else:
+        assert found == wanted
+
+
+def _numbers(page: str) -> set[str]:
+    """Every number that the page shows, and every change with its interval."""
+    changes = re.findall(r"\S+(?: %)? \[[^\]]+\]", page)
+    return {*re.findall(r"[−+×]?\d[\d\u202f.]*", page), *changes}
 
 
 def test_every_listed_difference_is_one(old: Path) -> None:

@@ -59,11 +59,13 @@ NO_RHYTHM = "jitter, ρ1 and rhythm are no longer computed"
 NO_SIGN_FLIP = "evenness is counted, not tested: no ratios of jitter, no p"
 NO_NOISE = "the noise within windows and the best window are no longer computed"
 SINGULAR = "one is told in the singular"
+SPACED = "a space stands before every percent sign"
 SAME = "QPS is left out where each transaction has the same number of statements"
 ONE_REQUEST = "one request makes a maximum: an interval over a few trials says nothing"
 
 # Regular expressions; applied in this order.
 CHANGES: Final = (
+    Change(SPACED, r'(?<!"50)(?<!--rates 50)(?<=\d)%(?!\d)', " %"),
     Change(SINGULAR, r"\b1 events were begun again", "1 event had to begin again"),
     Change(SINGULAR, r"\bevents were begun again", "events had to begin again"),
     Change(MOVED, r"docs/costs\.md", "docs/reference/costs.md"),

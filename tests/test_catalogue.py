@@ -31,7 +31,7 @@ NAMES = {
 }
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""
 NO_SENTENCES = {
-    *("Code.text", "Drawing.svg", "Figure.spec", "Timeline.title"),
+    *("Code.text", "Drawing.svg", "Figure.spec", "Table.looks", "Timeline.title"),
     *("VerdictLook.sign", "VerdictLook.background", "VerdictLook.line"),
 }
 """Fields that hold what is copied, drawn or looked up elsewhere: a chart, a colour, code."""

@@ -16,14 +16,25 @@ from dbdyno.report.write import Written, write
 from support.axe import violations
 from support.made_run import whole
 
-PHONE = {"width": 360, "height": 740}
+WIDTHS = (390, 768, 1280)
+CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
+LETTER_PX = 8.5
+"""A chart's letters are at least so high on a phone, of 12 where there is room."""
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[Language, Written]:
     made = whole()
-    folder = tmp_path_factory.mktemp("page")
-    return write(folder, made.plan, made.measurements, made.judgement, made.facts)
+    parts = (made.plan, made.measurements, made.judgement, made.facts)
+    return {
+        language: write(tmp_path_factory.mktemp(language), *parts, language)
+        for language in (Language.EN, Language.ZH)
+    }
+
+
+@pytest.fixture(scope="session")
+def written(reports: dict[Language, Written]) -> Written:
+    return reports[Language.EN]
 
 
 @dataclass
@@ -35,15 +46,22 @@ class Shared:
 
 
 @pytest.fixture(scope="module")
-def shared(browser: Browser, written: Written) -> Iterator[Shared]:
-    """One page for the tests that only look at it."""
+def pages(browser: Browser, reports: dict[Language, Written]) -> Iterator[dict[Language, Shared]]:
+    """A page in each language with all its boxes open, for the tests that only look at it."""
     context = browser.new_context(color_scheme="light")
-    made = Shared(context.new_page(), [])
-    made.page.on("request", lambda request: made.asked.append(request.url))
-    made.page.goto(written.html.as_uri())
-    drawn(made.page, "light")
+    made = {language: Shared(context.new_page(), []) for language in reports}
+    for language, one in made.items():
+        one.page.on("request", lambda request, asked=one.asked: asked.append(request.url))
+        one.page.goto(reports[language].html.as_uri())
+        unfold(one.page, wanted=True)
+        drawn(one.page, "light")
     yield made
     context.close()
+
+
+@pytest.fixture
+def shared(pages: dict[Language, Shared]) -> Shared:
+    return pages[Language.EN]
 
 
 @pytest.fixture
@@ -53,6 +71,12 @@ def report(shared: Shared) -> Page:
     shared.page.set_viewport_size({"width": 1200, "height": 800})
     shared.page.evaluate("scrollTo(0, 0)")
     return shared.page
+
+
+def unfold(page: Page, *, wanted: bool) -> None:
+    """Opens every box of the page, or closes it."""
+    boxes = page.locator("details:not(.words)")
+    boxes.evaluate_all("(all, wanted) => all.forEach((one) => { one.open = wanted; })", wanted)
 
 
 def drawn(page: Page, scheme: str) -> None:
@@ -72,16 +96,48 @@ def test_the_page_asks_nothing_of_any_network(shared: Shared, written: Written) 
 
 def test_everybody_can_use_it(report: Page, axe: str) -> None:
     found = {}
-    for scheme, width in (("light", PHONE["width"]), ("dark", 1200)):
+    for scheme, width in (("light", 390), ("dark", 1200)):
         report.set_viewport_size({"width": width, "height": 800})
         report.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         found[scheme, width] = violations(report, axe)
     assert {where: wrong for where, wrong in found.items() if wrong} == {}
 
 
-def test_a_phone_scrolls_down_only(report: Page) -> None:
-    report.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    assert report.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+OVERFLOWING = """() => {
+    const cut = (one) => getComputedStyle(one).overflowX !== "visible"
+        && one.scrollWidth > one.clientWidth + 1;
+    const beyond = (one) => {
+        const box = one.getBoundingClientRect();
+        return box.width > 0 && (box.left < -1 || box.right > innerWidth + 1);
+    };
+    return [...document.querySelectorAll("body *:not(.skip)")]
+        .filter((one) => one.checkVisibility() && !one.closest("defs, clipPath"))
+        .filter((one) => cut(one) || beyond(one))
+        .map((one) => `${one.tagName} ${one.textContent.slice(0, 40)}`);
+}"""
+
+
+@pytest.mark.parametrize("language", [Language.EN, Language.ZH])
+def test_nothing_is_cut_off_or_stands_beyond_the_page(
+    pages: dict[Language, Shared], language: Language
+) -> None:
+    page = pages[language].page
+    found = {}
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("scrollTo(0, 0)")
+        for scheme in ("light", "dark"):
+            page.emulate_media(media="screen", color_scheme=scheme)  # type: ignore[arg-type]
+            first = page.locator("figure[data-name]").first
+            first.scroll_into_view_if_needed()
+            expect(first).to_have_attribute("data-state", scheme)
+            found[width, scheme] = page.evaluate(OVERFLOWING)
+        letters = first.locator(".moving svg").evaluate(
+            "one => 12 * one.getBoundingClientRect().width / one.viewBox.baseVal.width"
+        )
+        assert letters >= LETTER_PX, f"the numbers of the first chart at {width} px"
+    assert {where: wrong for where, wrong in found.items() if wrong} == {}
+    assert page.locator(".moving svg text").filter(has_text="…").count() == 0
 
 
 def test_colours_follow_the_system_and_the_switch_and_are_kept(
@@ -98,6 +154,7 @@ def test_colours_follow_the_system_and_the_switch_and_are_kept(
     assert switch.get_attribute("aria-pressed") == "true"
     switch.click()
     assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    figure.scroll_into_view_if_needed()
     expect(figure).to_have_attribute("data-state", "light")
     page.reload()
     assert page.evaluate(paper) == "rgb(255, 255, 255)", "the choice is kept"
@@ -138,23 +195,25 @@ def test_a_chart_can_be_saved(report: Page, kind: str, tmp_path: Path) -> None:
     assert (tmp_path / "chart").read_bytes().startswith(begins[kind])
 
 
-def test_the_keyboard_reaches_the_report_and_every_wide_table(page: Page, written: Written) -> None:
+def test_the_keyboard_reaches_the_report_and_opens_its_boxes(page: Page, written: Written) -> None:
     page.goto(written.html.as_uri())
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "report"
-    unreachable = page.evaluate(
-        "[...document.querySelectorAll('.wide')].filter(one => one.tabIndex !== 0).length"
-    )
-    assert unreachable == 0
-    page.get_by_role("navigation").get_by_role("link").last.click()
-    assert page.evaluate("document.querySelector(':target') !== null")
+    box = page.locator("details.section").first
+    while not box.locator("summary").first.evaluate("one => one === document.activeElement"):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#findings")).to_be_visible()
+    page.goto(f"{written.html.as_uri()}#how-to-repeat-it")
+    expect(page.locator("#how-to-repeat-it pre").first).to_be_visible()  # its address opens a box
 
 
 def test_print_has_all_sections_and_the_charts_that_stand_still(
     report: Page, tmp_path: Path
 ) -> None:
+    unfold(report, wanted=False)
     report.emulate_media(media="print")
     hidden = report.evaluate("""() => [
         [...document.querySelectorAll('.still')].filter(one => one.offsetHeight < 50).length,
@@ -168,6 +227,7 @@ def test_print_has_all_sections_and_the_charts_that_stand_still(
     headings = report.locator("main h2").all_inner_texts()
     assert headings == [section.heading for section in story.sections]
     pdf = report.pdf(format="A4", path=tmp_path / "report.pdf")
+    unfold(report, wanted=True)
     assert pdf.startswith(b"%PDF")
     assert pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") >= 2
 
@@ -176,20 +236,30 @@ def test_without_scripts_the_page_is_whole(browser: Browser, written: Written) -
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(written.html.as_uri())
+    for summary in page.locator("details.section > summary").all():
+        summary.click()
     assert all(one.is_visible() for one in page.locator(".still svg.chart").all())
     assert not any(one.is_visible() for one in page.locator("button").all())
     context.close()
 
 
-def test_the_chinese_page_draws_its_charts_and_everybody_can_use_it(
-    page: Page, axe: str, tmp_path: Path
-) -> None:
-    made = whole()
-    parts = (made.plan, made.measurements, made.judgement, made.facts)
-    page.goto(write(tmp_path, *parts, Language.ZH).html.as_uri())
-    drawn(page, "light")
+def test_the_chinese_page_is_chinese_in_its_charts_too(pages: dict[Language, Shared]) -> None:
+    page = pages[Language.ZH].page
     assert page.evaluate("document.documentElement.lang") == "zh-Hans"
     words = page.locator(".moving svg text").evaluate_all("all => all.map(one => one.textContent)")
     assert {"线程数（连接数）", "每秒事务数", "更差，超出等价界值"} <= set(words)
     expect(page.get_by_role("button", name="深色配色")).to_be_visible()
-    assert violations(page, axe) == []
+
+
+def test_chinese_is_set_in_the_font_that_the_page_carries(pages: dict[Language, Shared]) -> None:
+    page = pages[Language.ZH].page
+    session = page.context.new_cdp_session(page)
+    session.send("DOM.enable")
+    session.send("CSS.enable")
+    root = session.send("DOM.getDocument")["root"]["nodeId"]
+    for where in (".conclusion p", "caption", "summary h2", ".moving svg .role-axis-title text"):
+        text = page.locator(where).first.text_content()
+        node = session.send("DOM.querySelector", {"nodeId": root, "selector": where})["nodeId"]
+        fonts = session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
+        carried = sum(font["glyphCount"] for font in fonts if font["isCustomFont"])
+        assert carried == len(CHINESE.findall(text or "")) > 0, where

@@ -63,9 +63,9 @@ def test_a_label_that_was_never_compared_is_told(
 def test_a_history_can_be_chinese(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert history(workspace, making.B, "--lang", "zh") == 0
     caption, heads, *rows = capsys.readouterr().out.splitlines()
-    assert caption == "mysql:8.0.15 相对 mysql:5.7.22：oltp_read_write，8 线程"
+    assert caption == "mysql:8.0.15 对 mysql:5.7.22"
     assert heads.split() == [
-        *("时间", "测试", "版本", "判定", "变化", "[95", "%]", "区组", "与上次测试相比")
+        *("单元", "时间", "测试", "版本", "判定", "变化", "[95", "%]", "区组", "与上次测试相比")
     ]
     assert [row.count("更差") for row in rows] == [1, 1, 1]
     assert "不同：" in rows[0]

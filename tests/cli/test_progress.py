@@ -55,11 +55,12 @@ def watch(seen: Progress) -> None:
 GOLDEN = """\
 mysql:5.7.22: restoring the dataset
 trial 1/12, block 1/3: mysql:5.7.22, oltp_read_write, 8 threads; 1 h 02 min left
-  measured 10 s: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
-  measured 20 s: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
+  measured 10 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
+  measured 20 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
   mysql:5.7.22, oltp_read_write, 8 threads: TPS 1000.00, QPS 20000.00, p95 12.38 ms
 trial 2/12, block 1/3: mysql:8.0.15, oltp_read_write, 8 threads; 48 s left
-  measured 10 s: TPS 1000.0, QPS 20000.0, p95 9.88 ms, errors 3; 3 min 05 s left
+  measured 10 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms, errors 3; \
+3 min 05 s left
   mysql:8.0.15, oltp_read_write, 8 threads: failed: mysql:8.0.15 died in the window
 """
 
@@ -99,9 +100,18 @@ def test_markup_in_a_message_is_printed_as_it_is() -> None:
     assert log.getvalue() == "[red]mysqld[/red] said: no\n"
 
 
+def test_a_rate_is_of_the_whole_phase_so_far() -> None:
+    meter = progress.Meter()
+    meter.told(interval(1, "warmup", events=9000))
+    meter.told(interval(2, events=500))
+    assert meter.told(interval(3, events=300)).startswith(
+        "measured 3 s: TPS 800.0; last second: TPS 600.0, "
+    )
+
+
 def test_an_interval_without_requests_has_no_p95() -> None:
     nothing = interval(3, events=0, queries=0, seconds=0.0, latency_ms={})
-    assert progress.speed(nothing) == "measured 3 s: TPS 0.0, QPS 0.0, p95 –"
+    assert progress.speed(nothing) == "TPS 0.0, QPS 0.0, p95 –"
 
 
 def test_lines_are_there_at_once_and_behind_those_of_before(tmp_path: Path) -> None:
@@ -126,7 +136,7 @@ def test_a_full_disk_ends_the_file_only() -> None:
 LOG = """\
 mysql:5.7.22: restoring the dataset
 trial 1/12, block 1/3: mysql:5.7.22, oltp_read_write, 8 threads; 1 h 02 min left
-  measured 60 s: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
+  measured 60 s: TPS 1000.0; last second: TPS 1000.0, QPS 20000.0, p95 9.88 ms; 1 min 00 s left
   mysql:5.7.22, oltp_read_write, 8 threads: TPS 1000.00, QPS 20000.00, p95 12.38 ms
   mysql:5.7.22, oltp_read_write, 8 threads: failed: the server died
 """

@@ -72,7 +72,7 @@ def test_a_phrase_is_said_when_its_values_are_known():
 
 
 def test_what_no_catalogue_has_stays_english():
-    assert translated(say("unheard of: {x:.1%}", x=0.5), DOUBLE) == "unheard of: 50.0%"
+    assert translated(say("unheard of: {x:.1%}", x=0.5), DOUBLE) == "unheard of: 50.0 %"
     assert translated("plain", DOUBLE) == "plain"
 
 

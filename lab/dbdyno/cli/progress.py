@@ -88,8 +88,26 @@ def place(trial: Trial, number: int, total: int, blocks: int) -> str:
     return f"{where}, {trial.cell.title}"
 
 
+class Meter:
+    """Puts a trial's seconds into words: the rate of the phase so far, then the last second."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._events = self._seconds = 0.0
+
+    def told(self, interval: Mapping[str, Any]) -> str:
+        """What is known after this interval, as the engine reports it."""
+        if interval["phase"] != self._phase:
+            self._phase, self._events, self._seconds = interval["phase"], 0.0, 0.0
+        self._events += float(interval["events"])
+        self._seconds += float(interval["seconds"])
+        so_far = self._events / self._seconds if self._seconds > 0 else 0.0
+        last = speed(interval)
+        return f"{self._phase} {interval['at_s']:.0f} s: TPS {so_far:.1f}; last second: {last}"
+
+
 def speed(interval: Mapping[str, Any]) -> str:
-    """Phase and current TPS, QPS and p95 of one interval as the engine reports it."""
+    """TPS, QPS and p95 of one interval as the engine reports it."""
     seconds = float(interval["seconds"])
     tps, qps = (
         float(interval[name]) / seconds if seconds > 0 else 0.0 for name in ("events", "queries")
@@ -97,8 +115,7 @@ def speed(interval: Mapping[str, Any]) -> str:
     p95 = interval["latency_ms"].get("95")
     latency = f"p95 {float(p95):.2f} ms" if p95 is not None else "p95 –"
     errors = interval["errors"]
-    rate = f"{interval['phase']} {interval['at_s']:.0f} s: TPS {tps:.1f}, QPS {qps:.1f}"
-    return f"{rate}, {latency}" + (f", errors {errors}" if errors else "")
+    return f"TPS {tps:.1f}, QPS {qps:.1f}, {latency}" + (f", errors {errors}" if errors else "")
 
 
 def outcome(trial: Trial, measurement: Measurement) -> str:
@@ -128,6 +145,7 @@ class Lines:
         self._every_s = every_s
         self._blocks = blocks
         self._written_at_s = 0.0
+        self._meter = Meter()
 
     def stage(self, text: str) -> None:
         """What is being prepared."""
@@ -136,13 +154,15 @@ class Lines:
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Which trial begins, and how long the run still takes."""
         self._written_at_s = 0.0
+        self._meter = Meter()
         self._write(f"{place(trial, number, total, self._blocks)}; {duration(seconds_left)} left")
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """The current speed, if the last line is `every_s` seconds of load ago."""
+        told = self._meter.told(interval)
         if interval["at_s"] - self._written_at_s >= self._every_s:
             self._written_at_s = interval["at_s"]
-            self._write(f"  {speed(interval)}; {duration(seconds_left)} left")
+            self._write(f"  {told}; {duration(seconds_left)} left")
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """The outcome of the trial."""
@@ -156,6 +176,7 @@ class RedrawnLines:
         self._live = live
         self._blocks = blocks
         self._place = ""
+        self._meter = Meter()
 
     def stage(self, text: str) -> None:
         """Shows what is being prepared."""
@@ -164,11 +185,12 @@ class RedrawnLines:
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Shows which trial begins and how long the run still takes."""
         self._place = place(trial, number, total, self._blocks)
+        self._meter = Meter()
         self._draw(f"beginning; {duration(seconds_left)} left")
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """Shows the current speed."""
-        self._draw(f"{speed(interval)}; {duration(seconds_left)} left")
+        self._draw(f"{self._meter.told(interval)}; {duration(seconds_left)} left")
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """Leaves the trial's outcome above the lines that are redrawn."""

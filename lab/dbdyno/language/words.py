@@ -14,7 +14,8 @@ what stands where a sentence may stand. Every template is a literal in a call of
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final
+from string import Formatter
+from typing import Annotated, Any, Final
 
 from pydantic_core import core_schema
 
@@ -31,7 +32,7 @@ class Said(str):
         Args:
             text: the English text where the template does not give it, as in a singular.
         """
-        made = super().__new__(cls, template.format_map(values) if text is None else text)
+        made = super().__new__(cls, filled(template, values) if text is None else text)
         made.template = template
         made.values = values
         return made
@@ -157,4 +158,22 @@ def translated(text: str, catalogue: Mapping[str, str]) -> str:
         name: translated(value, catalogue) if isinstance(value, str) else value
         for name, value in text.values.items()
     }
-    return catalogue.get(text.template, text.template).format_map(values)
+    return filled(catalogue.get(text.template, text.template), values)
+
+
+class _Filling(Formatter):
+    """Puts the space before a percent sign that numbers have everywhere else: "23.6 %"."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401 - as inherited
+        text = format(value, format_spec)
+        return text.replace("%", " %") if format_spec.endswith("%") else text
+
+
+_FILLING: Final = _Filling()
+
+
+def filled(template: str, values: Mapping[str, object]) -> str:
+    """The template with its values; KeyError if one is missing."""
+    if "%}" in template:
+        return _FILLING.vformat(template, (), values)
+    return template.format_map(values)

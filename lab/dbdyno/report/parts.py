@@ -44,12 +44,14 @@ class Table:
 
     Attributes:
         folded: a long table that a reader opens when it is wanted.
+        looks: for each row the name of its colour, empty for none; no colours at all if empty.
     """
 
     caption: Text
     columns: tuple[Column, ...]
     rows: tuple[tuple[Text, ...], ...]
     folded: bool = False
+    looks: tuple[str, ...] = ()
 
 
 Row = TypeVar("Row")
@@ -139,25 +141,33 @@ class Code:
     text: str
 
 
-Part = Paragraph | Items | Table | Entries | Figure | Code
-
-
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it.
+    """A heading and what stands below it, other sections among it.
 
     Attributes:
         english: the heading in English, of which its anchor is made; the heading itself if empty.
+        folded: only the heading is seen until a reader opens it.
     """
 
     heading: Text
     parts: tuple[Part, ...]
     english: str = ""
+    folded: bool = False
 
     @property
     def anchor(self) -> str:
         """The heading as an anchor within the page."""
         return re.sub(r"[^a-z0-9]+", "-", (self.english or self.heading).lower()).strip("-")
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All charts in the order in which they appear."""
+        inner = (part.figures if isinstance(part, Section) else (part,) for part in self.parts)
+        return tuple(part for parts in inner for part in parts if isinstance(part, Figure))
+
+
+Part = Paragraph | Items | Table | Entries | Figure | Code | Section
 
 
 @dataclass(frozen=True)
@@ -177,8 +187,7 @@ class Story:
     @property
     def figures(self) -> tuple[Figure, ...]:
         """All charts in the order in which they appear."""
-        parts = (part for section in self.sections for part in section.parts)
-        return tuple(part for part in parts if isinstance(part, Figure))
+        return tuple(figure for section in self.sections for figure in section.figures)
 
 
 # Translation. Every sentence knows its template (`words.say`), so a report is translated without

@@ -13,15 +13,23 @@ from dataclasses import replace
 
 from dbdyno.judge.controls import split_controls
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.words import say
+from dbdyno.language.words import Text, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
-from dbdyno.report.charts import verdicts
 from dbdyno.report.charts.charts import figures, named
 from dbdyno.report.parts import Figure, Paragraph, Section, Story
-from dbdyno.report.rows import attempts, cells_of, ladders, title_of
-from dbdyno.report.sections import cells, costs, limits, method, results, settings, shape
+from dbdyno.report.rows import attempts, title_of
+from dbdyno.report.sections import (
+    cells,
+    costs,
+    glance,
+    limits,
+    method,
+    results,
+    settings,
+    shape,
+)
 from dbdyno.report.sections.conclusion import conclusion
 
 
@@ -33,32 +41,47 @@ def story_of(
     every = attempts([*compared, *controls], judgement)
     measurements, made = compared, attempts(compared, judgement)
     drawn = figures(plan, measurements, judgement)
-    sections = (
-        with_charts(cells.within_limit(judgement), drawn, "limits"),
-        at_a_glance(plan, measurements, judgement, drawn),
-        cells.grid(judgement),
-        results.verdicts(judgement),
-        results.tables(plan, measurements, judgement),
+    few = len(judgement.verdicts) <= glance.ROWS_OPEN_MAX
+    first, second = ("ratios", "verdicts") if few else ("verdicts", "ratios")
+    numbers = (
         over_load(drawn),
+        results.tables(plan, measurements, judgement),
         shape.scalability(judgement),
-        over_time(drawn),
-        shape.stability(judgement),
-        shape.outliers(judgement),
-        results.numbers(plan, measurements, judgement),
+    )
+    course = (over_time(drawn), shape.stability(judgement), shape.outliers(judgement))
+    work = (
         with_charts(costs.costs(plan, made), drawn, "costs"),
-        results.server_cpu(plan, made),
         costs.flushes(plan, made),
         with_charts(costs.machine(plan, made), drawn, "cpu", "disk"),
+    )
+    procedure = (
         method.how_measured(plan, measurements),
         cells.pilot(plan),
         settings.published(plan, measurements, run),
         settings.settings(plan, measurements),
         settings.environment(plan, measurements, run),
         method.trial_order(every),
-        results.findings(judgement),
+    )
+    trust = (
         limits.trust(plan, judgement),
         method.limitations(plan, measurements, judgement, run),
-        method.repeat(plan, run),
+    )
+    sections = (
+        glance.glance(plan, made, judgement, run, named(drawn, first)),
+        folded(with_charts(cells.within_limit(judgement), drawn, "limits")),
+        folded(results.findings(judgement)),
+        group(
+            say("Verdicts in detail"),
+            Section(say("As a map"), named(drawn, second)),
+            results.verdicts(judgement),
+            cells.grid(judgement),
+        ),
+        group(say("Throughput and latency"), *numbers),
+        group(say("From second to second, from run to run"), *course),
+        group(say("Costs and machine"), *work),
+        group(say("Method, settings, trials"), *procedure),
+        group(say("Trust and limitations"), *trust),
+        folded(method.repeat(plan, run)),
     )
     return Story(
         title=title_of(plan),
@@ -74,16 +97,14 @@ def story_of(
     )
 
 
-def at_a_glance(
-    plan: Plan,
-    measurements: Sequence[Measurement],
-    judgement: Judgement,
-    drawn: Sequence[Figure],
-) -> Section:
-    """All verdicts as pictures and as a table of words; empty below two verdicts."""
-    tables = verdicts.table(ladders(cells_of(plan, measurements)), judgement.verdicts)
-    pictures = named(drawn, "verdicts", "ratios")
-    return Section(say("Verdicts at a glance"), (*pictures, *tables) if tables else ())
+def folded(section: Section) -> Section:
+    """The section with only its heading to be seen."""
+    return replace(section, folded=True)
+
+
+def group(heading: Text, *sections: Section) -> Section:
+    """Those of the sections that have something to say, folded under one heading."""
+    return Section(heading, tuple(one for one in sections if one.parts), folded=True)
 
 
 def over_load(drawn: Sequence[Figure]) -> Section:

@@ -6,6 +6,7 @@ the store's file changes. Threads of the page share it under a lock.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,14 @@ from typing import Final, NamedTuple
 
 from dbdyno.files import is_locked
 from dbdyno.judge.judgement import Judgement, judge
-from dbdyno.language.words import Text, name, say
+from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.language.words import Text, listed, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
-from dbdyno.report.numbers import change, found, metric_value, what
+from dbdyno.report.numbers import NONE, change, decided, found, metric_value, what
+from dbdyno.report.rows import title_of
 from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.store import FILE_NAME, Store
@@ -29,6 +32,8 @@ KEPT_MAX: Final = 8
 RUNNING: Final = say("running")
 COMPLETE: Final = say("complete")
 UNFINISHED: Final = say("unfinished")
+REPORT: Final = "report.json"
+"""The file of a report, in the run's folder, that holds its verdicts."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +44,19 @@ class ListedRun:
         stored: trials that have a measurement without failure.
         owed: trials that the run has when it is complete.
         state: running, complete or unfinished.
+        verdict: the words of its report, as often as each was said; empty without a report.
     """
 
     run: StoredRun
     stored: int
     owed: int
     state: Text
+    verdict: Text
+
+    @property
+    def title(self) -> Text:
+        """The plan's title, or the systems."""
+        return title_of(self.run.plan)
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -105,6 +117,7 @@ class Runs:
             stored=completion.done,
             owed=completion.owed,
             state=RUNNING if self.is_running(run.run_id) else state,
+            verdict=_verdict(self.workspace / run.run_id / REPORT),
         )
 
     def _judge(self, run_id: str) -> JudgedRun:
@@ -117,6 +130,21 @@ class Runs:
         files = (self.workspace / f"{FILE_NAME}{ending}" for ending in ("", "-wal"))
         stats = [file.stat() for file in files if file.exists()]
         return tuple((one.st_mtime_ns, one.st_size) for one in stats)
+
+
+def _verdict(report: Path) -> Text:
+    """What a written report says, read without judging anything again."""
+    try:
+        stored = json.loads(report.read_bytes())["verdicts"]
+        verdicts = [Verdict.model_validate(verdict) for verdict in stored]
+    except (OSError, ValueError, LookupError, TypeError):
+        return NONE
+    if len(verdicts) == 1:
+        (only,) = verdicts
+        return say("{word} {change}", word=only.word.said, change=decided(only))
+    words = [verdict.word for verdict in verdicts]
+    counts = (say("{word} {count}", word=w.said, count=words.count(w)) for w in Word if w in words)
+    return listed(counts) or NONE
 
 
 # Two systems of any two runs side by side. There is no verdict: runs of different days share no

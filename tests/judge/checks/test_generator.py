@@ -28,7 +28,7 @@ def test_generator_above_70_percent_of_a_core_is_void(share, void):
     assert (found is not None) == void
     if found:
         assert found.level is Level.VOID
-        assert "used 71% of a core (limit 70%, threads in all: 1)" in found.evidence
+        assert "used 71 % of a core (limit 70 %, threads in all: 1)" in found.evidence
 
 
 def late(lag_ms: float, latency_ms: float = 10.0):
@@ -67,7 +67,7 @@ def test_half_of_the_ceiling_is_near(ceiling, found):
     finding = generator.near_ceiling(made, PLAN)
     assert (finding is not None) == found
     if finding:
-        assert finding.evidence.startswith("1000 events/s are 53% of the 1900")
+        assert finding.evidence.startswith("1000 events/s are 53 % of the 1900")
 
 
 def test_an_open_loop_is_not_held_against_the_ceiling():
@@ -113,7 +113,7 @@ def test_a_load_that_is_faster_with_twice_the_threads_was_held_back():
     assert (finding.check, finding.level) == ("generator-threads", Level.DOUBTFUL)
     assert "(4 instead of 2, 8 connections)" in finding.evidence
     assert "changed by +5." in finding.evidence or "changed by +4." in finding.evidence
-    assert "4 pairs of slices of 3.0 s (limit 2%)" in finding.evidence
+    assert "4 pairs of slices of 3.0 s (limit 2 %)" in finding.evidence
     assert "held the load back" in finding.advice
     assert finding.cell == Cell(workload="oltp_read_write", threads=8)
     assert finding.system is None
@@ -133,7 +133,7 @@ def test_a_steady_drift_is_no_difference():
 def test_an_interval_that_is_too_wide_is_a_note():
     (finding,) = judged(by_turns(0.0, noise=0.05))
     assert finding.level is Level.NOTE
-    assert "varied too much to see 2%" in finding.advice
+    assert "varied too much to see 2 %" in finding.advice
     low, high = finding.evidence.split("interval ")[1].split(", ")[0].split(" to ")
     assert low.startswith("-")
     assert high.startswith("+")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dbdyno.plan.plan import cells
-from dbdyno.report.charts.verdicts import matrix, table
+from dbdyno.report.charts.verdicts import matrix
 from dbdyno.report.rows import cells_of, ladders
 from support import making
 from support.chart_checks import assert_sound, panels, rows, titles
@@ -16,19 +16,6 @@ def test_a_field_has_sign_change_and_word(made: Run) -> None:
     assert second["interval"] == "[−24.5, −21.0]"
     assert "8 threads: worse, beyond the margin" in figure.description
     assert_sound(figure)
-
-
-def test_the_same_stands_in_a_table_of_words(made: Run) -> None:
-    (words,) = table(ladders(cells(made.plan)), made.judgement.verdicts)
-    assert words.caption == "TPS of mysql:8.0.15 against mysql:5.7.22"
-    assert [column.heading for column in words.columns[1:]] == ["1", "8"]
-    assert words.rows == (
-        (
-            "oltp_read_write",
-            "equivalent 0.0 % [−0.5, +0.5]",
-            "worse, beyond the margin −22.8 % [−24.5, −21.0]",
-        ),
-    )
 
 
 def test_every_system_has_a_map_and_many_levels_leave_room_for_the_sign_only() -> None:
@@ -59,14 +46,9 @@ def test_every_setting_has_a_map_of_its_own() -> None:
     rungs = ladders(cells_of(plan, trials))
     figure = matrix(rungs, made.judgement.verdicts)
     assert [panel["title"].get("subtitle") for panel in panels(figure)] == [None, "durability 0/2"]
-    assert [words.caption for words in table(rungs, made.judgement.verdicts)] == [
-        "TPS of mysql:8.0.15 against mysql:5.7.22",
-        "TPS of mysql:8.0.15 against mysql:5.7.22, durability 0/2",
-    ]
     assert_sound(figure)
 
 
 def test_one_verdict_is_told_by_its_sentence() -> None:
     one = run(making.plan(), making.pairs((0.77, 0.76, 0.78)))
     assert matrix(ladders(cells(one.plan)), one.judgement.verdicts) is None
-    assert table(ladders(cells(one.plan)), one.judgement.verdicts) == []

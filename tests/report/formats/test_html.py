@@ -15,7 +15,7 @@ from dbdyno.language.catalogues import Language
 from dbdyno.report.charts.drawing import Drawing
 from dbdyno.report.charts.vega import COLOURS
 from dbdyno.report.formats import html
-from dbdyno.report.parts import Figure, Story
+from dbdyno.report.parts import Figure, Section, Story
 from dbdyno.report.story import story_of
 from dbdyno.report.write import Written
 from support import making
@@ -69,15 +69,17 @@ def page(text: str) -> Page:
     return Page(text)
 
 
-def test_every_section_has_its_heading_and_its_link(made: Run, page: Page) -> None:
+def test_every_section_has_its_heading_and_its_address(made: Run, page: Page) -> None:
     story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     headings = [words for tag, words in page.texts if tag == "h2"]
     assert headings == [section.heading for section in story.sections]
+    inner = [part for section in story.sections for part in section.parts]
+    inner = [part.heading for part in inner if isinstance(part, Section)]
+    assert inner == [words for tag, words in page.texts if tag == "h3" and words in inner]
     ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
     links = {attrs["href"] for tag, attrs in page.tags if tag == "a"}
-    own = {"#report", "#top"}
-    assert links == {f"#{section.anchor}" for section in story.sections} | own
-    assert {str(link)[1:] for link in links} <= ids
+    assert links == {"#report", "#top"}
+    assert {section.anchor for section in story.sections} | {"report", "top"} <= ids
 
 
 def test_no_id_is_given_twice(page: Page) -> None:

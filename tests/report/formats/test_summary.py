@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from dataclasses import replace
 from pathlib import Path
 
+from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Verdict
+from dbdyno.language.catalogues import Language
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from support import making
@@ -19,6 +23,22 @@ def summary(made: Run, output: Output = Output.PLAIN) -> str:
 def test_the_text_is_the_golden_one(made: Run) -> None:
     text = summary(made)
     assert text == GOLDEN.read_text(), "if the change is meant, write the new text to the file"
+
+
+def test_two_cells_fit_a_screen_of_25_lines(made: Run) -> None:
+    doubts = tuple(
+        Finding(
+            check=f"check-{number}", level=Level.DOUBTFUL, evidence="seen " * 30, advice="act " * 30
+        )
+        for number in range(9)
+    )
+    findings = (*made.judgement.findings, *doubts)
+    doubtful = replace(made, judgement=made.judgement.model_copy(update={"findings": findings}))
+    for language in Language:
+        text = render(Summary(made.plan, doubtful.judgement, made.facts), Output.PLAIN, language)
+        lines = [part for one in text.splitlines() for part in textwrap.wrap(one, 100) or [""]]
+        assert len(lines) < 25, "and a line that says where the report is"
+    assert "and 7 more kinds of doubts" in summary(doubtful)
 
 
 def test_json_holds_the_judges_numbers(made: Run) -> None:

@@ -7,6 +7,7 @@ from tests.judge.test_controls import PLAN, whole
 
 from dbdyno.judge.judgement import judge
 from dbdyno.report import document as report_document
+from dbdyno.report.parts import Section
 from dbdyno.report.sections.limits import limits, trust
 from dbdyno.report.sections.method import how_measured
 from dbdyno.report.story import story_of
@@ -110,13 +111,14 @@ def test_control_trials_are_in_the_order_of_trials_and_in_no_number_of_the_repor
     trials = whole()
     judged = judge(trials, PLAN)
     story = story_of(PLAN, trials, judged, facts(PLAN))
-    (order,) = (s for s in story.sections if s.heading == "Order of trials")
+    (procedure,) = (s for s in story.sections if s.heading == "Method, settings, trials")
+    inner = {part.heading: part for part in procedure.parts if isinstance(part, Section)}
+    order = inner["Order of trials"]
     (table,) = order.parts
     names = [row[2] for row in table.rows]
     assert names.count(f"{making.A} (once more)") == 5
     assert names.count(making.A) == 5
-    (measured,) = (s for s in story.sections if s.heading == "How it was measured")
-    systems = measured.parts[0]
+    systems = inner["How it was measured"].parts[0]
     assert [row[0] for row in systems.rows] == [making.A, making.B]
     document = report_document.document(PLAN, trials, judged, facts(PLAN))
     assert set(document["settings"]) == {making.A, making.B}

@@ -97,5 +97,5 @@ def test_without_measurements_it_still_says_what_was_asked(empty: Run) -> None:
     section = published(run.plan, (), run.facts)
     (table,) = [part for part in section.parts if isinstance(part, Table)]
     assert {what: ours for what, _, ours in table.rows}["repeats"].startswith(
-        f"{run.plan.design.blocks}"
+        f"windows of 10 s × {run.plan.design.blocks} blocks"
     )

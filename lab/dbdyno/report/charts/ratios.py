@@ -240,7 +240,7 @@ def _points(x: Spec, y: Spec, colour: Spec) -> list[Spec]:
         "color": colour,
         "tooltip": tooltip,
     }
-    beside = {"y": y, "x": {"value": PLOT_WIDTH}, "text": vega.nominal("told")}
+    beside = {"y": y, "x": {"value": "width"}, "text": vega.nominal("told")}
     return [
         vega.layer("point", point, filled=True, opacity=1),
         vega.layer("text", beside, color=vega.INK, fontSize=12, align="left", dx=8),

@@ -220,7 +220,7 @@ def load_tooltip(*fields: tuple[str, Text]) -> list[Spec]:
 
 WIDTH: Final = 640
 """Of all panels that stand side by side, in the units of a page of normal width."""
-TITLE_OVER: Final = 50
+TITLE_OVER: Final = 90
 """A panel's title may be so much wider than the panel: there is an axis beside it."""
 POINTS_LISTED_MAX: Final = 40
 """A longer list is no description."""

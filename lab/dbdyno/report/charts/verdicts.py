@@ -1,7 +1,7 @@
-"""All verdicts at a glance: a heat map of workload × load, and the same as a table of words.
+"""All verdicts at a glance: a heat map of workload × load.
 
 Colour alone says nothing to many readers, so each field has its sign and its change; the words are
-in the legend and in the table.
+in the legend.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from dbdyno.judge.verdict import Verdict
-from dbdyno.language.words import Text, name, say
+from dbdyno.language.words import Text, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.settings import DEFAULT
 from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
-from dbdyno.report.numbers import NONE, change, decided
-from dbdyno.report.parts import Column, Figure, Table
+from dbdyno.report.numbers import change, decided
+from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder, level_of
 
 FIELD_WIDTH: Final = (74, 130)
@@ -53,16 +53,6 @@ def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | N
     )
     baseline = say("against {baseline}", baseline=verdicts[0].baseline)
     return vega.figure("verdicts", title, baseline, points, vega.stacked(panels), note)
-
-
-def table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> list[Table]:
-    """The same for readers of text: a table for each setting and system."""
-    return [
-        _table(part, of_system)
-        for part in _parts(ladders)
-        for of_system in _by_system(verdicts, part)
-        if len(verdicts) >= VERDICTS_MIN
-    ]
 
 
 def _parts(ladders: Sequence[Ladder]) -> list[list[Ladder]]:
@@ -157,27 +147,3 @@ def _layers(scale: Spec, width: int) -> list[Spec]:
 def _text(field: str, size: int, dy: int, weight: str, where: str | None = None) -> Spec:
     look = {"color": vega.ON_VERDICT, "fontSize": size, "dy": dy, "fontWeight": weight}
     return vega.layer("text", {"text": vega.nominal(field)}, where=where, **look)
-
-
-def _table(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Table:
-    levels = _levels(ladders)
-    words = {
-        (verdict.cell.workload, verdict.cell.setting, level_of(verdict.cell)): _field(verdict)
-        for verdict in verdicts
-    }
-    rows = tuple(
-        (
-            name(ladder.workload),
-            *(words.get((ladder.workload, ladder.setting, level), NONE) for level in levels),
-        )
-        for ladder in ladders
-    )
-    heads = (say("Workload by {load}", load=ladders[0].load_title), *levels)
-    caption = _against(verdicts[0])
-    if ladders[0].setting != DEFAULT:
-        caption = say("{what}, {setting}", what=caption, setting=ladders[0].setting)
-    return Table(caption, tuple(Column(head) for head in heads), rows)
-
-
-def _field(verdict: Verdict) -> Text:
-    return say("{word} {change}", word=vega.look_of(verdict).words, change=decided(verdict))

@@ -105,17 +105,17 @@ def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> 
 
 @dataclass(frozen=True)
 class History(Result):
-    """Verdicts of several runs, a table for each comparison."""
+    """Verdicts of several runs, a table for each label."""
 
     listed: tuple[HistoryEntry, ...]
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
         """The tables one below the other."""
-        for comparison in self.markdown():
-            yield from (comparison, name(""))
+        for one in self.markdown():
+            yield from (one, name(""))
 
     def markdown(self) -> Iterator[Table]:
-        """One table for each comparison: system, baseline, cell."""
+        """One table for each label."""
         return tables(self.listed)
 
     def document(self) -> dict[str, Any]:
@@ -125,18 +125,20 @@ class History(Result):
 
 
 def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
-    """One table for each comparison: system, baseline, cell."""
-    groups: dict[tuple[str, str, Cell], list[HistoryEntry]] = {}
+    """One table for each label: what was compared stays together, the newest run first."""
+    groups: dict[str, dict[tuple[Cell, str], list[HistoryEntry]]] = {}
     for entry in listed:
         verdict = entry.verdict
-        groups.setdefault((verdict.system, verdict.baseline, verdict.cell), []).append(entry)
-    for (system, baseline, cell), members in sorted(groups.items(), key=lambda g: g[0][:2]):
-        caption = say(
-            "{system} against {baseline}: {cell}", system=system, baseline=baseline, cell=cell.title
-        )
+        compared = groups.setdefault(verdict.system, {})
+        compared.setdefault((verdict.cell, verdict.baseline), []).append(entry)
+    for system, comparisons in sorted(groups.items()):
+        baselines = list(dict.fromkeys(baseline for _, baseline in comparisons))
+        against = (say("Against"), lambda entry: entry.verdict.baseline)
         yield table(
-            caption,
-            members,
+            say("{system} against {baseline}", system=system, baseline=" / ".join(baselines)),
+            [entry for members in comparisons.values() for entry in members],
+            (say("Cell"), lambda entry: entry.verdict.cell.title),
+            *([against] if len(baselines) > 1 else []),
             (say("When"), lambda entry: entry.created_at[:16].replace("T", " ")),
             (say("Run"), _run),
             (say("Version"), lambda entry: entry.version or NONE),

@@ -1,4 +1,4 @@
-"""A story as one HTML file that needs nothing else: no font, no picture, no address outside.
+"""A story as one HTML file that needs nothing else: no picture, no font, no address outside.
 
 Charts stand in it twice: as SVG, which serves print and readers without scripts, and as the
 specification it was drawn from, with Vega, which makes it interactive.
@@ -25,13 +25,17 @@ from dbdyno.language.words import CLAUSE, Said, say
 from dbdyno.report.charts.drawing import VEGA_LITE, Drawing
 from dbdyno.report.document import finite
 from dbdyno.report.formats import markdown
-from dbdyno.report.parts import Figure, Story, line
+from dbdyno.report.formats.font import carried
+from dbdyno.report.parts import Figure, Story, Table, line
 
 SIZE: Final = "\ue000"
 """Stands for the page's own size until it is known."""
+FONT: Final = "/* font */"
+"""Stands for the font with the page's characters until all of them are known."""
+WIDE: Final = 6
+"""A table of more columns is read row by row on a tablet too, one of more than two on a phone."""
 WORDS: Final = {
     "skip": say("Skip to the report"),
-    "sections": say("Sections"),
     "brand": say("dbdyno report"),
     "all_runs": say("All runs"),
     "dark": say("Dark colours"),
@@ -69,12 +73,13 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["width"] = _width
     environment.filters["kind"] = lambda part: type(part).__name__
     environment.filters["stopped"] = lambda text: line(Said(CLAUSE, {"clause": text}), language)
     environment.filters["with_rows"] = lambda table: markdown.with_rows(table, language)
     charts = {drawing.figure.name: Markup(drawing.inline) for drawing in drawings}  # noqa: S704
     scripts = [program(), page_script()] if charts else [page_script()]
-    page = environment.get_template("report.html.j2").render(
+    rendered = environment.get_template("report.html.j2").render(
         story=story,
         charts=charts,
         specs={figure.name: as_json(specification(figure)) for figure in story.figures},
@@ -85,7 +90,14 @@ def render(
         lang=language.tag,
         home=home,
     )
+    page = rendered.replace(FONT, carried(rendered))
     return page.replace(SIZE, f"{len(page.encode()) / 1e6:.1f} MB")
+
+
+def _width(table: Table) -> str:
+    """The class of a table, by how many columns it has."""
+    columns = len(table.columns)
+    return "many" if columns > WIDE else "some" if columns > 2 else "few"
 
 
 def _unbroken(value: object) -> object:
@@ -152,5 +164,6 @@ def policy(scripts: Iterable[str]) -> str:
     may_run = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {may_run or chr(39) + 'none' + chr(39)}; "
-        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+        "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; "
+        "form-action 'none'"
     )

@@ -40,11 +40,21 @@ def render(story: Story, language: Language = Language.EN) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _section(section: Section, language: Language) -> Iterator[str]:
-    yield from (f"## {text(section.heading)}", "")
+def _section(section: Section, language: Language, level: int = 2) -> Iterator[str]:
+    """Its heading and parts; a folded one is a box under its heading."""
+    heading = text(section.heading)
+    if section.folded:
+        yield f"<details><summary><b>{heading}</b></summary>"
+    else:
+        yield f"{'#' * level} {heading}"
+    yield ""
     for one in section.parts:
-        yield from part(one, language)
-        yield ""
+        if isinstance(one, Section):
+            yield from _section(one, language, level + 1)
+        else:
+            yield from (*part(one, language), "")
+    if section.folded:
+        yield from ("</details>", "")
 
 
 def part(one: Part, language: Language = Language.EN) -> Iterator[str]:

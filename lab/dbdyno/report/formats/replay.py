@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.uses.agreement import Agreeing, Agreement, agreements
-from dbdyno.judge.verdict import Verdict
+from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, count, listed, name, say
@@ -30,6 +30,8 @@ FORMAT: Final = 1
 ROWS_PLAIN_MAX: Final = 40
 DIFFERENCES_OPEN_MAX: Final = 25
 """A longer table of what differed is folded."""
+SILENT: Final = frozenset({Word.NO_VERDICT, Word.VOID})
+"""Words that say nothing of the systems, and so cannot agree."""
 
 
 @dataclass(frozen=True)
@@ -107,18 +109,23 @@ def answer(replay: Replay) -> list[Text]:
     both = [a for a in found if a.first and a.second]
     if not both:
         return [say("the runs have no comparison in common")]
+    told = [a for a in both if all(v and v.word not in SILENT for v in (a.first, a.second))]
     counts = {word: sum(a.word is word for a in found) for word in Agreeing}
+    same = {"same": sum(a.same_word for a in told), "all": len(told)}
     sentences: list[Text] = [
         say(
             "the same verdict in {same} of {all} comparisons; the ratios agree in {agree}, are "
             "not shown to differ in {open}, differ in {differ}",
-            same=sum(a.same_word for a in both),
-            all=len(both),
+            **same,
             agree=counts[Agreeing.AGREE],
             open=counts[Agreeing.NOT_SHOWN],
             differ=counts[Agreeing.DIFFER],
         )
+        if told
+        else say("no comparison has a verdict in both runs")
     ]
+    if told and (silent := len(both) - len(told)):
+        sentences.append(say("{count} have no verdict in one of the runs", count=silent))
     if contradictions := sum(agreement.contradict for agreement in both):
         sentences.append(
             say("{count} contradict: better in one run, worse in the other", count=contradictions)

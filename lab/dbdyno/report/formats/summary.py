@@ -1,12 +1,12 @@
 """A run's verdicts on stdout.
 
-A cell's verdict comes as a sentence with the numbers it is about; doubts follow in short. The whole
-report is in the files.
+A sentence for each verdict, one table with the numbers of all cells, the doubts in short: two cells
+fit a screen of 25 lines. The whole report is in the files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,14 +22,15 @@ from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan, cells, latency_of
 from dbdyno.report import document, numbers
-from dbdyno.report.formats.stdout import Result, padded
+from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import change_with_interval, metric_value
-from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
+from dbdyno.report.parts import Column, Items, Paragraph, Table, numeric
 from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, title_of
 
 CHECK_REPEATED_TRIAL: Final = "repeated-trial"
 """The check that reports a trial with a complete attempt among several."""
-VALUE_WIDTH: Final = 20
+DOUBTS_MAX: Final = 3
+"""More kinds of doubts are counted; the report has them all."""
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
 
@@ -41,17 +42,20 @@ class Summary(Result):
     judgement: Judgement
     facts: RunFacts
 
-    def plain(self, language: Language) -> Iterator[Text]:
-        """Cell by cell, each with its numbers in columns of equal width."""
+    def plain(self, language: Language) -> Iterator[Text | Table]:
+        """Sentences, numbers, doubts."""
         plan, judgement = self.plan, self.judgement
         yield from (_head(plan, self.facts), name(""))
-        if found := numbers.sentences(judgement):
-            yield from (*found, name(""))
         for cell in _cells(plan, judgement):
             yield from _cell(cell, judgement)
-            yield from _values(cell, plan, judgement, language)
-            yield name("")
-        yield from (*doubts(judgement), *_counts(judgement))
+        yield from (*numbers.sentences(judgement), name(""))
+        if judgement.values:
+            yield from (_values(plan, judgement), name(""))
+        found = list(doubts(judgement, advised=False))
+        yield from found[:DOUBTS_MAX]
+        if left := found[DOUBTS_MAX:]:
+            yield say("and {count} more kinds of doubts: see the report", count=len(left))
+        yield from _counts(judgement)
 
     def markdown(self) -> Iterator[Paragraph | Items | Table]:
         """One table of all cells, then the doubts."""
@@ -81,34 +85,41 @@ def _head(plan: Plan, run: RunFacts) -> Text:
 
 
 def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
-    yield name(cell.title)
     for verdict in judgement.verdicts:
         if verdict.cell == cell:
             text = sentence(verdict)
-            yield say("  {text}", text=text)
+            yield say("{cell}: {text}", cell=cell.title, text=text)
             parts = judgement.accounting(verdict)
             if parts is not None and verdict.word in (Word.BETTER, Word.WORSE):
-                yield from (say("    ({reason})", reason=t) for t in (accounting_text(parts),) if t)
+                yield from (say("  ({reason})", reason=t) for t in (accounting_text(parts),) if t)
             said = f"{text}; {few_blocks(verdict.blocks)}"
             for reason in verdict.reasons:
                 if reason not in said:
-                    yield say("    ({reason})", reason=reason)
+                    yield say("  ({reason})", reason=reason)
 
 
-def _values(cell: Cell, plan: Plan, judgement: Judgement, language: Language) -> Iterator[Text]:
-    """The systems' numbers, one below the other, in columns of equal width in every language."""
-    labels = [system.label for system in plan.systems]
-    width = max(map(len, labels))
-    metrics = SHOWN if cell.rate_per_s is None else (PRIMARY, latency_of(plan))
-
-    def row(label: str, columns: Iterable[Text]) -> Text:
-        fields = (padded(line(column, language), VALUE_WIDTH, right=True) for column in columns)
-        return name("  ".join((f"  {label:<{width}}", *fields)))
-
-    yield row("", (say("{metric} {unit}", metric=m.label, unit=m.unit) for m in metrics))
-    for label in labels:
-        shown = (metric_value(judgement.value(cell, label, m.name), m) for m in metrics)
-        yield row(label, shown)
+def _values(plan: Plan, judgement: Judgement) -> Table:
+    """The systems' numbers, those of one cell below each other."""
+    cells = _cells(plan, judgement)
+    metrics = dict.fromkeys(
+        [
+            *(SHOWN if any(cell.rate_per_s is None for cell in cells) else [PRIMARY]),
+            *([latency_of(plan)] if any(cell.rate_per_s is not None for cell in cells) else []),
+        ]
+    )
+    rows = []
+    for cell in cells:
+        for system in plan.systems:
+            values = (
+                metric_value(judgement.value(cell, system.label, metric.name), metric)
+                for metric in metrics
+            )
+            rows.append((name(cell.title), name(system.label), *values))
+    heads = (
+        numeric(say("{metric} {unit}", metric=metric.label, unit=metric.unit)) for metric in metrics
+    )
+    columns = (Column(say("Cell")), Column(say("System")), *heads)
+    return Table(say("Numbers, merged over all sound trials"), columns, tuple(rows))
 
 
 def _table(plan: Plan, judgement: Judgement) -> Table:
@@ -151,8 +162,12 @@ def _counts(judgement: Judgement) -> Iterator[Text]:
     yield listed(counts)
 
 
-def doubts(judgement: Judgement) -> Iterator[Text]:
-    """What throws doubt on the verdicts; not a failed attempt that a complete one made good."""
+def doubts(judgement: Judgement, *, advised: bool = True) -> Iterator[Text]:
+    """What throws doubt on the verdicts; not a failed attempt that a complete one made good.
+
+    Args:
+        advised: each with what to do about it.
+    """
     good = {
         finding.trial for finding in judgement.findings if finding.check == CHECK_REPEATED_TRIAL
     }
@@ -164,17 +179,16 @@ def doubts(judgement: Judgement) -> Iterator[Text]:
             and not (finding.check in CHECKS_OF_ATTEMPTS and finding.trial in good)
         ]
         for check in dict.fromkeys(finding.check for finding in found):
-            yield _short(level, [finding for finding in found if finding.check == check])
+            yield _short(level, [one for one in found if one.check == check], advised=advised)
 
 
-def _short(level: Level, found: Sequence[Finding]) -> Text:
+def _short(level: Level, found: Sequence[Finding], *, advised: bool) -> Text:
     first = found[0]
-    more = say(" (and {count} more)", count=len(found) - 1) if len(found) > 1 else name("")
-    return say(
-        "{level}: {check}: {evidence}{more}; {advice}",
+    told = say(
+        "{level}: {check}: {evidence}{more}",
         level=level.said,
         check=clauses([first.check, *([first.place] if first.place else [])]),
         evidence=first.evidence,
-        more=more,
-        advice=first.advice,
+        more=say(" (and {count} more)", count=len(found) - 1) if len(found) > 1 else name(""),
     )
+    return say("{doubt}; {advice}", doubt=told, advice=first.advice) if advised else told

@@ -27,7 +27,7 @@ from dbdyno.report.numbers import change, decided, interval, share
 from dbdyno.report.rows import Attempt, State
 
 NAMED_MAX: Final = 4
-"""More cells of one word are counted, not named."""
+"""Of more cells those of one word are counted, not named; of so few the grid says all."""
 DECIDED: Final = (Word.BETTER, Word.WORSE, Word.EQUIVALENT)
 COUNTED: Final[Mapping[Word, str]] = {
     Word.BETTER: phrase("better in {count}"),
@@ -91,7 +91,7 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
 def tally(
     verdicts: Sequence[Verdict], system: str, summaries: Iterable[GridSummary] = ()
 ) -> list[Text]:
-    """A system's verdicts together: how many of each word, their sum, then word by word."""
+    """A system's verdicts together: how many of each word, and their sum; many word by word."""
     of_system = [verdict for verdict in verdicts if verdict.system == system]
     if not of_system:
         return [say("There is no verdict on {system}.", system=system)]
@@ -111,7 +111,7 @@ def tally(
         head,
         *(line for line in overall if line),
         *decision(of_system),
-        *(_of_word(group) for group in groups if group),
+        *(_of_word(group) for group in groups if group and len(of_system) > NAMED_MAX),
         *_together(of_system),
     ]
 

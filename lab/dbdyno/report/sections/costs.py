@@ -35,7 +35,11 @@ MACHINE: Final[tuple[tuple[Text, int, Read], ...]] = (
     (say("disk flushes/s"), 1, lambda s: s.disk_flushes_per_s),
     (say("server RSS, MB"), 0, lambda s: s.server_rss_bytes / 1e6),
 )
-"""Columns of the machine's table: heading, decimals, what is read off a sample."""
+"""Lines of the machine's table: heading, decimals, what is read off a sample."""
+CORES: Final[tuple[tuple[Text, Callable[[Measurement], float]], ...]] = (
+    (say("server, cores busy"), lambda trial: trial.server.cpu_s),
+    (say("generator, cores busy"), lambda trial: trial.engine.cpu_s),
+)
 
 
 def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
@@ -52,8 +56,7 @@ def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     explained = say(
         "What one transaction took in the measured window, total over total of all sound trials; "
         "in brackets the lowest and the highest trial. Systems are counted by the same counter "
-        "where all of them have it; {page} says what each counter leaves out.",
-        page="docs/reference/costs.md",
+        "where all of them have it."
     )
     watched: list[Part] = [Paragraph(text) for text in _cost_of_watching(attempts)]
     return Section(COSTS_HEADING, (Paragraph(explained), *tables, *watched))
@@ -141,22 +144,36 @@ def _ms(values: Sequence[float]) -> Text:
 
 
 def machine(plan: Plan, attempts: Sequence[Attempt]) -> Section:
-    """The whole machine's means over the measured windows, a row for each cell and system."""
-    rows = []
+    """The whole machine's means over the measured windows, and who used its CPU."""
+    cells: dict[Cell, dict[str, list[Measurement]]] = {}
     for cell, system, trials in sound_trials(plan, attempts):
-        if samples := [sample for trial in trials for sample in trial.watch_measured]:
-            means = (_mean(samples, read, decimals) for _, decimals, read in MACHINE)
-            rows.append((name(cell.title), name(system), *means))
-    columns = (
-        Column(say("Cell")),
-        Column(say("System")),
-        *(numeric(heading) for heading, *_ in MACHINE),
+        cells.setdefault(cell, {})[system] = trials
+    explained = say(
+        "Means over the measured windows: CPU in cores, waits as shares of time (PSI, some)."
     )
-    caption = say(
-        "Means over the measured windows; CPU in cores, waits as shares of time (PSI, some)"
-    )
-    table = Table(caption, columns, tuple(rows), folded=True)
-    return Section(say("Machine"), (table,) if rows else ())
+    tables = [_machine_table(cell, of) for cell, of in cells.items()]
+    return Section(say("Machine"), (Paragraph(explained), *tables) if tables else ())
+
+
+def _machine_table(cell: Cell, trials: dict[str, list[Measurement]]) -> Table:
+    samples = {
+        system: [sample for trial in made for sample in trial.watch_measured]
+        for system, made in trials.items()
+    }
+    seen = [
+        (heading, *(_mean(of, read, decimals) for of in samples.values()))
+        for heading, decimals, read in MACHINE
+    ]
+    own = [
+        (heading, *(_cores(made, used_s) for made in trials.values())) for heading, used_s in CORES
+    ]
+    columns = (Column(say("What")), *(numeric(name(system)) for system in trials))
+    return Table(name(cell.title), columns, (*own, *seen))
+
+
+def _cores(trials: Sequence[Measurement], used_s: Callable[[Measurement], float]) -> Text:
+    window_s = sum(trial.window_s for trial in trials)
+    return number(sum(map(used_s, trials)) / window_s) if window_s else NONE
 
 
 def _mean(samples: Sequence[WatchSample], read: Read, decimals: int) -> Text:

@@ -10,6 +10,7 @@ from typing import Final
 
 from dbdyno.judge.checks.design import WINDOW_S_MIN, lacks_control
 from dbdyno.judge.checks.instrument import MISSED, Ledger, Share
+from dbdyno.judge.checks.settings import cache_bytes
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Word
@@ -86,7 +87,7 @@ def _cost_of_stopping(plan: Plan) -> Text:
     return narrow if plan.design.stop == "blocks" else name("")
 
 
-def _blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
+def blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
     """The plan's blocks, or those that a run until decided took."""
     if plan.design.stop == "blocks" or not measurements:
         return plan.design.blocks
@@ -94,7 +95,7 @@ def _blocks_run(plan: Plan, measurements: Sequence[Measurement]) -> int:
 
 
 def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]:
-    blocks = _blocks_run(plan, measurements)
+    blocks = blocks_run(plan, measurements)
     if blocks < BLOCKS_FEW:
         yield say(
             "{blocks} only: intervals are wide, and differences of a few percent cannot be "
@@ -167,13 +168,8 @@ def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]
     yield say(
         "One machine: other processors, disks and memory sizes may rank the systems differently."
     )
-    pools = {
-        int(size)
-        for measurement in measurements
-        if (size := measurement.server.settings.get("innodb_buffer_pool_size", "")).isdigit()
-    }
-    if pools:
-        data, least = plan.dataset.tables * plan.dataset.rows * BYTES_PER_ROW, min(pools)
+    if pools := pools_of(measurements):
+        data, least = data_bytes(plan), pools[0]
         sizes = {"data": mebibytes(data), "pool": mebibytes(least)}
         if data < least:
             yield say(
@@ -187,6 +183,17 @@ def _of_place(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text]
                 "operating system's cache may have served it.",
                 **sizes,
             )
+
+
+def pools_of(measurements: Sequence[Measurement]) -> list[int]:
+    """Every size that the memory for data pages had, in bytes, the smallest first."""
+    sizes = {cache_bytes(measurement.server.settings) for measurement in measurements}
+    return sorted(size for size in sizes if size is not None)
+
+
+def data_bytes(plan: Plan) -> int:
+    """About what the loaded data take."""
+    return plan.dataset.tables * plan.dataset.rows * BYTES_PER_ROW
 
 
 # Controls: how often verdicts were wrong, counted in this run and in all earlier ones where the

@@ -179,16 +179,17 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
             "The plan, every trial's numbers and this judgement are in {file} beside this page.",
             file="report.json",
         ),
-        say(
-            "All that this page rests on goes into one file with `dbdyno bundle {run_id}`; whoever "
-            "has that file judges it again with `dbdyno report FILE`, and runs the experiment "
-            "again and compares the two with `dbdyno replay FILE`.",
-            run_id=run.run_id,
-        ),
     )
     wanted = Paragraph(say("Run the same experiment again, on this machine or on another:"))
     again = Code(run.command or f"dbdyno report {shlex.quote(run.run_id)}")
-    return Section(say("How to repeat it"), (wanted, again, Items(items)))
+    kept = Paragraph(
+        say(
+            "Keep all that this page rests on in one file; judge that file again anywhere; run its "
+            "experiment again and compare the two:"
+        )
+    )
+    commands = Code(f"dbdyno bundle {run.run_id}\ndbdyno report FILE\ndbdyno replay FILE")
+    return Section(say("How to repeat it"), (wanted, again, kept, commands, Items(items)))
 
 
 def _options(options: Mapping[str, OptionValue]) -> Text:

@@ -10,9 +10,9 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, capital, count, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.metric import BY_NAME, PRIMARY, TABLE, Metric
+from dbdyno.measurement.metric import PRIMARY, TABLE, Metric
 from dbdyno.plan.plan import Plan
-from dbdyno.report.numbers import NONE, TOO_FEW, change_with_interval, metric_value, number
+from dbdyno.report.numbers import TOO_FEW, change_with_interval, metric_value
 from dbdyno.report.parts import (
     Column,
     Entries,
@@ -24,12 +24,10 @@ from dbdyno.report.parts import (
     numeric,
 )
 from dbdyno.report.rows import (
-    Attempt,
     Ladder,
     cells_of,
     ladders,
     level_of,
-    sound_trials,
     systems_of,
 )
 from dbdyno.report.sections.conclusion import accounted, meaning
@@ -58,51 +56,6 @@ def verdicts(judgement: Judgement) -> Section:
     return Section(say("Verdicts"), (Entries(entries),) if entries else ())
 
 
-def numbers(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:
-    """One table for each cell: every metric of every system, with ratios to the baseline."""
-    systems = systems_of(plan, measurements)
-    tables = [
-        _cell_table(cell, systems, judgement)
-        for cell in cells_of(plan, measurements)
-        if any(value.cell == cell for value in judgement.values)
-    ]
-    if not tables:
-        nothing = say("No trial is usable, so there are no numbers.")
-        return Section(say("Numbers"), (Paragraph(nothing),))
-    explained = say(
-        "TPS and QPS are transactions and statements per second; the others are latencies of "
-        "one transaction, and server CPU time. A value is merged over all sound trials{changes}.",
-        changes=_changes(systems[0]) if len(systems) > 1 else name(""),
-    )
-    return Section(say("Numbers"), (Paragraph(explained), *tables))
-
-
-def _changes(baseline: str) -> Text:
-    return say(
-        "; a change is against {baseline}, the geometric mean of the ratios within blocks, with "
-        "its 95 % interval in brackets, and “{too_few}” where no block by itself has them; it need "
-        "not be the quotient of the two values, since each block weighs alike",
-        baseline=baseline,
-        too_few=TOO_FEW,
-    )
-
-
-def _cell_table(cell: Cell, systems: Sequence[str], judgement: Judgement) -> Table:
-    baseline, *others = systems
-    columns = [Column(say("Metric")), Column(say("Unit")), numeric(name(baseline))]
-    for system in others:
-        columns += [numeric(name(system)), _change_column(system, others)]
-    rows = []
-    for metric in TABLE:
-        row = [name(metric.label), name(metric.unit)]
-        row.append(metric_value(judgement.value(cell, baseline, metric.name), metric))
-        for system in others:
-            row.append(metric_value(judgement.value(cell, system, metric.name), metric))
-            row.append(change_of(judgement, cell, system, metric))
-        rows.append(tuple(row))
-    return Table(name(cell.title), tuple(columns), tuple(rows))
-
-
 def _change_column(system: str, others: Sequence[str]) -> Column:
     if len(others) == 1:
         return numeric(say("Change [95 %]"))
@@ -121,37 +74,6 @@ def change_of(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> 
     if estimate.blocks == primary.blocks:
         return text
     return say("{change} ({blocks})", change=text, blocks=count(estimate.blocks, "block"))
-
-
-def server_cpu(plan: Plan, attempts: Sequence[Attempt]) -> Section:
-    """What the server paid in CPU time, beside what the load generator took."""
-    rows = tuple(_cpu_row(*group) for group in sound_trials(plan, attempts))
-    columns = (
-        Column(say("Cell")),
-        Column(say("System")),
-        numeric(say("µs per query")),
-        numeric(say("µs per transaction")),
-        numeric(say("server, cores busy")),
-        numeric(say("generator, cores busy")),
-    )
-    caption = say("CPU time of the server process in the measured window")
-    return Section(say("Server CPU"), (Table(caption, columns, rows),) if rows else ())
-
-
-def _cpu_row(cell: Cell, system: str, trials: Sequence[Measurement]) -> tuple[Text, ...]:
-    server_s = sum(m.server.cpu_s for m in trials)
-    window_s = sum(m.window_s for m in trials)
-    events = sum(m.events for m in trials)
-    queries = sum(m.queries for m in trials)
-    generator_s = sum(m.engine.cpu_s for m in trials)
-    return (
-        name(cell.title),
-        name(system),
-        number(server_s * 1e6 / queries, 1) if queries else NONE,
-        number(server_s * 1e6 / events, 1) if events else NONE,
-        number(server_s / window_s) if window_s else NONE,
-        number(generator_s / window_s) if window_s else NONE,
-    )
 
 
 def findings(judgement: Judgement) -> Section:
@@ -202,17 +124,11 @@ def _evidence(finding: Finding) -> Text:
 # Tables as benchmarks publish them, a row for each load level and a column for each system, with
 # the change and its interval.
 
-SHOWN: Final = tuple(
-    BY_NAME[name]
-    for name in (
-        "transactions_per_s",
-        "queries_per_s",
-        "latency_ms_avg",
-        "latency_ms_p95",
-        "latency_ms_p99",
-    )
-)
-"""What publications print; `numbers` has every metric."""
+WITHOUT_INTERVAL: Final = "latency_ms_max"
+"""One request of a trial makes it, so an interval over a few trials says nothing."""
+PER_STATEMENT: Final = "queries_per_s"
+SAME_STATEMENTS: Final = 0.01
+"""Statements of retried transactions may make that much of a difference."""
 
 
 def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:
@@ -223,11 +139,13 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
         _table(ladder, metric, systems, judgement)
         for ladder in ladders(cells_of(plan, measurements))
         if any(cell in seen for cell in ladder.cells)
-        for metric in SHOWN
+        for metric in TABLE
+        if metric.name != PER_STATEMENT or not _is_multiple(ladder, judgement)
     ]
-    heading = say("Throughput and latency")
+    heading = say("Numbers")
     if not made:
-        return Section(heading, ())
+        nothing = say("No trial is usable, so there are no numbers.")
+        return Section(heading, (Paragraph(nothing),))
     head = say(
         "In the form of published reports: a row for each load level, a column for each system. "
         "Values are merged over all sound trials."
@@ -240,8 +158,22 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
     return Section(heading, (Paragraph(against if len(systems) > 1 else head), *made))
 
 
+def _is_multiple(ladder: Ladder, judgement: Judgement) -> bool:
+    """Whether every transaction has the same number of statements: then QPS says what TPS says."""
+    values: dict[tuple[Cell, str], dict[str, float | None]] = {}
+    for one in judgement.values:
+        if one.cell in ladder.cells:
+            values.setdefault((one.cell, one.system), {})[one.metric] = one.value
+    each = [
+        queries / events
+        for value in values.values()
+        if (events := value.get(PRIMARY.name)) and (queries := value.get(PER_STATEMENT))
+    ]
+    return not each or max(each) <= min(each) * (1 + SAME_STATEMENTS)
+
+
 def _table(ladder: Ladder, metric: Metric, systems: Sequence[str], judgement: Judgement) -> Table:
-    others = systems[1:]
+    others = systems[1:] if metric.name != WITHOUT_INTERVAL else ()
     columns = (
         numeric(ladder.load_title),
         *(numeric(name(system)) for system in systems),

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from dbdyno.judge.checks.settings import durability
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
-from dbdyno.report.numbers import NONE, found, seconds, what
+from dbdyno.report.numbers import NONE, found, mebibytes, seconds, what
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
+from dbdyno.report.sections.limits import blocks_run, data_bytes, pools_of
 from dbdyno.report.sections.method import connections
 
 DIFFERENCES: Final = say("Settings that differ")
@@ -84,21 +86,27 @@ PUBLISHED: Final = say("The published experiment")
 TOPICS: Final[Mapping[str, Text]] = {
     "systems": say("systems"),
     "data": say("data"),
+    "durability": say("durability"),
     "load": say("load"),
     "settings": say("settings"),
     "procedure": say("procedure"),
-    "machine": say("machine"),
     "repeats": say("repeats"),
+    "machine": say("machine"),
+    "storage": say("storage"),
     "window": say("window"),
 }
-"""What a plan file calls its topics; it may have others."""
+"""What a plan file calls its topics, and a report its own; a plan file may have others."""
+STORAGE: Final = ("block device", "device", "scheduler", "filesystem")
+"""Features of the machine that say on what the data lay."""
+LOADS: Final = 1
+"""How often the data were loaded anew for each system."""
 
 
 def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
     """What was published, what was done here, and why it differs; empty for a plan of one's own."""
     if plan.published is None:
         return Section(PUBLISHED, ())
-    here = _here(plan, measurements, run)
+    here = tested(plan, measurements, run)
     setup = plan.published.setup
     differences = tuple(map(name, plan.published.differences))
     parts = (
@@ -121,23 +129,55 @@ def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) ->
     return Section(PUBLISHED, parts)
 
 
-def _here(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
+def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
     """The same topics of this run, as far as plan and measurements have them."""
+    systems = systems_of(plan, measurements)
+    data = say(
+        "{tables} of {rows}",
+        tables=count(plan.dataset.tables, "table"),
+        rows=count(plan.dataset.rows, "row"),
+    )
+    pools = listed(map(mebibytes, pools_of(measurements)), " / ")
+    against = {"data": data, "size": mebibytes(data_bytes(plan)), "pool": pools}
     return {
-        "systems": listed(_system(label, measurements) for label in systems_of(plan, measurements)),
-        "data": say(
-            "{tables} of {rows}",
-            tables=count(plan.dataset.tables, "table"),
-            rows=count(plan.dataset.rows, "row"),
-        ),
+        "systems": listed(_system(label, measurements) for label in systems),
+        "data": say("{data}, about {size}, buffer pool {pool}", **against) if pools else data,
+        "durability": _durability(systems, measurements),
         "load": _load(plan),
         "settings": _settings(plan),
         "procedure": _procedure(plan),
-        "machine": _machine(run),
         "repeats": say(
-            "{blocks}, in each of them every cell once", blocks=count(plan.design.blocks, "block")
+            "windows of {window} × {blocks} × {loads}, every cell once in each block",
+            window=seconds(plan.trial.window_s),
+            blocks=count(blocks_run(plan, measurements), "block"),
+            loads=count(LOADS, "data load"),
         ),
+        "machine": _machine(run, "cpu", "cores", "memory", "virtualisation"),
+        "storage": _machine(run, *STORAGE),
     }
+
+
+def _durability(systems: Sequence[str], measurements: Sequence[Measurement]) -> Text:
+    """What the settings promise of a commit, of every system where they differ."""
+    promised = {
+        system: listed(
+            dict.fromkeys(
+                say("{what} {kept}", what=one.what, kept=one.kept)
+                for measurement in measurements
+                if measurement.trial.system == system
+                for one in durability(measurement.server.settings)[:2]
+            )
+        )
+        for system in systems
+    }
+    known = {system: told for system, told in promised.items() if told}
+    if not known:
+        return NONE
+    if len(set(known.values())) == 1:
+        return next(iter(known.values()))
+    return listed(
+        (say("{system}: {told}", system=system, told=told) for system, told in known.items()), "; "
+    )
 
 
 def _system(label: str, measurements: Sequence[Measurement]) -> Text:
@@ -214,12 +254,6 @@ def _procedure(plan: Plan) -> Text:
     return listed([listed(steps), timing], "; ")
 
 
-def _machine(run: RunFacts) -> Text:
-    return (
-        listed(
-            found(run.environment[feature])
-            for feature in ("cpu", "cores", "memory", "filesystem", "storage_kind")
-            if feature in run.environment
-        )
-        or NONE
-    )
+def _machine(run: RunFacts, *features: str) -> Text:
+    seen = (found(run.environment[one]) for one in features if one in run.environment)
+    return listed(seen) or NONE

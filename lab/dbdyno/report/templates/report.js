@@ -5,6 +5,7 @@
   const root = document.documentElement;
   const KEPT = "dbdyno-colours";
   const system = matchMedia("(prefers-color-scheme: dark)");
+  const narrow = matchMedia("(max-width: 40rem)");
   const byId = (id) => document.getElementById(id);
   const dark = JSON.parse(byId("dark-colours").textContent);
   const views = new Map();
@@ -36,6 +37,20 @@
     return { ...config, ...Object.fromEntries(Object.entries(sections).map(own)) };
   };
 
+  // On a narrow page panels stand one below the other, each as wide as there is room.
+  const LABELS = 120;
+  const fitted = (node, room) => {
+    if (Array.isArray(node)) return node.map((inner) => fitted(inner, room));
+    if (node === null || typeof node !== "object") return node;
+    const made = Object.fromEntries(Object.entries(node).map(([key, inner]) =>
+      [key === "hconcat" ? "vconcat" : key, key === "data" ? inner : fitted(inner, room)]));
+    if (made.concat) made.columns = 1;
+    if (typeof made.width === "number" && (made.data || made.layer)) made.width = Math.min(made.width, room);
+    if (made.title?.limit) made.title.limit = room + LABELS;
+    if (made.legend) made.legend = { ...made.legend, columns: 2 };
+    return made;
+  };
+
   const tip = document.createElement("div");
   tip.className = "tip";
   tip.hidden = true;
@@ -63,21 +78,30 @@
     tip.style.top = `${event.clientY + 14 + scrollY}px`;
   };
 
-  const draw = async (figure) => {
+  const draw = async (figure, over = 0) => {
     const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
     const wanted = isDark() ? "dark" : "light";
-    const painted = wanted === "dark" ? repainted(spec) : spec;
+    const room = Math.max(120, figure.clientWidth - LABELS - over);
+    const placed = narrow.matches ? fitted(spec, room) : spec;
+    const painted = wanted === "dark" ? repainted(placed) : placed;
     painted.config = { ...(wanted === "dark" ? lit(painted.config ?? {}) : painted.config), aria: false };
     painted.config.mark = { tooltip: { content: "data" }, ...painted.config.mark };
+    if (document.fonts.size) { // the page's own, for signs that the reader's machine may lack
+      await document.fonts.ready;
+      painted.config.font = getComputedStyle(document.body).fontFamily;
+    }
     const place = figure.querySelector(".moving");
     views.get(figure)?.finalize();
     const { view } = await window.dbdynoEmbed(place, painted, {
       mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false, tooltip,
     });
-    place.querySelector("svg").setAttribute("aria-hidden", "true"); // `place` itself is the image
     views.set(figure, view);
-    figure.dataset.state = wanted;
     place.hidden = false;
+    const svg = place.querySelector("svg");
+    svg.setAttribute("aria-hidden", "true"); // `place` itself is the image
+    const missing = svg.viewBox.baseVal.width - place.clientWidth;
+    if (narrow.matches && !over && missing > 0) return draw(figure, missing);
+    figure.dataset.state = wanted;
     figure.querySelector(".saving").hidden = false;
   };
 
@@ -112,6 +136,7 @@
       recolour();
     });
     system.addEventListener("change", recolour);
+    narrow.addEventListener("change", recolour);
     recolour();
     for (const figure of document.querySelectorAll("figure[data-name]")) {
       near.observe(figure);

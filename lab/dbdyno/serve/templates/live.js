@@ -9,6 +9,7 @@
   let trial = null;
   let group = "";
   let rows = [];
+  let stale = null; // which rows go once the trial that began has a second of its own
 
   const axis = { labelColor: "currentColor", titleColor: "currentColor", gridOpacity: 0.25,
     domainColor: "currentColor", tickColor: "currentColor", titleFontWeight: "normal" };
@@ -71,12 +72,10 @@
     begin: (event) => {
       trial = event;
       const here = `${event.block} ${event.cell}`;
-      if (here !== group) rows = [];
+      stale = here !== group ? () => true : (row) => row.system === event.system;
       group = here;
-      rows = rows.filter((row) => row.system !== event.system);
       byId("stage").textContent = `${words.trial} ${event.number}/${event.total}: ` +
         `${event.system}, ${event.cell} (${words.block} ${event.block})`;
-      redraw();
     },
     interval: (event) => {
       const phase = words[event.phase] ?? event.phase;
@@ -84,6 +83,8 @@
         `${words.tps} ${digits(event.transactions_per_s, 1)}, ` +
         `${words.p95} ${digits(event.latency_ms_p95, 2)}; ${clock(event.left_s)}`;
       if (trial === null) return;
+      if (stale) rows = rows.filter((row) => !stale(row));
+      stale = null;
       rows.push({ ...event, system: trial.system });
       redraw();
     },

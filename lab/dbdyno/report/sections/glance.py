@@ -1,0 +1,149 @@
+"""The first screen: one grid of verdicts, throughput, latency and costs, and what was tested.
+
+Who reads only this shall know what was found, in absolute numbers too, what one transaction took on
+each system, and on which data, promises, machine and storage that holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.verdict import Verdict
+from dbdyno.language.words import Text, name, say
+from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.plan import Plan, latency_of
+from dbdyno.report.numbers import NONE, decided, metric_value, number
+from dbdyno.report.parts import Column, Figure, Section, Table, numeric, table
+from dbdyno.report.rows import Attempt, cells_of, sound, systems_of
+from dbdyno.report.sections.settings import TOPICS, tested
+
+ROWS_OPEN_MAX: Final = 24
+"""A longer grid is folded."""
+SHORT: Final[Mapping[str, Text]] = {
+    "server_cpu_us": say("CPU, µs"),
+    "storage_read_kb": say("read, KB"),
+    "storage_written_kb": say("written, KB"),
+    "syncs": say("syncs"),
+}
+"""The costs of the grid, by their names in `COSTS`, and their headings."""
+
+
+class _Row(NamedTuple):
+    """One system in one cell."""
+
+    cell: Cell
+    system: str
+    verdict: Verdict | None
+    costs: tuple[Text, ...]
+
+
+def glance(
+    plan: Plan,
+    attempts: Sequence[Attempt],
+    judgement: Judgement,
+    run: RunFacts,
+    pictures: Sequence[Figure],
+) -> Section:
+    """Grid, then what was tested, then the pictures of the verdicts."""
+    measurements = [attempt.measurement for attempt in attempts]
+    box = table(
+        say("What was tested"),
+        tested(plan, measurements, run).items(),
+        (say("What"), lambda row: TOPICS.get(row[0], name(row[0]))),
+        (say("This run"), lambda row: row[1]),
+    )
+    return Section(say("At a glance"), (*grid(plan, attempts, judgement), box, *pictures))
+
+
+def grid(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> tuple[Table, ...]:
+    """A row for each system of each cell; no table where nothing was measured.
+
+    Cells that only help to find a rate within a limit are left out.
+    """
+    rows = _rows(plan, attempts, judgement)
+    if not rows:
+        return ()
+    counted = [at for at in range(len(SHORT)) if any(row.costs[at] != NONE for row in rows)]
+    latencies = [*([BY_NAME["latency_ms_p95"]] if plan.load.threads else [])]
+    latencies += [latency_of(plan)] if plan.load.rates and latency_of(plan) not in latencies else []
+    compared = any(row.verdict for row in rows)
+    verdicts = (Column(say("Verdict")), numeric(say("Change [95 %]"))) if compared else ()
+    columns = (
+        Column(say("Cell")),
+        Column(say("System")),
+        *(numeric(_heading(metric)) for metric in (PRIMARY, *latencies)),
+        *verdicts,
+        *(numeric(list(SHORT.values())[at]) for at in counted),
+    )
+
+    def shown(row: _Row) -> tuple[Text, ...]:
+        values = (_value(judgement, row, metric) for metric in (PRIMARY, *latencies))
+        told = _told(row.verdict) if compared else ()
+        return (
+            name(row.cell.title),
+            name(row.system),
+            *values,
+            *told,
+            *(row.costs[at] for at in counted),
+        )
+
+    caption = say("Throughput, latency, and what one transaction took of server and storage")
+    if compared:
+        caption = say("{caption}, against {baseline}", caption=caption, baseline=rows[0].system)
+    looks = tuple(row.verdict.word.replace(" ", "-") if row.verdict else "" for row in rows)
+    lines = tuple(shown(row) for row in rows)
+    return (Table(caption, columns, lines, len(rows) > ROWS_OPEN_MAX, looks),)
+
+
+def _rows(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> list[_Row]:
+    measurements = [attempt.measurement for attempt in attempts]
+    systems = systems_of(plan, measurements)
+    verdicts = {(one.cell, one.system): one for one in judgement.verdicts}
+    seen = {value.cell for value in judgement.values}
+    rows = []
+    for cell in cells_of(plan, measurements):
+        if cell not in seen or plan.load.is_rung(cell.rate_per_s):
+            continue
+        trials = [sound(attempts, cell, system) for system in systems]
+        took = (_per_event(cost, trials) for cost in COSTS if cost.name in SHORT)
+        rows += [
+            _Row(cell, system, verdicts.get((cell, system)), costs)
+            for system, costs in zip(systems, zip(*took, strict=True), strict=True)
+        ]
+    return rows
+
+
+def _per_event(cost: Cost, groups: Sequence[Sequence[Measurement]]) -> list[Text]:
+    """The cost on each system, by a counter that all of them have if there is one."""
+    common = source_of(cost, [measurement for group in groups for measurement in group])
+    sources = [common or source_of(cost, group) for group in groups]
+    return [
+        number(per_event(source, group), cost.decimals) if source and group else NONE
+        for source, group in zip(sources, groups, strict=True)
+    ]
+
+
+def _heading(metric: Metric) -> Text:
+    if metric is PRIMARY:
+        return metric.label
+    return say("{metric}, {unit}", metric=metric.label, unit=metric.unit)
+
+
+def _value(judgement: Judgement, row: _Row, metric: Metric) -> Text:
+    return metric_value(judgement.value(row.cell, row.system, metric.name), metric)
+
+
+def _told(verdict: Verdict | None) -> tuple[Text, Text]:
+    """Word and change, with the interval that the word rests on; empty for the baseline."""
+    if verdict is None:
+        return (say("baseline"), NONE)
+    change = decided(verdict)
+    if verdict.metric == PRIMARY.name:
+        return (verdict.word.said, change)
+    metric = BY_NAME[verdict.metric].label
+    return (verdict.word.said, say("{metric} {change}", metric=metric, change=change))

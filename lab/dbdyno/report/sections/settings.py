@@ -11,7 +11,7 @@ from typing import Final
 
 from dbdyno.judge.checks.settings import durability
 from dbdyno.language.words import Text, count, listed, name, say
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
@@ -96,10 +96,8 @@ TOPICS: Final[Mapping[str, Text]] = {
     "window": say("window"),
 }
 """What a plan file calls its topics, and a report its own; a plan file may have others."""
-STORAGE: Final = ("block device", "device", "scheduler", "filesystem")
+STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
 """Features of the machine that say on what the data lay."""
-LOADS: Final = 1
-"""How often the data were loaded anew for each system."""
 
 
 def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
@@ -150,7 +148,7 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
             "windows of {window} × {blocks} × {loads}, every cell once in each block",
             window=seconds(plan.trial.window_s),
             blocks=count(blocks_run(plan, measurements), "block"),
-            loads=count(LOADS, "data load"),
+            loads=count(max(1, loads_of(measurements)), "data load"),
         ),
         "machine": _machine(run, "cpu", "cores", "memory", "virtualisation"),
         "storage": _machine(run, *STORAGE),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import LoadError
-from dbdyno.plan.controls import control_cell, control_system
+from dbdyno.plan.controls import control_cells, control_system
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import reference
 from dbdyno.servers.base import Instance
@@ -40,7 +40,7 @@ def bytes_expected(plan: Plan) -> int:
     The controls have one of their own, a replica has all that its primary has, and the servers of
     an endpoint have their own disks.
     """
-    systems = [*plan.systems, *([control_system(plan)] if control_cell(plan) else [])]
+    systems = [*plan.systems, *([control_system(plan)] if control_cells(plan) else [])]
     servers = sum(1 + s.topology.replicas for s in systems if not s.is_endpoint)
     return int(servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan)))
 

@@ -9,7 +9,7 @@ from typing import Final
 from dbdyno.errors import UsageError
 from dbdyno.experiment.order import arms, seconds_of_turns, trials_of
 from dbdyno.measurement.measurement import Trial
-from dbdyno.plan.controls import control_cell
+from dbdyno.plan.controls import control_cells
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
@@ -31,7 +31,7 @@ STEADY_S: Final = 120.0
 def seconds_expected(plan: Plan) -> float:
     """How long the whole plan takes on an ordinary machine; servers to be fetched come on top."""
     rows = plan.dataset.tables * plan.dataset.rows
-    directories = len(plan.systems) + (control_cell(plan) is not None)
+    directories = len(plan.systems) + bool(control_cells(plan))
     datasets_s = directories * (DATASET_S + rows / ROWS_PER_S)
     whole_s = Forecast(plan).seconds_left(trials_of(foreseen(plan), ""))
     return datasets_s + pilot_s(plan) + whole_s

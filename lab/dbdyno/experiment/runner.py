@@ -76,7 +76,7 @@ def run(
             done = store.done(run.run_id, impossible=not retry)
             plan = resolved(plan, store.pilots(run.run_id))
             trials = trials_of(foreseen(plan), run.run_id)
-            left = [trial for trial in trials if trial.key not in done]
+            left = [trial for trial in trials if not _is_done(trial, done)]
             context = RunContext(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
@@ -93,6 +93,14 @@ def run(
             found=f"{len(planned & store.done(run.run_id))} of them are stored",
             hint=f"to go on: dbdyno compare --resume {run.run_id}",
         ) from None
+
+
+def _is_done(trial: Trial, done: set[str]) -> bool:
+    """Whether it is stored; of a control also if an older dbdyno chose another cell for it."""
+    if not trial.control:
+        return trial.key in done
+    arm = trial.key.removesuffix(trial.cell.key)
+    return any(key.startswith(arm) for key in done)
 
 
 class _Blocks:

@@ -9,6 +9,7 @@ from typing import Final
 from dbdyno.errors import UsageError
 from dbdyno.experiment.order import arms, seconds_of_turns, trials_of
 from dbdyno.measurement.measurement import Trial
+from dbdyno.plan.controls import control_cells
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import LOADS_SHARE, Plan
 from dbdyno.plan.settings import setting_names

@@ -1,0 +1,112 @@
+"""A disturbed block is measured again: at once, as a whole, within a bound, and after a kill."""
+
+import pytest
+from tests.experiment.test_runner import after, created, small, start
+
+from dbdyno.errors import Interrupted
+from dbdyno.experiment.order import trials_of
+from dbdyno.measurement import disturbance
+from dbdyno.measurement.disturbance import Disturbance
+from dbdyno.store import evidence
+from dbdyno.store.store import Store
+from support import making
+from support.fakes import Progress, World
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path) as opened:
+        yield opened
+
+
+def disturbing(monkeypatch, *keys):
+    """Others use a quarter of the host beside the trials of these keys, and nothing elsewhere."""
+
+    def seen(measurement):
+        others = 0.25 if measurement.trial.key in keys else 0.01
+        return Disturbance(others, 0.0, 0.0, 2.0, is_attributed=True)
+
+    monkeypatch.setattr(disturbance, "disturbance_of", seen)
+
+
+def keys_of(store, stored):
+    return [m.trial.key for m in store.measurements(stored.run_id)]
+
+
+def test_a_disturbed_block_is_measured_again_at_once_as_a_whole(store, monkeypatch):
+    plan, world, progress = small(threads=(8,), blocks=3), World(), Progress()
+    planned = [trial.key for trial in trials_of(plan, "")]
+    disturbing(monkeypatch, planned[2])
+    stored = start(store, plan, world, progress)
+    again = [f"{key}/again=1" for key in planned[2:4]]
+    assert keys_of(store, stored) == [*planned[:4], *again, *planned[4:]]
+    seeds = {m.trial.seed for m in store.measurements(stored.run_id) if m.trial.block == 1}
+    assert len(seeds) == 1
+    arm = store.measurements(stored.run_id)[2].trial.arm
+    assert (
+        f"block 2 was disturbed: others had 25.0% of the host's CPU beside {arm} (limit 10 %);"
+        " it is measured again (repeat 1 of at most 2)"
+    ) in progress.stages
+    assert store.done(stored.run_id) == {*planned[:2], *again, *planned[4:]}
+    assert evidence.completion(store, stored.run_id) == (6, 6, True)
+    assert progress.begun[-1] == (8, 8)
+
+
+def test_no_more_blocks_are_measured_again_than_the_bound(store, monkeypatch):
+    plan, progress = small(threads=(8,), blocks=3), Progress()
+    planned = [trial.key for trial in trials_of(plan, "")]
+    loud = [planned[0], f"{planned[0]}/again=1", planned[4]]
+    disturbing(monkeypatch, *loud, f"{planned[0]}/again=2")
+    stored = start(store, plan, progress=progress)
+    assert len(keys_of(store, stored)) == 6 + 4
+    assert [text for text in progress.stages if "all 2 repeats are used" in text] != []
+    assert evidence.completion(store, stored.run_id).complete
+
+
+def test_without_the_rule_nothing_is_measured_again(store, monkeypatch):
+    plan = making.with_parts(small(threads=(8,)), design={"disturbance_max": 1.0})
+    planned = [trial.key for trial in trials_of(plan, "")]
+    disturbing(monkeypatch, *planned)
+    assert keys_of(store, start(store, plan)) == planned
+
+
+def test_a_resumed_run_goes_on_with_the_repeat_that_was_begun(store, monkeypatch):
+    plan = small(threads=(8,), blocks=2)
+    planned = [trial.key for trial in trials_of(plan, "")]
+    disturbing(monkeypatch, planned[1])
+    again = [f"{key}/again=1" for key in planned[:2]]
+    stored = created(store, plan)
+
+    def press(trial, interval):
+        if trial.key == again[1] and interval["phase"] == "measured":
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        start(store, plan, progress=Progress(press), stored=stored)
+    assert not evidence.completion(store, stored.run_id).complete
+    start(store, plan, stored=stored)
+    assert keys_of(store, stored) == [*planned[:2], *again, again[1], *planned[2:]]
+
+
+def test_a_run_that_was_killed_before_its_repeat_owes_it(store, monkeypatch):
+    plan, stored = small(threads=(8,), blocks=2), None
+    planned = [trial.key for trial in trials_of(plan, "")]
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "finish", lambda run_id: None)
+        stored = start(store, plan)
+    assert evidence.completion(store, stored.run_id).complete
+    disturbing(monkeypatch, planned[3])
+    assert not evidence.completion(store, stored.run_id).complete
+    start(store, plan, stored=stored)
+    assert keys_of(store, stored) == [*planned, *(f"{key}/again=1" for key in planned[2:])]
+    assert evidence.completion(store, stored.run_id).complete
+
+
+def test_a_repeat_is_ended_before_it_is_asked_whether_there_is_enough(store, monkeypatch):
+    plan = small(threads=(8,), blocks=5)
+    planned = [trial.key for trial in trials_of(plan, "")]
+    disturbing(monkeypatch, planned[3])
+    enough, asked = after(2)
+    stored = start(store, plan, enough=enough)
+    assert asked == [2, 6]
+    assert len(keys_of(store, stored)) == 6

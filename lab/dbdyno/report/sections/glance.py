@@ -17,6 +17,7 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan, latency_of
+from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, decided, metric_value, number
 from dbdyno.report.parts import Column, Figure, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, cells_of, sound, systems_of
@@ -51,9 +52,10 @@ def glance(
 ) -> Section:
     """Grid, then what was tested, then the pictures of the verdicts."""
     measurements = [attempt.measurement for attempt in attempts]
+    varied = axes(plan.settings) or plan.network.client_ms or plan.network.replica_ms
     box = table(
         say("What was tested"),
-        tested(plan, measurements, run).items(),
+        [row for row in tested(plan, measurements, run).items() if row[0] != "settings" or varied],
         (say("What"), lambda row: TOPICS.get(row[0], name(row[0]))),
         (say("This run"), lambda row: row[1]),
     )

@@ -91,7 +91,7 @@ TOPICS: Final[Mapping[str, Text]] = {
     "window": say("window"),
 }
 """What a plan file calls its topics, and a report its own; a plan file may have others."""
-STORAGE: Final = ("block device", "device", "scheduler", "filesystem")
+STORAGE: Final = ("storage", "storage_kind", "io_scheduler", "filesystem")
 """Features of the machine that say on what the data lay."""
 LOADS: Final = 1
 """How often the data were loaded anew for each system."""

@@ -108,9 +108,9 @@ def test_who_waits_is_told_so_and_comes_second(tmp_path):
     with locked(lock, "x"):
         other = threading.Thread(target=second)
         other.start()
-        assert waiting.wait(10)
+        assert waiting.wait(60)
         order.append("first")
-    other.join(10)
+    other.join(60)
     assert order == ["first", "second"]
     assert told == ["waiting for another dbdyno that holds x.lock"]
 

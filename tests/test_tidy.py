@@ -69,7 +69,6 @@ SMALL_WITH_ONE_IMPORTER = {
     "cli.gate": "one file a command",
     "cli.serve": "one file a command",
     "judge.multiplier_table": "written by validation/multipliers.py",
-    "judge.uses.power": "one file a use of a judgement",
     "plan.schema": "what editors read of a plan; reading a plan file does without it",
     "plan.risks": "what a stranger's plan may do here is a security boundary",
     "report.charts.charts": "the list of charts, which grows by rows",
@@ -82,8 +81,6 @@ SMALL_WITH_ONE_IMPORTER = {
     "servers.launch": "a process of its own, which imports nothing",
     "stats.usl": "a law that knows nothing of benchmarks",
     "store.histogram_log": "a file format of its own",
-    "experiment.watch.environment": "the machine in words, once a run",
-    "experiment.watch.status": "the server each second, beside host and window",
 }
 LINES_OF_A_FUNCTION = 60
 BYTES_OF_A_FILE = 500_000

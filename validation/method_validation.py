@@ -18,13 +18,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation.claims import grid, stopping, verdict
+from validation.claims import grid, ledger, loads, runs, stopping, timed, verdict
 from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
     *verdict.CLAIMS,
     *stopping.CLAIMS,
+    *timed.CLAIMS,
     *grid.CLAIMS,
+    *runs.CLAIMS,
+    *ledger.CLAIMS,
+    *loads.CLAIMS,
 )
 """Every claim, in the order of the table."""
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"

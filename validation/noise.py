@@ -20,6 +20,8 @@ from scipy.signal import lfilter
 Numbers = NDArray[np.float64]
 
 RESTART_SD: Final = 0.015
+HERE_SD: Final = 0.04
+"""From start to start on the virtual machine of docs/how-it-works/controls.md."""
 SECOND_SD: Final = 0.03
 CORRELATION: Final = 0.6
 BLOCK_SD: Final = 0.02

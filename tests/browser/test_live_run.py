@@ -11,7 +11,7 @@ from tests.browser.test_serve_pages import served
 from dbdyno.serve import live
 from dbdyno.store.store import Store
 from support import lab_process
-from support.real_server import SMALL_REDO_TYPED
+from support.real_server import CROWDED, SMALL_REDO_TYPED
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 SYSTEMS = ("a=mysql:5.7.22", "b=mysql:5.7.22")
@@ -29,7 +29,17 @@ def test_a_run_is_watched_until_its_report_is_there(page: Page) -> None:
 
 
 def _watched(page: Page, site: str, folder: Path) -> None:
-    compared = ("compare", *SYSTEMS, "--threads", "2", "--blocks", "1", *TINY, *SMALL_REDO_TYPED)
+    compared = (
+        "compare",
+        *SYSTEMS,
+        "--threads",
+        "2",
+        "--blocks",
+        "1",
+        *TINY,
+        *SMALL_REDO_TYPED,
+        *CROWDED,
+    )
     with lab_process.started(folder, *compared) as lab:
         lab_process.until(lambda: list(folder.glob(f"*/{live.FEED}")), "a feed", 60)
         page.goto(site)

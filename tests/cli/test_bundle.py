@@ -19,7 +19,7 @@ from support.stored_run import store_made
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(environment, "describe", lambda: {"kernel": "6.2"})
+    monkeypatch.setattr(environment, "describe", lambda workspace: {"kernel": "6.2"})
     monkeypatch.setattr(runner, "run", made_bench())
     monkeypatch.chdir(tmp_path)
     store_made(tmp_path / "runs", (0.7, 0.701, 0.699))

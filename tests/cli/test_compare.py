@@ -15,6 +15,7 @@ GOOD = CompareOptions(
     systems=("mysql:5.7.22", "mysql:8.0.15"),
     workloads=("oltp_read_write",),
     threads="1, 8",
+    time=None,
     blocks="3",
     stop="blocks",
     controls=True,
@@ -59,6 +60,19 @@ def test_every_option_reaches_the_plan() -> None:
     assert plan.procedure.prepared_statements is True
     short = plan_of(window="2m", margin="3%")
     assert (short.trial.window_s, short.design.margin) == (120, 0.03)
+
+
+def test_a_comparison_of_which_nothing_is_asked_has_a_time() -> None:
+    nothing = {"blocks": None, "stop": None, "controls": None, "warmup": None, "window": None}
+    assert plan_of(**nothing).design.time_s == 600
+    assert plan_of(**nothing, time="90s").design.time_s == 90
+    assert plan_of(**nothing).design.stop == "decided"
+    windows = plan_of(**{**nothing, "window": "30"})
+    assert (windows.design.time_s, windows.design.blocks) == (None, 5)
+    assert plan_of(**nothing, rates="400").design.time_s is None
+    assert mistakes_of(**{**nothing, "window": "30"}, time="5m") == [
+        "design: time chooses warm-up, window and blocks by itself; give a time, or those"
+    ]
 
 
 def test_rates_and_a_limit_reach_the_plan() -> None:

@@ -15,7 +15,7 @@ from dbdyno.experiment import order, runner
 from dbdyno.experiment.context import Progress
 from dbdyno.experiment.watch import environment
 from dbdyno.language.catalogues import Language
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import ChosenDesign, DesignPlan, Plan, TrialPlan
 from dbdyno.report.formats.stdout import Output
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
@@ -32,7 +32,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _known_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "describe", lambda: {"cpu": "made"})
+    monkeypatch.setattr(environment, "describe", lambda workspace: {"cpu": "made"})
 
 
 def made_bench(
@@ -58,6 +58,9 @@ def made_bench(
         retry: bool = False,
         enough: runner.Enough | None = None,
     ) -> None:
+        if plan.design.time_s is not None and plan.design.chosen is None:
+            store.choose(run.run_id, CHOSEN)
+            plan = store.run(run.run_id).plan
         done = store.done(run.run_id, impossible=not retry)
         left = [t for t in order.trials_of(plan, run.run_id) if t.key not in done]
         block = 0
@@ -80,6 +83,12 @@ def made_bench(
     return run
 
 
+CHOSEN = ChosenDesign(
+    warmup_s=2, window_s=10, blocks=4, start_noise=0.02, second_noise=0.1, block_s=30
+)
+"""What a made run with a time chooses."""
+
+
 def begin(workspace: Path, options: ReportOptions = PLAIN, blocks: int = 3) -> None:
     flow.begin(making.plan(blocks=blocks), workspace, "dbdyno compare a b", options)
 
@@ -92,6 +101,56 @@ def until_decided(blocks: int) -> Plan:
 def runs(workspace: Path) -> list[StoredRun]:
     with Store.open(workspace) as store:
         return store.runs()
+
+
+def begin_timed(workspace: Path) -> str:
+    design = DesignPlan.model_validate({"time_s": 300})
+    plan = making.plan().model_copy(update={"design": design, "trial": TrialPlan()})
+    return flow.begin(plan, workspace, "dbdyno compare a b", PLAIN)
+
+
+def test_time_is_added_to_a_run_and_its_intervals_grow_for_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    run_id = begin_timed(workspace)
+    with Store.open(workspace) as store:
+        assert store.blocks_begun(run_id) == 3  # −30 % is decided by then
+    flow.more("latest", "2m", workspace, PLAIN)  # four blocks of 30 s, all of them wanted
+    (run,) = runs(workspace)
+    assert run.plan.design.chosen == CHOSEN.model_copy(update={"blocks": 7, "additions": 1})
+    with Store.open(workspace) as store:
+        assert store.blocks_begun(run_id) == 7
+    assert run.finished_at is not None
+    assert "7 blocks" in capsys.readouterr().out
+    flow.more("latest", "1s", workspace, PLAIN)
+    (run,) = runs(workspace)
+    assert (run.plan.design.blocks, run.plan.design.chosen.additions) == (8, 2)
+
+
+@pytest.mark.parametrize("time", ["", "soon", "-5m"])
+def test_a_time_that_is_none_adds_nothing(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, time: str
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    begin_timed(workspace)
+    with pytest.raises(UsageError, match="is no time"):
+        flow.more("latest", time, workspace, PLAIN)
+
+
+def test_nothing_is_added_to_a_run_of_blocks_or_one_that_is_not_complete(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run", made_bench())
+    begin(workspace)
+    with pytest.raises(UsageError, match="nothing can be added") as caught:
+        flow.more("latest", "5m", workspace, PLAIN)
+    assert caught.value.hint == "begin a new run with --time, or with more blocks"
+    monkeypatch.setattr(runner, "run", made_bench(stop_after=3, error=Interrupted("stopped")))
+    with pytest.raises(Interrupted):
+        begin_timed(workspace)
+    with pytest.raises(UsageError, match="is not complete"):
+        flow.more("latest", "5m", workspace, PLAIN)
 
 
 def test_a_run_ends_with_the_verdict_and_where_the_report_is(

@@ -7,10 +7,10 @@ import os
 import pytest
 
 from dbdyno.errors import CellError, LoadError, StoreError
-from dbdyno.experiment import disk
 from dbdyno.experiment import procedure as procedure_room
 from dbdyno.experiment.arm import never_begun, reason, run_arm
 from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.data import disk
 from dbdyno.experiment.forecast import Forecast
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement.measurement import Measurement

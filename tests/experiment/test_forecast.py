@@ -13,13 +13,18 @@ from dbdyno.experiment.forecast import (
     Forecast,
     blocks_that_fit,
     fitted,
+    load_s,
     seconds_expected,
 )
 from dbdyno.experiment.order import seconds_of_turns, trials_of
+from dbdyno.plan.plan import DatasetPlan
 from dbdyno.plan.settings import SettingsPlan
 from support import making
 
-PLAN = making.plan(threads=(1, 8), blocks=3, window_s=60, warmup_s=15)  # 12 trials, 6 arms
+ONE_LOAD = DatasetPlan(loads=1)
+PLAN = making.plan(  # 12 trials, 6 arms
+    threads=(1, 8), blocks=3, window_s=60, warmup_s=15, dataset=ONE_LOAD
+)
 TRIALS = trials_of(PLAN, "r")
 TURNS_S = seconds_of_turns(PLAN)
 
@@ -28,6 +33,18 @@ def test_a_plan_takes_its_datasets_its_arms_and_its_trials():
     datasets = 2 * (DATASET_S + 400_000 / ROWS_PER_S)
     loads_s = 12 * (75 + TRIAL_S) + TURNS_S
     assert seconds_expected(PLAN) == pytest.approx(datasets + 6 * START_S + loads_s)
+
+
+def test_further_loads_are_expected_and_take_a_third_of_the_time_at_most():
+    one_s, once_s = 2 * load_s(PLAN), seconds_expected(PLAN)
+    times = {"loads": 2}
+    assert seconds_expected(making.with_parts(PLAN, dataset=times)) == once_s + one_s
+    each = making.with_parts(PLAN, dataset={"loads": None})
+    assert seconds_expected(each) == pytest.approx(once_s + 2 * one_s)
+    assert Forecast(each).seconds_left(TRIALS[:4]) == Forecast(PLAN).seconds_left(TRIALS[:4])
+    large = making.with_parts(each, dataset={"rows": 100_000_000})
+    trials_s = once_s - one_s - TURNS_S
+    assert seconds_expected(large) == pytest.approx(2 * load_s(large) + 1.5 * trials_s + TURNS_S)
 
 
 def test_a_forecast_learns_what_starts_cost_here():
@@ -84,8 +101,8 @@ def test_a_setting_is_a_start_of_its_own():
 
 
 def test_controls_take_a_dataset_and_two_arms_of_one_trial_in_each_block():
-    without = making.plan(threads=(1, 8), blocks=5, window_s=60, warmup_s=15)
-    controlled = making.plan(threads=(1, 8), blocks=5, window_s=60, warmup_s=15, controls=True)
+    without = making.with_parts(PLAN, design={"blocks": 5})
+    controlled = making.with_parts(PLAN, design={"blocks": 5, "controls": True})
     more_s = seconds_expected(controlled) - seconds_expected(without)
     rows = without.dataset.tables * without.dataset.rows
     dataset_s = DATASET_S + rows / ROWS_PER_S

@@ -17,14 +17,19 @@ from dbdyno.errors import (
 )
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import run
+from dbdyno.measurement import disturbance
+from dbdyno.measurement.disturbance import Disturbance
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.plan.plan import DatasetPlan, SystemPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, SystemPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.timed import begun
+from dbdyno.store import evidence
 from dbdyno.store.store import Store
 from support import making
 from support.fakes import Progress, World
 
 A, B = making.A, making.B
+ONE_LOAD = DatasetPlan(loads=1)
 
 
 @pytest.fixture
@@ -89,7 +94,7 @@ def test_a_trial_holds_what_engine_and_server_reported(store):
 
 def test_datasets_come_first_and_every_arm_begins_on_a_restored_one(store):
     world = World()
-    start(store, small(), world)
+    start(store, small(dataset=ONE_LOAD), world)
     datasets, arms = world.calls[:4], world.calls[4:-2]
     assert datasets == [("start", A), ("snapshot", A), ("start", B), ("snapshot", B)]
     assert [what for what, _ in arms] == ["restore", "start"] * 4
@@ -350,7 +355,8 @@ def test_controls_run_on_a_second_directory_of_the_baseline_one_of_them_slowed_d
     store, tmp_path
 ):
     log = tmp_path / "log"
-    plan, world = small(blocks=5, controls=True, window_s=12), World(log=log)
+    plan = small(blocks=5, controls=True, window_s=12, dataset=ONE_LOAD)
+    world = World(log=log)
     stored = start(store, plan, world)
     measured = store.measurements(stored.run_id)
     assert [m.trial for m in measured] == trials_of(plan, stored.run_id)
@@ -422,6 +428,50 @@ def test_the_last_block_is_not_asked_about(store):
     assert len(store.done(stored.run_id)) == 4
 
 
+def timed(time_s=60):
+    plan = small(threads=(8,))
+    design = DesignPlan.model_validate({"time_s": time_s})
+    return plan.model_copy(update={"design": design, "trial": TrialPlan()})
+
+
+def test_a_run_with_a_time_chooses_after_two_blocks_and_stores_it(store):
+    plan, progress = timed(100), Progress()
+    stored = start(store, plan, progress=progress)
+    found = store.run(stored.run_id).plan
+    assert found.design.chosen is not None
+    assert found.hash() == plan.hash()
+    measured = store.measurements(stored.run_id)
+    assert [m.trial for m in measured] == trials_of(found, stored.run_id)
+    first_s = {m.window_s for m in measured if m.trial.block < 2}
+    later_s = {m.window_s for m in measured if m.trial.block >= 2}
+    assert first_s == {int(begun(plan).trial.window_s)}
+    assert later_s == {int(found.trial.window_s)}
+    assert first_s != later_s
+    assert any("blocks at most" in stage for stage in progress.stages)
+
+
+def test_a_resumed_run_keeps_the_design_it_chose(store):
+    plan = timed()
+    stored = created(store, plan)
+    with pytest.raises(Interrupted):
+        start(store, plan, progress=interrupt_in(5), stored=stored)
+    found = store.run(stored.run_id).plan
+    start(store, plan, stored=stored)
+    assert store.run(stored.run_id).plan == found
+    assert store.done(stored.run_id) == {trial.key for trial in trials_of(found, "")}
+
+
+def test_a_run_that_was_stopped_before_it_chose_chooses_when_it_is_resumed(store):
+    plan = timed()
+    stored = created(store, plan)
+    with pytest.raises(Interrupted):
+        start(store, plan, progress=interrupt_in(2), stored=stored)
+    assert store.run(stored.run_id).plan.design.chosen is None
+    start(store, plan, stored=stored)
+    assert store.run(stored.run_id).plan.design.chosen is not None
+    assert store.run(stored.run_id).finished_at is not None
+
+
 class Words(Progress):
     def __init__(self):
         super().__init__()
@@ -463,3 +513,96 @@ def test_progress_reports_an_arm_step_by_step(store):
         "end",
         "mysql:5.7.22: stopping the server",
     ]
+
+
+def disturbing(monkeypatch, *keys):
+    """Others use a quarter of the host beside the trials of these keys, and nothing elsewhere."""
+
+    def seen(measurement):
+        others = 0.25 if measurement.trial.key in keys else 0.01
+        return Disturbance(others, 0.0, 0.0, 2.0, is_attributed=True)
+
+    monkeypatch.setattr(disturbance, "disturbance_of", seen)
+
+
+def keys_of(store, stored):
+    return [m.trial.key for m in store.measurements(stored.run_id)]
+
+
+def test_a_disturbed_block_is_measured_again_at_once_as_a_whole(store, monkeypatch):
+    plan, world, progress = small(threads=(8,), blocks=3), World(), Progress()
+    planned = [trial.key for trial in trials_of(plan, "")]
+    disturbing(monkeypatch, planned[2])
+    stored = start(store, plan, world, progress)
+    again = [f"{key}/again=1" for key in planned[2:4]]
+    assert keys_of(store, stored) == [*planned[:4], *again, *planned[4:]]
+    seeds = {m.trial.seed for m in store.measurements(stored.run_id) if m.trial.block == 1}
+    assert len(seeds) == 1
+    arm = store.measurements(stored.run_id)[2].trial.arm
+    assert (
+        f"block 2 was disturbed: others had 25.0% of the host's CPU beside {arm} (limit 10 %);"
+        " it is measured again (repeat 1 of at most 2)"
+    ) in progress.stages
+    assert store.done(stored.run_id) == {*planned[:2], *again, *planned[4:]}
+    assert evidence.completion(store, stored.run_id) == (6, 6, True)
+    assert progress.begun[-1] == (8, 8)
+
+
+def test_no_more_blocks_are_measured_again_than_the_bound(store, monkeypatch):
+    plan, progress = small(threads=(8,), blocks=3), Progress()
+    planned = [trial.key for trial in trials_of(plan, "")]
+    loud = [planned[0], f"{planned[0]}/again=1", planned[4]]
+    disturbing(monkeypatch, *loud, f"{planned[0]}/again=2")
+    stored = start(store, plan, progress=progress)
+    assert len(keys_of(store, stored)) == 6 + 4
+    assert [text for text in progress.stages if "all 2 repeats are used" in text] != []
+    assert evidence.completion(store, stored.run_id).complete
+
+
+def test_without_the_rule_nothing_is_measured_again(store, monkeypatch):
+    plan = making.with_parts(small(threads=(8,)), design={"disturbance_max": 1.0})
+    planned = [trial.key for trial in trials_of(plan, "")]
+    disturbing(monkeypatch, *planned)
+    assert keys_of(store, start(store, plan)) == planned
+
+
+def test_a_resumed_run_goes_on_with_the_repeat_that_was_begun(store, monkeypatch):
+    plan = small(threads=(8,), blocks=2)
+    planned = [trial.key for trial in trials_of(plan, "")]
+    disturbing(monkeypatch, planned[1])
+    again = [f"{key}/again=1" for key in planned[:2]]
+    stored = created(store, plan)
+
+    def press(trial, interval):
+        if trial.key == again[1] and interval["phase"] == "measured":
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        start(store, plan, progress=Progress(press), stored=stored)
+    assert not evidence.completion(store, stored.run_id).complete
+    start(store, plan, stored=stored)
+    assert keys_of(store, stored) == [*planned[:2], *again, again[1], *planned[2:]]
+
+
+def test_a_run_that_was_killed_before_its_repeat_owes_it(store, monkeypatch):
+    plan, stored = small(threads=(8,), blocks=2), None
+    planned = [trial.key for trial in trials_of(plan, "")]
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "finish", lambda run_id: None)
+        stored = start(store, plan)
+    assert evidence.completion(store, stored.run_id).complete
+    disturbing(monkeypatch, planned[3])
+    assert not evidence.completion(store, stored.run_id).complete
+    start(store, plan, stored=stored)
+    assert keys_of(store, stored) == [*planned, *(f"{key}/again=1" for key in planned[2:])]
+    assert evidence.completion(store, stored.run_id).complete
+
+
+def test_a_repeat_is_ended_before_it_is_asked_whether_there_is_enough(store, monkeypatch):
+    plan = small(threads=(8,), blocks=5)
+    planned = [trial.key for trial in trials_of(plan, "")]
+    disturbing(monkeypatch, planned[3])
+    enough, asked = after(2)
+    stored = start(store, plan, enough=enough)
+    assert asked == [2, 6]
+    assert len(keys_of(store, stored)) == 6

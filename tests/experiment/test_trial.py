@@ -75,6 +75,40 @@ def test_counters_that_cannot_be_read_fail_the_trial(server, monkeypatch):
     assert measured.events == 300
 
 
+SESSIONS = [
+    ("5", "event_scheduler", "localhost", "", "Daemon", "9", "Waiting on empty queue", ""),
+    ("7", "load", "lo:1", "sbtest", "Execute", "3", "Waiting for commit lock", "COMMIT"),
+    ("8", "load", "lo:2", "sbtest", "Execute", "3", "Waiting for commit lock", "COMMIT"),
+    ("9", "load", "lo:3", "sbtest", "Execute", "3", "", "update sbtest1 SET k=1"),
+    ("10", "load", "lo:4", "sbtest", "Sleep", "3", "", ""),
+    ("11", "load", "lo:5", "sbtest", "Query", "3", "Waiting for worker", ""),
+    ("12", "root", "localhost", "", "Query", "0", "init", "SHOW PROCESSLIST"),
+]
+
+
+def test_a_server_that_stands_still_is_asked_what_waits_and_is_no_failure(server, monkeypatch):
+    monkeypatch.setattr(server, "ask", lambda sql: SESSIONS)
+    measured, _ = run(server, silent=True)
+    assert (measured.failure, measured.events, measured.window_s) == (None, 0, 3.0)
+    assert measured.server.waiting == {
+        "COMMIT: Waiting for commit lock": 2,
+        "UPDATE": 1,
+        "QUERY: Waiting for worker": 1,
+    }
+    assert measured.server.status["Questions"] == 2000.0
+    assert run(server)[0].server.waiting == {}
+
+
+def test_a_server_that_answers_nobody_stands_still_too(server, monkeypatch):
+    def wait_in_vain():
+        raise ServerError("a: no answer", found="TimeoutError: no whole answer in time")
+
+    monkeypatch.setattr(server, "status", wait_in_vain)
+    measured, _ = run(server, silent=True)
+    assert (measured.failure, measured.events) == (None, 0)
+    assert (measured.server.status, measured.server.waiting) == ({}, {})
+
+
 def test_an_engine_that_never_ends_is_ended(server, monkeypatch):
     monkeypatch.setattr(trial_room, "PATIENCE_S", 0.5)
     monkeypatch.setattr(trial_room, "DRAIN_S", 0.0)

@@ -73,7 +73,7 @@ def test_a_server_that_does_not_answer_ends_no_run(store, monkeypatch):
     def silent(plan, server):
         raise ServerError("gone")
 
-    monkeypatch.setattr("dbdyno.experiment.dataset.tables", silent)
+    monkeypatch.setattr("dbdyno.experiment.data.dataset.tables", silent)
     stored, _ = run(store, small(threads=(1,), window_s=2))
     measured = store.measurements(stored.run_id)
     assert [m.failure for m in measured] == [None, None]

@@ -50,7 +50,7 @@ def test_void_trial_is_not_sound(broken, check):
 
 
 def test_doubtful_trial_stays_sound():
-    audited = audit([making.measurement(steal=1.0)], PLAN)
+    audited = audit([making.measurement(steal=0.2)], PLAN)
     assert len(audited.sound) == 1
     assert "steal" in {f.check for f in audited.findings if f.level is Level.DOUBTFUL}
 

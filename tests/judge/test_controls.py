@@ -104,7 +104,7 @@ def test_the_workspaces_other_runs_are_counted_with_this_one() -> None:
 
 
 def test_an_instrument_out_of_calibration_throws_doubt_on_every_verdict() -> None:
-    judged = judge(whole(), PLAN, [outcome(word="worse")] * 3)
+    judged = judge(whole(), PLAN, [outcome(0.98, 0.99, word="worse")] * 9)
     assert "out-of-calibration" in {finding.check for finding in judged.findings}
     assert judged.verdicts[0].reasons == ("doubtful: out-of-calibration",)
     assert judged.controls[0].held  # the run's own controls are judged by themselves

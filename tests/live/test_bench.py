@@ -63,7 +63,7 @@ def plan(window_s: float = 2) -> Plan:
         dataset=DatasetPlan(tables=2, rows=1000),
         load=LoadPlan(threads=(4,)),
         trial=TrialPlan(warmup_s=1, window_s=window_s),
-        design=DesignPlan(blocks=1),
+        design=DesignPlan(blocks=1, disturbance_max=1.0),
     )
 
 

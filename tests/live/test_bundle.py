@@ -26,7 +26,8 @@ def workspace() -> Iterator[Path]:
 
 
 def plan() -> Plan:
-    asked = making.plan(blocks=1, threads=(2,), window_s=1, warmup_s=0)
+    crowded = {"disturbance_max": 1.0}  # other tests run meanwhile
+    asked = making.plan(blocks=1, threads=(2,), window_s=1, warmup_s=0, design=crowded)
     systems = tuple(
         SystemPlan(label=label, reference="mysql:5.7.22", settings=SMALL_REDO) for label in "ab"
     )

@@ -18,10 +18,12 @@ from typing import IO
 import psutil
 import pytest
 
+from support.real_server import CROWDED
+
 pytestmark = pytest.mark.live
 LEFT_BYTES = 60_000_000
 PIECE_BYTES = 4_000_000
-SMALL = ["--set", "innodb_log_file_size=8M", "--set", "innodb_buffer_pool_size=64M"]
+SMALL = ["--set", "innodb_log_file_size=8M", "--set", "innodb_buffer_pool_size=64M", *CROWDED]
 
 
 @pytest.fixture

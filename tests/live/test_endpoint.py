@@ -40,7 +40,7 @@ def plan(server: Server, database: str = "shop") -> Plan:
         dataset=DatasetPlan(tables=2, rows=1000),
         load=LoadPlan(threads=(4,)),
         trial=TrialPlan(warmup_s=0, window_s=1),
-        design=DesignPlan(blocks=2),
+        design=DesignPlan(blocks=2, disturbance_max=1.0),
     )
 
 

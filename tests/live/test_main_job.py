@@ -27,7 +27,7 @@ from support.lab_process import (
     under_load,
     until,
 )
-from support.real_server import SMALL_REDO_TYPED
+from support.real_server import CROWDED, SMALL_REDO_TYPED
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 AT_ONCE_S = 6
@@ -35,7 +35,7 @@ AT_ONCE_S = 6
 PASSWORD = re.compile(r"\b[0-9a-f]{48}\b")
 """The form of those that the lab draws."""
 SMALL = ["--tables", "1", "--table-size", "1000", *SMALL_REDO_TYPED]
-TINY = [*SMALL, "--warmup", "0", "--window", "1"]
+TINY = [*SMALL, *CROWDED, "--warmup", "0", "--window", "1"]
 PAIR = ["compare", "a=mysql:5.7.22", "b=mysql:5.7.22", "--threads", "2", "--blocks", "3", *TINY]
 
 

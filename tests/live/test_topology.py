@@ -142,7 +142,7 @@ def plan(kind: str, replicas: int, delay: NetworkPlan | None = None) -> Plan:
         dataset=DatasetPlan(tables=1, rows=1000),
         load=LoadPlan(threads=(4,)),
         trial=TrialPlan(warmup_s=1, window_s=2),
-        design=DesignPlan(blocks=2 if kind == "semisync" else 1),
+        design=DesignPlan(blocks=2 if kind == "semisync" else 1, disturbance_max=1.0),
         network=delay or NetworkPlan(),
     )
 

@@ -88,6 +88,22 @@ def test_failed_attempts_are_kept_and_may_be_repeated(store):
     assert rows == [(0,), (1,), (2,)]
 
 
+def test_a_repeat_of_a_block_is_another_attempt_and_alone_is_done(store):
+    run = new_run(store)
+    first = measurement(run, block=1)
+    again = making.with_trial(first, repeat=1)
+    store.append(first)
+    store.append(again)
+    with pytest.raises(StoreError):
+        store.append(again)
+    assert store.done(run.run_id) == {f"{first.trial.key}/again=1"}
+    assert store.repeats(run.run_id) == {1: 1}
+    assert store.block(run.run_id, 1) == [first, again]
+    with closing(sqlite3.connect(store.path)) as plain:
+        rows = plain.execute("SELECT DISTINCT sequence, attempt FROM watch_seconds").fetchall()
+    assert rows == [(1, 0), (1, 1)]
+
+
 def test_a_measurement_of_no_run_is_refused(store):
     with pytest.raises(StoreError, match="FOREIGN KEY"):
         store.append(making.measurement(window_s=1, warmup_s=0))

@@ -10,6 +10,7 @@ Run as a program with options as JSON in its one argument:
   refuse_threads  from so many engine threads on a run is refused
   queue_ms      a run at a rate: latency of an event of a server that nobody else uses; it does 100
                 events a second and no more
+  silent        true: events run and nothing is ever answered
   die           true: the child kills itself after two intervals
   deaf          true: "stop" is not heard
   log           path: each request is appended to it, without its password
@@ -94,7 +95,7 @@ def told(one):
         "phase": one["phase"],
         "connections": 8,
         "events": one["events"],
-        "queries": 2000,
+        "queries": one["reads"] + one["writes"] + one["others"],
         "reads": one["reads"],
         "writes": one["writes"],
         "others": one["others"],
@@ -115,6 +116,9 @@ def run(spec, stop):
         one = interval("warmup" if second < warmup else "measured", second, blob)
         if spec.get("rate_per_s"):
             one = at_rate(one, spec["rate_per_s"])
+        if OPTIONS.get("silent"):
+            nothing = ("events", "reads", "writes", "others", "latency_ns_sum", "latency_ns_min")
+            one |= {**dict.fromkeys(nothing, 0), "in_flight": spec["connections"]}
         intervals.append(one)
         if not spec.get("quiet"):
             tell("interval", told(one))

@@ -185,6 +185,16 @@ def measurement(
     )
 
 
+def stood_still(system: str = B, block: int = 0, **named: Any) -> Measurement:
+    """A trial in which eight events ran from beginning to end and nothing was ever answered."""
+    made = measurement(system, block, tps=0, latency_ms=1, histograms=False, **named)
+    silent = tuple(one.model_copy(update={"in_flight": 8}) for one in made.intervals)
+    last = silent[-1]
+    given_up = {"phase": Phase.DRAIN, "start_s": last.end_s, "end_s": last.end_s + 30}
+    drain = last.model_copy(update={**given_up, "silence_ns_max": 42_000_000_000})
+    return changed(made, intervals=(*silent, drain))
+
+
 def pairs(
     ratios: tuple[float, ...],
     *,

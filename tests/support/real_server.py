@@ -21,6 +21,8 @@ REDO_BYTES: Final = 16 * 1024**2
 SMALL_REDO: Final = {"innodb_log_file_size": str(REDO_BYTES)}
 """Under the name that MySQL up to 8.0.29 and MariaDB have for it."""
 SMALL_REDO_TYPED: Final = ("--set", f"innodb_log_file_size={REDO_BYTES}")
+CROWDED: Final = ("--disturbance-max", "100%")
+"""Of runs beside which other tests run."""
 
 
 def small_redo(reference: str) -> dict[str, str]:

@@ -37,10 +37,11 @@ def ends_as(
     """How often a run of at most `horizon` blocks ends with one of those words."""
     random = np.random.default_rng([7, horizon, KINDS.index(kind), round(abs(change) * 1000)])
     logs, _ = log_ratios(random, experiments, horizon, kind, math.log1p(change))
-    return share_of([_last_word(one, _design(horizon)) in words for one in logs])
+    return share_of([last_word(one, _design(horizon)) in words for one in logs])
 
 
-def _last_word(logs: Numbers, design: DesignPlan) -> Word:
+def last_word(logs: Numbers, design: DesignPlan) -> Word:
+    """What a run says at its end, these being its blocks' log ratios."""
     word = Word.UNDECIDED
     for blocks in range(BLOCKS_MIN, len(logs) + 1):
         found = interval(logs[:blocks], design)

@@ -13,7 +13,7 @@ import typer
 
 from dbdyno import __version__, _engine
 from dbdyno.cli import bundle, durability, flow, gate, history, options, serve, servers
-from dbdyno.cli.compare import CompareOptions, read
+from dbdyno.cli.compare import TIME, CompareOptions, read
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import in_budget, plan_app, read_file
 from dbdyno.errors import UsageError
@@ -52,14 +52,16 @@ def compare(
     rates: options.Rates = "",
     connections: options.Connections = options.CONNECTIONS,
     slo: options.Slo = "",
+    time: options.Time = None,
     blocks: options.Blocks = None,
-    stop: options.Stop = "blocks",
-    controls: options.Controls = True,
+    stop: options.Stop = None,
+    controls: options.Controls = None,
     tables: options.Tables = options.TABLES,
     table_size: options.TableSize = options.TABLE_SIZE,
-    warmup: options.Warmup = options.WARMUP,
-    window: options.Window = options.WINDOW,
+    warmup: options.Warmup = None,
+    window: options.Window = None,
     margin: options.Margin = options.MARGIN,
+    disturbance_max: options.DisturbanceMax = options.DISTURBANCE_MAX,
     seed: options.Seed = "1",
     settings: options.Settings = None,
     restart: options.Restart = "block",
@@ -83,6 +85,7 @@ def compare(
         rates=rates,
         connections=connections,
         slo=slo,
+        time=time,
         blocks=blocks,
         stop=stop,
         controls=controls,
@@ -91,6 +94,7 @@ def compare(
         warmup=warmup,
         window=window,
         margin=margin,
+        disturbance_max=disturbance_max,
         seed=seed,
         settings=tuple(settings or ()),
         restart=restart,
@@ -142,6 +146,18 @@ def run(
         flow.resume_plan(fitted, workspace, ReportOptions(output, lang), retry=retry)
     else:
         flow.begin(fitted, workspace, _command_line(), ReportOptions(output, lang))
+
+
+@app.command()
+def more(
+    run_id: options.RunId,
+    time: options.Added = TIME,
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Add time to a run that was begun with a time."""
+    flow.more(run_id, time, workspace, ReportOptions(output, lang))
 
 
 @app.command()

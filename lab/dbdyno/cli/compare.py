@@ -28,10 +28,12 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "slo": ("load", "slo"),
     "warmup": ("trial", "warmup_s"),
     "window": ("trial", "window_s"),
+    "time": ("design", "time_s"),
     "blocks": ("design", "blocks"),
     "stop": ("design", "stop"),
     "controls": ("design", "controls"),
     "margin": ("design", "margin"),
+    "disturbance_max": ("design", "disturbance_max"),
     "distribution": ("distribution", "name"),
     "restart": ("procedure", "restart"),
     "prepared": ("procedure", "prepared_statements"),
@@ -41,6 +43,10 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 LISTS: Final = ("threads", "rates")
 MAY_BE_EMPTY: Final = (*LISTS, "slo")
 """Options whose empty text leaves the plan its default."""
+TIME: Final = "10m"
+"""How long a comparison measures of which nothing else is asked."""
+INSTEAD_OF_TIME: Final = ("blocks", "stop", "warmup", "window", "rates", "slo")
+"""Options that say themselves how long to measure."""
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
     **{key: f"--{option.replace('_', '-')}" for option, key in KEYS.items()},
     ("systems",): "SYSTEM",
@@ -56,13 +62,14 @@ class CompareOptions:
     systems: tuple[str, ...]
     workloads: tuple[str, ...]
     threads: str
+    time: str | None
     blocks: str | None
-    stop: str
-    controls: bool
+    stop: str | None
+    controls: bool | None
     tables: str
     table_size: str
-    warmup: str
-    window: str
+    warmup: str | None
+    window: str | None
     margin: str
     seed: str
     settings: tuple[str, ...]
@@ -72,6 +79,7 @@ class CompareOptions:
     rates: str = ""
     connections: str = str(LoadPlan().connections)
     slo: str = ""
+    disturbance_max: str = "10%"
 
 
 def read(
@@ -94,6 +102,8 @@ def read(
     }
     for option, (*part, key) in KEYS.items():
         value = getattr(options, option)
+        if option == "time" and not any(getattr(options, one) for one in INSTEAD_OF_TIME):
+            value = value or TIME
         if value is None or (value == "" and option in MAY_BE_EMPTY):
             continue  # the plan has a default, which may depend on other keys
         keys = asked.setdefault(part[0], {}) if part else asked

@@ -19,12 +19,16 @@ from dbdyno.cli.progress import watched
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import forecast, order, runner
 from dbdyno.experiment.watch import environment
-from dbdyno.judge.judgement import enough
+from dbdyno.judge.judgement import Judgement, enough
+from dbdyno.judge.verdict import is_open
 from dbdyno.judge.wording import duration
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
+from dbdyno.measurement.disturbance import current
 from dbdyno.plan.pilot import foreseen, trials_expected
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import BUDGET_S_MAX, Plan
+from dbdyno.plan.spelling import duration_s
+from dbdyno.plan.timed import begun
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.store import evidence
@@ -47,8 +51,8 @@ def begin(plan: Plan, workspace: Path, command: str, options: ReportOptions) -> 
         command: the command line, which is stored with the run.
     """
     with Store.open(workspace) as store:
-        planned = len(order.trials_of(foreseen(plan), ""))
-        run = store.create_run(plan, command, environment.describe(), planned)
+        planned = len(order.trials_of(begun(foreseen(plan)), ""))
+        run = store.create_run(plan, command, environment.describe(workspace), planned)
         _run(store, run, workspace, options)
     return run.run_id
 
@@ -62,6 +66,42 @@ def resume(run_id: str, workspace: Path, options: ReportOptions, *, retry: bool 
     """
     with opened(workspace) as store:
         _run(store, find(store, run_id), workspace, options, retry=retry)
+
+
+def more(run_id: str, time: str, workspace: Path, options: ReportOptions) -> None:
+    """Adds time to a run that was begun with a time, and goes on with it.
+
+    Where every cell was decided already, the added blocks are all run: a narrower interval is what
+    is left to wish for.
+
+    Raises:
+        UsageError: the run was begun with blocks, whose intervals leave nothing for more of them;
+            it is not complete; or the time is none.
+    """
+    time_s = duration_s(time)
+    if not isinstance(time_s, float) or not 0 < time_s <= BUDGET_S_MAX:
+        raise UsageError(f"--time {time} is no time", wanted="such as 10m, 2h or 90s")
+    with opened(workspace) as store:
+        run = find(store, run_id)
+        design = run.plan.design.chosen
+        if run.plan.design.time_s is None:
+            raise UsageError(
+                f"nothing can be added to run {run.run_id}",
+                wanted="a run that was begun with --time, whose intervals leave room for more",
+                found=f"a run of {count(run.plan.design.blocks, 'block')}, which spend all of it",
+                hint="begin a new run with --time, or with more blocks",
+            )
+        if design is None or not evidence.completion(store, run.run_id).complete:
+            raise UsageError(
+                f"run {run.run_id} is not complete",
+                hint=f"finish it first: {_resume_command(run, workspace)}",
+            )
+        begun = store.blocks_begun(run.run_id)
+        blocks = begun + max(1, int(time_s / design.block_s))
+        wider = {"blocks": blocks, "additions": design.additions + 1}
+        decided = enough(store.measurements(run.run_id), run.plan)
+        store.choose(run.run_id, design.model_copy(update=wider))
+        _run(store, store.run(run.run_id), workspace, options, all_blocks=decided)
 
 
 def resume_plan(
@@ -97,26 +137,38 @@ def report(name: str, workspace: Path, options: ReportOptions) -> None:
 
 
 def _run(
-    store: Store, run: StoredRun, workspace: Path, options: ReportOptions, *, retry: bool = False
+    store: Store,
+    run: StoredRun,
+    workspace: Path,
+    options: ReportOptions,
+    *,
+    retry: bool = False,
+    all_blocks: bool = False,
 ) -> None:
     """Measures the trials that the run still lacks, then judges and reports all that are stored.
+
+    Args:
+        all_blocks: none is left out because what was measured before it decides.
 
     Raises:
         Interrupted, DbdynoError: what ended the measuring; raised after the report.
         LoadError: all trials were tried, and some failed.
     """
     _note(_announcement(run))
-    ended_by = _measure(store, run, workspace, retry=retry)
+    sufficient = None if all_blocks else _enough(store, run)
+    ended_by = _measure(store, run, workspace, sufficient, retry=retry)
     if ended_by is None or store.done(run.run_id):
-        _report(of_stored(store, run, workspace), options)
+        judgement = _report(of_stored(store, run, workspace), options)
     if ended_by is None:
         _raise_if_incomplete(store, run, workspace)
+        if run.plan.design.time_s is not None and any(map(is_open, judgement.verdicts)):
+            _note(f"to add time to this run: {_command('more', run, workspace)} --time TIME")
     else:
         _raise_with_resume_command(ended_by, store, run, workspace)
 
 
 def _measure(
-    store: Store, run: StoredRun, workspace: Path, *, retry: bool
+    store: Store, run: StoredRun, workspace: Path, sufficient: runner.Enough | None, *, retry: bool
 ) -> DbdynoError | KeyboardInterrupt | None:
     """Runs the trials that are left; gives what ended that early, or None.
 
@@ -124,10 +176,10 @@ def _measure(
         StoreError: nothing can be stored, or read to be reported.
     """
     try:
-        with watched(Console(stderr=True), workspace / run.run_id, run.plan.design.blocks) as seen:
-            runner.run(
-                run.plan, store, run, workspace, seen, retry=retry, enough=_enough(store, run)
-            )
+        design = run.plan.design
+        blocks = design.blocks if design.time_s is None or design.chosen else 0
+        with watched(Console(stderr=True), workspace / run.run_id, blocks) as seen:
+            runner.run(run.plan, store, run, workspace, seen, retry=retry, enough=sufficient)
     except StoreError:
         raise
     except (KeyboardInterrupt, DbdynoError) as error:
@@ -135,7 +187,7 @@ def _measure(
     return None
 
 
-def _report(stored: Evidence, options: ReportOptions) -> None:
+def _report(stored: Evidence, options: ReportOptions) -> Judgement:
     """Judges what is stored of a run, writes the report, prints the result."""
     run = api.Run(stored)
     judgement = run.judgement
@@ -148,6 +200,7 @@ def _report(stored: Evidence, options: ReportOptions) -> None:
     page = said_in(say("report: {path}", path=written.html), options.language)
     stream = sys.stdout if options.output is Output.PLAIN else sys.stderr
     stream.write(f"\n{page}\n        {written.markdown}\n")
+    return judgement
 
 
 def _enough(store: Store, run: StoredRun) -> runner.Enough | None:
@@ -158,6 +211,14 @@ def _enough(store: Store, run: StoredRun) -> runner.Enough | None:
 
 
 def _announcement(run: StoredRun) -> str:
+    if run.plan.design.time_s is not None:
+        left_s = forecast.seconds_expected(run.plan)
+        if run.plan.design.chosen:
+            return f"run {run.run_id}: {count(run.plan.design.blocks, 'block')} at most"
+        return (
+            f"run {run.run_id}: {duration(run.plan.design.time_s)} of measuring, about"
+            f" {duration(left_s)} with loading; it ends when every cell is decided"
+        )
     pilot = " after a pilot" if trials_expected(run.plan) else ""
     until, ends = "", ""
     if run.plan.design.stop == "decided":
@@ -188,7 +249,8 @@ def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
     if completion.complete:
         return
     done = store.done(run.run_id)
-    failed = [m for m in store.measurements(run.run_id) if m.trial.key not in done]
+    tried = current(store.measurements(run.run_id))
+    failed = [m for m in tried if m.trial.key not in done]
     raise LoadError(
         f"{len({m.trial.key for m in failed})} of {count(completion.owed, 'trial')} failed",
         found=failed[-1].failure if failed else None,
@@ -197,7 +259,12 @@ def _raise_if_incomplete(store: Store, run: StoredRun, workspace: Path) -> None:
 
 
 def _resume_command(run: StoredRun, workspace: Path) -> str:
-    return shlex.join(["dbdyno", "compare", "--resume", run.run_id, "--workspace", str(workspace)])
+    return _command("compare --resume", run, workspace)
+
+
+def _command(command: str, run: StoredRun, workspace: Path) -> str:
+    typed = [*command.split(), run.run_id, "--workspace", str(workspace)]
+    return shlex.join(["dbdyno", *typed])
 
 
 def _note(text: str) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from dbdyno.cli.compare import TIME
 from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.load import LoadPlan
@@ -23,6 +24,7 @@ THREADS: Final = ",".join(map(str, LoadPlan().threads))
 CONNECTIONS: Final = str(LoadPlan().connections)
 BLOCKS: Final = str(DesignPlan().blocks)
 MARGIN: Final = str(DesignPlan().margin)
+DISTURBANCE_MAX: Final = str(DesignPlan().disturbance_max)
 TABLES: Final = str(DatasetPlan().tables)
 TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
@@ -91,34 +93,62 @@ Slo = Annotated[
         help="Find the highest sustained rate of each system that keeps this latency.",
     ),
 ]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="How long to measure, such as 5m or 2h; downloads and loading come on top. The first "
+        "blocks show how much this machine scatters; warm-up, window and blocks follow from that, "
+        f"and the run ends sooner if every cell is decided. {TIME} unless blocks, windows or rates "
+        "are given.",
+    ),
+]
 Blocks = Annotated[
     str | None,
     typer.Option(
         metavar="INTEGER",
-        help="Repetitions; a verdict needs 3 at least; "
+        help="Repetitions instead of a time; a verdict needs 3 at least; "
         f"{BLOCKS}, or {BLOCKS_UNTIL_DECIDED} at most with --stop decided.",
     ),
 ]
 Stop = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="blocks|decided",
         help="Run all blocks, or no more than it takes until every cell is decided.",
     ),
 ]
 Controls = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        help="From five blocks on, run the baseline twice more in each block: as it is, and slowed "
-        "down by 2 %. It shows how far the verdicts can be trusted."
+        "--controls/--no-controls",
+        help="Of five given blocks or more, run the baseline twice more in each: as it is, and "
+        "slowed down by 2 %. It shows how far the verdicts can be trusted.",
     ),
 ]
 Tables = Annotated[str, typer.Option(metavar="INTEGER", help="Tables of the dataset.")]
 TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows in each table.")]
-Warmup = Annotated[str, typer.Option(metavar="SECONDS", help="Load before the measured window.")]
-Window = Annotated[str, typer.Option(metavar="SECONDS", help="Measured window of a trial.")]
+Warmup = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SECONDS",
+        help=f"Load before the measured window; {WARMUP} with a window or blocks.",
+    ),
+]
+Window = Annotated[
+    str | None,
+    typer.Option(metavar="SECONDS", help=f"Measured window of a trial; {WINDOW} with blocks."),
+]
 Margin = Annotated[
     str, typer.Option(metavar="RATIO", help="Difference that matters to you: 0.02 = 2 %.")
+]
+DisturbanceMax = Annotated[
+    str,
+    typer.Option(
+        metavar="RATIO",
+        help="A trial in whose window others had more of the host's CPU is void and its block "
+        "measured again; 100% for no such rule.",
+    ),
 ]
 Seed = Annotated[
     str, typer.Option(metavar="INTEGER", help="Of the order of trials and of the requests.")
@@ -170,6 +200,10 @@ Lang = Annotated[
     typer.Option(metavar="en|zh", help="Language of the report and of stdout; JSON is English."),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
+Added = Annotated[
+    str, typer.Option(metavar="TIME", help="How much longer to measure, such as 10m.")
+]
 RunOrBundle = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, `latest`, or a bundle's file.")
 ]

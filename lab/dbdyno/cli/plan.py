@@ -20,7 +20,7 @@ import typer
 from dbdyno.cli import options
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast, order
-from dbdyno.experiment.disk import bytes_expected, rows_bytes
+from dbdyno.experiment.data.disk import bytes_expected, rows_bytes
 from dbdyno.experiment.engine import spec
 from dbdyno.experiment.order import arms
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL
@@ -43,6 +43,7 @@ from dbdyno.plan.plan import (
 from dbdyno.plan.schema import schema as schema_of_plans
 from dbdyno.plan.settings import OptionValue, axes, setting_names
 from dbdyno.plan.spelling import duration_s
+from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
 
@@ -90,7 +91,7 @@ def described(plan: Plan) -> str:
     Raises:
         UsageError: not one block fits into the budget.
     """
-    fitted = forecast.fitted(plan)
+    fitted = begun(forecast.fitted(plan))
     lines = [_title(plan), "", *_compared_rows(plan), "", *_procedure_rows(plan, fitted), ""]
     lines += _impossible(plan)
     lines += _overruled(plan)
@@ -177,7 +178,7 @@ def _pilot(plan: Plan) -> list[str]:
 
 
 def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
-    whole, trial = foreseen(fitted), plan.trial
+    whole, trial = foreseen(fitted), fitted.trial
     trials = order.trials_of(whole, "")
     warmup = f"{trial.warmup_s:g} s of warm-up"
     if trial.until_steady:
@@ -195,7 +196,7 @@ def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
         *_row("cells", f"{len(cells(whole))} = {' × '.join(shape)}"),
         *_row("trials", f"{len(trials)} = {_trials(whole, blocks)}{most}"),
         *_pilot(plan),
-        *_row("each", f"{warmup}, {trial.window_s:g} s measured"),
+        *_row("each", f"{warmup}, {trial.window_s:g} s measured", *_timed(plan)),
         *_row("starts", *_starts(whole)),
         *_row(
             "time",
@@ -205,6 +206,13 @@ def _procedure_rows(plan: Plan, fitted: Plan) -> list[str]:
         *_row("disk", f"about {bytes_expected(fitted) / 1e9:.1f} GB in the workspace"),
         *(_row("budget", *fit.removeprefix("budget ").split("; ")) if fit else []),
     ]
+
+
+def _timed(plan: Plan) -> list[str]:
+    """That the first blocks decide what the others are."""
+    if plan.design.time_s is None:
+        return []
+    return [f"in the first {FIRST_BLOCKS} blocks, which show what fits best into the time"]
 
 
 def _trials(plan: Plan, blocks: str) -> str:

@@ -38,7 +38,7 @@ def watched(console: Console, folder: Path, blocks: int) -> Iterator[Progress]:
 
     Args:
         folder: the run's, where its report goes; a resumed run goes on in the files it has.
-        blocks: how many blocks the plan has, to say "block 2/5".
+        blocks: how many blocks the plan has, to say "block 2/5"; 0 where the run decides it.
     """
     with (
         on_console(console, blocks) as shown,
@@ -80,7 +80,9 @@ class Several:
 
 def place(trial: Trial, number: int, total: int, blocks: int) -> str:
     """Which trial of how many, in which block, on what."""
-    where = f"trial {number}/{total}, block {trial.block + 1}/{blocks}: {trial.arm}"
+    of_all = f"/{blocks}" if blocks else ""
+    again = " again" if trial.repeat else ""
+    where = f"trial {number}/{total}, block {trial.block + 1}{of_all}{again}: {trial.arm}"
     if trial.control == "pilot":
         where = f"pilot: {trial.system}"
     return f"{where}, {trial.cell.title}"

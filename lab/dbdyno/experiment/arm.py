@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from dbdyno.errors import CellError, DbdynoError, ServerError, UsageError
-from dbdyno.experiment import disk
 from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.data import disk
 from dbdyno.experiment.engine.record import engine_facts_unknown
 from dbdyno.experiment.engine.spec import prepared, start_keys
 from dbdyno.experiment.evidence import after_trial, before_arm
@@ -116,7 +116,7 @@ class _Arm:
             context.plan, trial, server, self._on_interval(trial), context.makers.command
         )
         evidence = TrialEvidence(probe=self.probe)
-        if measured.failure:
+        if measured.failure or not measured.server.status:  # it answered nobody
             self._give_up()
         else:
             evidence = after_trial(context, server, trial, self.probe)
@@ -126,6 +126,7 @@ class _Arm:
                 "procedure": tuple(self.steps.taken),
                 "until_steady": warmed,
                 "dataset": context.dataset.get(self.instance.spec.label, ""),
+                "load": context.loads.get(self.instance.spec.label, ""),
             }
         )
 

@@ -63,6 +63,7 @@ class RunContext:
         started: labels of systems that this lab has started for a trial.
         as_loaded: labels of systems whose data was restored by this lab and not spoiled since.
         dataset: digest of each system's rows, by label.
+        loads: name of the load that each system's data are a copy of, by label.
         dataset_bytes: bytes of the baseline's loaded tables; None where nobody asked yet.
         folders: where the disks are watched.
         ceilings: events/s of each workload that the generator reaches on a server that is none.
@@ -83,6 +84,7 @@ class RunContext:
     started: set[str] = field(default_factory=set)
     as_loaded: set[str] = field(default_factory=set)
     dataset: dict[str, str] = field(default_factory=dict)
+    loads: dict[str, str] = field(default_factory=dict)
     dataset_bytes: int | None = None
     folders: list[Path] = field(default_factory=list)
     ceilings: dict[str, float | None] = field(default_factory=dict)

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno.errors import LoadError, ServerError
-from dbdyno.experiment import dataset
 from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.data import dataset
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
 from dbdyno.experiment.engine.record import measured_of
@@ -246,7 +246,9 @@ def _left_to_ask(context: RunContext, trial: Trial) -> list[Cell]:
     refused = [key for system, key in context.refused if system == trial.system]
     asked = highest_loads(context.plan, trial.cell.setting, refused)
     stored = context.store.measurements(trial.run_id) if asked else []
-    known = {one.workload for m in stored for one in m.evidence.doubled_threads}
+    block, repeat = trial.block, trial.repeat
+    kept = (m for m in stored if m.trial.block != block or m.trial.repeat == repeat)
+    known = {one.workload for m in kept for one in m.evidence.doubled_threads}
     return [cell for cell in asked if cell.workload not in known]
 
 

@@ -11,8 +11,9 @@ from dbdyno.experiment.order import arms, seconds_of_turns, trials_of
 from dbdyno.measurement.measurement import Trial
 from dbdyno.plan.controls import control_cell
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import LOADS_SHARE, Plan
 from dbdyno.plan.settings import setting_names
+from dbdyno.plan.timed import begun
 
 START_S: Final = 10.0
 """Restoring a dataset, starting the server on it and stopping it, before any was measured."""
@@ -30,11 +31,15 @@ STEADY_S: Final = 120.0
 
 def seconds_expected(plan: Plan) -> float:
     """How long the whole plan takes on an ordinary machine; servers to be fetched come on top."""
-    rows = plan.dataset.tables * plan.dataset.rows
-    directories = len(plan.systems) + (control_cell(plan) is not None)
-    datasets_s = directories * (DATASET_S + rows / ROWS_PER_S)
-    whole_s = Forecast(plan).seconds_left(trials_of(foreseen(plan), ""))
-    return datasets_s + pilot_s(plan) + whole_s
+    plan = begun(plan)
+    forecast = Forecast(plan)
+    whole_s = plan.design.time_s or forecast.seconds_left(trials_of(foreseen(plan), ""))
+    return forecast.loads_s + pilot_s(plan) + whole_s
+
+
+def load_s(plan: Plan) -> float:
+    """How long one load of one system takes on an ordinary machine, its copy included."""
+    return DATASET_S + plan.dataset.tables * plan.dataset.rows / ROWS_PER_S
 
 
 def pilot_s(plan: Plan, done: int = 0) -> float:
@@ -53,6 +58,7 @@ class Forecast:
     Attributes:
         later_s: what comes after the trials it is asked about.
         after_last_s: what is asked after the baseline's last trial, until that was done.
+        loads_s: what one more load of every system takes.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -64,6 +70,13 @@ class Forecast:
         self._prepared = 0
         self._baseline = plan.systems[0].label
         self.later_s = 0.0
+        self.after_last_s = seconds_of_turns(plan)
+        self.loads_s = (len(plan.systems) + (control_cell(plan) is not None)) * load_s(plan)
+        self._loads = 1 if plan.procedure.fresh_data == "once" else plan.dataset.loads
+
+    def chosen(self, plan: Plan) -> None:
+        """The trials that are left have other times."""
+        self._trial_s = plan.trial.warmup_s + plan.trial.window_s + TRIAL_S
         self.after_last_s = seconds_of_turns(plan)
 
     def started(self, seconds: float) -> None:
@@ -92,8 +105,16 @@ class Forecast:
         waiting = max(0, starts - running)
         each_s = self._before_s + self._trial_s
         after_s = self.after_last_s if self._has_baseline(trials) else 0.0
-        loads_s = max(0.0, len(trials) * each_s + waiting * start_s - into_s)
-        return loads_s + after_s + self.later_s
+        trials_s = max(0.0, len(trials) * each_s + waiting * start_s - into_s)
+        return trials_s + self._of_loads(trials, trials_s) + after_s + self.later_s
+
+    def _of_loads(self, trials: Sequence[Trial], trials_s: float) -> float:
+        """What loading takes before the blocks after the first of these trials' own."""
+        blocks = sorted({trial.block for trial in trials})
+        if self._loads is not None:
+            return self.loads_s * sum(0 < block < self._loads for block in blocks[1:])
+        most_s = trials_s * LOADS_SHARE / (1 - LOADS_SHARE)
+        return min(self.loads_s * len(blocks[1:]), most_s)
 
     def _has_baseline(self, trials: Sequence[Trial]) -> bool:
         return any(one.system == self._baseline and not one.control for one in trials)

@@ -6,32 +6,31 @@ it, servers and children are ended first.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 
-from dbdyno.errors import CellError, DbdynoError, Interrupted, LoadError
-from dbdyno.experiment import dataset, disk
+from dbdyno.errors import CellError, Interrupted, LoadError
 from dbdyno.experiment.arm import run_arm
 from dbdyno.experiment.context import Makers, Progress, RunContext
-from dbdyno.experiment.dataset import ensure_dataset, folder_of
+from dbdyno.experiment.data.dataset import folder_of
+from dbdyno.experiment.data.loads import Loads, Pool
 from dbdyno.experiment.engine.spec import (
     dataset_hash,
     refuse_unspoken,
-    refuse_unspoken_instance,
     wants_dataset_bytes,
 )
 from dbdyno.experiment.forecast import Forecast, pilot_s
 from dbdyno.experiment.order import arms, trials_of
 from dbdyno.files import locked
+from dbdyno.measurement.disturbance import current, disturbed, repeats_max
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.controls import control_system, directory_of
 from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
 from dbdyno.plan.plan import Plan, SystemPlan
 from dbdyno.plan.settings import setting_names
+from dbdyno.plan.timed import FIRST_BLOCKS, begun, chosen, with_chosen
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
@@ -73,41 +72,78 @@ def run(
         refuse_unspoken(system.reference)
     try:
         with store.locked(run.run_id):
-            done = store.done(run.run_id, impossible=not retry)
-            plan = resolved(plan, store.pilots(run.run_id))
+            done, repeats = store.done(run.run_id, impossible=not retry), store.repeats(run.run_id)
+            chosen_before = store.run(run.run_id).plan.design.chosen
+            plan = with_chosen(resolved(plan, store.pilots(run.run_id)), chosen_before)
+            plan = begun(plan)
             trials = trials_of(foreseen(plan), run.run_id)
-            left = [trial for trial in trials if trial.key not in done]
+            now = [_again(trial, repeats.get(trial.block, 0)) for trial in trials]
+            left = [trial for trial in now if trial.key not in done]
             context = RunContext(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
-            if _Blocks(context, run.run_id, enough).decided():
+            blocks = _Blocks(context, run.run_id, enough)
+            if run.finished_at is None:
+                blocks.owe_again(store.blocks_begun(run.run_id) - 1)
+            if blocks.decided():
                 context.left.clear()
             _run_blocks(context, run.run_id, enough)
             store.finish(run.run_id)
             _raise_if_nothing_ran(context, run.run_id)
     except KeyboardInterrupt:
-        planned = {trial.key for trial in trials_of(foreseen(plan), run.run_id)}
+        plan = begun(foreseen(with_chosen(plan, store.run(run.run_id).plan.design.chosen)))
+        planned = trials_of(plan, run.run_id)
+        repeats, done = store.repeats(run.run_id), store.done(run.run_id)
+        stored = sum(_again(trial, repeats.get(trial.block, 0)).key in done for trial in planned)
         raise Interrupted(
             f"run {run.run_id} was interrupted by the user",
             wanted=f"{len(planned)} trials",
-            found=f"{len(planned & store.done(run.run_id))} of them are stored",
+            found=f"{stored} of them are stored",
             hint=f"to go on: dbdyno compare --resume {run.run_id}",
         ) from None
 
 
 class _Blocks:
-    """The blocks that are left, one after the other, until no further one is wanted."""
+    """The blocks that are left, until no further one is wanted."""
 
     def __init__(self, context: RunContext, run_id: str, enough: Enough | None) -> None:
         self._context, self._enough, self._run_id = context, enough, run_id
-        planned = trials_of(foreseen(context.plan), run_id)
-        self._whole = Counter(trial.block for trial in planned)
 
     def __iter__(self) -> Iterator[list[Trial]]:
-        for _, trials in groupby(tuple(self._context.left), key=lambda trial: trial.block):
-            if self.decided():
-                return
-            yield list(trials)
+        """One after the other; one that was disturbed comes again at once."""
+        context = self._context
+        while context.left and not self.decided():
+            block = context.left[0].block
+            if block >= FIRST_BLOCKS:
+                _choose(context, self._run_id)
+            yield [trial for trial in context.left if trial.block == block]
+            self.owe_again(block)
+
+    def owe_again(self, block: int) -> None:
+        """Puts a complete block that was disturbed back before what is left, and tells so."""
+        context, design = self._context, self._context.plan.design
+        if design.disturbance_max is None or block < 0:
+            return
+        stored = current(context.store.block(self._run_id, block))
+        found = [(m.trial, seen) for m in stored if (seen := disturbed(m, design.disturbance_max))]
+        if not found or any(trial.block == block for trial in context.left):
+            return
+        trial, seen = max(found, key=lambda one: one[1].share)
+        used, most = sum(context.store.repeats(self._run_id).values()), repeats_max(design.blocks)
+        told = (
+            f"block {block + 1} was disturbed: others had {seen.share:.1%} of the host's CPU beside"
+            f" {trial.arm} (limit {design.disturbance_max * 100:g} %)"
+        )
+        if used >= most:
+            context.progress.stage(f"{told}; all {most} repeats are used, its trial is void")
+            return
+        context.progress.stage(
+            f"{told}; it is measured again (repeat {used + 1} of at most {most})"
+        )
+        trials = trials_of(foreseen(context.plan), self._run_id)
+        again = [_again(one, trial.repeat + 1) for one in trials if one.block == block]
+        context.left[:0] = again
+        context.total += len(again)
 
     def decided(self) -> bool:
         """Whether nothing is left but whole blocks, and those before them were enough.
@@ -118,30 +154,34 @@ class _Blocks:
         next_block = context.left[0].block if context.left else 0
         if next_block == 0 or self._enough is None:
             return False
-        begun = sum(trial.block == next_block for trial in context.left) < self._whole[next_block]
-        if begun or not self._enough(context.store.measurements(self._run_id)):
+        planned = trials_of(foreseen(context.plan), self._run_id)
+        whole = sum(trial.block == next_block for trial in planned)
+        is_begun = sum(trial.block == next_block for trial in context.left) < whole
+        is_begun = is_begun or context.left[0].repeat > 0
+        if is_begun or not self._enough(context.store.measurements(self._run_id)):
             return False
         most = context.plan.design.blocks
         context.progress.stage(f"decided after {next_block} of at most {most} blocks")
         return True
 
 
+def _again(trial: Trial, repeat: int) -> Trial:
+    """The same place of the plan, in that repeat of its block."""
+    return trial.model_copy(update={"repeat": repeat}) if repeat else trial
+
+
 def _run_blocks(context: RunContext, run_id: str, enough: Enough | None) -> None:
-    with _instances(context) as instances:
-        for instance in instances.values():
-            refuse_unspoken_instance(instance)
-        disk.check_before(context.plan, instances.values())
-        context.folders = [context.folder, *(instance.folder for instance in instances.values())]
-        for label, instance in instances.items():
-            ensure_dataset(context, instance)
-            context.dataset[label] = dataset.read_digest(instance.folder)
-        if context.left and wants_dataset_bytes(context.plan):
-            context.dataset_bytes = instances[context.plan.systems[0].label].data_bytes()
+    with _loads(context, run_id) as loads:
         if context.left:
-            _take_rates(context, run_pilot(context, run_id, instances), run_id)
+            loads.turn_to(context.left[0].block)
+            if wants_dataset_bytes(context.plan):
+                baseline = loads.instances[context.plan.systems[0].label]
+                context.dataset_bytes = baseline.data_bytes()
+            _take_rates(context, run_pilot(context, run_id, loads.instances), run_id)
         for trials in _Blocks(context, run_id, enough):
+            loads.turn_to(trials[0].block)
             for arm in arms(trials):
-                run_arm(context, instances[_directory(arm[0])], arm)
+                run_arm(context, loads.instances[_directory(arm[0])], arm)
 
 
 def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
@@ -152,21 +192,44 @@ def _take_rates(context: RunContext, plan: Plan, run_id: str) -> None:
     context.plan, context.left, context.total = plan, trials, len(trials)
 
 
-@contextmanager
-def _instances(context: RunContext) -> Iterator[dict[str, Instance]]:
-    """The instances of all data directories that still have trials; closed whatever happens.
+def _choose(context: RunContext, run_id: str) -> None:
+    """After its first blocks a run with a time chooses the design of the others, once."""
+    plan = context.plan
+    if plan.design.time_s is None or plan.design.chosen is not None:
+        return
+    first = [m for m in context.store.measurements(run_id) if m.trial.block < FIRST_BLOCKS]
+    design = chosen(plan, current(first), context.forecast.loads_s)
+    context.store.choose(run_id, design)
+    context.plan = with_chosen(plan, design)
+    context.left = [t for t in trials_of(context.plan, run_id) if t.block >= FIRST_BLOCKS]
+    context.total = len(trials_of(context.plan, run_id))
+    context.forecast.chosen(context.plan)
+    context.progress.stage(
+        f"from block {FIRST_BLOCKS + 1} on: windows of {design.window_s:g} s after"
+        f" {design.warmup_s:g} s, {design.blocks} blocks at most"
+    )
 
-    The baseline's too where a setting is a share of its dataset.
+
+@contextmanager
+def _loads(context: RunContext, run_id: str) -> Iterator[Loads]:
+    """The loads of all data directories that still have trials; closed whatever happens.
+
+    The baseline's too where a setting is a share of its dataset, and all where a block with an
+    arm that has ended may be measured again.
     """
     wanted = {_directory(trial) for trial in context.left}
     if wanted and wants_dataset_bytes(context.plan):
         wanted.add(context.plan.systems[0].label)
+    if wanted and context.plan.design.disturbance_max is not None:
+        wanted |= {_directory(trial) for trial in trials_of(foreseen(context.plan), "")}
+    systems = (*context.plan.systems, control_system(context.plan))
     with ExitStack() as stack:
-        opened: dict[str, Instance] = {}
-        for system in (*context.plan.systems, control_system(context.plan)):
-            if system.label in wanted:
-                opened[system.label] = stack.enter_context(_instance(context, system))
-        yield opened
+        pools = [
+            stack.enter_context(_pool(context, run_id, system))
+            for system in systems
+            if system.label in wanted
+        ]
+        yield Loads(context, pools)
 
 
 def _directory(trial: Trial) -> str:
@@ -174,9 +237,13 @@ def _directory(trial: Trial) -> str:
 
 
 @contextmanager
-def _instance(context: RunContext, system: SystemPlan) -> Iterator[Instance]:
-    """One system's instance, whose files no other run of this workspace touches meanwhile."""
+def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool]:
+    """One system's loads, whose files no other run of this workspace touches meanwhile."""
     folder = folder_of(context.folder, context.plan, system)
+
+    def open_in(place: Path) -> Instance:
+        return context.makers.open_instance(spec, place, context.progress.stage)
+
     with locked(context.folder / "locks" / f"{folder.name}.lock", system.label):
         spec = ServerSpec(
             system.label,
@@ -187,14 +254,11 @@ def _instance(context: RunContext, system: SystemPlan) -> Iterator[Instance]:
             dataset=dataset_hash(context.plan),
             network=context.plan.network,
         )
-        instance = context.makers.open_instance(spec, folder, context.progress.stage)
+        pool = Pool(context, run_id, system, folder, open_in)
         try:
-            yield instance
+            yield pool
         finally:
-            try:
-                instance.close()
-            except DbdynoError as error:  # the run's own outcome counts, not this
-                context.progress.stage(f"{system.label}: {error.message}")
+            pool.close()
 
 
 def _raise_if_nothing_ran(context: RunContext, run_id: str) -> None:

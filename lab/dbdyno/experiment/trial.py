@@ -25,8 +25,9 @@ from dbdyno.experiment.engine.record import (
     intervals_of,
 )
 from dbdyno.experiment.engine.spec import DRAIN_S, prepared, run_spec
+from dbdyno.experiment.watch.environment import allocator_of
 from dbdyno.experiment.watch.host import Watch
-from dbdyno.experiment.watch.status import StatusWatch
+from dbdyno.experiment.watch.status import StatusWatch, waiting_statements
 from dbdyno.experiment.watch.window import WindowCounters
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
 from dbdyno.measurement.parts import Phase, StatusSeries, WatchSample
@@ -39,6 +40,7 @@ PATIENCE_S: Final = 120.0
 """How long the engine may take for logins and its end, beyond warm-up, window and drain."""
 DEATH_S: Final = 1.0
 """How long a server may take to end after its connections broke."""
+ROUNDED_S: Final = 0.001
 LAST_READING_S: Final = 0.5
 LAST_WORDS_MAX: Final = 2000
 
@@ -52,6 +54,13 @@ class _EngineReport:
     intervals: list[dict[str, Any]] = field(default_factory=list)
     record: dict[str, Any] | None = None
     failure: str | None = None
+    waiting: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing was answered in the window's last second."""
+        measured = [one for one in self.intervals if one["phase"] == Phase.MEASURED]
+        return bool(measured) and not measured[-1]["queries"] and not measured[-1]["errors"]
 
 
 def run_trial(
@@ -69,6 +78,7 @@ def run_trial(
     """
     started_at = datetime.now().astimezone().isoformat("T", "milliseconds")
     version, settings = server.version(), server.settings()
+    allocator = allocator_of(server.pid, settings)
     counters = WindowCounters(server, plan.trial.warmup_s, plan.trial.window_s)
     with (
         StatusWatch(server) as each_second,
@@ -90,6 +100,9 @@ def run_trial(
         pid=server.pid or None,
         process=counters.process(),
         replication=counters.replication(),
+        status_at_s=counters.read_at_s(),
+        waiting=seen.waiting,
+        allocator=allocator,
     )
     if counters.origin_s is None:
         return _measurement(plan, trial, started_at, facts, seen)
@@ -107,11 +120,12 @@ def _drive(
     """Takes the engine's messages until it has ended, and turns what went wrong into a failure."""
     seen = _EngineReport()
     try:
-        _collect(plan, engine, counters, seen, on_interval)
+        _collect(plan, server, engine, counters, seen, on_interval)
         seen.failure = _failure_of(seen.record)
         if seen.failure is None or _lives(server):
             counters.close()
-            seen.failure = seen.failure or counters.error
+            # A server that answers nobody, not even us, is one that stands still.
+            seen.failure = seen.failure or (None if seen.is_silent else counters.error)
     except KeyboardInterrupt:
         seen.failure = INTERRUPTED
         _stop(engine, seen)
@@ -135,6 +149,7 @@ def _close_soon(counters: WindowCounters) -> None:
 
 def _collect(
     plan: Plan,
+    server: Server,
     engine: EngineProcess,
     counters: WindowCounters,
     seen: _EngineReport,
@@ -153,6 +168,9 @@ def _collect(
             counters.interval_ended(message.value["at_s"])
             counters.read_if_due()
             on_interval(message.value)
+            is_last = message.value["at_s"] >= plan.trial.warmup_s + plan.trial.window_s - ROUNDED_S
+            if is_last and seen.is_silent and not counters.error:
+                seen.waiting = waiting_statements(server)
     _stop(engine, seen)
     raise LoadError(
         "the engine did not end in time",

@@ -76,7 +76,7 @@ def _keys(attempts: Sequence[Attempt], place: int) -> list[polars.Expr]:
     """The trial's keys as columns of one value each."""
     attempt = attempts[place]
     trial = attempt.measurement.trial
-    before = [other for other in attempts[:place] if other.measurement.trial.key == trial.key]
+    before = [other for other in attempts[:place] if other.measurement.trial.place == trial.place]
     values = {
         **trial.model_dump(
             include={"run_id", "sequence", "block", "position", "system", "control"}

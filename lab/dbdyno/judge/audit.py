@@ -22,12 +22,14 @@ from dbdyno.judge.checks import (
     counts,
     course,
     design,
+    disturbance,
     durability,
     generator,
     instrument,
     machine,
     replication,
     settings,
+    standstill,
     work,
 )
 from dbdyno.judge.checks.course import from_second, later_cut, later_cuts, place_of
@@ -47,12 +49,13 @@ RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
 GATES: Final[tuple[TrialCheck, ...]] = (
     work.cell_cannot_run,
     course.trial_failed,
-    counts.no_events,
+    standstill.no_events,
 )
 """Once one of these is void there is nothing left to look at."""
 
 TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     course.server_restarted,
+    standstill.stands_still,
     course.stall,
     course.drift,
     work.step_undone,
@@ -73,6 +76,7 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
     generator.client_bound,
     generator.near_ceiling,
     generator.timer_late,
+    disturbance.disturbed,
     machine.steal,
     machine.other_processes,
     machine.shared_machine,
@@ -101,6 +105,7 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     design.sequential_design,
     design.split_block,
     design.machine_drift,
+    disturbance.uneven_disturbance,
     machine.uneven_clock,
     probe_strays,
     generator.generator_threads,
@@ -108,8 +113,24 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     later_cut,
 )
 
-CHECKS: Final = (*GATES, *TRIAL_CHECKS, *RUN_CHECKS, instrument.out_of_calibration)
-"""Every check, in the order in which a trial meets them; the last one looks at the workspace."""
+PER_EVENT: Final[tuple[TrialCheck, ...]] = (
+    course.drift,
+    counts.little_law,
+    counts.statements_of_event,
+    counts.commits_at_server,
+    generator.few_requests,
+)
+"""What these look at, a trial in which nothing was completed has not."""
+
+CHECKS: Final = (
+    *GATES,
+    *TRIAL_CHECKS,
+    *RUN_CHECKS,
+    disturbance.block_repeated,
+    instrument.out_of_calibration,
+)
+"""Every check, in the order in which a trial meets them; the last two look at blocks that were
+replaced and at the workspace."""
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
 _TOKEN: Final = object()
@@ -151,6 +172,11 @@ class Sound:
     def shown(self, metric: Metric) -> Measurement:
         """Where that metric is read: the server's CPU time was taken over the whole window only."""
         return self._measurement if metric.name == CPU_METRIC else self.condensed
+
+    @property
+    def stood_still(self) -> bool:
+        """Whether nothing was completed in it: its throughput is 0, which has no logarithm."""
+        return self.condensed.events == 0
 
     @cached_property
     def condensed(self) -> Measurement:
@@ -204,7 +230,8 @@ def examine(measurement: Measurement, plan: Plan) -> list[Finding]:
     for gate in GATES:
         if finding := gate(measurement, plan):
             return [finding]
-    found = (check(measurement, plan) for check in TRIAL_CHECKS)
+    checks = (c for c in TRIAL_CHECKS if measurement.events or c not in PER_EVENT)
+    found = (check(measurement, plan) for check in checks)
     return [finding for finding in found if finding is not None]
 
 

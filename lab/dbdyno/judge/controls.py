@@ -15,7 +15,7 @@ from dbdyno.judge.audit import audit
 from dbdyno.judge.estimate import estimates
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Verdict, verdict_of
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.controls import KINDS, SHARE, Kind
@@ -84,10 +84,10 @@ def _outcome(
     verdict = verdict_of(estimate, plan.design.margin, design=plan.design)
     keys = {m.trial.key for m in arm}
     doubts = [f for f in audited.findings if f.trial in keys and f.level is not Level.NOTE]
-    return _outcome_of(kind, verdict), doubts
+    return _outcome_of(kind, verdict, loads_of([*beside, *arm])), doubts
 
 
-def _outcome_of(kind: Kind, verdict: Verdict) -> ControlOutcome:
+def _outcome_of(kind: Kind, verdict: Verdict, loads: int) -> ControlOutcome:
     estimate, truth = verdict.estimate, TRUTH[kind]
     low, high = estimate.low, estimate.high
     return ControlOutcome(
@@ -101,4 +101,5 @@ def _outcome_of(kind: Kind, verdict: Verdict) -> ControlOutcome:
         word=verdict.word.value,
         truth=truth,
         held=None if low is None or high is None else low <= truth <= high,
+        loads=max(1, loads),
     )

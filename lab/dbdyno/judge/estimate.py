@@ -19,7 +19,6 @@ from dbdyno.measurement.metric import TABLE, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 
-CONFIDENCE: Final = 1 - LEVEL
 LOG_MAX: Final = 700.0
 """No interval's end lies beyond: a number must hold its exponential."""
 

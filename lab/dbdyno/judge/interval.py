@@ -31,6 +31,8 @@ from dbdyno.stats.distributions import student_quantile
 
 LEVEL: Final = 0.05
 """How often an interval may miss the truth: the complement of 95 %."""
+LEFT_FOR_MORE: Final = 0.1
+"""Share of the level that is kept for time that may be added (`dbdyno more`)."""
 FIXED: Final = DesignPlan()
 """All blocks are run, whatever they show."""
 _HORIZONS: Final = tuple(FINAL_LEVELS)
@@ -69,10 +71,22 @@ def quantile(n: int, design: DesignPlan, level: float = LEVEL) -> float:
     """Half width over s/√n of n blocks' interval: Student's, or that of a repeated interval."""
     if design.stop == "blocks":
         return _student(n, level)
+    if design.time_s is not None:
+        level *= share_of_error(design.chosen.additions if design.chosen else 0)
     if n < BLOCKS_MIN:
         return math.inf
     horizon = max(design.blocks, n)
     return _student(n, final_level(horizon, level) * n / horizon)
+
+
+def share_of_error(additions: int) -> float:
+    """Of the whole level, what the blocks until the next addition may spend.
+
+    Time may be added to a run whenever somebody wishes, so every addition must have been paid for
+    beforehand: the run as it was begun spends nine tenths, an addition nine tenths of what is left.
+    All looks of all of them then miss in no more than the whole level.
+    """
+    return (1 - LEFT_FOR_MORE) * LEFT_FOR_MORE**additions
 
 
 @lru_cache(maxsize=4096)

@@ -14,16 +14,19 @@ from functools import partial
 
 from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
+from dbdyno.judge.beside.accounting import Accounting, accountings
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.beside.outliers import BadRestarts, Outlier, bad_restarts, outliers
 from dbdyno.judge.beside.scalability import PeakRatio, Scalability, peak_ratios, scalability
 from dbdyno.judge.beside.stability import CountPair, Stability, counts, stability
+from dbdyno.judge.checks.disturbance import block_repeated
 from dbdyno.judge.checks.instrument import Ledger, ledger_of, out_of_calibration
 from dbdyno.judge.controls import judge_controls, split_controls
 from dbdyno.judge.estimate import Estimate, Pairs, SystemValue, estimates, system_values
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.rate_limit import RateSearch, rate_searches
+from dbdyno.judge.standstill import shared, standstill_of
 from dbdyno.judge.verdict import (
     Verdict,
     adjusted,
@@ -32,6 +35,7 @@ from dbdyno.judge.verdict import (
     may_end,
     verdict_of,
 )
+from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Noun
@@ -47,6 +51,7 @@ class Judgement(Noun):
         verdicts: about the metric of each cell, one for each system but the first; none for rates
             that are there only to find where a latency limit is met.
         slo: the highest sustained rate within the plan's latency limit.
+        accountings: which part of a difference is CPU per transaction, and which CPU used.
         summaries: all cells of a system together, one for each system but the first.
         crossovers, regressions: what happens along the load levels of each workload.
         scalability: every ladder of a closed loop with five levels or more; peaks: those of two
@@ -62,6 +67,7 @@ class Judgement(Noun):
     estimates: tuple[Estimate, ...]
     verdicts: tuple[Verdict, ...]
     slo: tuple[RateSearch, ...] = ()
+    accountings: tuple[Accounting, ...] = ()
     summaries: tuple[GridSummary, ...] = ()
     crossovers: tuple[Crossover, ...] = ()
     regressions: tuple[Regression, ...] = ()
@@ -84,6 +90,11 @@ class Judgement(Noun):
         wanted = (cell, system, metric_name)
         return next((e for e in self.estimates if (e.cell, e.system, e.metric) == wanted), None)
 
+    def accounting(self, verdict: Verdict) -> Accounting | None:
+        """The parts of that verdict's ratio; None where the servers' CPU is unknown."""
+        wanted = (verdict.cell, verdict.system)
+        return next((a for a in self.accountings if (a.cell, a.system) == wanted), None)
+
 
 def judge(
     measurements: Sequence[Measurement], plan: Plan, earlier: Iterable[ControlOutcome] = ()
@@ -95,11 +106,12 @@ def judge(
     Args:
         earlier: what the controls of the workspace's other runs came to.
     """
-    compared, controls = split_controls(measurements)
+    compared, controls = split_controls(current(measurements))
     checked = judge_controls(compared, controls, plan)
     ledger = ledger_of([*earlier, *checked.outcomes])
     audited = audit(compared, plan)
-    audited = replace(audited, findings=(*audited.findings, *out_of_calibration(ledger)))
+    beyond = (*block_repeated(measurements, plan), *out_of_calibration(ledger))
+    audited = replace(audited, findings=(*audited.findings, *beyond))
 
     design, pairs, judged = plan.design, Pairs(audited.sound), _cells(compared, plan)
     ratios = _ratios(audited, judged, plan)
@@ -115,6 +127,7 @@ def judge(
         estimates=tuple(ratios),
         verdicts=verdicts,
         slo=_searches(audited, plan),
+        accountings=tuple(accountings(pairs, verdicts)),
         summaries=grid.summaries(pairs, verdicts, design),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, design),
@@ -134,7 +147,7 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
 
     Verdicts on cells and on rates within a latency limit are asked for, and nothing beside them.
     """
-    compared, _ = split_controls(measurements)
+    compared, _ = split_controls(current(measurements))
     if not may_end(compared, plan):
         return False
     audited = audit(compared, plan)
@@ -160,17 +173,23 @@ def _verdicts(
     primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
     counted = {one.trial.key for one in audited.sound}
     block_s = block_seconds(compared)
+    pairs = Pairs(audited.sound)
     made: dict[int, Verdict] = {}
     for label in dict.fromkeys(estimate.system for estimate in primary):
         of_system = [estimate for estimate in primary if estimate.system == label]
-        for estimate, held in zip(of_system, adjusted(of_system, plan.design), strict=True):
+        found = [standstill_of(pairs, estimate) for estimate in of_system]
+        still, level = shared(found, of_system)
+        rated = [one for one, stood in zip(of_system, still, strict=True) if stood is None]
+        held = dict(zip(map(id, rated), adjusted(rated, plan.design, level), strict=True))
+        for estimate, standstill in zip(of_system, still, strict=True):
             made[id(estimate)] = verdict_of(
                 estimate,
                 plan.design.margin,
                 _concerning(estimate, audited, counted),
-                adjusted=held,
+                adjusted=held.get(id(estimate)),
                 design=plan.design,
                 block_s=block_s,
+                standstill=standstill,
             )
     return tuple(made[id(estimate)] for estimate in primary)
 

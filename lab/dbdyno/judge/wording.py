@@ -10,7 +10,7 @@ from typing import Final
 
 from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.language.words import PARTED, Said, clauses, count, name, phrase, say
+from dbdyno.language.words import PARTED, Said, Text, clauses, count, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN
@@ -60,9 +60,18 @@ def change_with_interval(estimate: Estimate | ControlOutcome) -> Said | None:
 def change_decided(verdict: Verdict) -> Said | None:
     """The ratio with the interval that gave the word, which may be wider than the cell's own."""
     change = interval_text(verdict.estimate.ratio, verdict.low, verdict.high)
+    if verdict.standstill is not None:
+        return without_ratio(verdict.standstill.said(verdict.baseline, verdict.system), change)
     if change is None or verdict.cells == 1:
         return change
     return say("{change} adjusted for {cells} cells", change=change, cells=verdict.cells)
+
+
+def without_ratio(stood_still: Said, change: Text | None) -> Said:
+    """What stands in place of a ratio where one stood still; `change` is that of other blocks."""
+    if change is None:
+        return say("none ({stood_still})", stood_still=stood_still)
+    return say("{change} in the others ({stood_still})", change=change, stood_still=stood_still)
 
 
 def interval_text(ratio: float | None, low: float | None, high: float | None) -> Said | None:
@@ -87,21 +96,22 @@ def duration(seconds: float) -> Said:
 
 
 def _numbers(verdict: Verdict) -> Iterator[Said]:
-    estimate = verdict.estimate
     change = change_decided(verdict)
     if change is not None and verdict.word is not Word.VOID:
         yield say("{metric} {change}", metric=BY_NAME[verdict.metric].label, change=change)
-    if estimate.blocks < BLOCKS_MIN:
+    if verdict.blocks < BLOCKS_MIN:
         yield from verdict.reasons
-    elif estimate.blocks < BLOCKS_FEW:
-        yield say("{blocks} (few)", blocks=count(estimate.blocks, "block"))
+    elif verdict.blocks < BLOCKS_FEW:
+        yield say("{blocks} (few)", blocks=count(verdict.blocks, "block"))
     else:
-        yield count(estimate.blocks, "block")
+        yield count(verdict.blocks, "block")
 
 
 def _needed(verdict: Verdict) -> Said:
     """How many blocks would decide, and how long those that are missing take."""
     needed = verdict.blocks_needed
+    if needed is None and verdict.standstill is not None:
+        return say("blocks without a ratio are not decided by more of them")
     if needed is None:
         return say(
             "to decide would take more than {most} blocks", most=_parted(BLOCKS_LOOKED_AHEAD)
@@ -111,7 +121,7 @@ def _needed(verdict: Verdict) -> Said:
     return say(
         "to decide would take about {blocks} blocks, {more} more in about {time}",
         blocks=_parted(needed),
-        more=_parted(needed - verdict.estimate.blocks),
+        more=_parted(needed - verdict.blocks),
         time=duration(verdict.seconds_needed),
     )
 

@@ -18,6 +18,7 @@ from dbdyno._engine import Histogram
 from dbdyno.language.words import Said, count, name, say
 from dbdyno.measurement.metric import Merge, Metric
 from dbdyno.measurement.parts import (
+    IF_KNOWN,
     Interval,
     Noun,
     Phase,
@@ -87,6 +88,7 @@ class Trial(Noun):
             the rates of an open loop; empty for all others.
         cell: what is run.
         seed: seed of the request stream; the same for every system of a block (common draws).
+        repeat: how often its block had been measured before (`disturbance`).
     """
 
     run_id: str
@@ -97,6 +99,7 @@ class Trial(Noun):
     cell: Cell
     seed: int
     control: Literal["", "same", "planted", "pilot"] = ""
+    repeat: Annotated[int, Field(ge=0, exclude_if=lambda repeat: repeat == 0)] = 0
 
     @property
     def arm(self) -> Said:
@@ -112,6 +115,11 @@ class Trial(Noun):
     @property
     def key(self) -> str:
         """Stable text that names the trial in its run."""
+        return self.place + (f"/again={self.repeat}" if self.repeat else "")
+
+    @property
+    def place(self) -> str:
+        """Stable text that names its place in the plan, whichever repeat of its block it is of."""
         control = f"/{self.control}" if self.control else ""
         return f"{self.block}/{self.system}{control}/{self.cell.key}"
 
@@ -140,6 +148,11 @@ class ServerFacts(Noun):
         version: as the server says it.
         settings: all effective global variables.
         status: global status counters at the end of the window minus those at its beginning.
+        status_at_s: seconds of load at which the first reading of `status` was asked for and
+            answered, then the second; empty where nobody noted it (an older dbdyno).
+        waiting: of the load's statements that ran at the end of a window in whose last second
+            nothing was answered, how many by kind and state; empty for all other windows.
+        allocator: which malloc its process uses, or `unknown`; empty where nobody looked.
         cpu_s: server process CPU seconds within the measured window.
         pid: process id of the server that was started for this trial's arm.
         process: its reads, writes and context switches in the window; None if nobody looked.
@@ -153,6 +166,9 @@ class ServerFacts(Noun):
     pid: int | None = None
     process: ProcessWork | None = None
     replication: dict[str, float] = {}
+    status_at_s: Annotated[tuple[float, ...], IF_KNOWN] = ()
+    waiting: Annotated[dict[str, int], IF_KNOWN] = {}
+    allocator: Annotated[str, IF_KNOWN] = ""
 
 
 class Measurement(Noun):
@@ -169,6 +185,8 @@ class Measurement(Noun):
         procedure: what was done before the trial and after the one before, in order.
         until_steady: the load before `warmup_s` that ran until it was steady; None without one.
         dataset: digest of the rows that were loaded; empty where nobody took it.
+        load: name of the load that the data are a copy of, which other blocks may share; empty
+            where there was but one, as on endpoints and in runs before loads were repeated.
         evidence: what was found out around it, for the checks.
     """
 
@@ -186,6 +204,7 @@ class Measurement(Noun):
     procedure: tuple[Step, ...] = ()
     until_steady: WarmUp | None = None
     dataset: str = ""
+    load: Annotated[str, Field(exclude_if=lambda value: not value)] = ""
     evidence: TrialEvidence = TrialEvidence()
 
     @property
@@ -236,6 +255,19 @@ class Measurement(Noun):
         return value_of([self], metric)
 
 
+RATES = ("transactions_per_s", "queries_per_s")
+"""Metrics that are 0, not unknown, where nothing was completed."""
+
+
+def loads_of(measurements: Iterable[Measurement]) -> int:
+    """On how many loads of its own each system's blocks rest: the fewest that one of them has."""
+    loads: dict[str, set[str]] = {}
+    for measurement in measurements:
+        if measurement.failure is None:
+            loads.setdefault(measurement.trial.system, set()).add(measurement.load)
+    return min((len(names) for names in loads.values()), default=0)
+
+
 def merge_histograms(blobs: Iterable[bytes]) -> Histogram:
     """Adds the counts of HDR V2 blobs; an empty histogram for none."""
     merged = Histogram()
@@ -251,7 +283,7 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
     """
     measurements = list(parts)
     events = sum(m.events for m in measurements)
-    if not measurements or events < metric.requests_needed():
+    if not measurements or (events < metric.requests_needed() and metric.name not in RATES):
         return None
     if metric.merge is Merge.MAXIMUM:
         return _latency_ns_max(measurements) / 1e6

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
@@ -20,6 +22,7 @@ class ControlOutcome(Noun):
         word: what a verdict on it says, as on every other system.
         truth: the ratio as it is known to be.
         held: whether the interval covers the truth; None without an interval.
+        loads: on how many loads of its data the baseline's blocks rest, and the control's.
     """
 
     kind: Literal["same", "planted"]
@@ -32,6 +35,7 @@ class ControlOutcome(Noun):
     word: str
     truth: float
     held: bool | None
+    loads: Annotated[int, Field(exclude_if=lambda value: value == 1)] = 1
 
     @property
     def counts(self) -> bool:

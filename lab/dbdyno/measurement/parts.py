@@ -6,6 +6,7 @@ a zero: unknown is not nothing.
 
 from __future__ import annotations
 
+import operator
 import re
 from enum import StrEnum
 from typing import Annotated, Final
@@ -20,6 +21,10 @@ class Noun(BaseModel):
     """A frozen value that refuses keys it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+IF_KNOWN: Final = Field(exclude_if=operator.not_)
+"""Of a field that came later: it is written only where it holds something."""
 
 
 class FiniteNoun(Noun):

@@ -25,6 +25,7 @@ class WhyNone(StrEnum):
     """Why a plan has no controls."""
 
     ONE_SYSTEM = "one system"  # nothing is compared
+    TIME = "time"  # the blocks that fit into it are all wanted for the comparison
     DECLINED = "declined"
     FEW_BLOCKS = "few blocks"
     ENDPOINT = "endpoint"  # the baseline is somebody else's, and has one set of tables
@@ -34,17 +35,16 @@ class WhyNone(StrEnum):
 
 def why_none(plan: Plan) -> WhyNone | None:
     """Why the plan has no controls; None if it has."""
-    if len(plan.systems) == 1:
-        return WhyNone.ONE_SYSTEM
-    if not plan.design.controls:
-        return WhyNone.DECLINED
-    if plan.design.blocks < BLOCKS_CONTROLLED:
-        return WhyNone.FEW_BLOCKS
-    if plan.systems[0].is_endpoint:
-        return WhyNone.ENDPOINT
-    if plan.procedure.fresh_data == "once":
-        return WhyNone.DATA_KEPT
-    return None if _ladder(plan) else WhyNone.OPEN_LOOP
+    reasons = {
+        WhyNone.ONE_SYSTEM: len(plan.systems) == 1,
+        WhyNone.TIME: plan.design.time_s is not None,
+        WhyNone.DECLINED: not plan.design.controls,
+        WhyNone.FEW_BLOCKS: plan.design.blocks < BLOCKS_CONTROLLED,
+        WhyNone.ENDPOINT: plan.systems[0].is_endpoint,
+        WhyNone.DATA_KEPT: plan.procedure.fresh_data == "once",
+        WhyNone.OPEN_LOOP: not _ladder(plan),
+    }
+    return next((why for why, holds in reasons.items() if holds), None)
 
 
 def control_cell(plan: Plan) -> Cell | None:
@@ -74,17 +74,22 @@ def standstill_period_s(window_s: float) -> float:
 
 def _ladder(plan: Plan) -> list[Cell]:
     closed = [cell for cell in cells(plan) if cell.rate_per_s is None]
+    if not closed:
+        return []
     return [c for c in closed if (c.workload, c.setting) == (closed[0].workload, closed[0].setting)]
 
 
 def as_begun(text: str) -> Plan:
-    """The plan of a stored run; one that an older dbdyno began knew no controls, and gets none.
+    """The plan of a stored run, without rules that the dbdyno that began it did not know.
 
     Args:
         text: the plan's JSON as it was stored.
     """
     plan = Plan.model_validate_json(text)
-    if '"controls":' in text or control_cell(plan) is None:
-        return plan
-    design = plan.design.model_copy(update={"controls": False})
+    unknown: dict[str, object] = {}
+    if '"controls":' not in text and control_cell(plan) is not None:
+        unknown["controls"] = False
+    if '"disturbance_max":' not in text:
+        unknown["disturbance_max"] = None
+    design = plan.design.model_copy(update=unknown)
     return plan.model_copy(update={"design": design})

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from dbdyno import _engine
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
-from dbdyno.measurement.parts import FiniteNoun
+from dbdyno.measurement.parts import IF_KNOWN, FiniteNoun
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
 from dbdyno.plan.settings import OptionValue, SettingsPlan, axes, setting_names
 from dbdyno.plan.spelling import MILLISECONDS, PERCENT, SECONDS, TEXT, Short, listed, named
@@ -31,6 +31,8 @@ BLOCKS_CONTROLLED: Final = 5
 """Comparisons of fewer blocks run no controls (docs/how-it-works/controls.md)."""
 BLOCKS_UNTIL_DECIDED: Final = 12
 """The most blocks of a run that stops when decided, unless the plan gives another number."""
+BLOCKS_TIMED: Final = 40
+"""The most blocks of a run that was given a time; with more time its windows grow longer."""
 BLOCKS_LOOKED_AHEAD: Final = 1000
 """The most blocks of a plan; if a verdict would need more, no number of blocks is named."""
 
@@ -187,6 +189,10 @@ class WorkloadPlan(FiniteNoun):
         return value
 
 
+LOADS_SHARE: Final = 1 / 3
+"""Of a run's time that may go into further loads; what its first block takes is not counted."""
+
+
 class DatasetPlan(FiniteNoun):
     """What is loaded before anything is measured.
 
@@ -194,11 +200,17 @@ class DatasetPlan(FiniteNoun):
         layout: sysbench 1.0's tables, those of its legacy scripts, or the one table of 0.4.
         tables: how many there are, all alike.
         rows: in each table.
+        loads: how many of a system's loads the blocks rest on in turn; unless given, a block has
+            one of its own as far as time allows (docs/how-it-works/procedure.md).
     """
 
     layout: Literal["standard", "legacy", "legacy_one"] = "standard"
     tables: Annotated[int, Field(ge=1, le=100_000)] = 4
     rows: Annotated[int, Field(ge=1, le=2_000_000_000)] = 100_000
+    loads: Annotated[
+        Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] | None,
+        Field(exclude_if=lambda value: value is None),  # stored plans keep their text
+    ] = None
 
 
 class TrialPlan(FiniteNoun):
@@ -218,6 +230,27 @@ class TrialPlan(FiniteNoun):
     window_s: Annotated[float, Field(ge=1, le=SECONDS_MAX), SECONDS] = 60
 
 
+class ChosenDesign(FiniteNoun):
+    """What a run with a time chose after its first blocks, and what they had shown.
+
+    Attributes:
+        warmup_s, window_s: of the trials after the first blocks.
+        blocks: the most that fit into the time, the first ones included.
+        start_noise: standard deviation of a system's ln throughput from start to start.
+        second_noise: the same of one second of a window; of longer windows it is that much less.
+        block_s: what a block takes.
+        additions: how often `dbdyno more` has added time since.
+    """
+
+    warmup_s: Annotated[float, Field(ge=0, le=SECONDS_MAX)]
+    window_s: Annotated[float, Field(ge=1, le=SECONDS_MAX)]
+    blocks: Annotated[int, Field(ge=BLOCKS_MIN, le=BLOCKS_LOOKED_AHEAD)]
+    start_noise: Annotated[float, Field(ge=0)]
+    second_noise: Annotated[float, Field(ge=0)]
+    block_s: Annotated[float, Field(ge=0)]
+    additions: Annotated[int, Field(ge=0)] = 0
+
+
 class DesignPlan(FiniteNoun):
     """How the comparison is laid out.
 
@@ -231,6 +264,12 @@ class DesignPlan(FiniteNoun):
             and against a slowdown put in on purpose, to prove the instrument.
         margin: ratio difference that matters to the user, 0.02 = 2 %.
         budget_s: time for the whole run; as many blocks as fit into it, `blocks` at most.
+        time_s: time for measuring, after set-up: warm-up, window and blocks are chosen by what the
+            first blocks show, and the run stops when decided (docs/how-it-works/time.md).
+        chosen: what was chosen so; not a part of what was asked for.
+        disturbance_max: a trial is void, and its block measured again, if others and the
+            hypervisor took more of the host's CPU in its window (docs/how-it-works/procedure.md);
+            null or 100 % switches that off. None in runs of a dbdyno without this rule.
     """
 
     blocks: Annotated[int, Field(ge=1, le=BLOCKS_LOOKED_AHEAD)] = 5
@@ -238,11 +277,32 @@ class DesignPlan(FiniteNoun):
     controls: bool = True
     margin: Annotated[float, Field(gt=0, lt=1), PERCENT] = 0.02
     budget_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS] = None
+    time_s: Annotated[Annotated[float, Field(gt=0, le=BUDGET_S_MAX)] | None, SECONDS, IF_KNOWN] = (
+        None
+    )
+    chosen: Annotated[ChosenDesign | None, IF_KNOWN] = None
+    disturbance_max: Annotated[
+        Annotated[float, Field(gt=0, le=1)] | None,
+        PERCENT,
+        IF_KNOWN,
+    ] = 0.10
 
     @model_validator(mode="before")
     @classmethod
-    def _more_blocks_until_decided(cls, value: object) -> object:
-        if isinstance(value, dict) and value.get("stop") == "decided":
+    def _null_is_no_limit(cls, value: object) -> object:
+        if isinstance(value, dict) and value.get("disturbance_max", 0) is None:
+            return {**value, "disturbance_max": 1.0}
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _blocks_and_stop_follow(cls, value: object) -> object:
+        """The most blocks where no number is given; in a given time the run stops when decided."""
+        if not isinstance(value, dict):
+            return value
+        if value.get("time_s", value.get("time")) is not None:
+            return {"blocks": BLOCKS_TIMED, "stop": "decided", **value}
+        if value.get("stop") == "decided":
             return {"blocks": BLOCKS_UNTIL_DECIDED, **value}
         return value
 
@@ -339,6 +399,31 @@ class Plan(FiniteNoun):
         return self
 
     @model_validator(mode="after")
+    def _time_decides_alone(self) -> Plan:
+        design = self.design
+        if design.time_s is None or design.chosen is not None:
+            return self
+        if self.trial != TrialPlan() or design.blocks != BLOCKS_TIMED or design.budget_s:
+            raise ValueError(
+                "design: time chooses warm-up, window and blocks by itself; give a time, or those"
+            )
+        if self.load.rates or self.load.slo:
+            raise ValueError(
+                "design: time chooses by the noise of throughput, which is given where the load is"
+                " at a rate; give blocks and a window instead"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _loads_can_be_repeated(self) -> Plan:
+        if (self.dataset.loads or 1) > 1 and self.procedure.fresh_data == "once":
+            raise ValueError(
+                "dataset: loads: data kept from trial to trial (procedure: fresh_data: once) are of"
+                " one load"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _few_enough_trials(self) -> Plan:
         """Counts what was asked for before anybody lists it: axes multiply."""
         load, design = self.load, self.design
@@ -359,9 +444,14 @@ class Plan(FiniteNoun):
     def hash(self) -> str:
         """SHA-256 of the plan's canonical JSON: two runs with one hash asked for the same thing.
 
-        What a pilot found was not asked for, and a new key that is not used keeps old hashes.
+        What a pilot found and a time chose was not asked for, and a new key that is not used keeps
+        old hashes.
         """
-        asked = self.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
+        plan = self
+        if self.design.chosen is not None:
+            design = self.design.model_copy(update={"chosen": None, "blocks": BLOCKS_TIMED})
+            plan = self.model_copy(update={"design": design, "trial": TrialPlan()})
+        asked = plan.model_dump(mode="json", exclude_defaults=True, exclude={"load": {"pilot"}})
         canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 

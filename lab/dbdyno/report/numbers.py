@@ -110,7 +110,11 @@ def decided(verdict: Verdict) -> Text:
 
     With several cells it is wider than the cell's own, since they hold together.
     """
-    return interval(verdict.estimate.ratio, verdict.low, verdict.high)
+    change = interval(verdict.estimate.ratio, verdict.low, verdict.high)
+    if verdict.standstill is None:
+        return change
+    stood_still = verdict.standstill.said(verdict.baseline, verdict.system)
+    return wording.without_ratio(stood_still, change if verdict.estimate.ratio else None)
 
 
 def seconds(value: float) -> Text:
@@ -143,12 +147,22 @@ FEATURES: Final[Mapping[str, Text]] = {
     "governor": say("governor"),
     "clocksource": say("clocksource"),
     "filesystem": say("filesystem"),
+    "storage": say("storage"),
+    "storage_kind": say("kind of storage"),
+    "io_scheduler": say("I/O scheduler"),
+    "numa_nodes": say("NUMA nodes"),
+    "transparent_huge_pages": say("transparent huge pages"),
 }
 VALUES: Final[Mapping[str, Text]] = {
     "unknown": say("unknown"),
     "none seen": say("none seen"),
     "virtual machine": say("virtual machine"),
     "container": say("container"),
+    "virtual": say("virtual disk"),
+    "virtual (virtio)": say("virtual disk (virtio)"),
+    "virtual (Xen)": say("virtual disk (Xen)"),
+    "rotational": say("rotating disk"),
+    "memory": say("memory"),
 }
 PRODUCT: Final = re.compile(r"virtual machine \((.+)\)")
 CORES: Final = re.compile(r"(\d+) logical, (\d+) usable")

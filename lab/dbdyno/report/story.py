@@ -59,7 +59,7 @@ def story_of(
         cells.pilot(plan),
         settings.published(plan, measurements, run),
         settings.settings(plan, measurements),
-        settings.environment(run),
+        settings.environment(plan, measurements, run),
         method.trial_order(every),
     )
     trust = (

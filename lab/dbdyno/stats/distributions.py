@@ -26,10 +26,14 @@ def beta_quantile(share: float, left: float, right: float) -> float:
     return float(scipy.special.betaincinv(left, right, share))
 
 
-def binomial_exceeded(share: float, total: int, chance: float) -> int:
-    """The least count that `total` draws, each won by `chance`, exceed in at most `share`."""
-    exceeded = scipy.special.bdtrc(np.arange(total + 1), total, chance)
-    return int(np.argmax(exceeded <= share))
+def chi_square_exceeded(share: float, freedom: float) -> float:
+    """The value that chi square exceeds in `share` of draws."""
+    return float(scipy.special.chdtri(freedom, share))
+
+
+def normal_of_student(t: float, freedom: float) -> float:
+    """The number whose standard normal tail is that of Student's t, for t of 0 and more."""
+    return -float(scipy.special.ndtri(scipy.special.stdtr(freedom, -t)))
 
 
 class FittedLine(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Final
 from dbdyno.errors import StoreError
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Interval, WatchSample
+from dbdyno.plan.plan import ChosenDesign
 from dbdyno.store.reading import READ_ELSEWHERE, readable
 
 WAIT_S: Final = 20.0
@@ -94,7 +95,7 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
             f" PRAGMA user_version = {VERSION}; COMMIT;"
         )
-    make_ledger(connection)
+    make_added(connection)
     make_views(connection)
 
 
@@ -196,11 +197,51 @@ CREATE TRIGGER IF NOT EXISTS controls_stay_as_they_are BEFORE UPDATE ON controls
 """
 
 
-def make_ledger(connection: sqlite3.Connection) -> None:
-    """Creates the table in a store of an older dbdyno."""
-    found = "SELECT 1 FROM sqlite_master WHERE name = 'controls_stay_as_they_are'"
-    if connection.execute(found).fetchone() is None:
-        connection.executescript(f"BEGIN IMMEDIATE; {LEDGER} COMMIT;")
+# What a run with a time chose after its first blocks, and a row more for each time added to it.
+
+DESIGNS: Final = """
+CREATE TABLE IF NOT EXISTS designs (
+    run_id TEXT NOT NULL REFERENCES runs (run_id),
+    additions INTEGER NOT NULL,
+    noted_at TEXT NOT NULL,
+    design TEXT NOT NULL,
+    PRIMARY KEY (run_id, additions)
+);
+CREATE TRIGGER IF NOT EXISTS designs_stay BEFORE DELETE ON designs
+    BEGIN SELECT RAISE(ABORT, 'a chosen design is never deleted'); END;
+CREATE TRIGGER IF NOT EXISTS designs_stay_as_they_are BEFORE UPDATE ON designs
+    BEGIN SELECT RAISE(ABORT, 'a chosen design is never changed'); END;
+"""
+
+
+def make_added(connection: sqlite3.Connection) -> None:
+    """Creates the tables that a store of an older dbdyno does not have yet."""
+    for last, script in (
+        ("controls_stay_as_they_are", LEDGER),
+        ("designs_stay_as_they_are", DESIGNS),
+    ):
+        found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (last,))
+        if found.fetchone() is None:
+            connection.executescript(f"BEGIN IMMEDIATE; {script} COMMIT;")
+
+
+def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign) -> None:
+    """Stores what a run chose; a second choice is an error of SQLite. The run is not finished."""
+    now = datetime.now().astimezone().isoformat("T", "seconds")
+    row = (run_id, design.additions, now, design.model_dump_json())
+    connection.execute("INSERT INTO designs VALUES (?, ?, ?, ?)", row)
+    connection.execute("UPDATE runs SET finished_at = NULL WHERE run_id = ?", (run_id,))
+
+
+def design_of(connection: sqlite3.Connection, run_id: str) -> ChosenDesign | None:
+    """What a run chose, once it has; with the time that was added last."""
+    found = connection.execute(
+        "SELECT design FROM designs WHERE run_id = ? ORDER BY additions DESC LIMIT 1", (run_id,)
+    ).fetchone()
+    if found is None:
+        return None
+    with readable(f"the design of run {run_id} cannot be read", READ_ELSEWHERE):
+        return ChosenDesign.model_validate_json(found[0])
 
 
 def add_controls(

@@ -6,16 +6,18 @@ same code, because both become an `Evidence`. Whether a run is complete is decid
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from dbdyno.measurement.disturbance import current, owed_again
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import KINDS, control_cell
 from dbdyno.plan.pilot import foreseen, is_pilot
 from dbdyno.plan.plan import Plan, cells
+from dbdyno.plan.timed import begun
 from dbdyno.store import bundle
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import FILE_NAME, LATEST, Store, find, opened
@@ -75,8 +77,9 @@ class Evidence:
     @property
     def _completion(self) -> Completion:
         blocks = max((m.trial.block + 1 for m in self.measurements), default=0)
-        ended = (m for m in self.measurements if m.failure is None or m.impossible)
-        return _completion(self.run, {m.trial.key for m in ended if not is_pilot(m)}, blocks)
+        ended = (m for m in current(self.measurements) if m.failure is None or m.impossible)
+        done = {m.trial.key for m in ended if not is_pilot(m)}
+        return _completion(self.run, done, blocks, lambda: self.measurements)
 
     @property
     def facts(self) -> RunFacts:
@@ -104,26 +107,37 @@ def completion(store: Store, run_id: str, *, impossible: bool = True) -> Complet
     done = store.done(run_id, impossible=impossible)
     if run.plan.load.needs_pilot:
         done -= {pilot.trial.key for pilot in store.pilots(run_id)}
-    return _completion(run, done, store.blocks_begun(run_id))
+    blocks = store.blocks_begun(run_id)
+    return _completion(run, done, blocks, lambda: store.measurements(run_id))
 
 
-def _completion(run: StoredRun, done: Collection[str], blocks_begun: int) -> Completion:
+def _completion(
+    run: StoredRun,
+    done: Collection[str],
+    blocks_begun: int,
+    measurements: Callable[[], Iterable[Measurement]],
+) -> Completion:
     """Judges whether a run is complete; nobody else does.
 
     Args:
         done: keys of the trials that need not run again, without those of its pilot.
+        measurements: reads all of them, where it must be known whether a block is owed again.
     """
     owed = trials_at_most(run)
     if run.plan.design.stop == "decided" and run.finished_at is not None:
         owed = owed // run.plan.design.blocks * blocks_begun
     awaits_pilot = run.plan.load.needs_pilot and not run.plan.load.pilot
-    return Completion(len(done), owed, len(done) == owed and not awaits_pilot)
+    complete = len(done) == owed and not awaits_pilot
+    design = run.plan.design
+    if complete and run.finished_at is None and design.disturbance_max is not None:
+        complete = not owed_again(measurements(), design.blocks, design.disturbance_max)
+    return Completion(len(done), owed, complete)
 
 
 def trials_at_most(run: StoredRun) -> int:
-    """Trials that a run has if none is saved; with a pilot it is known once that has ended."""
-    plan = foreseen(run.plan)
-    if not plan.load.needs_pilot:
+    """Trials that a run has if none is saved; with a pilot or a time known once it has chosen."""
+    plan = begun(foreseen(run.plan))
+    if not plan.load.needs_pilot and plan.design.time_s is None:
         return run.trials_planned
     controls = len(KINDS) if control_cell(plan) else 0
     return plan.design.blocks * (len(plan.systems) * len(cells(plan)) + controls)

@@ -20,10 +20,12 @@ from typing import Final, Self
 from dbdyno import __version__
 from dbdyno.errors import StoreError
 from dbdyno.files import locked
+from dbdyno.measurement.disturbance import repeats_of
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.pilot import NO_BLOCK, resolved
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import ChosenDesign, Plan
+from dbdyno.plan.timed import with_chosen
 from dbdyno.store import database
 from dbdyno.store.database import open_file, store_errors
 from dbdyno.store.reading import StoredRun, UnreadableRun, measurement_of, run_of, text_of
@@ -115,6 +117,7 @@ class Store:
                 " trials_planned FROM runs WHERE run_id = ?",
                 (run_id,),
             ).fetchone()
+            design = database.design_of(self._connection, run_id)
         if row is None:
             raise StoreError(
                 f"no run {run_id} in this workspace",
@@ -123,9 +126,9 @@ class Store:
                 hint="give one of the ids above, or the workspace of the run with --workspace",
             )
         run = run_of(run_id, row)
-        if not run.plan.load.needs_pilot:
-            return run
-        return replace(run, plan=resolved(run.plan, self.pilots(run_id)))
+        if run.plan.load.needs_pilot:
+            return replace(run, plan=resolved(run.plan, self.pilots(run_id)))
+        return replace(run, plan=with_chosen(run.plan, design))
 
     def run_ids(self) -> list[str]:
         """The ids of all runs, the newest first."""
@@ -151,6 +154,11 @@ class Store:
                 ).fetchone()
             return UnreadableRun(run_id, created_at, error.found or error.message)
 
+    def choose(self, run_id: str, design: ChosenDesign) -> None:
+        """Stores the design that a run with a time chose, or what an addition makes of it."""
+        with self._transaction() as connection:
+            database.add_design(connection, run_id, design)
+
     def append(self, measurement: Measurement) -> None:
         """Stores what one trial saw, in one transaction that is on the disk on return.
 
@@ -159,13 +167,14 @@ class Store:
                 stored could not be read again, or the disk does not take it.
         """
         trial, text = measurement.trial, text_of(measurement)
+        repeats = [trial.model_copy(update={"repeat": n}).key for n in range(trial.repeat + 1)]
         with self._transaction() as connection:
-            attempts, complete = connection.execute(
-                "SELECT count(*), count(*) - count(failure) FROM measurements"
-                " WHERE run_id = ? AND trial_key = ?",
-                (trial.run_id, trial.key),
-            ).fetchone()
-            if complete and measurement.failure is None:
+            stored = connection.execute(
+                "SELECT trial_key, failure FROM measurements"
+                f" WHERE run_id = ? AND trial_key IN ({', '.join('?' * len(repeats))})",
+                (trial.run_id, *repeats),
+            ).fetchall()
+            if (trial.key, None) in stored and measurement.failure is None:
                 raise StoreError(
                     f"trial {trial.key} of run {trial.run_id} is stored already",
                     wanted="one complete measurement of a trial",
@@ -178,7 +187,7 @@ class Store:
                 (
                     trial.run_id,
                     trial.key,
-                    attempts,
+                    len(stored),
                     trial.sequence,
                     trial.block,
                     trial.system,
@@ -207,7 +216,11 @@ class Store:
 
     def pilots(self, run_id: str) -> list[Measurement]:
         """The measurements of the run's pilot, in the order stored."""
-        return self._measurements("run_id = ? AND block = ?", run_id, NO_BLOCK)
+        return self.block(run_id, NO_BLOCK)
+
+    def block(self, run_id: str, block: int) -> list[Measurement]:
+        """The measurements of one block of the run, those of its repeats too."""
+        return self._measurements("run_id = ? AND block = ?", run_id, block)
 
     def _measurements(self, wanted: str, *values: str | int) -> list[Measurement]:
         blobs: dict[int, dict[int, dict[str, bytes]]] = {}
@@ -232,16 +245,30 @@ class Store:
     def done(self, run_id: str, *, impossible: bool = True) -> set[str]:
         """Keys of the trials that need not run again: those with a measurement without failure.
 
+        Of a block that was begun again, only those of its last repeat.
+
         Args:
             impossible: count those too of which it is stored that they cannot be run.
         """
+        latest = self.repeats(run_id)
         with store_errors(self.path):
             rows = self._connection.execute(
-                "SELECT trial_key FROM measurements WHERE run_id = ? AND (failure IS NULL OR (?"
+                "SELECT block, trial_key FROM measurements WHERE run_id = ?"
+                " AND (failure IS NULL OR (?"
                 " AND json_valid(measurement) AND json_extract(measurement, '$.impossible')))",
                 (run_id, impossible),
             )
-            return {key for (key,) in rows}
+            return {
+                key for block, key in rows if repeats_of([(block, key)]) == {block: latest[block]}
+            }
+
+    def repeats(self, run_id: str) -> dict[int, int]:
+        """How often each block that is stored of a run was begun again."""
+        with store_errors(self.path):
+            rows = self._connection.execute(
+                "SELECT block, trial_key FROM measurements WHERE run_id = ?", (run_id,)
+            )
+            return repeats_of(rows)
 
     def blocks_begun(self, run_id: str) -> int:
         """How many blocks there are up to the last one of which a trial is stored."""

@@ -90,7 +90,7 @@ def test_a_cleanup_answers_with_an_empty_report(monkeypatch):
 
 def test_stop_reaches_the_engine(monkeypatch):
     def engine(spec, on_interval, stop):
-        assert stop.event.wait(5)
+        assert stop.event.wait(60)
         return '{"stopped_by": "stop"}'
 
     _, output = answers(monkeypatch, "run", engine, rest="stop\n")

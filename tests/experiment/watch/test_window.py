@@ -48,6 +48,29 @@ def test_the_message_with_the_least_delay_places_the_origin(server):
     assert window.origin_s == pytest.approx(time.monotonic() - 2.05, abs=0.04)
 
 
+def test_the_readings_times_are_told_in_seconds_of_load(server, monkeypatch):
+    window = WindowCounters(server, warmup_s=5, window_s=10)
+    assert window.read_at_s() == ()
+    status = server.status
+
+    def slow():
+        time.sleep(0.2)
+        return status()
+
+    monkeypatch.setattr(server, "status", slow)
+    window.interval_ended(5.0)
+    window.read_if_due()
+    window.interval_ended(
+        15.0
+    )  # the lab was let wait: it hears of the load's tenth second only now
+    window.read_if_due()
+    asked, answered, asked_again, answered_again = window.read_at_s()
+    # by the second message the load had begun ten seconds earlier than the first one said
+    assert asked == pytest.approx(14.8, abs=0.1)
+    assert answered - asked == pytest.approx(0.2, abs=0.1)
+    assert (asked_again, answered_again) == pytest.approx((15.0, 15.2), abs=0.1)
+
+
 def test_without_warm_up_the_first_reading_comes_before_the_load(server):
     window = WindowCounters(server, warmup_s=0, window_s=10)
     assert server.readings == 1

@@ -1,4 +1,4 @@
-"""How often the instrument errs: counts, intervals of shares, and when it is out of calibration."""
+"""How much the instrument errs: sizes of errors, shares, and when it is out of calibration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import pytest
 from scipy import stats
 
 from dbdyno.judge.checks import instrument
-from dbdyno.judge.checks.instrument import allowed, ledger_of, out_of_calibration, share_of
+from dbdyno.judge.checks.instrument import (
+    ERROR_MAX,
+    error_of,
+    error_size,
+    error_size_allowed,
+    ledger_of,
+    out_of_calibration,
+    share_of,
+)
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.metric import TABLE
 from dbdyno.measurement.outcome import ControlOutcome
@@ -22,9 +30,25 @@ def same(different: int, total: int) -> list[ControlOutcome]:
     return [outcome(word=word) for word in words]
 
 
-@pytest.mark.parametrize(("total", "most"), [(20, 4), (50, 7), (100, 11), (200, 18), (400, 31)])
-def test_the_allowed_numbers_are_those_of_the_method(total: int, most: int) -> None:
-    assert allowed(total) == most
+def test_an_error_is_student_s_made_normal() -> None:
+    # the half width is t(0.975, 4) standard errors; an error at its end has a tail of 2.5 %
+    assert error_of(outcome(1.0, 1.02)) == pytest.approx(1.959964, abs=1e-5)
+    assert error_of(outcome(0.99, 1 / 0.99)) == pytest.approx(0, abs=1e-9)
+    twice = error_of(outcome(1.01**0.5, 1.01**1.5))  # two half widths off, t = 5.55, df 4
+    assert stats.norm.sf(twice) == pytest.approx(stats.t.sf(2 * stats.t.ppf(0.975, 4), 4))
+    planted = outcome(0.97, 0.98, kind="planted")
+    assert error_of(planted) == pytest.approx(1.959964, abs=1e-5)
+    exact = outcome().model_copy(update={"low": 1.01, "high": 1.01, "ratio": 1.01})
+    assert error_of(exact) == ERROR_MAX
+    with pytest.raises(ValueError, match="no interval"):
+        error_of(outcome().model_copy(update={"low": None}))
+
+
+def test_their_size_is_one_where_intervals_are_right_and_chance_explains_a_little_more() -> None:
+    random = np.random.default_rng(3)
+    assert error_size(list(random.normal(0, 1, 4000))) == pytest.approx(1, abs=0.05)
+    sizes = np.sqrt((random.normal(0, 1, (4000, 20)) ** 2).mean(axis=1))
+    assert 0.003 < (sizes > error_size_allowed(20)).mean() < 0.02
 
 
 def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
@@ -51,19 +75,16 @@ def test_both_kinds_are_counted_apart_and_those_without_an_interval_not_at_all()
     assert (ledger.covered.count, ledger.covered.total) == (2, 3)
 
 
-def test_more_than_chance_explains_is_a_doubt_about_everything() -> None:
-    assert list(out_of_calibration(ledger_of(same(4, 20)))) == []
+def test_larger_errors_than_chance_explains_are_a_doubt_about_everything() -> None:
+    assert list(out_of_calibration(ledger_of(same(0, 20)))) == []
     assert list(out_of_calibration(ledger_of([]))) == []
-    (found,) = out_of_calibration(ledger_of(same(5, 20)))
+    off = [outcome(1.001, 1.021, word="worse")] * 20
+    assert list(out_of_calibration(ledger_of(off[:9]))) == []
+    (found,) = out_of_calibration(ledger_of(off))
     assert (found.level, found.system, found.cell) == (Level.DOUBTFUL, None, None)
     assert "in 20 runs" in found.evidence
-    assert "5 times called different; chance explains 4" in found.evidence
-
-
-def test_an_instrument_without_fault_is_seldom_called_out_of_calibration() -> None:
-    called = np.array([stats.binom.sf(allowed(total), total, 0.05) for total in range(1, 400)])
-    assert called.max() <= 0.01
-    assert called.mean() > 0.003  # and no number is larger than it must be
+    assert "2.08 times as large" in found.evidence
+    assert "chance explains 1.37 times (20 were called different)" in found.evidence
 
 
 # Which servers could not be treated as the lab's own?

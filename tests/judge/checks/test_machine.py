@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from dbdyno.judge.checks import machine
+from dbdyno.judge.checks import disturbance, machine
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.parts import Probe, TrialEvidence
 from support import making
@@ -49,7 +51,7 @@ def test_heat_is_doubtful():
 
 
 @pytest.mark.parametrize(
-    ("share", "level"), [(0.009, None), (0.05, Level.NOTE), (0.2, Level.DOUBTFUL)]
+    ("share", "level"), [(0.0, None), (0.009, Level.NOTE), (0.2, Level.DOUBTFUL)]
 )
 def test_waiting_for_memory_of_one_second_in_ten(share, level):
     finding = machine.memory_pressure(watched(pressure_memory_some=share), PLAN)
@@ -73,9 +75,10 @@ def clocked(*clocks: float):
 
 
 @pytest.mark.parametrize(
-    ("last", "level"), [(2970.0, None), (2880.0, Level.NOTE), (2400.0, Level.DOUBTFUL)]
+    ("last", "level", "limit"),
+    [(2970.0, None, 0), (2880.0, Level.NOTE, 3), (2400.0, Level.DOUBTFUL, 10)],
 )
-def test_a_slower_clock_is_reported_from_three_percent_on(last, level):
+def test_a_slower_clock_is_reported_from_three_percent_on(last, level, limit):
     found = list(machine.uneven_clock(clocked(3000, 3000, 3000, last), PLAN))
     assert [finding.level for finding in found] == ([level] if level else [])
     if found:
@@ -108,9 +111,10 @@ def test_stolen_time_is_noted_from_half_a_percent_and_doubtful_from_two(cores, l
 
 
 @pytest.mark.parametrize(
-    ("cores", "level"), [(0.0, None), (0.07, None), (0.2, Level.NOTE), (1.0, Level.DOUBTFUL)]
+    ("cores", "level", "limit"),
+    [(0.0, None, 0), (0.07, None, 0), (0.2, Level.NOTE, 2), (1.0, Level.DOUBTFUL, 10)],
 )
-def test_other_processes(cores, level):
+def test_other_processes(cores, level, limit):
     found = machine.other_processes(making.measurement(other_cpu=cores), PLAN)
     assert (found and found.level) == level
     if found:
@@ -180,3 +184,48 @@ def test_few_probes_say_nothing():
 
 def test_trials_without_a_probe_are_left_out():
     assert strays(making.pairs((1.0,) * 5)) == []
+
+
+WEIGHT = {None: 0, Level.NOTE: 1, Level.DOUBTFUL: 2, Level.VOID: 3}
+# What is watched in one second of ten, up to what, and which part of it the evidence's number is.
+SWEPT = {
+    "steal": (lambda v: machine.steal(making.measurement(steal=4 * v), PLAN), 0.05),
+    "other-processes": (
+        lambda v: machine.other_processes(making.measurement(other_cpu=4 * v), PLAN),
+        0.2,
+    ),
+    "disturbed": (
+        lambda v: disturbance.disturbed(making.measurement(other_cpu=4 * v), PLAN),
+        0.2,
+    ),
+    "memory-pressure": (
+        lambda v: machine.memory_pressure(watched(pressure_memory_some=10 * v), PLAN),
+        0.03,
+    ),
+    "swapping": (lambda v: machine.swapping(watched(swap_pages_per_s=10 * v), PLAN), 2.0),
+    "throttled": (lambda v: machine.throttled(watched(throttled_per_s=v), PLAN), 2.0),
+    "uneven-clock": (
+        lambda v: next(machine.uneven_clock(clocked(3000, 3000, 3000, 3000 * (1 - v)), PLAN), None),
+        0.2,
+    ),
+}
+
+
+@pytest.mark.parametrize("check", SWEPT)
+def test_a_printed_limit_is_the_one_that_gave_the_level(check):
+    """The least value of a level lies just above the limit that it prints, and none below does."""
+    found_at, most = SWEPT[check]
+    step = most / 400
+    findings = [(n * step, found_at(n * step)) for n in range(401)]
+    begins = {}
+    for value, finding in findings:
+        if finding is not None:
+            begins.setdefault(finding.level, (value, finding.evidence))
+    assert begins
+    for value, evidence in begins.values():
+        number, percent = re.search(r"(?:limit|more than) ([0-9.]+) ?(%?)", evidence).groups()
+        limit = float(number) / (100 if percent else 1)
+        assert value - step <= limit * (1 + 1e-9)
+        assert limit <= value * (1 + 1e-9)
+    weights = [WEIGHT[finding and finding.level] for _, finding in findings]
+    assert weights == sorted(weights)

@@ -9,11 +9,16 @@ import pytest
 from scipy import stats
 
 from dbdyno.judge.estimate import estimate_of
+from dbdyno.judge.interval import FIXED, quantile
 from dbdyno.judge.uses.agreement import Agreeing, agreements
 from dbdyno.judge.verdict import Verdict, verdict_of
 from dbdyno.measurement.metric import PRIMARY
+from dbdyno.plan.plan import DesignPlan
 from support.made_estimates import CELL, estimate
 from support.making import A, B
+
+DESIGNS = (FIXED, FIXED)
+DECIDED = DesignPlan(stop="decided", blocks=12)
 
 
 def verdict(logs: np.ndarray | list[float]) -> Verdict:
@@ -22,7 +27,7 @@ def verdict(logs: np.ndarray | list[float]) -> Verdict:
 
 def test_the_interval_is_welchs():
     first, second = [0.01, 0.03, -0.02, 0.0], [-0.2, -0.18, -0.23, -0.21, -0.19, -0.2]
-    (found,) = agreements([verdict(first)], [verdict(second)], 0.02)
+    (found,) = agreements([verdict(first)], [verdict(second)], DESIGNS)
     theirs = stats.ttest_ind(second, first, equal_var=False).confidence_interval(0.95)
     assert found.ratio == pytest.approx(math.exp(np.mean(second) - np.mean(first)))
     assert found.low == pytest.approx(math.exp(theirs.low))
@@ -31,12 +36,32 @@ def test_the_interval_is_welchs():
     assert not found.same_word
 
 
+def test_runs_that_stopped_when_decided_have_intervals_as_much_wider_as_their_own() -> None:
+    runs = [verdict([0.0, 0.01, -0.01, 0.02])], [verdict([0.03, 0.01, 0.02, 0.0])]
+    (fixed,), (stopped,) = agreements(*runs, DESIGNS), agreements(*runs, (DECIDED, DECIDED))
+    wider = quantile(4, DECIDED) / quantile(4, FIXED)
+    assert wider > 2
+    assert math.log(stopped.high / stopped.low) == pytest.approx(
+        wider * math.log(fixed.high / fixed.low)
+    )
+
+
+def test_the_cells_of_a_system_share_the_five_percent() -> None:
+    logs = [0.0, 0.01, -0.01, 0.02]
+    cells = [CELL, CELL.model_copy(update={"threads": 99})]
+    one = [verdict(logs), verdict_of(estimate_of(logs, cells[1], PRIMARY, A, B), 0.02)]
+    found = agreements(one, one, DESIGNS)
+    assert {agreement.cells for agreement in found} == {2}
+    theirs = stats.ttest_ind(logs, logs, equal_var=False).confidence_interval(0.975)
+    assert found[0].high == pytest.approx(math.exp(theirs.high))
+
+
 def test_runs_of_one_truth_are_called_different_as_rarely_as_promised():
     chance = np.random.default_rng(7)
     words = []
     for _ in range(600):
         runs = [verdict(chance.normal(-0.3, 0.02, blocks)) for blocks in (5, 8)]
-        words += [found.word for found in agreements(runs[:1], runs[1:], 0.02)]
+        words += [found.word for found in agreements(runs[:1], runs[1:], DESIGNS)]
     assert 0.02 <= words.count(Agreeing.DIFFER) / len(words) <= 0.07  # 5 % and the margin's help
 
 
@@ -45,30 +70,30 @@ def test_a_planted_difference_is_found():
     found = 0
     for _ in range(100):
         first, second = chance.normal(0, 0.015, 8), chance.normal(-0.05, 0.015, 8)
-        found += agreements([verdict(first)], [verdict(second)], 0.02)[0].word is Agreeing.DIFFER
+        found += agreements([verdict(first)], [verdict(second)], DESIGNS)[0].word is Agreeing.DIFFER
     assert found >= 95
 
 
 def test_close_and_precise_runs_agree():
     first, second = [0.001, -0.001, 0.0], [0.002, 0.0, 0.001]
-    (found,) = agreements([verdict(first)], [verdict(second)], 0.02)
+    (found,) = agreements([verdict(first)], [verdict(second)], DESIGNS)
     assert (found.word, found.same_word) == (Agreeing.AGREE, True)
-    (same,) = agreements([verdict([0.1, 0.1, 0.1])], [verdict([0.1, 0.1, 0.1])], 0.02)
+    (same,) = agreements([verdict([0.1, 0.1, 0.1])], [verdict([0.1, 0.1, 0.1])], DESIGNS)
     assert (same.low, same.high, same.word) == (1, 1, Agreeing.AGREE)
 
 
 def test_too_few_blocks_show_no_difference_and_missing_ones_are_named():
-    (few,) = agreements([verdict([0.0, 0.1])], [verdict([0.5, 0.6, 0.7])], 0.02)
+    (few,) = agreements([verdict([0.0, 0.1])], [verdict([0.5, 0.6, 0.7])], DESIGNS)
     assert (few.word, few.low) == (Agreeing.NOT_SHOWN, None)
-    (none,) = agreements([verdict([])], [verdict([0.5, 0.6, 0.7])], 0.02)
+    (none,) = agreements([verdict([])], [verdict([0.5, 0.6, 0.7])], DESIGNS)
     assert (none.word, none.ratio) == (Agreeing.MISSING, None)
-    (alone,) = agreements([verdict([0.0, 0.1])], [], 0.02)
+    (alone,) = agreements([verdict([0.0, 0.1])], [], DESIGNS)
     assert (alone.word, alone.second, alone.same_word) == (Agreeing.MISSING, None, False)
 
 
 def test_better_and_worse_contradict():
     better = verdict_of(estimate(1.1, 1.08, 1.12), 0.02)
     worse = verdict_of(estimate(0.9, 0.88, 0.92), 0.02)
-    (found,) = agreements([better], [worse], 0.02)
+    (found,) = agreements([better], [worse], DESIGNS)
     assert found.contradict
-    assert not agreements([better], [better], 0.02)[0].contradict
+    assert not agreements([better], [better], DESIGNS)[0].contradict

@@ -21,7 +21,7 @@ def test_many_cells_of_a_word_are_told_by_their_range() -> None:
     lines = tally(run(plan, trials).judgement.verdicts, making.B)
     assert [line for line in lines if "decision" not in line] == [
         "mysql:8.0.15 against mysql:5.7.22 in 10 cells: worse in 5, undecided in 5.",
-        "Open: 5 of 10 cells, whose intervals reach from −88.6 % to +803.7 %.",
+        "Open: 5 of 10 cells, whose intervals reach from −98.7 % to ×82.4.",
         "Worse: 5 cells: TPS −29.0 % to −14.0 % (beyond the margin of 2 %).",
         "Undecided, which is not equal: 5 cells.",
         "Intervals are as wide as it takes for all 10 cells to hold.",
@@ -88,7 +88,7 @@ def verdicts(*cells: tuple[float, ...]) -> tuple[Verdict, ...]:
 def test_what_is_proven_speaks_for_or_against_with_its_interval() -> None:
     (said,) = decision(verdicts(WORSE, ALIKE))
     assert said == (
-        "For a decision: what is proven speaks against mysql:8.0.15, by TPS −23.0 % [−26.5, −19.3] "
+        "For a decision: what is proven speaks against mysql:8.0.15, by TPS −23.0 % [−28.0, −17.7] "
         "in oltp_read_write, 1 thread; nothing proven speaks against mysql:5.7.22."
     )
     assert isinstance(said, Said), "it can be translated into another language"

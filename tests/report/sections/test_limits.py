@@ -9,6 +9,7 @@ from dbdyno.judge.judgement import judge
 from dbdyno.report import document as report_document
 from dbdyno.report.parts import Section
 from dbdyno.report.sections.limits import limits, trust
+from dbdyno.report.sections.method import how_measured
 from dbdyno.report.story import story_of
 from support import making
 from support.made_controls import outcome
@@ -37,6 +38,33 @@ def test_a_small_incomplete_run_says_what_it_cannot_show() -> None:
         assert limit in text
 
 
+@pytest.mark.parametrize(
+    ("loads", "covered", "limit"),
+    [
+        (0, False, "All blocks rest on one load of each system's data"),
+        (1, False, "All blocks rest on one load of each system's data"),
+        (3, False, "6 blocks rest on 3 loads of each system's data, in turn"),
+        (6, True, ""),
+    ],
+)
+def test_it_is_said_on_how_many_loads_the_blocks_rest(
+    loads: int, covered: bool, limit: str
+) -> None:
+    plan = making.plan(blocks=6)
+    trials = [
+        one.model_copy(update={"load": str(one.trial.block % loads) if loads else ""})
+        for one in making.pairs((1.0,) * 6)
+    ]
+    made = run(plan, trials)
+    text = sentences(made)
+    assert [sentence for sentence in text.splitlines() if " of each system's data" in sentence] == [
+        sentence for sentence in text.splitlines() if limit and sentence.startswith(limit)
+    ]
+    assert limit in text
+    method = str(how_measured(plan, made.measurements).parts)
+    assert ("a load of its own of each system" in method) is covered
+
+
 def test_limits_that_do_not_hold_are_not_claimed() -> None:
     plan = making.plan(systems=(making.A, making.B), blocks=10, window_s=60)
     aa = plan.system(making.A).model_copy(update={"label": "control"})
@@ -53,8 +81,8 @@ def test_limits_that_do_not_hold_are_not_claimed() -> None:
 
 
 def test_more_errors_than_chance_explains_are_said() -> None:
-    items = trust(PLAN, judge(whole(), PLAN, (outcome(word="worse"),) * 3)).parts[-1]
-    assert "out of calibration" in items.items[1]
+    items = trust(PLAN, judge(whole(), PLAN, (outcome(0.98, 0.99, word="worse"),) * 9)).parts[-1]
+    assert "out of calibration" in items.items[2]
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,29 @@ def test_settings_that_differ_are_shown_and_a_long_table_is_folded(made: Run) ->
 
 def test_the_environment_is_a_table_or_nothing() -> None:
     plan = making.plan()
-    (table,) = settings.environment(facts(plan, environment={"disk": "nvme"})).parts
+    (table,) = settings.environment(plan, [], facts(plan, environment={"disk": "nvme"})).parts
     assert table.rows == (("disk", "nvme"),)
     bare = facts(plan).model_copy(update={"environment": {}})
-    assert settings.environment(bare).parts == ()
+    assert settings.environment(plan, [], bare).parts == ()
+
+
+def test_the_environment_names_the_allocator_of_each_system_where_somebody_looked() -> None:
+    plan = making.plan()
+    old = making.measurement(making.A)
+    server = making.measurement(making.B).server
+    new = [
+        making.changed(old, trial=old.trial.model_copy(update={"system": making.B}), server=seen)
+        for seen in (
+            server.model_copy(update={"allocator": "jemalloc"}),
+            server.model_copy(update={"allocator": "unknown"}),
+        )
+    ]
+    run = facts(plan, environment={"storage_kind": "virtual (virtio)"})
+    (table,) = settings.environment(plan, [old, *new], run).parts
+    assert table.rows == (
+        ("kind of storage", "virtual disk (virtio)"),
+        ("memory allocator of mysql:8.0.15", "jemalloc, unknown"),
+    )
 
 
 SYSTEMS = "mysql:5.7.22, mysql:8.0.15"

@@ -145,6 +145,9 @@ def test_a_snapshot_brings_the_data_back(docker, instance, tmp_path):
     later.close()
     other = ServerSpec("boxed", REFERENCE, {"innodb_page_size": "8K"})
     assert not open.instance(other, tmp_path / "boxed", str).has_snapshot()
+    later.discard()
+    assert docker.volumes() == []
+    assert not later.has_snapshot()
 
 
 def test_a_snapshots_tables_have_a_size(docker, instance):
@@ -163,7 +166,7 @@ def test_a_snapshots_tables_have_a_size(docker, instance):
 def test_what_a_lab_that_died_left_is_removed_by_the_next(docker, instance, tmp_path):
     server = instance.start()
     instance._watcher._waiting.stdin.close()  # as the kernel does when the lab is killed
-    instance._watcher._waiting.wait(10)
+    instance._watcher._waiting.wait(60)
     assert docker.containers() == {}
     assert not server.alive()
     left = open.instance(SPEC, tmp_path / "other", str)

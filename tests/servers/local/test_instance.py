@@ -54,6 +54,17 @@ def test_a_copy_that_fails_half_way_never_counts(files, monkeypatch):
     assert not files.has_snapshot()
 
 
+def test_what_is_discarded_is_gone_and_counts_no_more_even_by_half(files, tmp_path, monkeypatch):
+    files.snapshot()
+    with monkeypatch.context() as patch:
+        patch.setattr(module.shutil, "rmtree", lambda folder, ignore_errors: None)
+        files.discard()
+    assert files.kept.is_dir()
+    assert not files.has_snapshot()
+    files.discard()
+    assert not files.folder.exists()
+
+
 def test_a_restored_file_that_differs_from_the_snapshots_is_an_error(files):
     files.snapshot()
     (files.kept / "rows").write_text("spoilt  ")  # by a disk, after its checksum was taken

@@ -44,6 +44,9 @@ class FakeInstance:
     def data_bytes(self):
         return 4711
 
+    def discard(self):
+        World.calls.append(("discard", self.spec.label))
+
     def close(self):
         World.calls.append(("close", self.spec.label))
         if self.server is not None and self.server.alive():
@@ -95,6 +98,19 @@ def made(folder, kind="semisync", replicas=2, reference="mysql:8.0.33", **more):
     spec = ServerSpec("both", reference, more.pop("settings", {}), plan, **more)
     entry = find(reference)
     return topology.TopologyInstance(spec, entry, folder.parent, folder, lambda text: None)
+
+
+def test_a_system_that_is_discarded_ends_its_servers_and_takes_the_one_snapshot(world):
+    instance = made(world)
+    instance.snapshot()
+    instance.start()
+    instance.discard()
+    assert World.calls[-1] == ("discard", "both")
+    assert {label for what, label in World.calls if what == "close"} == {
+        "both",
+        "both replica 1",
+        "both replica 2",
+    }
 
 
 def test_without_a_snapshot_the_primary_is_loaded_alone_and_logs_nothing(world):

@@ -90,7 +90,7 @@ def test_the_client_dies_with_a_killed_lab(tmp_path):
             time.sleep(0.02)
         pid = int(note.read_text())
         running.send_signal(signal.SIGKILL)
-    limit = time.monotonic() + 5
+    limit = time.monotonic() + 30
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < limit, "the client outlived its lab"
         time.sleep(0.02)

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::rows::{Chunk, Form};
-use crate::random::Law;
+use crate::random::Sampler;
 
 /// The longest statement, as in sysbench; every server's `max_allowed_packet` has room for it.
 const STATEMENT_BYTES_MAX: usize = 524_288;
@@ -30,7 +30,7 @@ pub(super) struct Insert<'a> {
 pub(super) fn inserts<E>(
     chunk: &Chunk,
     seed: u64,
-    k: &Law,
+    k: &Sampler,
     mut send: impl FnMut(Insert<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let head = format!("INSERT INTO {}(id, k, c, pad) VALUES", chunk.table_name());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::target::{Connect, Target};
 use crate::error::Failure;
-use crate::session::{CONNECT_TIMEOUT, Waits};
+use crate::session::{CONNECT_TIMEOUT, Timeouts};
 
 /// How long statements may go on after a stop: most end by themselves, with rows that are kept.
 const GRACE: Duration = Duration::from_millis(500);
@@ -28,7 +28,7 @@ const INTERRUPTED: u16 = 1317;
 /// The sessions of one piece of work.
 pub(super) struct Sessions<'a> {
     stop: &'a AtomicBool,
-    waits: Waits,
+    timeouts: Timeouts,
     /// Our own number of each, and the server's.
     open: Mutex<Vec<(u32, u32)>>,
     count: AtomicU32,
@@ -37,8 +37,8 @@ pub(super) struct Sessions<'a> {
 impl<'a> Sessions<'a> {
     /// Sessions whose server may say nothing for so long; None for no limit.
     pub(super) fn new(stop: &'a AtomicBool, silence: Option<Duration>) -> Self {
-        let waits = Waits { silence, ..Waits::of_login(CONNECT_TIMEOUT) };
-        Self { stop, waits, open: Mutex::new(Vec::new()), count: AtomicU32::new(0) }
+        let timeouts = Timeouts { silence, ..Timeouts::of_login(CONNECT_TIMEOUT) };
+        Self { stop, timeouts, open: Mutex::new(Vec::new()), count: AtomicU32::new(0) }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -48,7 +48,7 @@ impl<'a> Sessions<'a> {
     /// Opens one more session.
     pub(super) fn connect(&self, connect: &Connect<'_>) -> Result<Box<dyn Target>, Failure> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let target = connect(number, &self.waits).map_err(|failure| self.explained(failure))?;
+        let target = connect(number, &self.timeouts).map_err(|failure| self.explained(failure))?;
         let id = target.connection_id();
         self.open.lock().expect("no session panics with the lock").push((number, id));
         Ok(target)
@@ -65,14 +65,14 @@ impl<'a> Sessions<'a> {
         let (mut stopped_at, mut killed_at) = (None, None);
         loop {
             if self.is_stopped() {
-                self.waits.no_login.store(true, Ordering::Relaxed);
+                self.timeouts.no_login.store(true, Ordering::Relaxed);
                 let stopped_at = *stopped_at.get_or_insert_with(Instant::now);
                 if stopped_at.elapsed() >= GRACE && killed_at.is_none() {
                     self.kill(connect);
                     killed_at = Some(Instant::now());
                 }
                 if killed_at.is_some_and(|at| at.elapsed() >= KILLED_MAX) {
-                    self.waits.given_up.store(true, Ordering::Relaxed);
+                    self.timeouts.given_up.store(true, Ordering::Relaxed);
                 }
             }
             match arriving.recv_timeout(LOOK) {
@@ -87,7 +87,7 @@ impl<'a> Sessions<'a> {
     /// is unknown there, which is as well.
     fn kill(&self, connect: &Connect<'_>) {
         let end = Instant::now() + KILLS_MAX;
-        let waits = Waits { until: Some(end), ..Waits::of_login(KILLS_MAX) };
+        let timeouts = Timeouts { until: Some(end), ..Timeouts::of_login(KILLS_MAX) };
         let open = self.open.lock().expect("no session panics with the lock").clone();
         let next = AtomicUsize::new(0);
         let kill = || {
@@ -97,7 +97,7 @@ impl<'a> Sessions<'a> {
                 }
                 // Without a session for it, the statement is given up later.
                 drop(
-                    connect(*number, &waits)
+                    connect(*number, &timeouts)
                         .and_then(|mut at| at.execute(&format!("KILL QUERY {id}"))),
                 );
             }
@@ -112,7 +112,7 @@ impl<'a> Sessions<'a> {
     /// What was ended or given up here was stopped, and did not fail.
     pub(super) fn explained(&self, failure: Failure) -> Failure {
         let is_given_up = || {
-            let Waits { no_login, given_up, .. } = &self.waits;
+            let Timeouts { no_login, given_up, .. } = &self.timeouts;
             let flag = if failure.stage == "connect" { no_login } else { given_up };
             failure.code.is_none() && flag.load(Ordering::Relaxed)
         };

@@ -17,7 +17,7 @@ use super::rows::Chunk;
 use super::target::{Connect, Target};
 use super::{LoadMethod, LoadProgress, PrepareSpec, Stage, schema};
 use crate::error::Failure;
-use crate::random::Law;
+use crate::random::Sampler;
 
 /// What a session has just done.
 struct Finished {
@@ -36,7 +36,7 @@ struct Session {
 /// One load, shared by its sessions.
 struct Load<'a> {
     spec: &'a PrepareSpec,
-    k: Law,
+    k: Sampler,
     sessions: Sessions<'a>,
     failure: Mutex<Option<Failure>>,
     /// No further task is begun: something failed, or the load was stopped.

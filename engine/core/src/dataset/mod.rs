@@ -103,7 +103,7 @@ pub fn prepare(
     on_progress: &mut dyn FnMut(LoadProgress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    prepare_through(&|number, waits| spec.connect(number, waits), spec, on_progress, stop)
+    prepare_through(&|number, timeouts| spec.connect(number, timeouts), spec, on_progress, stop)
 }
 
 fn prepare_through(
@@ -126,7 +126,7 @@ fn prepare_through(
 /// # Errors
 /// The first failure, at stage `spec`, `connect` or `drop`.
 pub fn cleanup(spec: &CleanupSpec, stop: &AtomicBool) -> Result<Report, Failure> {
-    cleanup_through(&|number, waits| spec.connect(number, waits), spec, stop)
+    cleanup_through(&|number, timeouts| spec.connect(number, timeouts), spec, stop)
 }
 
 fn cleanup_through(

@@ -40,7 +40,7 @@ pub fn prewarm(
     on_progress: &mut dyn FnMut(PrewarmProgress),
     stop: &AtomicBool,
 ) -> Result<Report, Failure> {
-    prewarm_through(&|number, waits| spec.connect(number, waits), spec, on_progress, stop)
+    prewarm_through(&|number, timeouts| spec.connect(number, timeouts), spec, on_progress, stop)
 }
 
 pub(super) fn prewarm_through(

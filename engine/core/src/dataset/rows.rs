@@ -8,7 +8,7 @@
 //! eleven uniform independent digits are one uniform number below 10^11, by the same distribution.
 
 use super::Layout;
-use crate::random::{Law, Random};
+use crate::random::{Random, Sampler};
 use std::ops::RangeInclusive;
 
 /// Rows of a chunk: a fraction of a second of work.
@@ -40,7 +40,7 @@ pub(super) struct Form {
 /// Draws the rows of a chunk, one after the other.
 pub(super) struct Rows<'a> {
     ids: RangeInclusive<u32>,
-    k: &'a Law,
+    k: &'a Sampler,
     /// None where all rows are the same.
     random: Option<Random>,
 }
@@ -64,7 +64,7 @@ impl Chunk {
     }
 
     /// Its rows, in the order of their ids; the same each time.
-    pub(super) fn rows<'a>(&self, seed: u64, k: &'a Law) -> Rows<'a> {
+    pub(super) fn rows<'a>(&self, seed: u64, k: &'a Sampler) -> Rows<'a> {
         // Tables count from 1, so that no stream is one of a run's connections.
         let stream = u64::from(self.table) << 32 | u64::from(self.number);
         let is_drawn = self.layout != Layout::LegacyOne;

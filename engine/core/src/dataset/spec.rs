@@ -8,7 +8,7 @@ use super::target::{Target, connect};
 use crate::error::Failure;
 use crate::random::Distribution;
 use crate::session::tls::TlsSpec;
-use crate::session::{SILENCE_MAX, Waits};
+use crate::session::{SILENCE_MAX, Timeouts};
 use crate::spec::{Endpoints, server_spec};
 
 /// Names and columns of the tables.
@@ -196,8 +196,12 @@ impl PrepareSpec {
     }
 
     /// Opens session `number` of a load.
-    pub(super) fn connect(&self, number: u32, waits: &Waits) -> Result<Box<dyn Target>, Failure> {
-        connect(&self.endpoint.of(number), &self.login(), &self.transport()?, waits)
+    pub(super) fn connect(
+        &self,
+        number: u32,
+        timeouts: &Timeouts,
+    ) -> Result<Box<dyn Target>, Failure> {
+        connect(&self.endpoint.of(number), &self.login(), &self.transport()?, timeouts)
     }
 
     /// How long the server may say nothing; None for no limit.
@@ -232,8 +236,12 @@ impl CleanupSpec {
     }
 
     /// Opens the session.
-    pub(super) fn connect(&self, number: u32, waits: &Waits) -> Result<Box<dyn Target>, Failure> {
-        connect(&self.endpoint.of(number), &self.login(), &self.transport()?, waits)
+    pub(super) fn connect(
+        &self,
+        number: u32,
+        timeouts: &Timeouts,
+    ) -> Result<Box<dyn Target>, Failure> {
+        connect(&self.endpoint.of(number), &self.login(), &self.transport()?, timeouts)
     }
 
     /// How long the server may say nothing; None for no limit.

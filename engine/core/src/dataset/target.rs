@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error::Failure;
-use crate::session::{Endpoint, Login, Session, Transport, Waits};
+use crate::session::{Endpoint, Login, Session, Timeouts, Transport};
 
 /// Runs one statement after the other.
 pub(super) trait Target {
@@ -34,7 +34,8 @@ pub(super) trait Target {
 }
 
 /// Opens a session by its number, which says where among several servers, with limits of its waits.
-pub(super) type Connect<'a> = dyn Fn(u32, &Waits) -> Result<Box<dyn Target>, Failure> + Sync + 'a;
+pub(super) type Connect<'a> =
+    dyn Fn(u32, &Timeouts) -> Result<Box<dyn Target>, Failure> + Sync + 'a;
 
 impl Target for Session {
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
@@ -73,9 +74,9 @@ pub(super) fn connect(
     endpoint: &Endpoint,
     login: &Login,
     transport: &Transport,
-    waits: &Waits,
+    timeouts: &Timeouts,
 ) -> Result<Box<dyn Target>, Failure> {
-    match Session::connect_loader(endpoint, login, transport, waits) {
+    match Session::connect_loader(endpoint, login, transport, timeouts) {
         Ok(session) => Ok(Box::new(session)),
         Err(error) => Err(error.into_failure("connect", "")),
     }

@@ -8,7 +8,7 @@ pub mod limits;
 
 use crate::error::Failure;
 use crate::session::link::Link;
-use crate::session::{SILENCE_MAX, Session, Transport, Waits};
+use crate::session::{SILENCE_MAX, Session, Timeouts, Transport};
 use crate::spec::RunSpec;
 use crate::workload::Workload;
 use limits::{Demand, ServerLimits, raise_open_files_limit};
@@ -201,7 +201,7 @@ pub(crate) struct Opener {
     pub(crate) spec: RunSpec,
     workload: Box<dyn Workload>,
     transport: Transport,
-    waits: Waits,
+    timeouts: Timeouts,
 }
 
 impl Opener {
@@ -212,9 +212,9 @@ impl Opener {
     pub(crate) fn new(spec: &RunSpec, given_up: Arc<AtomicBool>) -> Result<Self, Failure> {
         let workload =
             spec.workload().map_err(|mistakes| Failure::new("spec", mistakes.join("\n")))?;
-        let login = Waits::of_login(spec.connect_timeout());
-        let waits = Waits { silence: Some(SILENCE_MAX), given_up, ..login };
-        Ok(Self { spec: spec.clone(), workload, transport: spec.transport()?, waits })
+        let login = Timeouts::of_login(spec.connect_timeout());
+        let timeouts = Timeouts { silence: Some(SILENCE_MAX), given_up, ..login };
+        Ok(Self { spec: spec.clone(), workload, transport: spec.transport()?, timeouts })
     }
 
     /// Opens the run's connection `number`, counted from 0.
@@ -250,7 +250,7 @@ impl Opener {
     fn connect(&self, number: u32) -> Result<Session, Failure> {
         let spec = &self.spec;
         let endpoint = spec.endpoint.of(number);
-        Session::connect_over(&endpoint, &spec.login(), &self.transport, &self.waits)
+        Session::connect_over(&endpoint, &spec.login(), &self.transport, &self.timeouts)
             .map_err(|error| error.into_failure("connect", ""))
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Law, Random};
+use super::{Random, Sampler};
 
 /// A distribution over a range of integers, with sysbench's parameters.
 ///
@@ -59,7 +59,7 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    /// One draw of `low..=high`. Who draws often from one range keeps a [`Law`], which has the
+    /// One draw of `low..=high`. Who draws often from one range keeps a [`Sampler`], which has the
     /// constants ready and gives the same values.
     pub fn draw(&self, random: &mut Random, low: u32, high: u32) -> u32 {
         self.over(low, high).draw(random)
@@ -67,8 +67,8 @@ impl Distribution {
 
     /// The distribution over `low..=high`.
     #[must_use]
-    pub fn over(&self, low: u32, high: u32) -> Law {
-        Law::new(*self, low, high)
+    pub fn over(&self, low: u32, high: u32) -> Sampler {
+        Sampler::new(*self, low, high)
     }
 
     /// What is wrong with the parameters; empty when they can be used.

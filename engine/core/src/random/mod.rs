@@ -5,13 +5,13 @@
 
 mod distribution;
 mod glibc;
-mod law;
+mod sampler;
 mod unique;
 mod zipf;
 
 pub use distribution::Distribution;
 pub use glibc::GlibcRandom;
-pub use law::Law;
+pub use sampler::Sampler;
 pub use unique::UniqueSequence;
 
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,7 @@ impl Random {
         truncate(f64::from(low) + self.uniform_double() * f64::from(width))
     }
 
-    /// One draw of `distribution` over `low..=high`; who draws often keeps a [`Law`].
+    /// One draw of `distribution` over `low..=high`; who draws often keeps a [`Sampler`].
     pub fn draw(&mut self, distribution: &Distribution, low: u32, high: u32) -> u32 {
         distribution.draw(self, low, high)
     }

@@ -7,7 +7,7 @@ use dbdyno_wire::mysql::login::LoginError;
 use dbdyno_wire::mysql::response::ServerError;
 use dbdyno_wire::mysql::scanner::ScanError;
 
-use super::waits::WaitEnd;
+use super::timeouts::WaitEnd;
 use super::{Endpoint, Login};
 use crate::error::Failure;
 use crate::session::link::LinkError;

@@ -12,9 +12,9 @@ pub mod link;
 mod load;
 pub(crate) mod socket;
 pub(crate) mod stream;
+mod timeouts;
 pub mod tls;
 mod transport;
-mod waits;
 
 use std::fmt;
 use std::io::Read;
@@ -32,9 +32,9 @@ pub use self::error::SessionError;
 pub use self::load::FILE_NAME;
 use self::socket::Socket;
 use self::stream::{Stream, WatchedSocket};
+use self::timeouts::Clock;
+pub use self::timeouts::Timeouts;
 pub use self::transport::Transport;
-use self::waits::Clock;
-pub use self::waits::Waits;
 use crate::session::link::Link;
 
 /// How long a server may take to accept a session, when nothing else is asked for.
@@ -79,10 +79,10 @@ impl Session {
         login: &Login,
         timeout: Duration,
     ) -> Result<Self, SessionError> {
-        Self::connect_over(endpoint, login, &Transport::default(), &Waits::of_login(timeout))
+        Self::connect_over(endpoint, login, &Transport::default(), &Timeouts::of_login(timeout))
     }
 
-    /// Connects and logs in as `transport` asks, within the limits of `waits`.
+    /// Connects and logs in as `transport` asks, within the limits of `timeouts`.
     ///
     /// # Errors
     /// As [`Self::connect`], and when TLS or compression cannot be had as asked.
@@ -90,9 +90,9 @@ impl Session {
         endpoint: &Endpoint,
         login: &Login,
         transport: &Transport,
-        waits: &Waits,
+        timeouts: &Timeouts,
     ) -> Result<Self, SessionError> {
-        Self::open(endpoint, login, transport, waits, 0)
+        Self::open(endpoint, login, transport, timeouts, 0)
     }
 
     /// [`Self::connect_over`] for a session that may also [`Self::load`].
@@ -103,20 +103,20 @@ impl Session {
         endpoint: &Endpoint,
         login: &Login,
         transport: &Transport,
-        waits: &Waits,
+        timeouts: &Timeouts,
     ) -> Result<Self, SessionError> {
-        Self::open(endpoint, login, transport, waits, capability::LOCAL_FILES)
+        Self::open(endpoint, login, transport, timeouts, capability::LOCAL_FILES)
     }
 
     fn open(
         endpoint: &Endpoint,
         login: &Login,
         transport: &Transport,
-        waits: &Waits,
+        timeouts: &Timeouts,
         wanted: u32,
     ) -> Result<Self, SessionError> {
         let failed = |problem: Problem| SessionError::session(endpoint, login, problem);
-        let clock = Clock::start(waits);
+        let clock = Clock::start(timeouts);
         let socket =
             Socket::connect(endpoint, &clock).map_err(|e| failed(Problem::Unreachable(e)))?;
         let mut stream = Stream::new(WatchedSocket { socket, clock });
@@ -156,12 +156,12 @@ impl Session {
 
     /// Waits for nothing beyond `moment`, however the server spends its time; `None` for no limit.
     pub(crate) const fn wait_until(&mut self, moment: Option<Instant>) {
-        self.stream.socket.clock.waits.until = moment;
+        self.stream.socket.clock.timeouts.until = moment;
     }
 
     /// Lets the server say nothing for so long while it works on a statement; `None` for no limit.
     pub(crate) const fn limit_silence(&mut self, limit: Option<Duration>) {
-        self.stream.socket.clock.waits.silence = limit;
+        self.stream.socket.clock.timeouts.silence = limit;
     }
 
     /// Runs a statement and gives all its rows as text; `None` is NULL.

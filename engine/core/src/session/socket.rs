@@ -13,7 +13,7 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::Endpoint;
-use super::waits::Clock;
+use super::timeouts::Clock;
 
 /// How long to wait before a server with a full backlog is tried again.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(20);

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use rustix::event::PollFlags;
 
 use super::socket::Socket;
-use super::waits::Clock;
+use super::timeouts::Clock;
 use crate::session::link::Link;
 use crate::system::{receive_now, send_now};
 

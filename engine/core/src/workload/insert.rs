@@ -5,7 +5,9 @@
 use super::options::Options;
 use super::statement::Statement;
 use super::{Client, StatementText, Workload};
-use crate::random::{C_FORMAT, Distribution, GlibcRandom, Law, PAD_FORMAT, Random, UniqueSequence};
+use crate::random::{
+    C_FORMAT, Distribution, GlibcRandom, PAD_FORMAT, Random, Sampler, UniqueSequence,
+};
 use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
@@ -16,7 +18,7 @@ pub(super) const NAME: &str = "oltp_insert";
 pub(super) struct Insert {
     statements: Vec<Statement>,
     tables: u32,
-    k: Law,
+    k: Sampler,
     /// The source of ids, one for all connections; with `auto_inc` the server numbers the rows.
     ids: Option<UniqueSequence>,
 }

@@ -7,7 +7,7 @@ use super::options::Options;
 use super::recipe::Recipe;
 use super::statement::{Statement, has_table};
 use super::{Client, StatementText, Workload};
-use crate::random::{C_FORMAT, Distribution, Law, PAD_FORMAT, Random};
+use crate::random::{C_FORMAT, Distribution, PAD_FORMAT, Random, Sampler};
 use crate::workload::event::StatementKind::{
     Begin, Commit, Deletes, DistinctRanges, IndexUpdates, Inserts, NonIndexUpdates, OrderRanges,
     PointSelects, RandomPoints, RandomRanges, SimpleRanges, SumRanges,
@@ -34,7 +34,7 @@ pub(super) struct Mix {
     prepared: bool,
     tables: u32,
     range_size: u32,
-    ids: Law,
+    ids: Sampler,
 }
 
 impl Mix {

@@ -6,7 +6,7 @@
 use super::options::Options;
 use super::statement::Statement;
 use super::{Client, StatementText, Workload, WorkloadSpec};
-use crate::random::Law;
+use crate::random::Sampler;
 use crate::workload::event::{Event, StatementKind};
 use dbdyno_wire::mysql::command::Parameter;
 
@@ -24,7 +24,7 @@ pub(super) struct SelectRandom {
     /// From a range's first value to its last; None for points.
     delta: Option<u32>,
     /// Each connection's part of the values.
-    parts: Vec<Law>,
+    parts: Vec<Sampler>,
 }
 
 impl SelectRandom {
@@ -104,9 +104,9 @@ impl Workload for SelectRandom {
         let Client { number, random, statement_ids, parameters, .. } = client;
         event.clear();
         parameters.clear();
-        let law = &self.parts[*number as usize];
+        let sampler = &self.parts[*number as usize];
         for _ in 0..self.draws {
-            let value = i64::from(law.draw(random));
+            let value = i64::from(sampler.draw(random));
             parameters.push(Parameter::BigInt(value));
             parameters.extend(self.delta.map(|it| Parameter::BigInt(value + i64::from(it))));
         }

@@ -14,7 +14,7 @@ mod session;
 mod several_servers;
 mod spec;
 mod support;
+mod timeouts;
 mod tls;
-mod waits;
 mod worker;
 mod workload;

@@ -1,7 +1,7 @@
 //! The draws against sysbench's own numbers and against the exact laws.
 
 use dbdyno_core::random::{
-    C_FORMAT, Distribution, GlibcRandom, Law, PAD_FORMAT, Random, Seeding, UniqueSequence,
+    C_FORMAT, Distribution, GlibcRandom, PAD_FORMAT, Random, Sampler, Seeding, UniqueSequence,
 };
 
 const GAUSSIAN: Distribution = Distribution::Gaussian { iterations: 12 };
@@ -105,7 +105,7 @@ fn digest(values: impl Iterator<Item = String>) -> u64 {
 #[test]
 fn nine_thousand_draws_equal_those_of_sysbench_1_0_20() {
     let mut random = Random::from_glibc(&mut GlibcRandom::new(7));
-    let mut draws = |law: Law, count: usize| {
+    let mut draws = |law: Sampler, count: usize| {
         digest(
             (0..count).map(|_| law.draw(&mut random).to_string()).collect::<Vec<_>>().into_iter(),
         )

@@ -132,7 +132,7 @@ def dataset_options(plan: Plan) -> dict[str, OptionValue]:
 def dataset_hash(plan: Plan) -> str:
     """Names the dataset: two plans with one hash can use one snapshot of a system."""
     about = [
-        plan.dataset.model_dump(mode="json"),
+        plan.dataset.model_dump(mode="json", exclude={"loads"}),
         plan.distribution.model_dump(mode="json"),
         plan.seed,
         dataset_options(plan),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -17,7 +18,7 @@ from typing import Final, Self
 from dbdyno.errors import ServerError
 from dbdyno.experiment.watch.proc import family, text_of
 from dbdyno.measurement.parts import StatusSeries
-from dbdyno.servers.base import Observer, Server
+from dbdyno.servers.base import Observer, Server, rows_of
 from dbdyno.servers.mysql.client import observe
 
 PERIOD_S: Final = 1.0
@@ -103,6 +104,23 @@ class StatusWatch:
             costs.append((scheduled_s(self._pid) - before_s) * 1e3)
         cost_ms = statistics.median(costs)
         return round(cost_ms, 3) if cost_ms > 0 else None
+
+
+def waiting_statements(server: Server) -> dict[str, int]:
+    """What the load's sessions run right now: how many by kind of statement and what they wait for.
+
+    Empty where the server does not say. Texts of statements are not kept, only their first word.
+    """
+    try:
+        sessions = rows_of(server, "SHOW PROCESSLIST", 8)
+    except ServerError:
+        return {}
+    found = Counter(
+        f"{(info.split() or [command])[0].upper()}: {state}" if state else info.split()[0].upper()
+        for _, user, _, _, command, _, state, info, *_ in sessions
+        if user == server.credentials.user and command != "Sleep" and (info or state)
+    )
+    return dict(found)
 
 
 def scheduled_s(pid: int) -> float:

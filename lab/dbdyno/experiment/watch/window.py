@@ -24,8 +24,14 @@ EARLY_S: Final = 0.005
 
 @dataclass(frozen=True)
 class Edge:
-    """The server's own counters and those of its process at one moment."""
+    """The server's own counters and those of its process at one moment.
 
+    Attributes:
+        asked_s, answered_s: between them the counters were read, monotonic clock.
+    """
+
+    asked_s: float
+    answered_s: float
     status: dict[str, float]
     process: ProcessReading
     switches: Switches | None
@@ -87,6 +93,20 @@ class WindowCounters:
             if name in begin.status
         }
 
+    def read_at_s(self) -> tuple[float, ...]:
+        """Seconds of load at which each reading was asked for and answered: four numbers.
+
+        Empty without both readings. The origin is that of the message with the least delay of all,
+        so this is more precise than what made the readings due.
+        """
+        if len(self._edges) < 2 or self.origin_s is None:
+            return ()
+        return tuple(
+            round(at_s - self.origin_s, 6)
+            for edge in self._edges
+            for at_s in (edge.asked_s, edge.answered_s)
+        )
+
     def replication(self) -> dict[str, float]:
         """What primary and replicas reported over the window; empty without replicas."""
         if len(self._edges) < 2:
@@ -114,12 +134,16 @@ class WindowCounters:
 
     def _read(self) -> None:
         process = read_process(self._server.pid)
+        asked_s = time.monotonic()
         try:
-            status, replication = self._server.status(), self._replication()
+            status = self._server.status()
+            answered_s = time.monotonic()
+            replication = self._replication()
         except ServerError as error:
             self.error = f"the server's counters could not be read: {error.found or error}"
             return
-        self._edges.append(Edge(status, process, self._switches.read(), replication))
+        switches = self._switches.read()
+        self._edges.append(Edge(asked_s, answered_s, status, process, switches, replication))
 
     def _replication(self) -> dict[str, float]:
         return self._server.replication() if isinstance(self._server, Replicated) else {}

@@ -102,8 +102,14 @@ def _summary(pairs: Pairs, grid: Sequence[Verdict], design: DesignPlan) -> GridS
     first = grid[0]
     metric = BY_NAME[first.metric]
     usable = [verdict for verdict in grid if verdict.low is not None]
+    # Where a system stood still in some cell, a mean over the others would hide it.
+    stood_still = any(verdict.standstill for verdict in grid)
     means = block_means(
-        {v.cell: pairs.log_ratios(v.cell, v.baseline, v.system, metric) for v in usable}
+        {
+            v.cell: pairs.log_ratios(v.cell, v.baseline, v.system, metric)
+            for v in usable
+            if not stood_still
+        }
     )
     ratio, low, high, _ = back(list(means.values()), design)
     word, material = _word(low, high, metric, first.margin)

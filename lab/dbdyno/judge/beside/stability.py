@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 
 from dbdyno.judge.audit import Sound
-from dbdyno.judge.checks.course import SECONDS_MIN, STALL_EVENTS_MIN, Rates, rates_of, whole_seconds
+from dbdyno.judge.checks.course import SECONDS_MIN, Rates, rates_of, whole_seconds
+from dbdyno.judge.checks.standstill import STALL_EVENTS_MIN
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Interval, Noun

@@ -9,13 +9,15 @@ point_select 1) under the workload's options.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
+from dbdyno.judge.checks.standstill import LOCK_WAIT_TIMEOUT
 from dbdyno.judge.finding import Finding, Level, on_trial
-from dbdyno.language.words import count, listed, say
+from dbdyno.language.words import listed, say
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import Phase
+from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import OptionValue
@@ -32,26 +34,11 @@ STATUS_SKEW_S: Final = 0.5
 """Both readings of the server's counters together may lie so far from the window's edges."""
 
 
-def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Void: nothing was completed in the window."""
-    if measurement.events > 0 and measurement.window_s > 0:
-        return None
-    return on_trial(
-        measurement,
-        "no-events",
-        Level.VOID,
-        say(
-            "{events} in a window of {window_s:.1f} s",
-            events=count(measurement.events, "event"),
-            window_s=measurement.window_s,
-        ),
-        say("look at the trial's errors and the server's log; a slow system needs a longer window"),
-    )
-
-
 def errors(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void above the limit, a note below it: failed statements as a share of all statements."""
     by_code = measurement.errors
+    if measurement.events == 0:  # a result, and the server's way to say that it stood still
+        by_code.pop(LOCK_WAIT_TIMEOUT, None)
     failed = sum(by_code.values())
     if failed == 0:
         return None
@@ -83,7 +70,8 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
     the window (too much) and the last may end behind it (too little). Each connection has at most
     one event across each edge, and so is off by edge / window at most, edge being the longest
     event that can have straddled one; what holds for each holds for their mean. With equal
-    latencies this is N·R / window connections of N; after a stall at an edge it is more.
+    latencies this is N·R / window connections of N; after a stall at an edge it is more. An event
+    that never ended may have filled its connection's whole window.
 
     At a rate connections may well be idle, and latency counts from before they are used.
     """
@@ -91,6 +79,7 @@ def little_law(measurement: Measurement, plan: Plan) -> Finding | None:
         return None
     connections = measurement.trial.cell.threads
     tolerance = LITTLE_SHARE_MAX + _edge_s(measurement) / measurement.window_s
+    tolerance += _unfinished(measurement) / connections
     if measurement.trial.control == "planted":
         tolerance += SHARE + _waiting_s(measurement) / measurement.window_s
     rate_per_s = measurement.events / measurement.window_s
@@ -124,6 +113,12 @@ def _waiting_s(measurement: Measurement) -> float:
     longest_s = max(interval.latency_ns_max for interval in measurement.measured) / 1e9
     standstills = round(measurement.window_s / standstill_period_s(measurement.window_s))
     return longest_s * standstills
+
+
+def _unfinished(measurement: Measurement) -> int:
+    """Events that were still running when the load was given up after its drain."""
+    last = measurement.intervals[-1]
+    return last.in_flight if last.phase is Phase.DRAIN else 0
 
 
 def _edge_s(measurement: Measurement) -> float:
@@ -181,14 +176,17 @@ def statements_of_event(measurement: Measurement, plan: Plan) -> Finding | None:
 def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
     """Doubtful: the server counted other commits than the load did (docs/reference/findings.md).
 
-    The server's counters are read just outside the window's edges, hence the skew; and an event in
-    flight at an edge may have committed at the server before its reply was counted.
+    What the load did is counted between the two readings of the server's counters, since on a
+    starved machine one of them can be seconds late. The skew is for the second within which events
+    have no place; and an event in flight at a reading may have committed at the server before its
+    reply was counted.
     """
     per_event = commits_per_event(measurement, plan)
     seen = measurement.server.status.get("Com_commit")
     if per_event == 0 or seen is None:
         return None
-    count = measurement.events * per_event
+    least, most = (events * per_event for events in events_between_readings(measurement))
+    count = round(min(max(seen, least), most))
     restarts = sum(i.restarts for i in measurement.measured)
     skew = count / measurement.window_s * STATUS_SKEW_S
     tolerance = COMMIT_SHARE_MAX * count + skew + 2 * measurement.trial.cell.threads + restarts
@@ -213,6 +211,29 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
             "something else used the server, or the load did not reach it; give it a server of its "
             "own"
         ),
+    )
+
+
+def events_between_readings(measurement: Measurement) -> tuple[float, float]:
+    """The least and the most events that can lie between the two readings of the counters.
+
+    A reading was made at some moment between the question and the answer. Events lie evenly within
+    an interval. Where nobody noted the times, the readings are taken to lie at the window's edges.
+    """
+    times_s = measurement.server.status_at_s
+    if len(times_s) != 4:
+        return measurement.events, measurement.events
+    asked, answered, asked_again, answered_again = (
+        _events_until(measurement.intervals, at_s) for at_s in times_s
+    )
+    return max(0.0, asked_again - answered), answered_again - asked
+
+
+def _events_until(intervals: Sequence[Interval], at_s: float) -> float:
+    """Events that ended within so many seconds of load."""
+    return sum(
+        one.events * min(1.0, max(0.0, at_s - one.start_s) / max(one.end_s - one.start_s, 1e-9))
+        for one in intervals
     )
 
 

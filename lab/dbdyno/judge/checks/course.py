@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from dbdyno.judge.checks.standstill import STALL_EVENTS_MIN, stands_still
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Said, listed, say
 from dbdyno.measurement.measurement import Measurement
@@ -25,8 +26,6 @@ from dbdyno.stats.steady import FLOOR_S, KEPT_S_MIN, steady
 UPTIME_SHORT_S: Final = 2.0
 """The counter has whole seconds, at both readings."""
 UPTIME_LONG_S: Final = 5.0
-STALL_EVENTS_MIN: Final = 10
-"""A time is said to stand still only if that many events were to be expected in it."""
 SILENCE_S_MIN: Final = 0.5
 """Far beyond what a queue or a scheduler explains, and below the stalls that are complained of."""
 DRIFT_SHARE_MAX: Final = 0.02
@@ -86,13 +85,15 @@ def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def stall(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful: the server stood still within the window.
+    """Doubtful: the server stood still within the window, though not for most of it.
 
     That is half a second in which events ran and nothing was answered, wherever it lies: one that
     begins in the middle of a second leaves events in both seconds it touches. Where nobody looked
     for that, it is a measured second without one event.
     """
     rate_per_s = measurement.events / measurement.window_s
+    if stands_still(measurement, plan):
+        return None
 
     def is_long(seconds: float) -> bool:
         return rate_per_s * seconds >= STALL_EVENTS_MIN

@@ -205,6 +205,13 @@ def lacks_control(plan: Plan) -> bool:
 
 
 _DECLINED: Final = {
+    WhyNone.TIME: (
+        say("a run with a time uses all of it for the comparison"),
+        say(
+            "run five blocks or more now and then (--blocks 6): its controls show how far verdicts "
+            "made on this machine can be trusted"
+        ),
+    ),
     WhyNone.DECLINED: (
         say("controls are declined by the plan"),
         say("leave design.controls (--controls) on: they cost two trials a block"),

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes
+from dbdyno.judge.checks.counts import STATUS_SKEW_S, always_writes, events_between_readings
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability
 from dbdyno.judge.finding import Finding, Level, Spoken, on_trial
 from dbdyno.language.words import Text, clauses, count, say
@@ -40,7 +40,8 @@ def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
     if not always_writes(measurement, plan) or measurement.events < COMMITS_MIN:
         return None
     connections = measurement.trial.cell.threads
-    needed = measurement.events / connections
+    commits, _ = events_between_readings(measurement)
+    needed = commits / connections
     if flushes >= needed * (SHARE_MIN - STATUS_SKEW_S / measurement.window_s):
         return None
     return on_trial(
@@ -50,7 +51,7 @@ def commits_unflushed(measurement: Measurement, plan: Plan) -> Finding | None:
         say(
             "{events} commits of {connections} need {needed:.0f} flushes of the log at "
             "least, the server made {flushes:.0f}: {share:.1%}",
-            events=measurement.events,
+            events=round(commits),
             connections=count(connections, "connection"),
             needed=needed,
             flushes=flushes,

@@ -1,16 +1,21 @@
-"""How often verdicts erred, counted over all runs of a workspace; servers that are not ours.
+"""How large errors were, over all runs of a workspace; servers that are not ours.
 
-Two things are counted: how many comparisons of a system with itself were called different, and how
-many planted slowdowns were seen. Intervals of the shares are those of Clopper and Pearson (1934).
-Of comparisons with themselves 5 in 100 may be called different, as intervals of 95 % miss; with
-more of them than chance gives in 99 of 100 workspaces the instrument is out of calibration
-(docs/how-it-works/controls.md).
+In each comparison of a system with itself the error is known, and its interval says how large
+errors are: error / half width gives Student's t, and its tail the standard normal number with the
+same tail. The squares of so many add up to a chi square, unless errors are larger than the
+intervals promise. The instrument is out of calibration if they add up to more than in 99 of 100
+workspaces without fault (docs/how-it-works/controls.md). Counts of how many were called different,
+and of how many planted slowdowns were seen, are told beside it, with the intervals of Clopper and
+Pearson (1934); they see less, as a count forgets by how much an interval missed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.language.words import count, say
@@ -18,12 +23,21 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan
-from dbdyno.stats.distributions import beta_quantile, binomial_exceeded
+from dbdyno.stats.distributions import (
+    beta_quantile,
+    chi_square_exceeded,
+    normal_of_student,
+    student_quantile,
+)
 
 MISSED: Final = 0.05
 """Share of 95 % intervals that miss what they are about."""
 CHANCE: Final = 0.01
 """A workspace without fault is called out of calibration no more often."""
+RUNS_MIN: Final = 10
+"""Fewer comparisons of a system with itself are not judged."""
+ERROR_MAX: Final = 3.0
+"""No error counts for more, so that one run that went astray decides nothing about the others."""
 
 
 class Share(Noun):
@@ -44,20 +58,27 @@ class Ledger(Noun):
 
     Attributes:
         different: comparisons of a system with itself that were called better or worse.
-        different_allowed: as many as chance explains in so many of them.
+        error_size: how large their errors were, as a multiple of what their intervals promise: 1
+            is as promised; None below ten of them, which say too little.
+        error_size_allowed: as large as chance explains over so many of them.
         found: planted slowdowns whose whole interval lies below 1.
         covered: planted slowdowns whose interval covers what was planted.
+        loaded_anew: comparisons of a system with itself in which each block had loads of its own.
     """
 
     different: Share = Share()
-    different_allowed: int = 0
+    error_size: float | None = None
+    error_size_allowed: float | None = None
     found: Share = Share()
     covered: Share = Share()
+    loaded_anew: Annotated[int, Field(exclude_if=lambda value: not value)] = 0
 
     @property
     def is_out_of_calibration(self) -> bool:
-        """Whether more was called different than chance explains."""
-        return self.different.count > self.different_allowed
+        """Whether errors were larger than chance explains."""
+        if self.error_size is None or self.error_size_allowed is None:
+            return False
+        return self.error_size > self.error_size_allowed
 
 
 def ledger_of(outcomes: Iterable[ControlOutcome]) -> Ledger:
@@ -65,11 +86,14 @@ def ledger_of(outcomes: Iterable[ControlOutcome]) -> Ledger:
     counted = [outcome for outcome in outcomes if outcome.counts]
     same = [outcome for outcome in counted if outcome.kind == "same"]
     planted = [outcome for outcome in counted if outcome.kind == "planted"]
+    enough = len(same) >= RUNS_MIN
     return Ledger(
         different=share_of(sum(outcome.different for outcome in same), len(same)),
-        different_allowed=allowed(len(same)),
+        error_size=error_size([error_of(outcome) for outcome in same]) if enough else None,
+        error_size_allowed=error_size_allowed(len(same)) if enough else None,
         found=share_of(sum(outcome.seen_slower for outcome in planted), len(planted)),
         covered=share_of(sum(outcome.held is True for outcome in planted), len(planted)),
+        loaded_anew=sum(outcome.loads >= outcome.blocks for outcome in same),
     )
 
 
@@ -83,13 +107,36 @@ def share_of(count: int, total: int) -> Share:
     return Share(count=count, total=total, low=low, high=high)
 
 
-def allowed(total: int) -> int:
-    """The least number that chance exceeds in at most one of a hundred workspaces."""
-    return binomial_exceeded(CHANCE, total, MISSED) if total else 0
+def error_of(outcome: ControlOutcome) -> float:
+    """How far an outcome lies from the truth, standard normal if its interval is right.
+
+    Raises:
+        ValueError: it has no interval.
+    """
+    if outcome.ratio is None or outcome.low is None or outcome.high is None:
+        raise ValueError(f"{outcome.kind} has no interval")
+    off = abs(math.log(outcome.ratio / outcome.truth))
+    half = math.log(outcome.high / outcome.low) / 2
+    if off == 0:
+        return 0.0
+    # A repeated interval is taken for Student's: it is wider, so its errors look smaller.
+    freedom = outcome.blocks - 1
+    t = off / half * student_quantile(1 - MISSED / 2, freedom) if half else math.inf
+    return min(ERROR_MAX, normal_of_student(t, freedom))
+
+
+def error_size(errors: Sequence[float]) -> float:
+    """The root of the mean square of one error or more."""
+    return math.sqrt(math.fsum(error**2 for error in errors) / len(errors))
+
+
+def error_size_allowed(total: int) -> float:
+    """What chance exceeds in one of a hundred workspaces with so many errors."""
+    return math.sqrt(chi_square_exceeded(CHANCE, total) / total)
 
 
 def out_of_calibration(ledger: Ledger) -> Iterator[Finding]:
-    """Doubtful: of the workspace's comparisons with themselves too many were called different."""
+    """Doubtful: the workspace's comparisons with themselves erred by more than they promise."""
     if not ledger.is_out_of_calibration:
         return
     different = ledger.different
@@ -97,15 +144,13 @@ def out_of_calibration(ledger: Ledger) -> Iterator[Finding]:
         check="out-of-calibration",
         level=Level.DOUBTFUL,
         evidence=say(
-            "in {total} runs of this workspace the baseline was compared with itself, and {count} "
-            "times called different; chance explains {allowed} (the true share is {low:.1f} to "
-            "{high:.1f} %, {expected:.0f} % is promised)",
+            "in {total} runs of this workspace the baseline was compared with itself: errors were "
+            "{size:.2f} times as large as their intervals promise, and chance explains "
+            "{allowed:.2f} times ({count} were called different)",
             total=different.total,
+            size=ledger.error_size,
+            allowed=ledger.error_size_allowed,
             count=different.count,
-            allowed=ledger.different_allowed,
-            low=different.low * 100,
-            high=different.high * 100,
-            expected=MISSED * 100,
         ),
         advice=say(
             "trust no verdict of this machine until it is known why: look for other work on it, "

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Said, count, listed, say
+from dbdyno.measurement.disturbance import disturbance_of, host_cpu
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Probe, WatchSample
-from dbdyno.measurement.replication import REPLICAS_CPU_S
 from dbdyno.plan.plan import Plan
 
 STEAL_SHARE_NOTE: Final = 0.005
@@ -32,21 +32,18 @@ IDLE_SHARE_MIN: Final = 0.05
 
 def steal(measurement: Measurement, plan: Plan) -> Finding | None:
     """Note or doubtful: the hypervisor gave this machine's time to others."""
-    samples = measurement.watch_measured
-    total = sum(map(_host_cpu, samples))
-    if total <= 0:
+    seen = disturbance_of(measurement)
+    if seen is None or seen.steal <= STEAL_SHARE_NOTE:
         return None
-    share = sum(s.host_cpu_steal for s in samples) / total
-    if share <= STEAL_SHARE_NOTE:
-        return None
+    is_doubtful = seen.steal > STEAL_SHARE_DOUBTFUL
     return on_trial(
         measurement,
         "steal",
-        Level.DOUBTFUL if share > STEAL_SHARE_DOUBTFUL else Level.NOTE,
+        Level.DOUBTFUL if is_doubtful else Level.NOTE,
         say(
             "{share:.2%} of the host's CPU was stolen in the window (limit {limit:.1%})",
-            share=share,
-            limit=STEAL_SHARE_NOTE,
+            share=seen.steal,
+            limit=STEAL_SHARE_DOUBTFUL if is_doubtful else STEAL_SHARE_NOTE,
         ),
         say("use a machine that is not shared, or repeat at a quieter time"),
     )
@@ -54,28 +51,21 @@ def steal(measurement: Measurement, plan: Plan) -> Finding | None:
 
 def other_processes(measurement: Measurement, plan: Plan) -> Finding | None:
     """Note or doubtful: the host was busier than server and generator together."""
-    samples = measurement.watch_measured
-    total = sum(map(_host_cpu, samples))
-    if total <= 0:
+    seen = disturbance_of(measurement)
+    if seen is None or seen.others <= OTHER_SHARE_NOTE:
         return None
-    busy = sum(s.host_cpu_user + s.host_cpu_system for s in samples)
-    own = sum(s.server_cpu + s.generator_cpu for s in samples)
-    own += measurement.server.replication.get(REPLICAS_CPU_S, 0)  # a sample is of one second
-    share = (busy - own) / total
-    if share <= OTHER_SHARE_NOTE:
-        return None
-    cores = total / len(samples)
+    is_doubtful = seen.others > OTHER_SHARE_DOUBTFUL
     return on_trial(
         measurement,
         "other-processes",
-        Level.DOUBTFUL if share > OTHER_SHARE_DOUBTFUL else Level.NOTE,
+        Level.DOUBTFUL if is_doubtful else Level.NOTE,
         say(
             "processes besides server and generator used {share:.1%} of the host's CPU "
             "({used:.2f} of {cores:.1f} cores; limit {limit:.0%})",
-            share=share,
-            used=share * cores,
-            cores=cores,
-            limit=OTHER_SHARE_NOTE,
+            share=seen.others,
+            used=seen.others * seen.cores,
+            cores=seen.cores,
+            limit=OTHER_SHARE_DOUBTFUL if is_doubtful else OTHER_SHARE_NOTE,
         ),
         say("stop what else runs on this machine"),
     )
@@ -84,7 +74,7 @@ def other_processes(measurement: Measurement, plan: Plan) -> Finding | None:
 def shared_machine(measurement: Measurement, plan: Plan) -> Finding | None:
     """Note: server and generator together left no core idle, so each slowed the other down."""
     samples = measurement.watch_measured
-    total = sum(map(_host_cpu, samples))
+    total = sum(map(host_cpu, samples))
     if total <= 0:
         return None
     idle = sum(s.host_cpu_idle + s.host_cpu_iowait for s in samples) / total
@@ -109,17 +99,7 @@ def shared_machine(measurement: Measurement, plan: Plan) -> Finding | None:
     )
 
 
-def _host_cpu(sample: WatchSample) -> float:
-    return (
-        sample.host_cpu_user
-        + sample.host_cpu_system
-        + sample.host_cpu_iowait
-        + sample.host_cpu_steal
-        + sample.host_cpu_idle
-    )
-
-
-PRESSURE_NOTE: Final = 0.001
+PRESSURE_NOTE: Final = 0.0
 PRESSURE_DOUBTFUL: Final = 0.01
 """Share of the window in which a task waited for memory; the method wants none."""
 SWAP_DOUBTFUL_PER_S: Final = 1.0
@@ -163,7 +143,7 @@ def overheated(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def memory_pressure(measurement: Measurement, plan: Plan) -> Finding | None:
-    """Doubtful above 1 %, a note from 0.1 %: tasks stood still for want of memory."""
+    """Doubtful above 1 %, a note below: tasks stood still for want of memory."""
     shares = _known(measurement, lambda sample: sample.pressure_memory_some)
     share = statistics.fmean(shares) if shares else 0.0
     if share <= PRESSURE_NOTE:
@@ -173,9 +153,9 @@ def memory_pressure(measurement: Measurement, plan: Plan) -> Finding | None:
         "memory-pressure",
         Level.DOUBTFUL if share > PRESSURE_DOUBTFUL else Level.NOTE,
         say(
-            "in {share:.2%} of the window some task waited for memory (limit {limit:.1%})",
+            "in {share:.2%} of the window some task waited for memory (limit {limit:.0%})",
             share=share,
-            limit=PRESSURE_NOTE,
+            limit=PRESSURE_DOUBTFUL if share > PRESSURE_DOUBTFUL else PRESSURE_NOTE,
         ),
         say("give the machine more memory, or the servers smaller caches"),
     )
@@ -192,8 +172,10 @@ def swapping(measurement: Measurement, plan: Plan) -> Finding | None:
         "swapping",
         Level.DOUBTFUL if per_s >= SWAP_DOUBTFUL_PER_S else Level.NOTE,
         say(
-            "{pages} moved to or from swap in the window (limit 0)",
+            "{pages} moved to or from swap in the window, {per_s:.2f} a second (limit {limit:g})",
             pages=count(round(pages), "page"),
+            per_s=per_s,
+            limit=SWAP_DOUBTFUL_PER_S if per_s >= SWAP_DOUBTFUL_PER_S else 0,
         ),
         say("switch swap off (swapoff -a), or give the servers smaller caches"),
     )
@@ -213,16 +195,17 @@ def uneven_clock(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Fi
     if not off:
         return
     worst = max(off, key=abs)
+    is_doubtful = abs(worst) > CLOCK_DOUBTFUL
     yield Finding(
         check="uneven-clock",
-        level=Level.DOUBTFUL if abs(worst) > CLOCK_DOUBTFUL else Level.NOTE,
+        level=Level.DOUBTFUL if is_doubtful else Level.NOTE,
         evidence=say(
             "in {count} of {total} trials the cores' clock was off its usual {usual:.0f} MHz by "
             "more than {limit:.0%}, at worst by {worst:+.1%}",
-            count=len(off),
+            count=sum(abs(one) > CLOCK_DOUBTFUL for one in off) if is_doubtful else len(off),
             total=len(clocks),
             usual=usual,
-            limit=CLOCK_NOTE,
+            limit=CLOCK_DOUBTFUL if is_doubtful else CLOCK_NOTE,
             worst=worst,
         ),
         advice=say("fix the clock (governor performance, no turbo), then measure again"),

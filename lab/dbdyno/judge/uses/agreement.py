@@ -5,7 +5,11 @@ only what each run says of its own pairs is compared, the ratio of system to bas
 no drift with anything. Both are means of ln ratios with a spread of their own, so their difference
 has Welch's interval (Welch 1947, degrees of freedom by Satterthwaite):
 
-    (m₂ − m₁) ± t(ν)·√(s₁²/n₁ + s₂²/n₂)
+    (m₂ − m₁) ± t(ν)·√(f₁²·s₁²/n₁ + f₂²·s₂²/n₂)
+
+f is 1 for a run of fixed blocks. A run that stopped when it was decided stopped at a moment that
+its data chose, so there f is how much wider than Student's its repeated interval is (`interval`).
+The cells of a system share the 5 % equally.
 
 The same table as for verdicts says what that means. All of it within the margin: the runs agree.
 All on one side of zero: they differ. Anything else is not shown to differ, which is less than to
@@ -17,13 +21,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from dbdyno.judge.estimate import CONFIDENCE, Estimate
+from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.finding import Spoken
+from dbdyno.judge.interval import FIXED, LEVEL, quantile
 from dbdyno.judge.verdict import Verdict, Word, word_of
 from dbdyno.language.words import say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import BLOCKS_MIN
+from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import student_quantile
 
 
@@ -42,7 +47,9 @@ class Agreement(Noun):
     Attributes:
         first, second: the runs' verdicts; None where a run has none.
         ratio: second ratio / first ratio; None where one of them is missing.
-        low, high: its 95 % interval; None below three blocks in either run.
+        low, high: its interval, which holds together with those of the system's other cells at
+            95 %; None below three blocks in either run.
+        cells: how many cells that are.
     """
 
     cell: Cell
@@ -53,6 +60,7 @@ class Agreement(Noun):
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    cells: int = 1
     word: Agreeing = Agreeing.MISSING
 
     @property
@@ -68,20 +76,21 @@ class Agreement(Noun):
 
 
 def agreements(
-    first: Sequence[Verdict], second: Sequence[Verdict], margin: float
+    first: Sequence[Verdict], second: Sequence[Verdict], designs: tuple[DesignPlan, DesignPlan]
 ) -> tuple[Agreement, ...]:
     """Every comparison that one of the runs has, in the first run's order.
 
     Args:
-        margin: ratio difference that matters, 0.02 = 2 %.
+        designs: how each run ends; the margin is the first one's.
     """
-    return tuple(_agreements(first, second, margin))
+    return tuple(_agreements(first, second, designs))
 
 
 def _agreements(
-    first: Sequence[Verdict], second: Sequence[Verdict], margin: float
+    first: Sequence[Verdict], second: Sequence[Verdict], designs: tuple[DesignPlan, DesignPlan]
 ) -> Iterator[Agreement]:
     places = [{_place(verdict): verdict for verdict in run} for run in (first, second)]
+    shared = [place for place in places[0] if all(_has_interval(run.get(place)) for run in places)]
     for place in dict.fromkeys([*places[0], *places[1]]):
         cell, _, baseline, system = place
         pair = (places[0].get(place), places[1].get(place))
@@ -89,36 +98,49 @@ def _agreements(
         if pair[0] is None or pair[1] is None:
             yield bare
         else:
-            yield bare.model_copy(update=_difference(pair[0].estimate, pair[1].estimate, margin))
+            cells = max(1, sum(one[-1] == system for one in shared))
+            of_pair = _difference(pair[0].estimate, pair[1].estimate, designs, cells)
+            yield bare.model_copy(update=of_pair)
+
+
+def _has_interval(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.estimate.low is not None
 
 
 def _place(verdict: Verdict) -> tuple[Cell, str, str, str]:
     return verdict.cell, verdict.metric, verdict.baseline, verdict.system
 
 
-def _difference(first: Estimate, second: Estimate, margin: float) -> dict[str, object]:
+def _difference(
+    first: Estimate, second: Estimate, designs: tuple[DesignPlan, DesignPlan], cells: int
+) -> dict[str, object]:
     if first.ratio is None or second.ratio is None:
         return {}
     ratio = second.ratio / first.ratio
-    half = _half_width(first, second)
+    half = _half_width((first, second), designs, LEVEL / cells)
     if half is None:
         return {"ratio": ratio, "word": Agreeing.NOT_SHOWN}
     low, high = ratio * math.exp(-half), ratio * math.exp(half)
-    return {"ratio": ratio, "low": low, "high": high, "word": _word(low, high, margin)}
+    word = _word(low, high, designs[0].margin)
+    return {"ratio": ratio, "low": low, "high": high, "cells": cells, "word": word}
 
 
-def _half_width(first: Estimate, second: Estimate) -> float | None:
-    """Half of Welch's interval of the difference of two mean ln ratios."""
+def _half_width(
+    runs: tuple[Estimate, Estimate], designs: tuple[DesignPlan, DesignPlan], level: float
+) -> float | None:
+    """Half of Welch's interval of the difference of two mean ln ratios, each with its f."""
     parts = []
-    for estimate in (first, second):
-        if estimate.log_sd is None or estimate.blocks < BLOCKS_MIN:
+    for estimate, design in zip(runs, designs, strict=True):
+        n = estimate.blocks
+        if estimate.log_sd is None or n < BLOCKS_MIN:
             return None
-        parts.append((estimate.log_sd**2 / estimate.blocks, estimate.blocks))
+        wider = quantile(n, design, level) / quantile(n, FIXED, level)
+        parts.append(((wider * estimate.log_sd) ** 2 / n, n))
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return 0.0
     freedom = variance**2 / sum(part**2 / (blocks - 1) for part, blocks in parts)
-    return student_quantile((1 + CONFIDENCE) / 2, freedom) * math.sqrt(variance)
+    return student_quantile(1 - level / 2, freedom) * math.sqrt(variance)
 
 
 def _word(low: float, high: float, margin: float) -> Agreeing:

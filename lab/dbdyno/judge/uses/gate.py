@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from dbdyno.judge.finding import Spoken
-from dbdyno.judge.verdict import Verdict
+from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.judge.wording import change_decided
 from dbdyno.language.words import Said, Text, count, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME, Better
@@ -119,8 +119,14 @@ def _passage(verdict: Verdict, slower_max: float, strict: bool) -> Passage:
     )
 
 
+OF_STANDSTILL: Final = {Word.WORSE: GateOutcome.SLOWER, Word.BETTER: GateOutcome.HELD}
+"""Where one stood still there is no ratio to hold against the limit, but a word."""
+
+
 def _outcome(verdict: Verdict, slower_max: float) -> GateOutcome:
     low, high = verdict.low, verdict.high
+    if verdict.standstill is not None:
+        return OF_STANDSTILL.get(verdict.word, GateOutcome.UNDECIDED)
     if low is None or high is None:
         return GateOutcome.VOID
     if BY_NAME[verdict.metric].better is Better.HIGHER:
@@ -158,7 +164,7 @@ def _text(verdict: Verdict, outcome: GateOutcome, slower_max: float) -> Said:
 
 
 def _numbers(verdict: Verdict) -> Said:
-    blocks = verdict.estimate.blocks
+    blocks = verdict.blocks
     change = change_decided(verdict)
     if change is None:
         return count(blocks, "sound block")

@@ -83,7 +83,11 @@ def experiment(plan: Plan) -> str:
 
 def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> list[HistoryEntry]:
     verdicts = [v for v in run.verdicts if label in (None, v.system)]
-    since = agreements(before.verdicts, verdicts, run.plan.design.margin) if before else ()
+    since = (
+        agreements(before.verdicts, verdicts, (before.plan.design, run.plan.design))
+        if before
+        else ()
+    )
     by_place = {(a.cell, a.baseline, a.system): a for a in since if a.first and a.second}
     return [
         HistoryEntry(
@@ -143,7 +147,7 @@ def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
                 numeric(say("Change [95 %]")),
                 lambda entry: change_decided(entry.verdict) or NONE,
             ),
-            (numeric(say("Blocks")), lambda entry: entry.verdict.estimate.blocks),
+            (numeric(say("Blocks")), lambda entry: entry.verdict.blocks),
             (
                 say("Since the run before"),
                 lambda entry: difference(entry.since) if entry.since else NONE,

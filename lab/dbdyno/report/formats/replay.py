@@ -98,7 +98,7 @@ def replay(first: ReplaySide, second: ReplaySide) -> Replay:
     return Replay(
         first,
         second,
-        agreements(*verdicts, first.plan.design.margin),
+        agreements(*verdicts, (first.plan.design, second.plan.design)),
         tuple(sorted(_differences(first, second), key=lambda row: ABSENT in row)),
     )
 
@@ -148,6 +148,8 @@ def difference(agreement: Agreement) -> Text:
     text = change(agreement.ratio)
     if agreement.low is not None and agreement.high is not None:
         text = name(f"{text} [{change(agreement.low)}, {change(agreement.high)}]")
+    if agreement.cells > 1:
+        text = say("{change} adjusted for {cells} cells", change=text, cells=agreement.cells)
     return say("{word}: {change}", word=word, change=text)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dbdyno.judge.beside.accounting import accounting_text
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Word, few_blocks
@@ -88,7 +89,10 @@ def _cell(cell: Cell, judgement: Judgement) -> Iterator[Text]:
         if verdict.cell == cell:
             text = sentence(verdict)
             yield say("{cell}: {text}", cell=cell.title, text=text)
-            said = f"{text}; {few_blocks(verdict.estimate.blocks)}"
+            parts = judgement.accounting(verdict)
+            if parts is not None and verdict.word in (Word.BETTER, Word.WORSE):
+                yield from (say("  ({reason})", reason=t) for t in (accounting_text(parts),) if t)
+            said = f"{text}; {few_blocks(verdict.blocks)}"
             for reason in verdict.reasons:
                 if reason not in said:
                     yield say("  ({reason})", reason=reason)

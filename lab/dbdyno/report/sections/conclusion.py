@@ -11,15 +11,17 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from dbdyno.judge.beside.accounting import accounting_text
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.standstill import Standstill, chance
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.judge.wording import sentence
-from dbdyno.language.words import Text, count, listed, name, phrase, say
+from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import BLOCKS_MIN, Plan
 from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, interval, share
 from dbdyno.report.rows import Attempt, State
@@ -80,7 +82,8 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
         return limits
     if len(verdicts) == 1 and not limits:
         (only,) = verdicts
-        return [say("{cell}: {told}.", cell=only.cell.title, told=sentence(only)), meaning(only)]
+        told = say("{cell}: {told}.", cell=only.cell.title, told=sentence(only))
+        return [told, meaning(only), *accounted(judgement, only)]
     tallied = (tally(verdicts, one.label, judgement.summaries) for one in plan.systems[1:])
     return [*limits, *(line for lines in tallied for line in lines)]
 
@@ -150,6 +153,8 @@ def _named(verdicts: Sequence[Verdict]) -> Text:
     if not is_decided:
         return _cells(len(verdicts))
     ratios = [v.estimate.ratio for v in verdicts if v.estimate.ratio is not None]
+    if not ratios:
+        return _cells(len(verdicts))
     return say(
         "{cells}: {metric} {least} to {most}",
         cells=_cells(len(verdicts)),
@@ -185,7 +190,8 @@ def _material(verdicts: Sequence[Verdict]) -> Text:
 
 def _gaps(run: RunFacts, attempts: Sequence[Attempt]) -> Iterator[Text]:
     if not run.complete:
-        done = len({a.measurement.trial.key for a in attempts if a.state is not State.FAILED})
+        gone = (State.FAILED, State.REPEATED)
+        done = len({a.measurement.trial.key for a in attempts if a.state not in gone})
         yield say(
             "The run is not complete: {done} of {planned} trials are done.",
             done=done,
@@ -284,7 +290,7 @@ def _rest(verdicts: Sequence[Verdict], left: Sequence[Verdict]) -> list[Text]:
 
 def _selected(verdicts: Sequence[Verdict]) -> Text:
     """The cell whose ratio is farthest from none, said to be picked for that."""
-    picked = max(verdicts, key=lambda verdict: abs(math.log(verdict.estimate.ratio or 1.0)))
+    picked = max(verdicts, key=_distance)
     words = {
         "metric": BY_NAME[picked.metric].label,
         "change": decided(picked),
@@ -293,6 +299,12 @@ def _selected(verdicts: Sequence[Verdict]) -> Text:
     if len(verdicts) == 1:
         return say("{metric} {change} in {cell}", **words)
     return say("{metric} {change} in {cell}, the largest of {count}", **words, count=len(verdicts))
+
+
+def _distance(verdict: Verdict) -> float:
+    """How far the ratio is from none; what stands still is farthest."""
+    ratio = verdict.estimate.ratio
+    return math.inf if ratio is None else abs(math.log(ratio))
 
 
 # One verdict by itself.
@@ -337,6 +349,8 @@ MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
 
 def meaning(verdict: Verdict) -> Text:
     """What the interval that the word rests on means."""
+    if verdict.standstill is not None and verdict.blocks >= BLOCKS_MIN:
+        return _meaning_of_standstill(verdict, verdict.standstill)
     further = _is_real(verdict) if verdict.word is Word.EQUIVALENT else verdict.material
     return say(
         MEANINGS[verdict.word, further],
@@ -344,6 +358,30 @@ def meaning(verdict: Verdict) -> Text:
         margin=share(verdict.margin),
         system=verdict.system,
     )
+
+
+def _meaning_of_standstill(verdict: Verdict, found: Standstill) -> Text:
+    said = found.said(verdict.baseline, verdict.system)
+    if not found.is_whole:
+        return say(
+            "{said}: those blocks have no ratio, and the others alone would hide them. Look for "
+            "what the server waited for before you compare.",
+            said=said,
+        )
+    return say(
+        "{said}, and the other one worked in all of them. Two systems that stand still equally "
+        "often show that in {chance:.2g} % of runs at most; a word may rest on {level:.2g} %.",
+        said=said,
+        chance=chance(found.pairs) * 100,
+        level=found.level * 100,
+    )
+
+
+def accounted(judgement: Judgement, verdict: Verdict) -> list[Text]:
+    """Which part of the ratio is CPU per transaction, if that is known and worth a sentence."""
+    found = judgement.accounting(verdict)
+    text = accounting_text(found) if found else None
+    return [capital(text)] if text else []
 
 
 def _range(verdict: Verdict) -> Text:

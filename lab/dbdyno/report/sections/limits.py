@@ -15,7 +15,7 @@ from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Word
 from dbdyno.language.words import Text, count, name, say
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import SHARE
 from dbdyno.plan.plan import BLOCKS_FEW, Plan
@@ -68,7 +68,7 @@ def _of_record(
             planned=count(run.trials_planned, "trial"),
             further=_cost_of_stopping(plan),
         )
-    tried = {attempt.measurement.trial.key for attempt in made}
+    tried = {a.measurement.trial.key for a in made if a.state is not State.REPEATED}
     sound = {a.measurement.trial.key for a in made if a.state is State.SOUND}
     if tried - sound:
         yield say(
@@ -111,7 +111,7 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
     comparisons = cells * (len(plan.systems) - 1)
     if comparisons > 1:
         yield say(
-            "The verdicts on a system's {cells} hold together at 95 % (Holm); those on "
+            "The verdicts on a system's {cells} hold together at 95 %; those on "
             "another system, and all intervals but those of verdicts and of selected cells, do not "
             "allow for one another.",
             cells=count(cells, "cell"),
@@ -127,12 +127,31 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
             "waves may be missed.",
             window=seconds(plan.trial.window_s),
         )
+    yield from _of_loads(measurements)
     yield say(
         "{starts} of each system say little about rare bad starts: even if none was seen, a share "
         "of up to {share} % is not excluded.",
         starts=count(blocks, "start"),
         share=_rule_of_three(blocks),
     )
+
+
+def _of_loads(measurements: Sequence[Measurement]) -> Iterator[Text]:
+    """Blocks that share a load cannot show what it does."""
+    blocks = len({m.trial.block for m in measurements if m.failure is None})
+    loads = loads_of(measurements)
+    if loads == 1 and blocks > 1:
+        yield say(
+            "All blocks rest on one load of each system's data. What another load of the same "
+            "rows would change is in no interval."
+        )
+    elif loads < blocks:
+        yield say(
+            "{blocks} rest on {loads} of each system's data, in turn. Intervals allow for a part "
+            "only of what a load changes.",
+            blocks=count(blocks, "block"),
+            loads=count(loads, "load"),
+        )
 
 
 def _rule_of_three(starts: int) -> Text:
@@ -250,12 +269,22 @@ def _of_workspace(ledger: Ledger) -> Iterator[Text]:
     if different.total:
         yield say(
             "Complete runs of this workspace that compared a system with itself: {total}. Called "
-            "different, wrongly: {share}; {promised:.0f} % is promised, and up to {allowed} of so "
-            "many are explained by chance.",
+            "different, wrongly: {share}; {promised:.0f} % is promised.",
             total=different.total,
             share=_share(different),
             promised=MISSED * 100,
-            allowed=ledger.different_allowed,
+        )
+    if ledger.error_size is not None:
+        yield say(
+            "Their errors were {size:.2f} times as large as their intervals promise; up to "
+            "{allowed:.2f} times is explained by chance.",
+            size=ledger.error_size,
+            allowed=ledger.error_size_allowed,
+        )
+        yield say(
+            "Runs of these in which each block rested on loads of its own: {count}. The others do "
+            "not show how often what one load changes is taken for a difference.",
+            count=ledger.loaded_anew,
         )
     if ledger.is_out_of_calibration:
         yield say("That is more than chance explains: the instrument is out of calibration.")

@@ -8,15 +8,17 @@ from statistics import median
 from typing import Final
 
 from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.wording import duration
 from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement import replication
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.plan import Plan, TopologyPlan, latency_of
 from dbdyno.plan.settings import OptionValue, axes
+from dbdyno.plan.timed import FIRST_BLOCKS
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
 from dbdyno.report.rows import STATES, Attempt, systems_of
@@ -88,6 +90,20 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
             "Load generator: {engines}; distribution as recorded: {distributions}.",
             engines=engines,
             distributions=distributions,
+        ),
+        *_loaded_anew(measurements),
+    ]
+
+
+def _loaded_anew(measurements: Sequence[Measurement]) -> list[Text]:
+    """Blocks that share loads are among the limitations."""
+    blocks = len({m.trial.block for m in measurements if m.failure is None})
+    if blocks < 2 or loads_of(measurements) < blocks:
+        return []
+    return [
+        say(
+            "Each block rests on a load of its own of each system's rows, so intervals allow for "
+            "what a load changes."
         )
     ]
 
@@ -216,6 +232,7 @@ def asked_design(plan: Plan) -> list[Text]:
             warmup=seconds(trial.warmup_s),
             window=seconds(trial.window_s),
         ),
+        *_chosen(plan),
         say(
             "{blocks}{fitted}: in each, every system runs next to the others in time, in an order "
             "drawn from seed {seed}; one seed gives every system of a block the same requests.",
@@ -231,6 +248,20 @@ def asked_design(plan: Plan) -> list[Text]:
             margin=share(design.margin),
             metric=_compared(plan),
         ),
+        *_quiet(plan),
+    ]
+
+
+def _quiet(plan: Plan) -> list[Text]:
+    limit = plan.design.disturbance_max
+    if limit is None or limit >= 1:
+        return []
+    return [
+        say(
+            "Disturbance: a trial beside which others had more than {limit} of the host's CPU, "
+            "stolen time included, is void, and its block is measured again.",
+            limit=share(limit),
+        )
     ]
 
 
@@ -288,6 +319,28 @@ def _servers(plan: Plan) -> Text:
             return say("A freshly started server on a restored dataset for every cell.")
         case _:
             return say("A freshly started server for every cell.")
+
+
+def _chosen(plan: Plan) -> list[Text]:
+    """Why these windows and blocks, where the run chose them."""
+    time_s, found = plan.design.time_s, plan.design.chosen
+    if time_s is None:
+        return []
+    if found is None:
+        return [say("{time} were given; the run ended before it chose.", time=duration(time_s))]
+    return [
+        say(
+            "{time} were given for measuring. In the first {first} starts scattered by {start:.1%} "
+            "and single seconds by {second:.0%}, so the windows after them, of {window}, and at "
+            "most {blocks} promised the narrowest interval.",
+            time=duration(time_s),
+            first=count(FIRST_BLOCKS, "block"),
+            start=found.start_noise,
+            second=found.second_noise,
+            window=seconds(found.window_s),
+            blocks=count(found.blocks, "block"),
+        )
+    ]
 
 
 def _until_decided(plan: Plan) -> list[Text]:

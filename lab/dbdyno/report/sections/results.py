@@ -30,7 +30,7 @@ from dbdyno.report.rows import (
     level_of,
     systems_of,
 )
-from dbdyno.report.sections.conclusion import meaning
+from dbdyno.report.sections.conclusion import accounted, meaning
 
 CPU_METRIC: Final = "server_cpu_us_per_query"
 EVIDENCE_MAX: Final = {Level.VOID: 6, Level.DOUBTFUL: 6, Level.NOTE: 2}
@@ -45,7 +45,11 @@ def verdicts(judgement: Judgement) -> Section:
             mark=verdict.word.said,
             heading=name(verdict.cell.title),
             text=say("{sentence}.", sentence=sentence(verdict)),
-            lines=(meaning(verdict), *(capital(reason) for reason in verdict.reasons)),
+            lines=(
+                meaning(verdict),
+                *accounted(judgement, verdict),
+                *(capital(reason) for reason in verdict.reasons),
+            ),
         )
         for verdict in judgement.verdicts
     )

@@ -11,7 +11,7 @@ from typing import Final
 
 from dbdyno.judge.checks.settings import durability
 from dbdyno.language.words import Text, count, listed, name, say
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
@@ -66,15 +66,20 @@ def _table(caption: Text, found: SettingsComparison, rows: Sequence[tuple[Text, 
     return Table(caption, columns, tuple(rows), folded=len(rows) > ROWS_OPEN_MAX)
 
 
-def environment(run: RunFacts) -> Section:
-    """The machine and its software."""
+def environment(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
+    """The machine and its software, and which malloc each system's server used."""
+    rows = [(what(feature), found(value)) for feature, value in run.environment.items()]
+    for label in systems_of(plan, measurements):
+        seen = dict.fromkeys(m.server.allocator for m in measurements if m.trial.system == label)
+        if allocators := [found(allocator) for allocator in seen if allocator]:
+            rows.append((say("memory allocator of {system}", system=label), listed(allocators)))
     features = table(
         say("Where it ran"),
-        run.environment.items(),
-        (say("What"), lambda feature: what(feature[0])),
-        (say("Found"), lambda feature: found(feature[1])),
+        rows,
+        (say("What"), lambda row: row[0]),
+        (say("Found"), lambda row: row[1]),
     )
-    return Section(say("Environment"), (features,) if run.environment else ())
+    return Section(say("Environment"), (features,) if rows else ())
 
 
 PUBLISHED: Final = say("The published experiment")
@@ -93,8 +98,6 @@ TOPICS: Final[Mapping[str, Text]] = {
 """What a plan file calls its topics, and a report its own; a plan file may have others."""
 STORAGE: Final = ("storage", "storage_kind", "io_scheduler", "filesystem")
 """Features of the machine that say on what the data lay."""
-LOADS: Final = 1
-"""How often the data were loaded anew for each system."""
 
 
 def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
@@ -145,7 +148,7 @@ def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> di
             "windows of {window} × {blocks} × {loads}, every cell once in each block",
             window=seconds(plan.trial.window_s),
             blocks=count(blocks_run(plan, measurements), "block"),
-            loads=count(LOADS, "data load"),
+            loads=count(max(1, loads_of(measurements)), "data load"),
         ),
         "machine": _machine(run, "cpu", "cores", "memory", "virtualisation"),
         "storage": _machine(run, *STORAGE),

@@ -104,6 +104,12 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         size = self._program.call(*self._alone(SIZE, *volume), seconds_max=COPY_S_MAX)
         return 1024 * int(size.split()[0])
 
+    def discard(self) -> None:
+        """Remove container and volumes, the snapshot too."""
+        self.close()
+        (self.folder / MARKER).unlink(missing_ok=True)
+        self._program.says("volume", "rm", "--force", self._copy)
+
     def _copy_aside(self) -> None:
         (self.folder / MARKER).unlink(missing_ok=True)
         self._copy_volume(self._data, self._copy)

@@ -218,6 +218,10 @@ class EndpointInstance:
         """Log out; the servers and the rows stay."""
         self._server.stop()
 
+    def discard(self) -> None:
+        """Log out; the tables stay."""
+        self.close()
+
     def _login(self) -> None:
         try:
             self._server.login()

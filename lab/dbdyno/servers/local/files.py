@@ -120,6 +120,11 @@ class InstanceFiles:
         """Remove the running server's folder; the snapshot stays."""
         shutil.rmtree(self.work, ignore_errors=True)
 
+    def discard(self) -> None:
+        """Remove the snapshot with all else in the folder."""
+        (self._copy / MARKER).unlink(missing_ok=True)  # first: half of it must not count
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     @contextmanager
     def os_errors(self, what: str) -> Iterator[None]:
         """Turns an OSError into a ServerError: the files could not be `what`."""

@@ -252,6 +252,7 @@ COUNTERS: Final[tuple[str, ...]] = (
     *("Binlog_cache_disk_use", "Binlog_cache_use", "Binlog_commits", "Binlog_group_commits"),
     *("Rpl_semi_sync_master_yes_tx", "Rpl_semi_sync_master_no_tx"),
     *("Rpl_semi_sync_source_yes_tx", "Rpl_semi_sync_source_no_tx"),
+    *("Rpl_semi_sync_master_wait_sessions", "Rpl_semi_sync_source_wait_sessions"),
 )
 """Counters and levels of MySQL and MariaDB; a version answers with those it has."""
 COUNTERS_SQL: Final = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(

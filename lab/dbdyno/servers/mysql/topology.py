@@ -154,6 +154,11 @@ class TopologyInstance:
         for replica in self._replicas:
             shutil.rmtree(replica.folder, ignore_errors=True)
 
+    def discard(self) -> None:
+        """End what runs, and remove all, the snapshot too."""
+        self.close()
+        self._primary.discard()
+
     def _open(self) -> None:
         """Makes the replicas' places, which begin as copies of the snapshot, and the network."""
         for number in range(len(self._replicas) + 1, self.spec.topology.replicas + 1):

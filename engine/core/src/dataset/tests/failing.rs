@@ -76,7 +76,7 @@ fn a_statement_that_takes_long_is_ended_at_the_server_after_a_stop() {
 
 #[test]
 fn a_refused_login_ends_the_load() {
-    let refuse = |_, _: &Waits| Err(Failure::new("connect", "Access denied"));
+    let refuse = |_, _: &Timeouts| Err(Failure::new("connect", "Access denied"));
     let never = AtomicBool::new(false);
     let four = spec(json!({"threads": 4}));
     let failure = prepare_through(&refuse, &four, &mut |_| (), &never).unwrap_err();

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::dataset::target::Target;
 use crate::error::Failure;
-use crate::session::Waits;
+use crate::session::Timeouts;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

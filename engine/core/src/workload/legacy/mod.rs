@@ -13,7 +13,7 @@ use super::insert::sequence_of_sysbench;
 use super::select_random::SelectRandom;
 use super::statement::Statement;
 use super::{Client, StatementText, Workload, WorkloadSpec};
-use crate::random::{C_FORMAT, Law, PAD_FORMAT, Random, UniqueSequence};
+use crate::random::{C_FORMAT, PAD_FORMAT, Random, Sampler, UniqueSequence};
 use crate::workload::event::Event;
 use crate::workload::event::StatementKind::{
     self, Begin, Commit, Deletes, DistinctRanges, IndexUpdates, Inserts, NonIndexUpdates,
@@ -70,7 +70,7 @@ struct Legacy {
     kinds: usize,
     texts: Vec<StatementText>,
     options: LegacyOptions,
-    ids: Law,
+    ids: Sampler,
     /// The source of ids of `legacy_insert`; with `auto_inc` the server numbers the rows.
     new_ids: Option<UniqueSequence>,
     /// How many rows 0.4's test of DELETE has visited.

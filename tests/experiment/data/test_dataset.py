@@ -11,8 +11,8 @@ import pytest
 from tests.experiment.test_runner import small, start, store  # noqa: F401
 
 from dbdyno.errors import LoadError, ServerError
-from dbdyno.experiment import dataset
-from dbdyno.experiment.dataset import (
+from dbdyno.experiment.data import dataset
+from dbdyno.experiment.data.dataset import (
     DIGEST_FILE,
     digest_or_empty,
     folder_of,

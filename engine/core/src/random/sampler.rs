@@ -5,7 +5,7 @@ use super::{Distribution, Random, truncate};
 
 /// A [`Distribution`] over `low..=high`, ready to draw from.
 #[derive(Clone, Debug)]
-pub struct Law {
+pub struct Sampler {
     low: u32,
     shape: Shape,
 }
@@ -33,7 +33,7 @@ struct Special {
     zone_start: f64,
 }
 
-impl Law {
+impl Sampler {
     /// `distribution` over `low..=high`.
     pub(super) fn new(distribution: Distribution, low: u32, high: u32) -> Self {
         let span = high.wrapping_sub(low);

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from dbdyno import _engine
 from dbdyno.errors import DbdynoError, LoadError, ServerError
-from dbdyno.experiment import disk
 from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.data import disk
 from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import EngineProcess, Message
 from dbdyno.experiment.engine.spec import cleanup_spec, dataset_hash, prepare_spec, table_names

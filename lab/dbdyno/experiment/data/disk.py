@@ -38,11 +38,32 @@ def bytes_expected(plan: Plan) -> int:
     """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
 
     The controls have one of their own, a replica has all that its primary has, and the servers of
-    an endpoint have their own disks.
+    an endpoint have their own disks. Loads beyond the first are counted where the plan names a
+    number; others are kept only where much is free.
     """
     systems = [*plan.systems, *([control_system(plan)] if control_cell(plan) else [])]
-    servers = sum(1 + s.topology.replicas for s in systems if not s.is_endpoint)
-    return int(servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan)))
+    own = [system for system in systems if not system.is_endpoint]
+    servers = sum(1 + system.topology.replicas for system in own)
+    further = len(own) * ((plan.dataset.loads or 1) - 1)
+    at_work = servers * (2 * EMPTY_BYTES + (2 + GROWTH) * rows_bytes(plan))
+    return int(at_work + further * (EMPTY_BYTES + rows_bytes(plan)))
+
+
+LOADS_KEPT: Final = 4
+"""The most loads of one system that a workspace keeps, unless the plan wants more."""
+KEPT_SHARE: Final = 0.25
+"""Of the free room that all loads of a plan may take."""
+WANTED_SHARE: Final = 0.75
+"""The same where the plan says how many it wants."""
+
+
+def loads_kept(plan: Plan, folder: Path, systems: int) -> int:
+    """How many loads of each system stay in the workspace, one at least."""
+    wanted = plan.dataset.loads
+    share = KEPT_SHARE if wanted is None else WANTED_SHARE
+    free = shutil.disk_usage(_there(folder)).free
+    most = max(LOADS_KEPT, wanted or 0)
+    return min(most, max(1, int(share * free / (systems * (EMPTY_BYTES + rows_bytes(plan))))))
 
 
 def check_before(plan: Plan, instances: Iterable[Instance]) -> None:

@@ -6,7 +6,7 @@ from collections import namedtuple
 import pytest
 
 from dbdyno.errors import LoadError
-from dbdyno.experiment import disk
+from dbdyno.experiment.data import disk
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
 from support import making
@@ -39,6 +39,12 @@ def test_a_plan_takes_its_data_twice_for_each_system():
     assert disk.bytes_expected(controlled) == 3 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
 
 
+def test_loads_that_a_plan_names_take_room_each():
+    thrice = PLAN.model_copy(update={"dataset": DatasetPlan(tables=4, rows=100_000, loads=3)})
+    more = disk.bytes_expected(thrice) - disk.bytes_expected(PLAN)
+    assert more == 2 * 2 * (disk.EMPTY_BYTES + ROWS)
+
+
 def test_replicas_need_as_much_as_their_primary_and_endpoints_nothing_here():
     one = disk.bytes_expected(PLAN) // 2
     replicated = SystemPlan(label="r", reference="mysql:8.0.33", topology=TopologyPlan(replicas=2))
@@ -66,6 +72,19 @@ def test_a_loaded_instance_needs_one_copy_of_what_it_has(free, tmp_path):
     disk.check_before(PLAN, [Instance(tmp_path, loaded=True)])
     with pytest.raises(LoadError):
         disk.check_before(PLAN, [Instance(tmp_path)])
+
+
+def test_loads_are_kept_as_the_disk_has_room(free, tmp_path):
+    each = 2 * (disk.EMPTY_BYTES + ROWS)
+    free(100 * each)
+    assert disk.loads_kept(PLAN, tmp_path, 2) == disk.LOADS_KEPT
+    wanted = PLAN.model_copy(update={"dataset": DatasetPlan(rows=100_000, loads=10)})
+    assert disk.loads_kept(wanted, tmp_path, 2) == 10
+    free(8.1 * each)
+    assert disk.loads_kept(PLAN, tmp_path / "not" / "yet", 2) == 2
+    assert disk.loads_kept(wanted, tmp_path, 2) == 6
+    free(0)
+    assert disk.loads_kept(PLAN, tmp_path, 2) == 1
 
 
 def test_a_disk_that_is_nearly_full_is_reported_with_its_place(free, tmp_path):

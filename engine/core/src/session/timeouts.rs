@@ -15,9 +15,9 @@ use rustix::io::Errno;
 /// How often a session that waits looks whether it was given up.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The limits of a session's waits.
+/// How long a session waits, for what.
 #[derive(Clone, Debug)]
-pub struct Waits {
+pub struct Timeouts {
     /// For connecting and the login together.
     pub login: Duration,
     /// For the next byte of an answer; None for no limit.
@@ -30,7 +30,7 @@ pub struct Waits {
     pub given_up: Arc<AtomicBool>,
 }
 
-impl Waits {
+impl Timeouts {
     /// Only the login is limited.
     #[must_use]
     pub fn of_login(login: Duration) -> Self {
@@ -64,16 +64,16 @@ impl From<WaitEnd> for io::Error {
     }
 }
 
-/// The waits of one session, which begin with those of its login.
+/// The timeouts of one session, which begin with those of its login.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    pub(super) waits: Waits,
+    pub(super) timeouts: Timeouts,
     login_ends: Option<Instant>,
 }
 
 impl Clock {
-    pub(crate) fn start(waits: &Waits) -> Self {
-        Self { waits: waits.clone(), login_ends: Some(Instant::now() + waits.login) }
+    pub(crate) fn start(timeouts: &Timeouts) -> Self {
+        Self { timeouts: timeouts.clone(), login_ends: Some(Instant::now() + timeouts.login) }
     }
 
     /// The login is over: its limits no longer hold.
@@ -97,7 +97,7 @@ impl Clock {
 
     /// How long to wait before the next look, below a second, in a wait that has `begun` then.
     pub(crate) fn next_wait(&self, begun: Instant) -> Result<Duration, WaitEnd> {
-        let Waits { silence, until, no_login, given_up, .. } = &self.waits;
+        let Timeouts { silence, until, no_login, given_up, .. } = &self.timeouts;
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         if is_set(given_up) || (self.login_ends.is_some() && is_set(no_login)) {
             return Err(WaitEnd::GivenUp);

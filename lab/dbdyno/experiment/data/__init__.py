@@ -1,0 +1,1 @@
+"""The rows that are loaded: their copies, their digest, the room they take on disk."""

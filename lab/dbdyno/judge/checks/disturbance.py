@@ -1,0 +1,157 @@
+"""Did others leave the servers alone, and each arm as much as the other?
+(docs/how-it-works/procedure.md)
+
+What disturbs all arms of a block alike cancels in its ratio. What disturbs one of them looks like a
+difference of the systems, so a trial that lost more than the plan allows is void, its block is
+measured again, and arms that lost unequal shares below that are doubtful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.language.words import Said, count, listed, name, say
+from dbdyno.measurement.disturbance import (
+    Disturbance,
+    current,
+    disturbance_of,
+    repeats_max,
+    repeats_of,
+)
+from dbdyno.measurement.disturbance import disturbed as beyond
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.plan.plan import Plan
+
+UNEVEN_MAX: Final = 0.05
+"""Trials of 10 s on a quiet machine of two cores differed by 2 % of its CPU, those of 2 s by 7 %
+(docs/how-it-works/procedure.md)."""
+BLOCKS_NAMED: Final = 3
+
+
+def disturbed(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: others took more of the host's CPU in the window than the plan allows."""
+    limit = plan.design.disturbance_max
+    seen = beyond(measurement, limit)
+    if seen is None or limit is None:
+        return None
+    shares = {"others": seen.others, "steal": seen.steal, "limit": limit * 100}
+    return on_trial(
+        measurement,
+        "disturbed",
+        Level.VOID,
+        say(
+            "processes besides server and generator used {others:.1%} of the host's CPU in the "
+            "window, and {steal:.1%} was stolen (limit {limit:g} % together)",
+            **shares,
+        )
+        if seen.is_attributed
+        else say("{steal:.1%} of the host's CPU was stolen (limit {limit:g} %)", **shares),
+        say(
+            "stop what else runs on this machine and measure again; another limit is "
+            "design.disturbance_max"
+        ),
+    )
+
+
+def uneven_disturbance(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful: others took more beside one arm of a block than beside another."""
+    groups: dict[Cell, dict[int, list[tuple[Said, Disturbance]]]] = {}
+    for m in measurements:
+        seen = disturbance_of(m) if m.failure is None and m.trial.block >= 0 else None
+        if seen is not None and beyond(m, plan.design.disturbance_max) is None:
+            blocks = groups.setdefault(m.trial.cell, {})
+            blocks.setdefault(m.trial.block, []).append((m.trial.arm, seen))
+    for cell, blocks in groups.items():
+        uneven = {block: arms for block, arms in sorted(blocks.items()) if _apart(arms)}
+        if not uneven:
+            continue
+        named = [_figures(block, arms) for block, arms in list(uneven.items())[:BLOCKS_NAMED]]
+        yield Finding(
+            check="uneven-disturbance",
+            level=Level.DOUBTFUL,
+            evidence=say(
+                "in {uneven} of {blocks} others took unequal shares of the host's CPU beside the "
+                "arms, by more than {limit:g} points (their CPU, steal and I/O wait together): "
+                "{figures}",
+                uneven=len(uneven),
+                blocks=count(len(blocks), "block"),
+                limit=UNEVEN_MAX * 100,
+                figures=listed([*named, *([name("…")] if len(uneven) > len(named) else [])], "; "),
+            ),
+            advice=say(
+                "the ratio carries the difference: stop what else runs on this machine and measure "
+                "again"
+            ),
+            cell=cell,
+        )
+
+
+def _lost(seen: Disturbance) -> float:
+    return seen.share + (seen.waiting or 0.0)
+
+
+def _apart(arms: Sequence[tuple[Said, Disturbance]]) -> bool:
+    lost = [_lost(seen) for _, seen in arms]
+    return max(lost) - min(lost) > UNEVEN_MAX
+
+
+def _figures(block: int, arms: Sequence[tuple[Said, Disturbance]]) -> Said:
+    shares = (
+        say(
+            "{arm} {all:.1%} (CPU {cpu:.1%}, steal {steal:.1%}, wait {wait:.1%})",
+            arm=arm,
+            all=_lost(seen),
+            cpu=seen.share - seen.steal,
+            steal=seen.steal,
+            wait=seen.waiting or 0.0,
+        )
+        for arm, seen in arms
+    )
+    return say("block {block}: {shares}", block=block + 1, shares=listed(shares))
+
+
+def block_repeated(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: a disturbed block was measured again, or no longer; sees replaced trials too."""
+    latest = repeats_of((m.trial.block, m.trial.key) for m in measurements)
+    used, most = sum(latest.values()), repeats_max(plan.design.blocks)
+    for block, times in latest.items():
+        if times:
+            yield _noted(
+                say(
+                    "block {block} was measured again, {times}, because others disturbed it: "
+                    "{worst}; its last measurement counts, the others are stored",
+                    block=block + 1,
+                    times=count(times, "time"),
+                    worst=_worst([m for m in measurements if m.trial.block == block], plan),
+                )
+            )
+    limit = plan.design.disturbance_max
+    lost = {m.trial.block for m in current(measurements) if beyond(m, limit) is not None}
+    if lost and used >= most:
+        yield _noted(
+            say(
+                "{blocks} stayed disturbed: a run of this length may measure again {most} at most",
+                blocks=count(len(lost), "block"),
+                most=count(most, "block"),
+            )
+        )
+
+
+def _worst(of_block: Sequence[Measurement], plan: Plan) -> Said:
+    limit = plan.design.disturbance_max
+    found = [(m.trial.arm, seen.share) for m in of_block if (seen := beyond(m, limit)) is not None]
+    if not found:
+        return say("the limit was another one then")
+    arm, share = max(found, key=lambda one: one[1])
+    return say("{share:.1%} of the host's CPU beside {arm}", share=share, arm=arm)
+
+
+def _noted(evidence: Said) -> Finding:
+    return Finding(
+        check="block-repeated",
+        level=Level.NOTE,
+        evidence=evidence,
+        advice=say("nothing is wrong with what counts; a quiet machine needs no repeats"),
+    )

@@ -1,0 +1,125 @@
+"""Did the server stand still while it was asked, and what waited in it?
+
+A trial in which nothing was completed is a result if the server was there, was asked, and answered
+nothing for most of the window: its throughput is 0. It is void if statements were answered all
+along, as its events may only be longer than the window, or if nobody asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Final
+
+from dbdyno.judge.finding import Finding, Level, on_trial
+from dbdyno.language.words import Said, count, listed, say
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.parts import Interval, StatusSeries
+from dbdyno.plan.plan import Plan
+
+SHARE_MIN: Final = 0.5
+"""So much of the window nothing is answered; less than that is a stall."""
+STALL_EVENTS_MIN: Final = 10
+"""Where events were completed, a time is said to stand still only if so many more were to be
+expected in it: slow statements are no standstill."""
+LOCK_WAIT_TIMEOUT: Final = "1205"
+"""The server's own word for a statement that waited until its patience was over."""
+WAITS: Final = (
+    "Threads_running",
+    "Innodb_row_lock_current_waits",
+    "Rpl_semi_sync_master_wait_sessions",
+    "Rpl_semi_sync_source_wait_sessions",
+    "Innodb_data_pending_fsyncs",
+)
+"""Counters that say how many wait, and for what; the first one includes who reads them."""
+
+
+def no_events(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: nothing was completed in the window, and not because the server stood still."""
+    if measurement.events > 0 and measurement.window_s > 0:
+        return None
+    if stands_still(measurement, plan):
+        return None
+    return on_trial(
+        measurement,
+        "no-events",
+        Level.VOID,
+        say(
+            "{events} in a window of {window_s:.1f} s",
+            events=count(measurement.events, "event"),
+            window_s=measurement.window_s,
+        ),
+        say("look at the trial's errors and the server's log; a slow system needs a longer window"),
+    )
+
+
+def stands_still(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Note or doubtful: nothing was answered for half of the window or more.
+
+    A note where nothing was completed at all: the verdict itself says it then.
+    """
+    stretch = longest_silence(measurement)
+    if not stretch:
+        return None
+    silent_s = stretch[-1].end_s - stretch[0].start_s
+    if silent_s < SHARE_MIN * measurement.window_s:
+        return None
+    working_s = measurement.window_s - silent_s
+    if measurement.events and measurement.events * silent_s < STALL_EVENTS_MIN * working_s:
+        return None
+    seen = say(
+        "nothing was answered for {silent_s:.1f} s of a window of {window_s:.1f} s while {events} "
+        "ran",
+        silent_s=silent_s,
+        window_s=measurement.window_s,
+        events=count(max(one.in_flight for one in stretch), "event"),
+    )
+    return on_trial(
+        measurement,
+        "stands-still",
+        Level.DOUBTFUL if measurement.events else Level.NOTE,
+        listed([seen, *_waiting(measurement, stretch)], "; "),
+        say(
+            "the numbers stay as they are, a standstill included; look at what the statements "
+            "waited for: a lock, a replica, a full disk"
+        ),
+    )
+
+
+def longest_silence(measurement: Measurement) -> list[Interval]:
+    """The measured seconds, one after the other, in which events ran and nothing was answered."""
+    groups = groupby(measurement.measured, key=_is_silent)
+    stretches = [list(seconds) for silent, seconds in groups if silent]
+    return max(stretches, key=lambda one: one[-1].end_s - one[0].start_s, default=[])
+
+
+def _is_silent(one: Interval) -> bool:
+    return one.in_flight > 0 and one.queries == 0 and not set(one.errors) - {LOCK_WAIT_TIMEOUT}
+
+
+def _waiting(measurement: Measurement, stretch: list[Interval]) -> Iterator[Said]:
+    """What the server itself said of those that waited."""
+    status, waiting = measurement.server, measurement.server.waiting
+    counted = list(_counted(measurement.status_seconds, stretch))
+    if counted:
+        yield say("the server's counters: {counters}", counters=listed(counted))
+    if waiting:
+        statements = (
+            say("{times} × {statement}", times=times, statement=statement)
+            for statement, times in sorted(waiting.items(), key=lambda item: (-item[1], item[0]))
+        )
+        yield say("statements that waited at its end: {statements}", statements=listed(statements))
+    if not counted and not status.status:
+        yield say("the server did not answer who asked for its counters either")
+
+
+def _counted(series: StatusSeries | None, stretch: list[Interval]) -> Iterable[Said]:
+    if series is None:
+        return
+    start_s, end_s = stretch[0].start_s, stretch[-1].end_s
+    inside = [place for place, at_s in enumerate(series.at_s) if start_s <= at_s <= end_s]
+    for counter in WAITS:
+        column = series.counters.get(counter, ())
+        most = max((column[place] or 0 for place in inside if place < len(column)), default=0)
+        if most > 0:
+            yield say("{counter} up to {most:.0f}", counter=counter, most=most)

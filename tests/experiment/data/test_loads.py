@@ -1,0 +1,134 @@
+"""Which load a block rests on, which loads stay, and how much of the time loading may take."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import pytest
+from pydantic import ValidationError
+from tests.experiment.test_runner import created, interrupt_in, small, start, store  # noqa: F401
+
+from dbdyno.errors import Interrupted
+from dbdyno.experiment.data import disk, loads
+from dbdyno.plan.plan import DatasetPlan, Plan, ProcedurePlan
+from support import making
+from support.fakes import World
+
+A, B = making.A, making.B
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+def room(monkeypatch):
+    """Says for how many loads of two systems the disk has room; there is time for each block's."""
+    monkeypatch.setattr(loads, "LOADS_SHARE", 1.0)
+
+    def for_loads(count):
+        each = 2 * (disk.EMPTY_BYTES + disk.rows_bytes(making.plan()))
+        free = int((count + 0.5) * each / disk.KEPT_SHARE)
+        monkeypatch.setattr(disk.shutil, "disk_usage", lambda place: Usage(0, 0, free))
+
+    for_loads(disk.LOADS_KEPT)
+    return for_loads
+
+
+def plan(blocks=3, **facts):
+    return small(**{"blocks": blocks, "threads": (8,), "window_s": 1, "warmup_s": 0, **facts})
+
+
+def rested_on(store, run, system=A):  # noqa: F811
+    """The load of each of the run's blocks."""
+    measured = store.measurements(run.run_id)
+    return {m.trial.block: m.load for m in measured if m.trial.system == system}
+
+
+def test_each_block_rests_on_a_load_of_its_own_of_each_system(store, room):  # noqa: F811
+    world = World()
+    run = start(store, plan(), world)
+    of_a, of_b = rested_on(store, run), rested_on(store, run, B)
+    assert len({*of_a.values(), *of_b.values()}) == 6
+    assert world.calls.count(("snapshot", A)) == world.calls.count(("snapshot", B)) == 3
+    assert len({m.dataset for m in store.measurements(run.run_id)}) == 1
+
+
+def test_a_later_run_rests_on_one_load_of_the_run_before_and_on_new_ones(store, room):  # noqa: F811
+    runs = [start(store, plan()) for _ in range(3)]
+    first, second, third = (list(rested_on(store, run).values()) for run in runs)
+    assert second[0] == first[0]
+    assert not {*second[1:]} & {*first}
+    assert third[0] in {*first, *second} - {first[0]}  # two runs rest on that
+    assert not {*third[1:]} & {*first, *second}
+
+
+def test_where_the_disk_has_room_for_one_load_each_replaces_the_one_before(store, room):  # noqa: F811
+    room(1)
+    world = World()
+    run = start(store, plan(), world)
+    assert len(set(rested_on(store, run).values())) == 3
+    assert world.calls.count(("discard", A)) == 2
+    assert {instance.folder.name for instance in world.instances} == {"1"}
+
+
+def test_loads_that_most_runs_rest_on_are_replaced_first(store, room):  # noqa: F811
+    room(2)
+    first = start(store, plan(blocks=2))
+    shared, other = rested_on(store, first).values()
+    second = start(store, plan(blocks=2))
+    assert rested_on(store, second)[0] == shared
+    assert list(rested_on(store, start(store, plan(blocks=1))).values()) == [other]
+
+
+def test_no_more_than_three_runs_rest_on_one_load(store, room):  # noqa: F811
+    runs = [start(store, plan(blocks=1)) for _ in range(5)]
+    names = [rested_on(store, run)[0] for run in runs]
+    assert names == [names[0]] * 3 + [names[3]] * 2
+    assert names[3] != names[0]
+
+
+def test_a_plan_says_on_how_many_loads_the_blocks_rest_by_turns(store, room):  # noqa: F811
+    run = start(store, plan(blocks=5, dataset=DatasetPlan(loads=2)))
+    one, two, *rest = rested_on(store, run).values()
+    assert one != two
+    assert rest == [one, two, one]
+
+
+def test_loading_takes_no_more_than_its_share_of_the_time(store, room, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(loads, "LOADS_SHARE", 0.0)
+    run = start(store, plan())
+    assert len(set(rested_on(store, run).values())) == 1
+    monkeypatch.setattr(loads, "LOADS_SHARE", 1.0)
+    start(store, plan(blocks=4))
+    monkeypatch.setattr(loads, "LOADS_SHARE", 0.0)
+    world = World()
+    run = start(store, plan(blocks=6), world)
+    first = rested_on(store, run)
+    assert len({first[block] for block in range(4)}) == 4  # there is time for those that are there
+    assert [first[4], first[5]] == [first[0], first[1]]
+    assert ("snapshot", A) not in world.calls
+
+
+def test_a_resumed_run_goes_on_with_the_load_of_its_block(store, room):  # noqa: F811
+    asked = plan()
+    stored = created(store, asked)
+    with pytest.raises(Interrupted):
+        start(store, asked, World(), interrupt_in(3), stored)
+    start(store, asked, stored=stored)
+    measured = [m for m in store.measurements(stored.run_id) if m.trial.block == 1]
+    by_system = {(m.trial.system, m.load) for m in measured}
+    assert len(measured) == 3  # one of them was interrupted
+    assert len(by_system) == 2
+
+
+def test_data_that_are_kept_from_trial_to_trial_are_of_one_load(store, room):  # noqa: F811
+    world = World()
+    run = start(store, plan(procedure={"fresh_data": "once"}), world)
+    assert len(set(rested_on(store, run).values())) == 1
+    assert world.calls.count(("restore", A)) == 1
+    asked = plan(procedure=ProcedurePlan(fresh_data="once"), dataset=DatasetPlan(loads=2))
+    with pytest.raises(ValidationError, match="are of one load"):
+        Plan.model_validate(asked.model_dump())
+
+
+def test_a_record_that_cannot_be_read_is_no_load(tmp_path):
+    (tmp_path / loads.RECORD).write_text("{")
+    assert loads.Load.recorded(tmp_path).name == ""

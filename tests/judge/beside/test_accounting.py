@@ -1,0 +1,101 @@
+"""A difference in throughput is CPU per transaction and CPU used, and the two multiply to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbdyno.judge.beside.accounting import Accounting, accounting_text
+from dbdyno.judge.judgement import judge
+from dbdyno.plan.load import LoadPlan
+from support import making
+from support.made_rates import at_rate
+from support.making import A, B
+
+PLAN = making.plan(blocks=3)
+
+
+def trials(tps_of_b, cpu_s_of_b, *, other_cpu=0.0, blocks=3):
+    """A does 1000 transactions/s with 10 s of CPU in a window of 10 s."""
+    made = []
+    for block in range(blocks):
+        own = {"block": block, "sequence": 2 * block}
+        made.append(making.measurement(A, tps=1000.0, server_cpu_s=10.0, **own))
+        own |= {"sequence": 2 * block + 1, "position": 1, "other_cpu": other_cpu}
+        made.append(making.measurement(B, tps=tps_of_b, server_cpu_s=cpu_s_of_b, **own))
+    return made
+
+
+def account(*args, plan=PLAN, **facts):
+    return judge(trials(*args, **facts), plan).accountings
+
+
+def said(work, use, taken=0.0):
+    cell = making.measurement().trial.cell
+    return accounting_text(
+        Accounting(
+            cell=cell,
+            baseline=A,
+            system=B,
+            ratio=work * use,
+            by_work=work,
+            by_use=use,
+            taken=taken,
+            blocks=3,
+        )
+    )
+
+
+def test_the_reviews_run_is_told_apart():
+    """TPS −38.9 %: CPU per transaction ×1.29, and 21 % less CPU, which others had."""
+    per_transaction = 10.0 / 10_000 / 0.774
+    cpu_s = 6110 * per_transaction
+    off = making.with_parts(PLAN, design={"disturbance_max": None})
+    (found,) = account(611.0, cpu_s, other_cpu=0.8, plan=off)
+    assert found.ratio == pytest.approx(0.611, abs=1e-3)
+    assert found.by_work == pytest.approx(0.774, abs=1e-3)
+    assert found.by_work * found.by_use == pytest.approx(found.ratio)
+    assert found.taken == pytest.approx(0.2)
+    assert accounting_text(found) == (
+        "of −38.9 %, −22.6 % is more server CPU per transaction; the rest, −21.1 %, is CPU that it "
+        "did not get: others took 20.0% of the host's CPU more beside it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("work", "use", "taken", "text"),
+    [
+        (
+            0.8,
+            0.9,
+            0.0,
+            "of −28.0 %, −20.0 % is more server CPU per transaction; the rest, −10.0 %",
+        ),
+        (0.8, 1.0, 0.2, "−20.0 % is more server CPU per transaction; both used as much CPU"),
+        (0.8, 1.1, 0.2, "more server CPU per transaction alone would be −20.0 %; more CPU used"),
+        (1.0, 0.8, 0.0, "−20.0 % is less CPU used; a transaction takes as much server CPU on both"),
+        (1.0, 0.8, 0.1, "−20.0 % is CPU that it did not get: others took 10.0% of the host's CPU"),
+        (1.0, 1.2, 0.0, "+20.0 % is more CPU used; a transaction takes as much"),
+        (1.2, 0.9, 0.0, "less server CPU per transaction alone would be +20.0 %; less CPU used"),
+        (1.2, 0.9, 0.1, "less server CPU per transaction alone would be +20.0 %; CPU that it did"),
+        (1.2, 1.0, 0.0, "+20.0 % is less server CPU per transaction; both used as much CPU"),
+        (1.2, 1.1, 0.0, "of +32.0 %, +20.0 % is less server CPU per transaction; the rest, +10.0"),
+    ],
+)
+def test_every_pair_of_directions_has_its_words(work, use, taken, text):
+    assert said(work, use, taken).startswith(text)
+
+
+def test_parts_too_small_to_speak_of_are_not():
+    assert said(1.004, 0.996) is None
+
+
+def test_nothing_is_said_where_the_servers_cpu_is_unknown():
+    assert account(900.0, 0.0) == ()
+    assert len(account(900.0, 9.0)) == 1
+
+
+def test_nothing_is_said_of_latency_at_a_rate():
+    plan = making.with_parts(PLAN, load=LoadPlan(rates=("1000",), connections=64))
+    judged = judge([at_rate(system, block) for block in range(3) for system in (A, B)], plan)
+    assert [verdict.metric for verdict in judged.verdicts] == ["latency_ms_p99"]
+    assert judged.accountings == ()

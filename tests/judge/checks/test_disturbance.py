@@ -1,0 +1,117 @@
+"""Void beyond the plan's limit, doubtful where arms lost unequal shares, told when repeated."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbdyno.judge.checks.disturbance import (
+    UNEVEN_MAX,
+    block_repeated,
+    disturbed,
+    uneven_disturbance,
+)
+from dbdyno.judge.finding import Level
+from dbdyno.judge.judgement import enough, judge
+from dbdyno.judge.verdict import Word
+from dbdyno.measurement.metric import PRIMARY
+from dbdyno.report.rows import State, attempts
+from support import making
+from support.making import A, B
+
+PLAN = making.plan(blocks=3)
+QUIET = 0.08  # cores of four: 2 %
+
+
+def arms(block, of_a, of_b, repeat=0, ratio=1.0):
+    """One block; so many cores were in others' hands beside each arm."""
+    made = []
+    for position, (system, cores) in enumerate(((A, of_a), (B, of_b))):
+        place = {"block": block, "position": position, "sequence": 2 * block + position}
+        rate = 1000.0 * (ratio if system == B else 1.0)
+        one = making.measurement(system, tps=rate, other_cpu=cores, **place)
+        made.append(making.with_trial(one, repeat=repeat))
+    return made
+
+
+@pytest.mark.parametrize(("cores", "is_void"), [(0.39, False), (0.41, True)])
+def test_a_trial_is_void_beyond_the_limit_that_is_printed(cores, is_void):
+    found = disturbed(making.measurement(other_cpu=cores), PLAN)
+    assert (found is not None) == is_void
+    if found:
+        assert (found.level, found.check) == (Level.VOID, "disturbed")
+        assert "used 10.3% of the host's CPU" in found.evidence
+        assert "(limit 10 % together)" in found.evidence
+
+
+def test_the_plan_sets_the_limit_or_switches_it_off():
+    made = making.measurement(other_cpu=0.3, steal=0.15)
+    assert disturbed(made, making.with_parts(PLAN, design={"disturbance_max": 0.11})) is not None
+    assert disturbed(made, making.with_parts(PLAN, design={"disturbance_max": 0.115})) is None
+    for off in (1.0, None):
+        without = making.with_parts(PLAN, design={"disturbance_max": off})
+        assert disturbed(making.measurement(other_cpu=3.0), without) is None
+
+
+def test_arms_that_lost_unequal_shares_are_doubtful_with_the_figures_of_each():
+    limit = UNEVEN_MAX * 4
+    even = [*arms(0, 0.0, limit - 0.01), *arms(1, 0.3, 0.3)]
+    assert list(uneven_disturbance(even, PLAN)) == []
+    (found,) = uneven_disturbance([*even, *arms(2, 0.04, limit + 0.06)], PLAN)
+    assert found.level is Level.DOUBTFUL
+    assert found.concerns(even[0].trial.cell, B)
+    assert "in 1 of 3 blocks" in found.evidence
+    assert "by more than 5 points" in found.evidence
+    assert f"block 3: {A} 1.0% (CPU 1.0%, steal 0.0%, wait 0.0%), {B} 6.5% (" in found.evidence
+
+
+def test_steal_alone_makes_arms_uneven():
+    stolen = [making.measurement(A, steal=0.0), making.measurement(B, steal=0.3)]
+    (found,) = uneven_disturbance(stolen, PLAN)
+    assert f"{B} 7.5% (CPU 0.0%, steal 7.5%" in found.evidence
+
+
+def test_a_void_trial_is_not_compared_once_more():
+    assert list(uneven_disturbance(arms(0, QUIET, 1.0), PLAN)) == []
+
+
+def test_a_replaced_block_is_kept_told_and_in_no_number():
+    quiet = [one for block in (0, 1) for one in arms(block, QUIET, QUIET)]
+    loud, anew = arms(2, QUIET, 1.0, ratio=0.5), arms(2, QUIET, QUIET, repeat=1)
+    made = judge([*quiet, *loud, *anew], PLAN)
+    assert made == judge([*quiet, *anew], PLAN).model_copy(update={"findings": made.findings})
+    (told,) = [finding for finding in made.findings if finding.check == "block-repeated"]
+    assert told.level is Level.NOTE
+    assert told.evidence.startswith(
+        "block 3 was measured again, 1 time, because others disturbed it: 25.0% of the host's CPU"
+        f" beside {B}"
+    )
+    assert all(finding.level is not Level.VOID for finding in made.findings)
+    states = [(a.state, a.why) for a in attempts([*quiet, *loud, *anew], made)]
+    assert states.count((State.REPEATED, "its block was measured again")) == 2
+    assert [state for state, _ in states].count(State.SOUND) == 6
+
+
+def test_a_block_that_stays_disturbed_is_void_and_told():
+    trials = [one for block in range(3) for one in arms(block, QUIET, QUIET)]
+    trials += [*arms(1, QUIET, 1.0, repeat=1), *arms(1, QUIET, 1.0, repeat=2)]
+    made = judge(trials, PLAN)
+    (verdict,) = made.verdicts
+    assert verdict.word is Word.VOID
+    assert verdict.estimate.blocks == 2
+    told = [finding.evidence for finding in made.findings if finding.check == "block-repeated"]
+    assert told[1] == (
+        "1 block stayed disturbed: a run of this length may measure again 2 blocks at most"
+    )
+
+
+def test_whether_a_run_has_enough_is_asked_of_what_counts():
+    plan = making.with_parts(making.plan(blocks=12), design={"stop": "decided"})
+    decided = [one for block in range(3) for one in arms(block, QUIET, QUIET, ratio=0.5)]
+    assert enough(decided, plan)
+    assert not enough([*decided, *arms(2, QUIET, 1.0, repeat=1, ratio=0.5)], plan)
+
+
+def test_nothing_is_told_of_blocks_that_were_measured_once():
+    trials = making.pairs((1.0, 1.0, 1.0))
+    assert list(block_repeated(trials, PLAN)) == []
+    assert judge(trials, PLAN).estimate(trials[0].trial.cell, B, PRIMARY.name).blocks == 3

@@ -1,0 +1,96 @@
+"""A server that stands still while it is asked gives a result; one that nobody asked gives none."""
+
+from __future__ import annotations
+
+from dbdyno.judge.audit import audit, examine
+from dbdyno.judge.checks.standstill import no_events, stands_still
+from dbdyno.judge.finding import Level
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.metric import PRIMARY
+from dbdyno.measurement.parts import StatusSeries
+from support import making
+
+PLAN = making.plan()
+
+
+def seconds(made: Measurement, *places: int, **fields: object) -> Measurement:
+    """The same trial with other measured seconds at these places."""
+    intervals = list(made.intervals)
+    for place in places:
+        at = intervals.index(made.measured[place])
+        intervals[at] = intervals[at].model_copy(update=fields)
+    return making.changed(made, intervals=tuple(intervals))
+
+
+def with_server(made: Measurement, **fields: object) -> Measurement:
+    return making.changed(made, server=made.server.model_copy(update=fields))
+
+
+def test_a_trial_without_an_answer_is_sound_and_its_throughput_is_zero():
+    still = making.stood_still()
+    audited = audit([still], PLAN)
+    assert [one.value(PRIMARY) for one in audited.sound] == [0.0]
+    assert not [f for f in audited.findings if f.level is Level.VOID]
+    found = stands_still(still, PLAN)
+    assert found.level is Level.NOTE
+    assert "nothing was answered for 10.0 s of a window of 10.0 s while 8 events ran" in str(
+        found.evidence
+    )
+
+
+def test_the_servers_own_counters_and_states_name_what_waited():
+    counters = {
+        "Threads_running": (9.0,) * 12,
+        "Innodb_row_lock_current_waits": (0.0, 0.0, 3.0, *(7.0,) * 9),
+        "Rpl_semi_sync_source_wait_sessions": (0.0,) * 12,
+    }
+    series = StatusSeries(at_s=tuple(s + 0.5 for s in range(12)), counters=counters)
+    waiting = {"UPDATE: Waiting for global read lock": 7, "BEGIN": 1}
+    still = with_server(making.stood_still(), waiting=waiting)
+    evidence = str(stands_still(making.changed(still, status_seconds=series), PLAN).evidence)
+    assert "Threads_running up to 9, Innodb_row_lock_current_waits up to 7" in evidence
+    assert "source_wait_sessions" not in evidence
+    assert "7 × UPDATE: Waiting for global read lock, 1 × BEGIN" in evidence
+
+
+def test_a_server_that_does_not_answer_for_its_counters_either_is_said_to():
+    mute = making.changed(with_server(making.stood_still(), status={}), status_seconds=None)
+    assert "did not answer who asked for its counters" in str(stands_still(mute, PLAN).evidence)
+
+
+def test_lock_wait_timeouts_are_the_servers_way_to_say_that_it_stood_still():
+    waited = seconds(making.stood_still(), 5, errors={"1205": 8}, restarts=8)
+    assert not [f for f in examine(waited, PLAN) if f.level is Level.VOID]
+    refused = seconds(making.stood_still(), 5, errors={"1040": 8})
+    assert [f.check for f in examine(refused, PLAN) if f.level is Level.VOID] == ["errors"]
+
+
+def test_without_events_but_with_answers_or_unasked_the_trial_is_void():
+    slow = seconds(making.stood_still(), *range(10), reads=3)
+    unasked = seconds(making.stood_still(), *range(10), in_flight=0)
+    for made in (slow, unasked, making.measurement(tps=0, latency_ms=1)):
+        (found,) = examine(made, PLAN)
+        assert (found.check, found.level) == ("no-events", Level.VOID)
+        assert "0 events in a window of 10.0 s" in found.evidence
+    assert no_events(making.measurement(), PLAN) is None
+
+
+def test_slow_statements_are_no_standstill():
+    rates = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+    made = seconds(making.measurement(threads=1, rates=rates), *range(1, 7), in_flight=1)
+    assert stands_still(made, PLAN) is None
+
+
+def test_a_server_that_stops_within_the_window_is_doubtful_and_keeps_its_numbers():
+    # it works for 3 s of 10, then eight events never end: X·R is 30 % of N
+    rates = (1000.0,) * 3 + (0.0,) * 7
+    still = making.stood_still()
+    made = making.measurement(rates=rates, latency_ms=8)
+    made = seconds(made, *range(3, 10), in_flight=8)
+    made = making.changed(made, intervals=(*made.intervals, still.intervals[-1]))
+    found = examine(made, PLAN)
+    assert not [f.check for f in found if f.level is Level.VOID]
+    (stopped,) = [f for f in found if f.check in ("stands-still", "stall")]
+    assert (stopped.check, stopped.level) == ("stands-still", Level.DOUBTFUL)
+    assert "for 7.0 s of a window of 10.0 s" in str(stopped.evidence)
+    assert audit([made], PLAN).sound[0].value(PRIMARY) == 300.0

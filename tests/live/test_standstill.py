@@ -1,0 +1,120 @@
+"""A real server stands still while it is asked: by a lock, for want of a replica, frozen."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+from tests.live.test_engine import prepare
+
+from dbdyno.experiment.engine import spec
+from dbdyno.experiment.order import trials_of
+from dbdyno.experiment.trial import run_trial
+from dbdyno.judge.checks.standstill import stands_still
+from dbdyno.judge.judgement import judge
+from dbdyno.judge.verdict import Word
+from dbdyno.judge.wording import sentence
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import DatasetPlan
+from dbdyno.servers.base import Server
+from dbdyno.servers.mysql import client
+from support import making
+from support.real_server import started
+
+pytestmark = pytest.mark.live
+PLAN: Final = making.plan(
+    systems=("free", "held"),
+    workloads=("oltp_write_only",),
+    threads=(8,),
+    blocks=3,
+    window_s=3,
+    warmup_s=1,
+    dataset=DatasetPlan(tables=3, rows=2000),
+)
+Tell = Callable[[Mapping[str, Any]], None]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with started("still", "mysql:8.0.15", {"log_bin": "on"}) as running:
+        prepare(running)
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _short_drain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spec, "DRAIN_S", 1.0)
+
+
+@contextmanager
+def read_lock(server: Server) -> Iterator[None]:
+    server.ask("FLUSH TABLES WITH READ LOCK")
+    try:
+        yield
+    finally:
+        server.ask("UNLOCK TABLES")
+
+
+@contextmanager
+def no_replica(server: Server) -> Iterator[None]:
+    """Every commit waits for a replica's word, and there is none."""
+    server.ask("INSTALL PLUGIN rpl_semi_sync_master SONAME 'semisync_master.so'")
+    server.ask("SET GLOBAL rpl_semi_sync_master_timeout = 600000")
+    server.ask("SET GLOBAL rpl_semi_sync_master_enabled = 1")
+    try:
+        yield
+    finally:
+        server.ask("SET GLOBAL rpl_semi_sync_master_enabled = 0")
+
+
+def trials(server: Server, tell: Tell = lambda interval: None, **of: Any) -> list[Measurement]:
+    wanted = [t for t in trials_of(PLAN, "r") if all(getattr(t, k) == v for k, v in of.items())]
+    return [run_trial(PLAN, trial, server, tell) for trial in wanted]
+
+
+@pytest.mark.parametrize(
+    ("held", "statement", "counter"),
+    [
+        (read_lock, "UPDATE: Waiting for global read lock", "Threads_running"),
+        (no_replica, "COMMIT: Waiting for semi-sync ACK", "Rpl_semi_sync_master_wait_sessions"),
+    ],
+)
+def test_what_stands_still_in_every_block_is_worse_and_says_what_waited(
+    server: Server, held: Callable[[Server], Any], statement: str, counter: str
+) -> None:
+    free = trials(server, system="free")
+    with held(server):
+        still = trials(server, system="held")
+    assert [(one.failure, one.events) for one in still] == [(None, 0)] * 3
+    (verdict,) = judge([*free, *still], PLAN).verdicts
+    assert verdict.word is Word.WORSE, verdict
+    assert "held stood still in 3 of 3 blocks" in str(sentence(verdict))
+    evidence = str(stands_still(still[0], PLAN).evidence)
+    assert statement in evidence
+    assert f"{counter} up to " in evidence
+
+
+def test_a_server_that_freezes_within_the_window_keeps_what_it_completed(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "ANSWER_S_MAX", 1)
+
+    def freeze(interval: Mapping[str, Any]) -> None:
+        if interval["at_s"] == 2.0:
+            os.kill(server.pid, signal.SIGSTOP)
+
+    try:
+        (frozen,) = trials(server, freeze, system="free", block=0)
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    assert frozen.failure is None
+    assert frozen.events > 0
+    found = stands_still(frozen, PLAN)
+    assert "nothing was answered for 2.0 s of a window of 3.0 s" in str(found.evidence)
+    assert "did not answer who asked for its counters" in str(found.evidence)
+    checks = {f.check for f in judge([frozen], PLAN).findings if f.trial and f.level == "void"}
+    assert checks == set()

@@ -1,0 +1,114 @@
+"""What others took of the host beside a trial, and which blocks are measured again for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbdyno.measurement.disturbance import (
+    current,
+    disturbance_of,
+    disturbed,
+    owed_again,
+    repeats_max,
+    repeats_of,
+)
+from dbdyno.measurement.replication import REPLICAS_CPU_S
+from support import making
+from support.making import A, B
+
+QUIET, LOUD = 0.08, 1.0  # of four cores: 2 % and 25 %
+
+
+def again(made, repeat=1):
+    return making.changed(made, trial=made.trial.model_copy(update={"repeat": repeat}))
+
+
+def block(number, *cores, repeat=0):
+    """One block of A and B, with so many cores in others' hands beside each."""
+    made = [
+        making.measurement(system, block=number, other_cpu=cpu)
+        for system, cpu in zip((A, B), cores, strict=True)
+    ]
+    return [again(one, repeat) for one in made] if repeat else made
+
+
+def test_shares_are_of_the_whole_host():
+    seen = disturbance_of(making.measurement(other_cpu=0.4, steal=0.2))
+    assert (seen.others, seen.steal, seen.cores) == pytest.approx((0.1, 0.05, 4.0))
+    assert seen.share == pytest.approx(0.15)
+
+
+def test_replicas_are_no_others():
+    made = making.measurement(other_cpu=1.0)
+    facts = made.server.model_copy(update={"replication": {REPLICAS_CPU_S: 10.0}})
+    seen = disturbance_of(making.changed(made, server=facts))
+    assert seen.others == pytest.approx(0.0)
+    assert seen.waiting is None  # their bytes are not counted
+
+
+def test_a_server_whose_cpu_nobody_sees_is_no_disturbance():
+    made = making.measurement(other_cpu=2.0, steal=0.2)
+    blind = tuple(sample.model_copy(update={"server_cpu": 0.0}) for sample in made.watch)
+    seen = disturbance_of(making.changed(made, watch=blind))
+    assert seen.others > 0.5
+    assert seen.share == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(("disk_mb", "waiting"), [(10, 0.0), (40, 0.075)])
+def test_waits_are_others_by_the_bytes_that_the_server_did_not_ask_for(disk_mb, waiting):
+    made = making.measurement()
+    samples = tuple(
+        sample.model_copy(
+            update={
+                "host_cpu_iowait": 0.4,
+                "host_cpu_idle": sample.host_cpu_idle - 0.4,
+                "disk_read_bytes_per_s": 0.0,
+                "disk_written_bytes_per_s": disk_mb * 1e6,
+                "server_read_bytes_per_s": 0.0,
+                "server_written_bytes_per_s": 10e6,
+            }
+        )
+        for sample in made.watch
+    )
+    assert disturbance_of(making.changed(made, watch=samples)).waiting == pytest.approx(waiting)
+
+
+def test_the_limit_is_beyond_and_without_one_nothing_is_disturbed():
+    made = making.measurement(other_cpu=0.4)
+    assert disturbed(made, 0.0999) is not None
+    assert disturbed(made, 0.1001) is None
+    assert disturbed(made, None) is None
+    assert disturbed(making.measurement(other_cpu=2.0, failure="died"), 0.1) is None
+    assert disturbed(making.changed(made, watch=()), 0.1) is None
+
+
+def test_a_repeat_is_a_trial_of_its_own_at_the_same_place():
+    first = making.measurement(B, block=3).trial
+    second = first.model_copy(update={"repeat": 2})
+    assert second.key == f"{first.key}/again=2"
+    assert (second.place, first.place) == (first.key, first.key)
+    assert "repeat" not in first.model_dump_json()  # an older dbdyno reads what needs no repeat
+    assert type(second).model_validate_json(second.model_dump_json()) == second
+    assert repeats_of([(3, first.key), (3, second.key), (4, "4/b/c")]) == {3: 2, 4: 0}
+
+
+def test_only_the_last_repeat_of_a_block_counts_even_if_it_is_not_whole():
+    calm, loud = block(0, QUIET, QUIET), block(1, QUIET, LOUD)
+    begun = block(1, QUIET, QUIET, repeat=1)[:1]
+    assert current([*calm, *loud, *begun]) == [*calm, *begun]
+
+
+def test_a_disturbed_block_is_owed_again_until_the_repeats_are_used():
+    stored = [*block(0, QUIET, LOUD), *block(1, QUIET, QUIET), *block(2, LOUD, LOUD)]
+    assert owed_again(stored, blocks=5, limit=0.1) == [0, 2]
+    stored += block(0, LOUD, QUIET, repeat=1)
+    assert owed_again(stored, blocks=5, limit=0.1) == [0]  # one of two is left
+    stored += block(0, QUIET, QUIET, repeat=2)
+    assert owed_again(stored, blocks=5, limit=0.1) == []
+    assert owed_again(stored, blocks=12, limit=0.1) == [2]
+    assert owed_again(stored, blocks=12, limit=None) == []
+
+
+@pytest.mark.parametrize(("blocks", "most"), [(1, 2), (8, 2), (12, 3), (100, 25)])
+def test_a_quarter_of_the_blocks_may_be_repeated_and_two_in_any_case(blocks, most):
+    assert repeats_max(blocks) == most

@@ -1,0 +1,143 @@
+"""A time becomes a design: measured scatter and costs decide windows and blocks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import BLOCKS_TIMED, ChosenDesign, DesignPlan, Plan, TrialPlan
+from dbdyno.plan.timed import Costs, Scatter, begun, chosen, narrowest, scatter_of, with_chosen
+from support import making
+from support.making import A, B
+
+COSTS = Costs(4.0, 1.5)
+
+
+def plan_of(time_s: float, threads: tuple[int, ...] = (8,)) -> Plan:
+    design = DesignPlan.model_validate({"time_s": time_s})
+    made = making.plan(threads=threads)
+    return made.model_copy(update={"design": design, "trial": TrialPlan()})
+
+
+def design_of(scatter: Scatter, time_s: float = 600) -> ChosenDesign:
+    return narrowest(begun(plan_of(time_s)), scatter, COSTS)
+
+
+def test_where_starts_scatter_windows_are_short_and_blocks_many() -> None:
+    starts = design_of(Scatter(start=0.10, second=0.01))
+    seconds = design_of(Scatter(start=0.005, second=0.30))
+    assert starts.window_s < 6
+    assert seconds.window_s > 12
+    assert starts.blocks > 1.5 * seconds.blocks
+
+
+@pytest.mark.parametrize("time_s", [120, 300, 1800])
+def test_the_blocks_fill_the_time_and_no_more(time_s: float) -> None:
+    plan = begun(plan_of(time_s, threads=(1, 8)))
+    found = narrowest(plan, Scatter(0.03, 0.1), COSTS)
+    first_s = 2 * (4 * (plan.trial.warmup_s + plan.trial.window_s) + 2 * (4.0 + 1.5))
+    takes_s = first_s + (found.blocks - 2) * found.block_s
+    assert time_s - found.block_s < takes_s <= time_s
+    assert found.block_s == pytest.approx(4 * (found.warmup_s + found.window_s) + 2 * (4.0 + 1.5))
+
+
+def test_the_chosen_window_is_the_best_of_all() -> None:
+    """Tried against every other window: the interval of ln(B/A) from the blocks that then fit."""
+    scatter = Scatter(0.044, 0.13)
+    plan = begun(plan_of(900))
+    found = narrowest(plan, scatter, COSTS)
+
+    def deviation(window_s: float) -> float:
+        block_s = 2 * (plan.trial.warmup_s + window_s + 4.0)
+        blocks = int(900 / block_s)
+        return math.sqrt(2 * scatter.variance(window_s) / blocks)
+
+    best = min(deviation(window_s) for window_s in np.arange(2, 60, 0.5))
+    assert deviation(found.window_s) < 1.05 * best
+
+
+def test_much_time_makes_windows_long_before_it_makes_blocks_countless() -> None:
+    found = design_of(Scatter(0.02, 0.1), time_s=36_000)
+    assert found.blocks == BLOCKS_TIMED
+    assert found.window_s > 300
+
+
+def test_a_short_time_has_room_for_the_three_blocks_of_a_verdict() -> None:
+    plan = begun(plan_of(60, threads=(1, 8)))
+    load_s = 3 * 4 * (plan.trial.warmup_s + plan.trial.window_s)
+    assert load_s < 60
+    assert narrowest(plan, Scatter(0.03, 0.1), COSTS).blocks == 3
+
+
+def test_scatter_is_found_again() -> None:
+    random = np.random.default_rng(3)
+    arms = []
+    for _ in range(300):
+        starts = random.normal(0, 0.05, 2)
+        arms.append([np.exp(start + random.normal(0, 0.10, 12)) for start in starts])
+    found = scatter_of(arms)
+    assert found.second == pytest.approx(0.10, rel=0.1)
+    assert found.start == pytest.approx(0.05, rel=0.1)
+
+
+def test_seconds_that_hang_together_count_as_fewer() -> None:
+    random = np.random.default_rng(4)
+    steps = random.normal(0, 0.1, (200, 41))
+    alike = 1 + (steps[:, 1:] + steps[:, :-1]) / math.sqrt(2)
+    assert scatter_of([[rates] for rates in alike]).second == pytest.approx(0.14, rel=0.1)
+
+
+def measured(system: str, block: int, position: int, at_s: float, tps: float) -> Measurement:
+    made = making.measurement(system, block, tps=tps, window_s=6)
+    trial = made.trial.model_copy(update={"position": position})
+    at = f"2026-11-22T10:{int(at_s) // 60:02}:{at_s % 60:06.3f}+00:00"
+    return made.model_copy(update={"trial": trial, "started_at": at, "warmup_s": 4.0})
+
+
+def test_costs_are_read_from_when_trials_began() -> None:
+    """Each start takes 7 s here; what lies between blocks, a load or a pause, is none."""
+    plan = begun(plan_of(600))
+    at_s = (0, 17, 334, 351)
+    first = [
+        measured(system, block, position, at, 100 + 3 * block)
+        for (system, block, position), at in zip(
+            ((A, 0, 0), (B, 0, 1), (B, 1, 0), (A, 1, 1)), at_s, strict=True
+        )
+    ]
+    found = chosen(plan, first, loads_s=0.0)
+    assert found.block_s == pytest.approx(2 * (4 + found.window_s + 7), abs=0.1)
+
+
+def test_time_for_loading_is_time_for_fewer_blocks() -> None:
+    plan, scatter = begun(plan_of(600)), Scatter(0.03, 0.1)
+    without, dear = (
+        narrowest(plan, scatter, Costs(4.0, 1.5, loads_s)) for loads_s in (0.0, 1000.0)
+    )
+    assert dear.blocks < 0.75 * without.blocks
+    assert dear.block_s == pytest.approx(1.5 * 2 * (dear.warmup_s + dear.window_s + 4.0))
+
+
+def test_what_was_chosen_was_not_asked_for() -> None:
+    plan = plan_of(300)
+    found = with_chosen(plan, narrowest(begun(plan), Scatter(0.03, 0.1), COSTS))
+    assert found.hash() == plan.hash()
+    assert found.trial != plan.trial
+    assert Plan.model_validate_json(found.model_dump_json()) == found
+
+
+@pytest.mark.parametrize(
+    "also",
+    [
+        {"trial": {"window_s": 30}},
+        {"trial": {"until_steady": True}},
+        {"design": {"time_s": 300, "blocks": 5}},
+        {"load": {"rates": ["400"]}},
+    ],
+)
+def test_a_time_stands_alone(also: dict[str, object]) -> None:
+    asked = plan_of(300).model_dump(mode="json", exclude_unset=True) | also
+    with pytest.raises(ValueError, match=r"^1 validation error for Plan\n  Value error, design: "):
+        Plan.model_validate(asked)

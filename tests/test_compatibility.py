@@ -117,6 +117,10 @@ KEYS: Final = {
     ("stability", "period_s"): NO_RHYTHM,
     ("stability_counts", "p"): NO_SIGN_FLIP,
 }
+# Keys of report.json that are new, each after the one that was last; null in these runs.
+NEW_KEYS: Final = {
+    "seconds_needed": "steady_after_s",  # of verdicts: when rates that had not settled would have
+}
 # Entries of its list `scalability` that are gone, by their `refusal` (see NO_FIT).
 FEW_LEVELS: Final = "few levels"
 FORMAT: Final = (1, 2)  # of report.json, since keys are gone
@@ -164,11 +168,21 @@ def _document(value: dict[str, Any], used: set[object]) -> str:
         for entry in value[key] if inner else [value]:
             del entry[inner[0] if inner else key]
             used.add((key, *inner))
+    _with_new_keys(value)
     fitted = [entry for entry in value["scalability"] if entry["refusal"] != FEW_LEVELS]
     if fitted != value["scalability"]:
         used.add(FEW_LEVELS)
     value["scalability"] = fitted
     return _changed(json.dumps(value, indent=1, ensure_ascii=False) + "\n", used)
+
+
+def _with_new_keys(value: Any) -> None:
+    inner = list(value.values() if isinstance(value, dict) else value)
+    if isinstance(value, dict):
+        value.update({new: None for last, new in NEW_KEYS.items() if last in value})
+    for one in inner:
+        if isinstance(one, dict | list):
+            _with_new_keys(one)
 
 
 @pytest.fixture(scope="module")

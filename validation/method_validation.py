@@ -18,11 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation.claims import grid, stopping, verdict
+from validation.claims import grid, steadiness, stopping, verdict
 from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
     *verdict.CLAIMS,
+    *steadiness.CLAIMS,
     *stopping.CLAIMS,
     *grid.CLAIMS,
 )

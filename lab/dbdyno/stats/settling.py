@@ -139,7 +139,8 @@ def settling(loads: Sequence[npt.ArrayLike], warmup_s: int) -> Settling | None:
         for ends in ([left.low for left in parts], [left.high for left in parts])
     )
     until = max(found.until if found else 0.0, before + rest.until if rest else 0.0)
-    return Settling(cut * points_s, tuple(zip(low, high, strict=True)), first_s + points_s * until)
+    until_s = float(first_s + points_s * until)
+    return Settling(cut * points_s, tuple(zip(low, high, strict=True)), until_s)
 
 
 def seconds_until_steady(loads: Sequence[npt.ArrayLike]) -> float:

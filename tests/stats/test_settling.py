@@ -88,6 +88,11 @@ def test_seconds_until_steady_are_those_after_which_half_a_percent_is_left(
     assert seconds_until_steady(loads) == pytest.approx(truth, rel=0.35)
 
 
+def test_a_pilot_of_one_noisy_trial_of_each_system_sees_a_warm_up() -> None:
+    loads = [load(approach(5, 30), 1, noise=0.14, seed=seed) for seed in (1, 2)]
+    assert 10 < seconds_until_steady(loads) < 70
+
+
 def test_even_loads_need_no_warm_up() -> None:
     assert seconds_until_steady([load(flat(30), 1), load(flat(30), 1, seed=2)]) == 0
 

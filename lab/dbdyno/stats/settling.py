@@ -74,7 +74,8 @@ class Settling(NamedTuple):
 
 
 class _Shapes(NamedTuple):
-    """Curves that fall to 0: plain, around their means, and the squares of those.
+    """Curves that fall to 0: plain, around their means, the squares of those, and their products
+    with themselves so many points later.
 
     The first `exponential` ones are exp(-second / constant), others 1 / (1 + second / constant).
     """
@@ -84,6 +85,7 @@ class _Shapes(NamedTuple):
     curves: Numbers
     centred: Numbers
     squares: Numbers
+    products: Numbers
 
 
 class _Fit(NamedTuple):
@@ -249,10 +251,11 @@ def _noise(residuals: Numbers, shapes: _Shapes, systems: int) -> Numbers:
         return np.zeros(len(shapes.squares))
     raw = float((residuals[:, 1:] * residuals[:, :-1]).sum()) / total * length / (length - 1)
     lag = min(max(raw + (1 + 4 * raw) / length + 1 / math.sqrt(residuals.size), 0.0), 0.95)
-    alike = lag ** np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
-    lost = (alike.sum() / length - 1) / (length - 1)
+    apart = np.arange(length)
+    alike = lag**apart * np.where(apart, 2.0, 1.0)
+    lost = (float(alike @ (1 - apart / length)) - 1) / (length - 1)
     second = total / max(trials * (length - 1) - 2 * systems, 1) / max(1 - lost, 0.2)
-    swollen = ((shapes.centred @ alike) * shapes.centred).sum(axis=1) / shapes.squares
+    swollen = shapes.products @ alike / shapes.squares
     return np.asarray(second * swollen / shapes.squares)
 
 
@@ -269,7 +272,8 @@ def _shapes(length: int) -> _Shapes:
     )
     centred = curves - curves.mean(axis=1, keepdims=True)
     every = np.concatenate([constants, slow])
-    return _Shapes(every, len(constants), curves, centred, (centred**2).sum(axis=1))
+    products = np.array([np.correlate(one, one, "full")[length - 1 :] for one in centred])
+    return _Shapes(every, len(constants), curves, centred, products[:, 0], products)
 
 
 def _tail_means(curves: Numbers) -> Numbers:

@@ -196,13 +196,18 @@ def test_a_chart_can_be_saved(report: Page, kind: str, tmp_path: Path) -> None:
 
 
 def test_the_keyboard_reaches_the_report_and_opens_its_boxes(page: Page, written: Written) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
     page.goto(written.html.as_uri())
+    assert 200 < len(page.inner_text("body").split()) <= 900
+    box = page.locator("table", has_text="buffer pool 256 MiB").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 900, "the first screen says what was tested"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "report"
-    box = page.locator("details.section").first
-    while not box.locator("summary").first.evaluate("one => one === document.activeElement"):
+    summary = page.locator("details.section > summary").first
+    while not summary.evaluate("one => one === document.activeElement"):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator("#findings")).to_be_visible()

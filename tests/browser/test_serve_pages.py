@@ -105,8 +105,12 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
             lab.interval(first.trial, interval(at_s), 60 - at_s)
         page.goto(f"{site}runs/{run_id}/live")
         page.wait_for_selector("#chart[data-rows='5']")
+        assert page.locator("h1").inner_text() == "made"
+        assert page.locator(".byline").inner_text().startswith(run_id)
         lab.end(first.trial, first, 50)
         lab.begin(second.trial, 2, 6, 50)
+        expect(page.locator("#stage")).to_contain_text("trial 2/6")
+        assert page.locator("#chart").get_attribute("data-rows") == "5", "no axes without a line"
         lab.interval(second.trial, interval(1), 49)
         page.wait_for_selector("#chart[data-rows='6']")
         assert page.locator("#chart .mark-line path").count() >= 4, "two systems, two panels"

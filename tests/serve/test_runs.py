@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import StoreError
+from dbdyno.report import document
 from dbdyno.serve.runs import ComparedSide, MetricRow, compared
 from dbdyno.store.store import Store
 from support import making
@@ -24,6 +25,25 @@ def test_every_run_is_listed_with_its_state(tmp_path: Path) -> None:
     assert [row.state for row in listed] == ["unfinished", "complete"]
     assert [row.stored for row in listed] == [1, 2]
     assert listed[0].systems == (making.A, making.B)
+
+
+def test_the_list_says_what_a_report_says_without_judging_again(tmp_path: Path) -> None:
+    run_id = stored_run(tmp_path)
+    runs = runs_of(tmp_path)
+    assert [row.verdict for row in runs.listed()] == ["—"]
+    judged = runs.judged(run_id)
+    report = document.document(judged.plan, judged.measurements, judged.judgement, judged.facts)
+    file = tmp_path / run_id / "report.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(document.text(report))
+    (row,) = runs.listed()
+    assert row.verdict.startswith("worse −30.0 % [")
+    assert row.title == "made"
+    report["verdicts"] *= 2
+    file.write_text(document.text(report))
+    assert [row.verdict for row in runs.listed()] == ["worse 2"]
+    file.write_text("{")
+    assert [row.verdict for row in runs.listed()] == ["—"]
 
 
 def test_a_run_is_judged_once_until_a_trial_is_added(tmp_path: Path) -> None:

@@ -52,6 +52,20 @@ def test_what_differed_is_listed_and_what_always_differs_is_not(made: Run) -> No
     )
 
 
+def test_two_missing_verdicts_are_no_agreement() -> None:
+    short = [
+        run(making.plan(blocks=2), making.pairs(ratios)) for ratios in ((1.5, 1.6), (0.8, 0.9))
+    ]
+    told = answer(replay(*map(side, short)))
+    assert told[0] == "no comparison has a verdict in both runs"
+    plan = making.plan(threads=(1, 8), blocks=3)
+    one = making.pairs((0.7, 0.71, 0.72), threads=1)
+    half = run(plan, [*one, *making.pairs((0.7,), threads=8)])
+    told = answer(replay(side(half), side(half)))
+    assert told[0].startswith("the same verdict in 1 of 1 comparisons")
+    assert told[1] == "without a verdict in one of the runs: 1 cell"
+
+
 def test_a_generator_of_one_thread_is_said_in_the_singular(made: Run) -> None:
     doubled = [
         making.changed(one, engine=one.engine.model_copy(update={"threads": 2}))

@@ -110,7 +110,7 @@ def answer(replay: Replay) -> list[Text]:
     if not both:
         return [say("the runs have no comparison in common")]
     told = [a for a in both if all(v and v.word not in SILENT for v in (a.first, a.second))]
-    counts = {word: sum(a.word is word for a in found) for word in Agreeing}
+    counts = {word: sum(a.word is word for a in told) for word in Agreeing}
     same = {"same": sum(a.same_word for a in told), "all": len(told)}
     sentences: list[Text] = [
         say(
@@ -125,13 +125,14 @@ def answer(replay: Replay) -> list[Text]:
         else say("no comparison has a verdict in both runs")
     ]
     if told and (silent := len(both) - len(told)):
-        sentences.append(say("{count} have no verdict in one of the runs", count=silent))
+        cells = count(silent, "cell")
+        sentences.append(say("without a verdict in one of the runs: {cells}", cells=cells))
     if contradictions := sum(agreement.contradict for agreement in both):
         sentences.append(
             say("{count} contradict: better in one run, worse in the other", count=contradictions)
         )
-    if counts[Agreeing.MISSING]:
-        sentences.append(say("{count} are in one run only", count=counts[Agreeing.MISSING]))
+    if missing := len(found) - len(both):
+        sentences.append(say("{count} are in one run only", count=missing))
     if replay.first.facts.run_id == replay.second.facts.run_id:
         sentences.append(say("both are the same run: nothing was repeated"))
     if replay.first.plan.hash() != replay.second.plan.hash():

@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from dbdyno.judge.judgement import Judgement
-from dbdyno.judge.verdict import Verdict
+from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan, latency_of
+from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, decided, metric_value, number
-from dbdyno.report.parts import Column, Figure, Section, Table, numeric, table
+from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, cells_of, sound, systems_of
+from dbdyno.report.sections.conclusion import NAMED_MAX, accounted
 from dbdyno.report.sections.settings import TOPICS, tested
 
 ROWS_OPEN_MAX: Final = 24
@@ -49,15 +51,35 @@ def glance(
     run: RunFacts,
     pictures: Sequence[Figure],
 ) -> Section:
-    """Grid, then what was tested, then the pictures of the verdicts."""
+    """Grid, what explains it, what was tested, then the pictures of the verdicts."""
     measurements = [attempt.measurement for attempt in attempts]
+    varied = axes(plan.settings) or plan.network.client_ms or plan.network.replica_ms
     box = table(
         say("What was tested"),
-        tested(plan, measurements, run).items(),
+        [row for row in tested(plan, measurements, run).items() if row[0] != "settings" or varied],
         (say("What"), lambda row: TOPICS.get(row[0], name(row[0]))),
         (say("This run"), lambda row: row[1]),
     )
-    return Section(say("At a glance"), (*grid(plan, attempts, judgement), box, *pictures))
+    parts: tuple[Part, ...] = (
+        *grid(plan, attempts, judgement),
+        *_explained(judgement),
+        box,
+        *pictures,
+    )
+    return Section(say("At a glance"), parts)
+
+
+def _explained(judgement: Judgement) -> tuple[Items, ...]:
+    """Which part of each difference is CPU per transaction; the conclusion says it of one cell."""
+    verdicts = [one for one in judgement.verdicts if one.word in (Word.BETTER, Word.WORSE)]
+    if not 1 < len(judgement.verdicts) <= NAMED_MAX:
+        return ()
+    told = tuple(
+        say("{system}, {cell}: {change}", system=one.system, cell=one.cell.title, change=text)
+        for one in verdicts
+        for text in accounted(judgement, one)
+    )
+    return (Items(told),) if told else ()
 
 
 def grid(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> tuple[Table, ...]:

@@ -57,7 +57,7 @@ def test_the_reviews_run_is_told_apart():
     assert found.taken == pytest.approx(0.2)
     assert accounting_text(found) == (
         "of −38.9 %, −22.6 % is more server CPU per transaction; the rest, −21.1 %, is CPU that it "
-        "did not get: others took 20.0% of the host's CPU more beside it"
+        "did not get: others took 20.0 % of the host's CPU more beside it"
     )
 
 
@@ -73,7 +73,7 @@ def test_the_reviews_run_is_told_apart():
         (0.8, 1.0, 0.2, "−20.0 % is more server CPU per transaction; both used as much CPU"),
         (0.8, 1.1, 0.2, "more server CPU per transaction alone would be −20.0 %; more CPU used"),
         (1.0, 0.8, 0.0, "−20.0 % is less CPU used; a transaction takes as much server CPU on both"),
-        (1.0, 0.8, 0.1, "−20.0 % is CPU that it did not get: others took 10.0% of the host's CPU"),
+        (1.0, 0.8, 0.1, "−20.0 % is CPU that it did not get: others took 10.0 % of the host's CPU"),
         (1.0, 1.2, 0.0, "+20.0 % is more CPU used; a transaction takes as much"),
         (1.2, 0.9, 0.0, "less server CPU per transaction alone would be +20.0 %; less CPU used"),
         (1.2, 0.9, 0.1, "less server CPU per transaction alone would be +20.0 %; CPU that it did"),

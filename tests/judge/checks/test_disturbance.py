@@ -39,7 +39,7 @@ def test_a_trial_is_void_beyond_the_limit_that_is_printed(cores, is_void):
     assert (found is not None) == is_void
     if found:
         assert (found.level, found.check) == (Level.VOID, "disturbed")
-        assert "used 10.5% of the host's CPU" in found.evidence
+        assert "used 10.5 % of the host's CPU" in found.evidence
         assert "(limit 10 % together)" in found.evidence
 
 
@@ -61,13 +61,13 @@ def test_arms_that_lost_unequal_shares_are_doubtful_with_the_figures_of_each():
     assert found.concerns(even[0].trial.cell, B)
     assert "in 1 of 3 blocks" in found.evidence
     assert "by more than 5 points" in found.evidence
-    assert f"block 3: {A} 1.0% (CPU 1.0%, steal 0.0%, wait 0.0%), {B} 6.5% (" in found.evidence
+    assert f"block 3: {A} 1.0 % (CPU 1.0 %, steal 0.0 %, wait 0.0 %), {B} 6.5 % (" in found.evidence
 
 
 def test_steal_alone_makes_arms_uneven():
     stolen = [making.measurement(A, steal=0.0), making.measurement(B, steal=0.3)]
     (found,) = uneven_disturbance(stolen, PLAN)
-    assert f"{B} 7.5% (CPU 0.0%, steal 7.5%" in found.evidence
+    assert f"{B} 7.5 % (CPU 0.0 %, steal 7.5 %" in found.evidence
 
 
 def test_a_void_trial_is_not_compared_once_more():
@@ -82,7 +82,7 @@ def test_a_replaced_block_is_kept_told_and_in_no_number():
     (told,) = [finding for finding in made.findings if finding.check == "block-repeated"]
     assert told.level is Level.NOTE
     assert told.evidence.startswith(
-        "block 3 was measured again, 1 time, because others disturbed it: 25.0% of the host's CPU"
+        "block 3 was measured again, 1 time, because others disturbed it: 25.0 % of the host's CPU"
         f" beside {B}"
     )
     assert all(finding.level is not Level.VOID for finding in made.findings)

@@ -22,7 +22,7 @@ ROWS_PER_S: Final = 40_000.0
 """Loading rows with their indexes, in four streams."""
 DATASET_S: Final = 20.0
 """Initialising a server and copying its data aside."""
-LOADS_SHARE: Final = 1 / 3
+LOADS_SHARE: Final = 0.4
 """Of a run's time that may go into further loads; what its first block takes is not counted."""
 PURGE_S: Final = 0.2
 SETTLE_S: Final = 5.0

@@ -36,7 +36,12 @@ from dbdyno.store.store import Store
 
 FIRST, SECOND = "a", "b"
 WRONG: Final = (Word.BETTER, Word.WORSE)
-HOG: Final = (sys.executable, "-c", "while True: pass")
+HOG: Final = (
+    sys.executable,
+    "-c",
+    "import os; own = os.getppid()\nwhile os.getppid() == own: sum(range(100_000))",
+)
+"""Computes until it is killed, or its parent is gone."""
 REDO: Final = {"innodb_log_file_size": str(16 * 1024**2)}
 """Every start copies the redo log; a large one would be most of its time."""
 

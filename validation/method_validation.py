@@ -18,11 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from validation.claims import grid, ledger, loads, runs, stopping, timed, verdict
+from validation.claims import grid, ledger, loads, runs, steadiness, stopping, timed, verdict
 from validation.claims.claim import Claim, Seen, told
 
 CLAIMS: Final = (
     *verdict.CLAIMS,
+    *steadiness.CLAIMS,
     *stopping.CLAIMS,
     *timed.CLAIMS,
     *grid.CLAIMS,

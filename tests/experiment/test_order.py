@@ -173,19 +173,38 @@ def test_controls_are_two_more_arms_of_the_baseline_in_each_block():
         of_block = [t for t in trials if t.block == block]
         controls = [t for t in of_block if t.control]
         assert {(t.system, t.control) for t in controls} == {(A, "same"), (A, "planted")}
-        assert {t.cell.threads for t in controls} == {8}
-        (baseline,) = (t for t in of_block if (t.system, t.cell.threads, t.control) == (A, 8, ""))
+        (cell,) = {t.cell for t in controls}
+        (baseline,) = (t for t in of_block if (t.system, t.cell, t.control) == (A, cell, ""))
         assert {t.seed for t in controls} == {baseline.seed}
         assert sorted({t.position for t in of_block}) == [0, 1, 2, 3]
 
 
-def test_the_cell_of_the_controls_comes_first_on_a_fresh_server_in_every_arm():
-    chosen = controlled()
-    for arm in arms(trials_of(chosen, "r")):
-        assert arm[0].cell.threads == 8
-        assert len(arm) == (1 if arm[0].control else 3)
-    cut = arms(trials_of(making.with_parts(chosen, procedure={"restart": "cell"}), "r"))
-    assert {arm[0].cell.threads for arm in cut if not arm[0].control} == {1, 8, 32}
+@pytest.mark.parametrize("restart", ["block", "cell"])
+def test_all_arms_of_a_block_begin_with_the_cell_of_its_controls(restart):
+    chosen = making.with_parts(controlled(blocks=40), procedure={"restart": restart})
+    trials = trials_of(chosen, "r")
+    for block in range(40):
+        cut = arms([t for t in trials if t.block == block])
+        ladders = [[t.cell for t in arm] for arm in cut if not arm[0].control]
+        assert ladders[0] == ladders[1]
+        assert {arm[0].cell for arm in cut} == {ladders[0][0]}
+        assert [len(arm) for arm in cut if arm[0].control] == [1, 1]
+
+
+def test_with_controls_each_cell_has_each_place_in_its_share_of_blocks():
+    ladders = [cell_order(controlled(), block) for block in range(3000)]
+    for place in range(3):
+        threads = [ladder[place].threads for ladder in ladders]
+        assert all(900 < threads.count(one) < 1100 for one in (1, 8, 32))  # 3.9 deviations
+    assert len({tuple(ladder) for ladder in ladders}) == 6
+    assert ladders[:50] == [cell_order(plan(), block) for block in range(50)]
+
+
+def test_a_cell_at_a_rate_is_none_for_controls_and_comes_after_one_that_is():
+    chosen = making.with_parts(controlled(threads=(1, 8)), load={"rates": ("100", "200")})
+    firsts = [cell_order(chosen, block)[0] for block in range(400)]
+    assert {cell.rate_per_s for cell in firsts} == {None}
+    assert 150 < [cell.threads for cell in firsts].count(1) < 250
 
 
 def test_controls_change_nothing_in_the_order_of_the_systems():

@@ -62,6 +62,28 @@ def test_an_instrument_that_sees_differences_that_are_not_there_is_not_held() ->
     assert (blind.held, blind.seen_slower) == (False, False)
 
 
+def test_each_block_s_control_is_held_against_the_baseline_in_its_own_cell() -> None:
+    ladder = (1, 8, 8, 1, 8)  # the cell that came first in each block
+    both = [
+        *making.pairs(SLOWER, threads=8),
+        *(making.measurement(A, block, threads=1, tps=300.0) for block in range(5)),
+    ]
+    same = [
+        making.measurement(
+            A,
+            block,
+            threads=threads,
+            tps=(300.0 if threads == 1 else 1000.0) * noise,
+            control="same",
+        )
+        for block, (threads, noise) in enumerate(zip(ladder, NOISE, strict=True))
+    ]
+    (found,) = judge([*both, *same], making.plan(threads=(1, 8), controls=True)).controls
+    (one_cell,) = judge([*making.pairs(SLOWER), *control("same", NOISE)], PLAN).controls
+    assert (found.cell, found.blocks) == (None, 5)
+    assert (found.ratio, found.low) == pytest.approx((one_cell.ratio, one_cell.low))
+
+
 def test_controls_are_in_nothing_else_that_is_said() -> None:
     without, with_them = judge(making.pairs(SLOWER), PLAN), judge(whole(), PLAN)
     assert with_them.values == without.values

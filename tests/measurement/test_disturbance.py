@@ -54,6 +54,23 @@ def test_a_server_whose_cpu_nobody_sees_is_no_disturbance():
     assert seen.share == pytest.approx(0.05)
 
 
+@pytest.mark.parametrize(
+    ("apart", "others", "share"),
+    [
+        (False, 0.6, 0.15),  # charged to the processes: others are others
+        (True, 0.6, 0.05),  # counted apart, so in what is left of the host
+        (None, 0.6, 0.05),  # nobody knows: they get the benefit of the doubt
+        (None, 0.2, 0.05),  # less is left than there are interrupts: they are charged
+    ],
+)
+def test_interrupts_are_nobodys_processes(apart, others, share):
+    made = making.measurement(other_cpu=others)
+    samples = tuple(s.model_copy(update={"host_cpu_softirq": 0.4}) for s in made.watch)
+    evidence = made.evidence.model_copy(update={"irq_apart": apart})
+    seen = disturbance_of(making.changed(made, watch=samples, evidence=evidence))
+    assert seen.share == pytest.approx(share)
+
+
 @pytest.mark.parametrize(("disk_mb", "waiting"), [(10, 0.0), (40, 0.075)])
 def test_waits_are_others_by_the_bytes_that_the_server_did_not_ask_for(disk_mb, waiting):
     made = making.measurement()

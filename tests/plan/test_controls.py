@@ -10,7 +10,7 @@ from dbdyno.measurement.measurement import Cell
 from dbdyno.plan.controls import (
     PERIOD_S_MAX,
     WhyNone,
-    control_cell,
+    control_cells,
     control_system,
     directory_of,
     standstill_period_s,
@@ -29,13 +29,13 @@ def plan(threads: tuple[int, ...] = (32, 1, 8), blocks: int = 5, controls: bool 
     )
 
 
-@pytest.mark.parametrize(
-    ("threads", "chosen"), [((32, 1, 8), 8), ((1, 8), 8), ((4,), 4), ((1, 2, 4, 8), 4)]
-)
-def test_the_cell_is_the_middle_of_the_first_workloads_ladder(
-    threads: tuple[int, ...], chosen: int
-) -> None:
-    assert control_cell(plan(threads)) == Cell(workload="oltp_read_write", threads=chosen)
+def test_every_closed_loop_of_the_first_setting_can_be_the_controls_cell() -> None:
+    able = control_cells(plan((32, 1)))
+    assert {(cell.workload, cell.threads) for cell in able} == {
+        (workload, threads)
+        for workload in ("oltp_read_write", "oltp_read_only")
+        for threads in (1, 32)
+    }
 
 
 def test_a_plan_without_controls_says_why() -> None:
@@ -51,14 +51,14 @@ def test_a_plan_without_controls_says_why() -> None:
     kept = chosen.procedure.model_copy(update={"fresh_data": "once"})
     assert why_none(chosen.model_copy(update={"procedure": kept})) is WhyNone.DATA_KEPT
     for without in (alone, of_others, plan(blocks=4), plan(controls=False)):
-        assert control_cell(without) is None
+        assert control_cells(without) == []
 
 
 def test_cells_of_an_open_loop_are_no_place_for_controls(monkeypatch: pytest.MonkeyPatch) -> None:
     at_a_rate = [Cell(workload="oltp_read_write", threads=8, rate_per_s=100.0)]
     monkeypatch.setattr("dbdyno.plan.controls.cells", lambda plan: at_a_rate)
     assert why_none(plan()) is WhyNone.OPEN_LOOP
-    assert control_cell(plan()) is None
+    assert control_cells(plan()) == []
 
 
 def test_the_second_directory_has_a_label_that_no_system_can_be_given() -> None:

@@ -24,6 +24,7 @@ def trial(
     made = making.measurement(
         system,
         block,
+        tps=sum(rates) / len(rates),
         rates=rates,
         window_s=len(rates),
         histograms=False,

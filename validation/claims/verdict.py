@@ -135,12 +135,12 @@ CLAIMS: Final = (
         for blocks in (5, 12)
     ),
     Claim(
-        "a tie gets a winner, warm-up and all, starts normal",
+        "with warmup: auto a tie gets a winner, warm-up and all, starts normal",
         *(0.035, 0.065, 2000, partial(winner_of_a_tie, "normal")),
     ),
     *(
         Claim(
-            f"a tie gets a winner, warm-up and all, starts {kind}",
+            f"with warmup: auto a tie gets a winner, warm-up and all, starts {kind}",
             *(None, 0.065, 2000, partial(winner_of_a_tie, kind)),
         )
         for kind in ("slow10", "bimodal", "t3")

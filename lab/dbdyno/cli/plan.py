@@ -28,7 +28,7 @@ from dbdyno.judge.uses import power
 from dbdyno.judge.wording import duration
 from dbdyno.language.words import count
 from dbdyno.plan import file
-from dbdyno.plan.controls import KINDS, control_cell
+from dbdyno.plan.controls import KINDS, control_cells
 from dbdyno.plan.load import share_of
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import (
@@ -217,10 +217,11 @@ def _timed(plan: Plan) -> list[str]:
 
 def _trials(plan: Plan, blocks: str) -> str:
     compared = f"{blocks} × {count(len(plan.systems), 'system')} × cells"
-    cell = control_cell(plan)
-    if cell is None:
+    able = control_cells(plan)
+    if not able:
         return compared
-    return f"{compared} + {count(plan.design.blocks * len(KINDS), 'control')} ({cell.title})"
+    where = able[0].title if len(able) == 1 else "in each block's first cell"
+    return f"{compared} + {count(plan.design.blocks * len(KINDS), 'control')} ({where})"
 
 
 def _starts(plan: Plan) -> list[str]:

@@ -11,12 +11,15 @@ that cannot be had is left out; it never ends a run.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,6 +63,7 @@ def after_trial(
         ceiling_per_s=reached,
         ceiling_threads=None if reached is None else ceiling.THREADS,
         query_plans=context.query_plans[trial.system],
+        irq_apart=irq_counted_apart(),
     )
     if not _is_last(context, trial):
         return known
@@ -67,6 +71,17 @@ def after_trial(
     return known.model_copy(
         update={**left, "doubled_threads": try_doubled_threads(context, server, trial)}
     )
+
+
+@cache
+def irq_counted_apart() -> bool | None:
+    """Whether the kernel counts interrupts apart from processes; None if its options are hidden."""
+    for path in (Path("/proc/config.gz"), Path(f"/boot/config-{os.uname().release}")):
+        with suppress(OSError):
+            packed = path.read_bytes()
+            options = gzip.decompress(packed) if path.suffix == ".gz" else packed
+            return b"CONFIG_IRQ_TIME_ACCOUNTING=y" in options
+    return None
 
 
 def _is_last(context: RunContext, trial: Trial) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from dbdyno.errors import UsageError
 from dbdyno.experiment.order import arms, seconds_of_turns, trials_of
 from dbdyno.measurement.measurement import Trial
-from dbdyno.plan.controls import control_cell
+from dbdyno.plan.controls import control_cells
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import LOADS_SHARE, Plan
 from dbdyno.plan.settings import setting_names
@@ -71,7 +71,7 @@ class Forecast:
         self._baseline = plan.systems[0].label
         self.later_s = 0.0
         self.after_last_s = seconds_of_turns(plan)
-        self.loads_s = (len(plan.systems) + (control_cell(plan) is not None)) * load_s(plan)
+        self.loads_s = (len(plan.systems) + bool(control_cells(plan))) * load_s(plan)
         self._loads = 1 if plan.procedure.fresh_data == "once" else plan.dataset.loads
 
     def chosen(self, plan: Plan) -> None:

@@ -5,9 +5,9 @@ for a block, and the next block has it mirrored: AB then BA, or BA then AB
 (docs/how-it-works/procedure.md), as comparisons have few blocks. Settings are drawn and mirrored in
 the same way around that: all systems run one setting next to each other in time, then the next. The
 order of the cells is drawn per block and is the same in each arm of one setting. The baseline's
-control trials are arms like others, drawn and mirrored with them. They have one cell, on a fresh
-server, so that this cell comes first in every arm of its setting: what ran before it would be a
-difference."""
+control trials are arms like others, drawn and mirrored with them. They have one cell on a fresh
+server, where what ran before would be a difference: so it is the one that the block's order has
+first, and each cell is that in its share of the blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Final, Literal, TypeVar
 
 from dbdyno.measurement.measurement import Cell, Trial
-from dbdyno.plan.controls import KINDS, control_cell
+from dbdyno.plan.controls import KINDS, control_cells
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import DEFAULT, setting_names
 from dbdyno.stats.draw import draw
@@ -37,7 +37,8 @@ def trials_of(plan: Plan, run_id: str) -> list[Trial]:
             for arm in arm_order(plan, block, setting)
         ]
         for position, (setting, (label, control)) in enumerate(places):
-            ladder = _ladder(plan, [cell for cell in whole if cell.setting == setting], control)
+            ladder = [cell for cell in whole if cell.setting == setting]
+            ladder = ladder[:1] if control else ladder
             trials += [
                 Trial(
                     run_id=run_id,
@@ -71,27 +72,23 @@ def arm_order(plan: Plan, block: int, setting: str = DEFAULT) -> list[Arm]:
     """The arms of a setting, the controls among them: drawn in even blocks, mirrored in odd."""
     about = ("system",) if setting == DEFAULT else ("system", setting)
     chosen: list[Arm] = [(system.label, "") for system in plan.systems]
-    of_controls = control_cell(plan)
-    if of_controls is not None and of_controls.setting == setting:
+    if setting in {cell.setting for cell in control_cells(plan)}:
         chosen += [(plan.systems[0].label, kind) for kind in KINDS]
     return _mirrored(plan, block, chosen, *about)
 
 
 def cell_order(plan: Plan, block: int) -> list[Cell]:
-    """The block's ladder: every cell once, in an order drawn for the block."""
+    """The block's ladder: every cell once, in an order drawn for the block.
+
+    With controls the first of the cells that can be theirs comes before all others; without rates
+    all can, and nothing is moved.
+    """
     ladder = list(enumerate(cells(plan)))
     ladder.sort(key=lambda place: draw(plan.seed, block, "cell", place[0]))
-    return [cell for _, cell in ladder]
-
-
-def _ladder(plan: Plan, whole: list[Cell], control: str) -> list[Cell]:
-    """The cells of an arm in their order."""
-    of_controls = control_cell(plan)
-    if control:
-        return [cell for cell in whole if cell == of_controls]
-    if plan.procedure.restart == "cell":  # each has a fresh server anyway
-        return whole
-    return sorted(whole, key=lambda cell: cell != of_controls)
+    drawn = [cell for _, cell in ladder]
+    able = control_cells(plan)
+    first = next((cell for cell in drawn if cell in able), None)
+    return sorted(drawn, key=lambda cell: cell != first)
 
 
 def _mirrored(plan: Plan, block: int, names: list[T], *about: str) -> list[T]:

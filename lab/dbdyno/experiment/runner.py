@@ -78,7 +78,7 @@ def run(
             plan = begun(plan)
             trials = trials_of(foreseen(plan), run.run_id)
             now = [_again(trial, repeats.get(trial.block, 0)) for trial in trials]
-            left = [trial for trial in now if trial.key not in done]
+            left = [trial for trial in now if not _is_done(trial, done)]
             context = RunContext(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
             )
@@ -101,6 +101,14 @@ def run(
             found=f"{stored} of them are stored",
             hint=f"to go on: dbdyno compare --resume {run.run_id}",
         ) from None
+
+
+def _is_done(trial: Trial, done: set[str]) -> bool:
+    """Whether it is stored; of a control also if an older dbdyno chose another cell for it."""
+    if not trial.control:
+        return trial.key in done
+    arm = trial.key.removesuffix(trial.cell.key)
+    return any(key.startswith(arm) for key in done)
 
 
 class _Blocks:

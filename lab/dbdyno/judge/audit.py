@@ -32,11 +32,11 @@ from dbdyno.judge.checks import (
     standstill,
     work,
 )
-from dbdyno.judge.checks.course import from_second, later_cut, later_cuts, place_of
+from dbdyno.judge.checks.course import Steadiness, not_yet_steady, without_head
 from dbdyno.judge.checks.machine import probe_strays
 from dbdyno.judge.checks.settings import changed_versions, unequal_settings
 from dbdyno.judge.finding import Finding, Level
-from dbdyno.measurement.measurement import EVENT, Measurement, Trial
+from dbdyno.measurement.measurement import EVENT, Cell, Measurement, Trial
 from dbdyno.measurement.metric import Metric
 from dbdyno.measurement.parts import Phase
 from dbdyno.plan.plan import Plan
@@ -45,6 +45,8 @@ TrialCheck = Callable[[Measurement, Plan], Finding | None]
 """Looks at one trial."""
 RunCheck = Callable[[Sequence[Measurement], Plan], Iterable[Finding]]
 """Looks at all trials together, failed attempts included."""
+CellCheck = Callable[[Cell, Steadiness], Finding | None]
+"""Looks at a cell whose windows were not all steady."""
 
 GATES: Final[tuple[TrialCheck, ...]] = (
     work.cell_cannot_run,
@@ -110,7 +112,6 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     probe_strays,
     generator.generator_threads,
     design.stopped_early,
-    later_cut,
 )
 
 PER_EVENT: Final[tuple[TrialCheck, ...]] = (
@@ -121,11 +122,16 @@ PER_EVENT: Final[tuple[TrialCheck, ...]] = (
     generator.few_requests,
 )
 """What these look at, a trial in which nothing was completed has not."""
+CELL_CHECKS: Final[tuple[CellCheck, ...]] = (
+    course.later_cut,
+    course.not_steady,
+)
 
 CHECKS: Final = (
     *GATES,
     *TRIAL_CHECKS,
     *RUN_CHECKS,
+    *CELL_CHECKS,
     disturbance.block_repeated,
     instrument.out_of_calibration,
 )
@@ -141,16 +147,16 @@ class Sound:
     """A measurement that `audit` found usable; made there and nowhere else.
 
     Args:
-        from_s: seconds of load after which its window counts; None for all of it.
+        steadiness: of its cell, where its windows were not all steady.
     """
 
     def __init__(
-        self, measurement: Measurement, token: object, from_s: float | None = None
+        self, measurement: Measurement, token: object, steadiness: Steadiness | None = None
     ) -> None:
         if token is not _TOKEN:
             raise TypeError("only judge.audit.audit makes a Sound")
         self._measurement = measurement
-        self._from_s = from_s
+        self.steadiness: Final = steadiness
         self._values: dict[str, float | None] = {}
 
     @property
@@ -186,7 +192,8 @@ class Sound:
         metric and each merged value would otherwise decode every second's histogram again. Made
         anew from its fields, as a model_copy would keep the old intervals in `measured`'s cache.
         """
-        late = from_second(self._measurement, self._from_s)
+        cut_s = self.steadiness.found.cut_s if self.steadiness else 0
+        late = without_head(self._measurement, cut_s)
         whole = {EVENT: late.histogram().encode()}
         intervals = []
         for interval in late.intervals:
@@ -210,9 +217,8 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
     attempts = list(measurements)
     of_run = [finding for check in RUN_CHECKS for finding in check(attempts, plan)]
     of_trials: list[Finding] = []
-    sound: list[Sound] = []
+    usable: list[Measurement] = []
     complete: set[str] = set()
-    begins = later_cuts(attempts)
     for measurement in attempts:
         found = examine(measurement, plan)
         of_trials.extend(found)
@@ -221,8 +227,18 @@ def audit(measurements: Iterable[Measurement], plan: Plan) -> Audit:
             complete.add(measurement.trial.key)
         void = any(finding.level is Level.VOID for finding in found)
         if first and not void and not any(_voids(finding, measurement) for finding in of_run):
-            sound.append(Sound(measurement, _TOKEN, begins.get(place_of(measurement))))
-    return Audit((*of_trials, *of_run), tuple(sound))
+            usable.append(measurement)
+    unsteady = not_yet_steady(usable)
+    of_cells = [
+        finding
+        for cell, steadiness in unsteady.items()
+        for check in CELL_CHECKS
+        if (finding := check(cell, steadiness)) is not None
+    ]
+    # drift of single trials is the same, seen less well, and before their heads were left out
+    told = [one for one in of_trials if one.check != "drift" or one.cell not in unsteady]
+    sound = (Sound(one, _TOKEN, unsteady.get(one.trial.cell)) for one in usable)
+    return Audit((*told, *of_run, *of_cells), tuple(sound))
 
 
 def examine(measurement: Measurement, plan: Plan) -> list[Finding]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.judge.audit import audit
-from dbdyno.judge.estimate import estimates
+from dbdyno.judge.estimate import Pairs, estimate_of
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Verdict, verdict_of
-from dbdyno.measurement.measurement import Measurement, loads_of
+from dbdyno.measurement.measurement import Cell, Measurement, loads_of
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.controls import KINDS, SHARE, Kind
@@ -75,24 +75,33 @@ def judge_controls(
 def _outcome(
     kind: Kind, compared: Sequence[Measurement], arm: Sequence[Measurement], plan: Plan
 ) -> tuple[ControlOutcome, list[Finding]]:
-    baseline, cell, label = plan.systems[0].label, arm[0].trial.cell, arm[0].trial.system
-    beside = [m for m in compared if (m.trial.system, m.trial.cell) == (baseline, cell)]
+    baseline, label = plan.systems[0].label, arm[0].trial.system
+    places = {(m.trial.block, m.trial.cell) for m in arm}
+    beside = [
+        m
+        for m in compared
+        if m.trial.system == baseline and (m.trial.block, m.trial.cell) in places
+    ]
     pair = (plan.systems[0], plan.systems[0].model_copy(update={"label": label}))
     audited = audit([*beside, *arm], plan.model_copy(update={"systems": pair}))
-    compared_with = estimates(audited.sound, [cell], baseline, [label], plan.design)
-    estimate = next(one for one in compared_with if one.metric == PRIMARY.name)
+    pairs, cells = Pairs(audited.sound), list(dict.fromkeys(m.trial.cell for m in arm))
+    # The known ratio is the same in all cells, and each block has one of them.
+    logs = [pairs.log_ratios(cell, baseline, label, PRIMARY) for cell in cells]
+    found = [log for of_cell in logs for log in of_cell.values()]
+    estimate = estimate_of(found, cells[0], PRIMARY, baseline, label, plan.design)
     verdict = verdict_of(estimate, plan.design.margin, design=plan.design)
     keys = {m.trial.key for m in arm}
     doubts = [f for f in audited.findings if f.trial in keys and f.level is not Level.NOTE]
-    return _outcome_of(kind, verdict, loads_of([*beside, *arm])), doubts
+    loads = loads_of([*beside, *arm])
+    return _outcome_of(kind, verdict, cells[0] if len(cells) == 1 else None, loads), doubts
 
 
-def _outcome_of(kind: Kind, verdict: Verdict, loads: int) -> ControlOutcome:
+def _outcome_of(kind: Kind, verdict: Verdict, cell: Cell | None, loads: int) -> ControlOutcome:
     estimate, truth = verdict.estimate, TRUTH[kind]
     low, high = estimate.low, estimate.high
     return ControlOutcome(
         kind=kind,
-        cell=verdict.cell,
+        cell=cell,
         system=verdict.baseline,
         ratio=estimate.ratio,
         low=low,

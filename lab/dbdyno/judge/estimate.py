@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.interval import FIXED, LEVEL, interval
@@ -18,6 +18,7 @@ from dbdyno.measurement.measurement import Cell, value_of
 from dbdyno.measurement.metric import TABLE, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
+from dbdyno.stats.settling import NEAR
 
 LOG_MAX: Final = 700.0
 """No interval's end lies beyond: a number must hold its exponential."""
@@ -185,6 +186,32 @@ class Pairs:
         """ln(system / baseline) of every block in which both are sound and showed the metric."""
         below, above = (self.logs(cell, label, metric) for label in (baseline, system))
         return {block: above[block] - below[block] for block in below if block in above}
+
+    def unsettled(self, cell: Cell, baseline: str, system: str) -> Unsettled | None:
+        """How far the ratio of throughputs may move until both rates settle; None if they had."""
+        arms = [self.arm(cell, label) for label in (baseline, system)]
+        if not all(arms) or (steadiness := next(iter(arms[0].values())).steadiness) is None:
+            return None
+        (low_below, high_below), (low, high) = map(steadiness.left, (baseline, system))
+        found = Unsettled(low - high_below, high - low_below, steadiness.found.until_s)
+        return found if found.high - found.low > NEAR else None
+
+
+class Unsettled(NamedTuple):
+    """What warm-ups may have left in a ratio of throughputs.
+
+    Attributes:
+        low, high: limits between which ln(ratio once settled / ratio counted) lies.
+        until_s: seconds of load after which there would be none.
+    """
+
+    low: float
+    high: float
+    until_s: float
+
+    def widened(self, low: float, high: float) -> tuple[float, float]:
+        """The ends of a ratio's interval, moved so that it holds the ratio of settled rates."""
+        return low * math.exp(self.low), high * math.exp(self.high)
 
 
 def _log_value(one: Sound, metric: Metric) -> float | None:

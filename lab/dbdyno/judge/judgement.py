@@ -23,7 +23,14 @@ from dbdyno.judge.beside.stability import CountPair, Stability, counts, stabilit
 from dbdyno.judge.checks.disturbance import block_repeated
 from dbdyno.judge.checks.instrument import Ledger, ledger_of, out_of_calibration
 from dbdyno.judge.controls import judge_controls, split_controls
-from dbdyno.judge.estimate import Estimate, Pairs, SystemValue, estimates, system_values
+from dbdyno.judge.estimate import (
+    Estimate,
+    Pairs,
+    SystemValue,
+    Unsettled,
+    estimates,
+    system_values,
+)
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.rate_limit import RateSearch, rate_searches
 from dbdyno.judge.standstill import shared, standstill_of
@@ -172,8 +179,7 @@ def _verdicts(
     """One for each cell and system; those of one system hold together."""
     primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
     counted = {one.trial.key for one in audited.sound}
-    block_s = block_seconds(compared)
-    pairs = Pairs(audited.sound)
+    block_s, pairs = block_seconds(compared), Pairs(audited.sound)
     made: dict[int, Verdict] = {}
     for label in dict.fromkeys(estimate.system for estimate in primary):
         of_system = [estimate for estimate in primary if estimate.system == label]
@@ -190,8 +196,13 @@ def _verdicts(
                 design=plan.design,
                 block_s=block_s,
                 standstill=standstill,
+                unsettled=_unsettled(pairs, estimate),
             )
     return tuple(made[id(estimate)] for estimate in primary)
+
+
+def _unsettled(pairs: Pairs, estimate: Estimate) -> Unsettled | None:
+    return pairs.unsettled(estimate.cell, estimate.baseline, estimate.system)
 
 
 def _has_verdict(estimate: Estimate, plan: Plan) -> bool:

@@ -23,7 +23,7 @@ from datetime import datetime
 from statistics import median
 from typing import Annotated, Final
 
-from dbdyno.judge.estimate import LOG_MAX, Estimate
+from dbdyno.judge.estimate import LOG_MAX, Estimate, Unsettled
 from dbdyno.judge.finding import Finding, Level, Spoken
 from dbdyno.judge.interval import FIXED, LEVEL, quantile
 from dbdyno.judge.standstill import Standstill, what_waited
@@ -59,6 +59,8 @@ class Verdict(Noun):
         margin: ratio difference that matters, 0.02 = 2 %.
         blocks_needed: for UNDECIDED, blocks in all that would probably decide; None if over 1000.
         seconds_needed: how long those that are missing take here; None where it is not known.
+        steady_after_s: seconds of load after which the rates would be steady; None where they were.
+            More blocks do not help then, and the interval is wider by what warm-up may be left.
         reasons: what weakens or explains the word, one clause each.
         standstill: the blocks in which one of the two stood still; None if none did.
     """
@@ -78,6 +80,7 @@ class Verdict(Noun):
     level: float = LEVEL
     cells: int = 1
     seconds_needed: float | None = None
+    steady_after_s: float | None = None
     standstill: Annotated[Standstill | None, IF_KNOWN] = None
 
     @property
@@ -95,6 +98,7 @@ def verdict_of(
     design: DesignPlan = FIXED,
     block_s: float | None = None,
     standstill: Standstill | None = None,
+    unsettled: Unsettled | None = None,
 ) -> Verdict:
     """The verdict on an estimate.
 
@@ -106,12 +110,14 @@ def verdict_of(
         design: how the run ends, which decides how many blocks are needed.
         block_s: how long a block of the whole plan takes here.
         standstill: the blocks in which one of the two stood still; None if none did.
+        unsettled: what warm-ups may have left in the ratio.
     """
     lost = any(finding.level is Level.VOID for finding in findings)
-    shown = adjusted or _own(estimate)
+    own, shown = (_settled(one, unsettled) for one in (_own(estimate), adjusted or _own(estimate)))
     word, material = _word(estimate.metric, shown, margin, lost)
     level = shown.level if shown else LEVEL
-    needed = blocks_needed(estimate, margin, design, level) if word is Word.UNDECIDED else None
+    is_helped = word is Word.UNDECIDED and unsettled is None
+    needed = blocks_needed(estimate, margin, design, level) if is_helped else None
     blocks = estimate.blocks
     if standstill is not None:
         word, material, needed = _word_of_standstill(standstill, lost)
@@ -131,14 +137,16 @@ def verdict_of(
         reasons=(
             *_reasons(blocks, word, material, margin, findings),
             *(what_waited(findings) if standstill else ()),
-            *(_alone(estimate, word, material, margin, shown) if not standstill else ()),
+            *(_alone(estimate, own, word, material, margin, shown) if not standstill else ()),
             *_beyond_the_run(needed, design),
+            *_widened_by(unsettled),
         ),
         low=shown.low if shown else None,
         high=shown.high if shown else None,
         level=level,
         cells=standstill.cells if standstill else shown.cells if shown else 1,
         standstill=standstill,
+        steady_after_s=unsettled.until_s if unsettled else None,
     )
 
 
@@ -190,6 +198,27 @@ def _own(estimate: Estimate) -> Adjusted | None:
     return Adjusted(low=estimate.low, high=estimate.high, level=LEVEL, cells=1)
 
 
+def _settled(found: Adjusted | None, unsettled: Unsettled | None) -> Adjusted | None:
+    """The interval with room for what warm-ups may have left."""
+    if found is None or unsettled is None:
+        return found
+    low, high = unsettled.widened(found.low, found.high)
+    return found.model_copy(update={"low": low, "high": high})
+
+
+def _widened_by(unsettled: Unsettled | None) -> list[Said]:
+    if unsettled is None:
+        return []
+    return [
+        say(
+            "the rates had not settled: that may move the ratio by {low:+.1%} to {high:+.1%}, and "
+            "the interval allows for it",
+            low=math.expm1(unsettled.low),
+            high=math.expm1(unsettled.high),
+        )
+    ]
+
+
 def _word(metric: str, shown: Adjusted | None, margin: float, lost: bool) -> tuple[Word, bool]:
     if shown is None:
         return (Word.VOID if lost else Word.NO_VERDICT), False
@@ -222,12 +251,17 @@ def _beyond_the_run(needed: int | None, design: DesignPlan) -> list[Said]:
 
 
 def _alone(
-    estimate: Estimate, word: Word, material: bool, margin: float, shown: Adjusted | None
+    estimate: Estimate,
+    own: Adjusted | None,
+    word: Word,
+    material: bool,
+    margin: float,
+    shown: Adjusted | None,
 ) -> list[Said]:
     """What the cell would be called if it were the only one, where that is another word."""
     if shown is None or shown.cells == 1:
         return []
-    alone = _word(estimate.metric, _own(estimate), margin, lost=False)
+    alone = _word(estimate.metric, own, margin, lost=False)
     if alone == (word, material):
         return []
     word_alone, beyond = alone

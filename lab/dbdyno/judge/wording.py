@@ -108,10 +108,15 @@ def _numbers(verdict: Verdict) -> Iterator[Said]:
 
 
 def _needed(verdict: Verdict) -> Said:
-    """How many blocks would decide, and how long those that are missing take."""
+    """How many blocks would decide and how long the missing ones take, or what else would."""
     needed = verdict.blocks_needed
     if needed is None and verdict.standstill is not None:
         return say("blocks without a ratio are not decided by more of them")
+    if verdict.steady_after_s is not None:
+        return say(
+            "the rates had not settled: warm up for about {time}",
+            time=duration(verdict.steady_after_s),
+        )
     if needed is None:
         return say(
             "to decide would take more than {most} blocks", most=_parted(BLOCKS_LOOKED_AHEAD)

@@ -20,6 +20,8 @@ from dbdyno.measurement.replication import REPLICAS_CPU_S
 REPEATS_MIN: Final = 2
 REPEATS_SHARE: Final = 4
 """So many blocks allow one repeat, and a run may have `REPEATS_MIN` in any case."""
+CHARGED_MIN: Final = 0.2
+"""Share of a window's seconds; one by itself may be a reading that came late."""
 
 
 class Disturbance(NamedTuple):
@@ -27,6 +29,8 @@ class Disturbance(NamedTuple):
 
     Attributes:
         others: CPU of processes besides server, generator and replicas.
+        interrupts: part of `others` that may be interrupts, which nobody can tell from processes
+            on a kernel that does not say how it counts them.
         steal: CPU that the hypervisor gave to others.
         waiting: I/O wait, as far as disks moved more bytes than the server asked for; None where
             that cannot be told.
@@ -39,11 +43,17 @@ class Disturbance(NamedTuple):
     waiting: float | None
     cores: float
     is_attributed: bool
+    interrupts: float = 0.0
+
+    @property
+    def cpu(self) -> float:
+        """What processes of others used at least; 0 where that is unknown."""
+        return max(0.0, self.others - self.interrupts) if self.is_attributed else 0.0
 
     @property
     def share(self) -> float:
-        """What the plan limits: CPU of others and steal; steal alone if others are unknown."""
-        return self.steal + (max(0.0, self.others) if self.is_attributed else 0.0)
+        """What the plan limits: CPU of others and steal."""
+        return self.cpu + self.steal
 
 
 def disturbance_of(measurement: Measurement) -> Disturbance | None:
@@ -52,16 +62,17 @@ def disturbance_of(measurement: Measurement) -> Disturbance | None:
     total = sum(map(host_cpu, samples))
     if total <= 0:
         return None
-    busy = sum(s.host_cpu_user + s.host_cpu_system for s in samples)
-    server = sum(s.server_cpu for s in samples)
-    own = server + sum(s.generator_cpu for s in samples)
-    own += measurement.server.replication.get(REPLICAS_CPU_S, 0)  # a sample is of one second
+    apart = measurement.evidence.irq_apart
+    others = sum(map(_not_own, samples)) - (sum(map(_interrupts, samples)) if apart else 0.0)
+    others -= measurement.server.replication.get(REPLICAS_CPU_S, 0)  # a sample is of one second
+    unclear = apart is None and not _are_charged(samples)
     return Disturbance(
-        others=(busy - own) / total,
+        others=others / total,
         steal=sum(s.host_cpu_steal for s in samples) / total,
         waiting=_waiting(measurement, samples, total),
         cores=total / len(samples),
-        is_attributed=server > 0,
+        is_attributed=any(sample.server_cpu > 0 for sample in samples),
+        interrupts=sum(map(_interrupts, samples)) / total if unclear else 0.0,
     )
 
 
@@ -74,6 +85,24 @@ def host_cpu(sample: WatchSample) -> float:
         + sample.host_cpu_steal
         + sample.host_cpu_idle
     )
+
+
+def _not_own(sample: WatchSample) -> float:
+    busy = sample.host_cpu_user + sample.host_cpu_system
+    return busy - sample.server_cpu - sample.generator_cpu
+
+
+def _interrupts(sample: WatchSample) -> float:
+    return sample.host_cpu_irq + sample.host_cpu_softirq
+
+
+def _are_charged(samples: Sequence[WatchSample]) -> bool:
+    """Whether seconds show that interrupts are in the CPU time of the processes they stop.
+
+    There are more of them then than is left besides server and generator.
+    """
+    more = sum(_not_own(sample) < _interrupts(sample) for sample in samples)
+    return more > CHARGED_MIN * len(samples)
 
 
 def _waiting(

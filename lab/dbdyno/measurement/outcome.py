@@ -15,6 +15,7 @@ class ControlOutcome(Noun):
 
     Attributes:
         kind: ``same`` or ``planted``.
+        cell: where they were compared; None if in several, each block's first.
         system: label of the baseline.
         ratio: throughput of the control / the baseline's; None without a sound pair.
         low, high: 95 % interval of the ratio; None below 3 blocks.
@@ -26,7 +27,7 @@ class ControlOutcome(Noun):
     """
 
     kind: Literal["same", "planted"]
-    cell: Cell
+    cell: Cell | None
     system: str
     ratio: float | None
     low: float | None

@@ -300,6 +300,8 @@ class TrialEvidence(Noun):
         rows_after: rows of each table when the system's last trial of the run had ended.
         dataset_after: digest of those rows, as `Measurement.dataset` is of the loaded ones.
         doubled_threads: of each workload, once in a run: with the baseline's last trial.
+        irq_apart: whether the kernel counts interrupts apart from the processes that they stop;
+            None where it does not say.
     """
 
     probe: Probe | None = None
@@ -309,6 +311,7 @@ class TrialEvidence(Noun):
     rows_after: dict[str, int] = {}
     dataset_after: str = ""
     doubled_threads: tuple[DoubledThreads, ...] = ()
+    irq_apart: Annotated[bool | None, Field(exclude_if=lambda known: known is None)] = None
 
 
 class Kill(Noun):

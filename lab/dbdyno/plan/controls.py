@@ -1,9 +1,10 @@
 """Control trials, which show that the method works: where they run, and why there may be none.
 
-A comparison of five blocks or more runs the baseline twice more in each block, in one cell: as it
-is (``same``), where no difference may be found, and with a slowdown put in on purpose
-(``planted``), which must be found (docs/how-it-works/controls.md). Both use a second data directory
-of the baseline's, loaded by itself, as every other system of the comparison has one of its own."""
+A comparison of five blocks or more runs the baseline twice more in each block, in the cell that
+comes first in that block: as it is (``same``), where no difference may be found, and with a
+slowdown put in on purpose (``planted``), which must be found (docs/how-it-works/controls.md). Both
+use a second data directory of the baseline's, loaded by itself, as every other system of the
+comparison has one of its own."""
 
 from __future__ import annotations
 
@@ -42,18 +43,15 @@ def why_none(plan: Plan) -> WhyNone | None:
         WhyNone.FEW_BLOCKS: plan.design.blocks < BLOCKS_CONTROLLED,
         WhyNone.ENDPOINT: plan.systems[0].is_endpoint,
         WhyNone.DATA_KEPT: plan.procedure.fresh_data == "once",
-        WhyNone.OPEN_LOOP: not _ladder(plan),
+        WhyNone.OPEN_LOOP: not _closed(plan),
     }
     return next((why for why, holds in reasons.items() if holds), None)
 
 
-def control_cell(plan: Plan) -> Cell | None:
-    """The cell of the controls: of the first workload and setting the middle level (the upper of
-    two) of a closed loop; None if the plan has no controls."""
-    if why_none(plan) is not None:
-        return None
-    ladder = _ladder(plan)
-    return ladder[len(ladder) // 2]
+def control_cells(plan: Plan) -> list[Cell]:
+    """The cells among which each block's order chooses the one of its controls: the closed loops of
+    the first setting; none if the plan has no controls."""
+    return [] if why_none(plan) is not None else _closed(plan)
 
 
 def control_system(plan: Plan) -> SystemPlan:
@@ -72,11 +70,9 @@ def standstill_period_s(window_s: float) -> float:
     return window_s / max(1, -(-window_s // PERIOD_S_MAX))
 
 
-def _ladder(plan: Plan) -> list[Cell]:
+def _closed(plan: Plan) -> list[Cell]:
     closed = [cell for cell in cells(plan) if cell.rate_per_s is None]
-    if not closed:
-        return []
-    return [c for c in closed if (c.workload, c.setting) == (closed[0].workload, closed[0].setting)]
+    return [cell for cell in closed if cell.setting == closed[0].setting]
 
 
 def as_begun(text: str) -> Plan:
@@ -87,7 +83,7 @@ def as_begun(text: str) -> Plan:
     """
     plan = Plan.model_validate_json(text)
     unknown: dict[str, object] = {}
-    if '"controls":' not in text and control_cell(plan) is not None:
+    if '"controls":' not in text and control_cells(plan):
         unknown["controls"] = False
     if '"disturbance_max":' not in text:
         unknown["disturbance_max"] = None

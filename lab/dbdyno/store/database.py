@@ -254,7 +254,7 @@ def add_controls(
             connection.execute(
                 "INSERT OR IGNORE INTO controls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(run_id, outcome.kind, now, outcome.cell.key),
+                    *(run_id, outcome.kind, now, outcome.cell.key if outcome.cell else ""),
                     *(outcome.ratio, outcome.low, outcome.high, outcome.blocks),
                     *(outcome.word, outcome.truth, outcome.model_dump_json()),
                 ),

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from dbdyno.measurement.disturbance import current, owed_again
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
-from dbdyno.plan.controls import KINDS, control_cell
+from dbdyno.plan.controls import KINDS, control_cells
 from dbdyno.plan.pilot import foreseen, is_pilot
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.timed import begun
@@ -139,7 +139,7 @@ def trials_at_most(run: StoredRun) -> int:
     plan = begun(foreseen(run.plan))
     if not plan.load.needs_pilot and plan.design.time_s is None:
         return run.trials_planned
-    controls = len(KINDS) if control_cell(plan) else 0
+    controls = len(KINDS) if control_cells(plan) else 0
     return plan.design.blocks * (len(plan.systems) * len(cells(plan)) + controls)
 
 

@@ -120,6 +120,7 @@ def test_a_resumed_run_goes_on_with_the_load_of_its_block(store, room):  # noqa:
 
 
 def test_data_that_are_kept_from_trial_to_trial_are_of_one_load(store, room):  # noqa: F811
+    start(store, plan())
     world = World()
     run = start(store, plan(procedure={"fresh_data": "once"}), world)
     assert len(set(rested_on(store, run).values())) == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import LoadError
-from dbdyno.plan.controls import control_cell, control_system
+from dbdyno.plan.controls import control_cells, control_system
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import reference
 from dbdyno.servers.base import Instance
@@ -41,7 +41,7 @@ def bytes_expected(plan: Plan) -> int:
     an endpoint have their own disks. Loads beyond the first are counted where the plan names a
     number; others are kept only where much is free.
     """
-    systems = [*plan.systems, *([control_system(plan)] if control_cell(plan) else [])]
+    systems = [*plan.systems, *([control_system(plan)] if control_cells(plan) else [])]
     own = [system for system in systems if not system.is_endpoint]
     servers = sum(1 + system.topology.replicas for system in own)
     further = len(own) * ((plan.dataset.loads or 1) - 1)

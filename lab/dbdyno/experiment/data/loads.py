@@ -150,7 +150,8 @@ class Pool:
         begun = next((one for one in own if one.runs[run_id] == block), None)
         if begun is not None or not kept:
             return begun
-        most = self._context.plan.dataset.loads
+        plan = self._context.plan
+        most = 1 if plan.procedure.fresh_data == "once" else plan.dataset.loads
         if own and most is not None and block >= most:
             return own[0]
         if anew:
@@ -227,10 +228,8 @@ class Loads:
 
         Loading takes at most `LOADS_SHARE` of the time since the first block began.
         """
-        plan, next_s = self._context.plan, self.next_s()
-        if plan.procedure.fresh_data == "once":
-            return False
-        if plan.dataset.loads is not None:
+        if self._context.plan.dataset.loads is not None:
             return True
+        next_s = self.next_s()
         since_s = time.monotonic() - self._began
         return self._spent_s + next_s <= LOADS_SHARE * (since_s + next_s)

@@ -13,6 +13,7 @@ carry the interval that holds together with all others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from dbdyno.judge.estimate import Pairs, back
@@ -112,6 +113,8 @@ def _summary(pairs: Pairs, grid: Sequence[Verdict], design: DesignPlan) -> GridS
         }
     )
     ratio, low, high, _ = back(list(means.values()), design)
+    if low is not None and high is not None:
+        low, high = _widened(pairs, usable, low, high)
     word, material = _word(low, high, metric, first.margin)
     ranked = sorted(_selected(usable), key=lambda one: one.ratio)
     if metric.better is Better.LOWER:
@@ -134,6 +137,19 @@ def _summary(pairs: Pairs, grid: Sequence[Verdict], design: DesignPlan) -> GridS
         best=ranked[-1] if ranked else None,
         worst=ranked[0] if ranked else None,
     )
+
+
+def _widened(
+    pairs: Pairs, verdicts: Sequence[Verdict], low: float, high: float
+) -> tuple[float, float]:
+    """The interval with room for what warm-ups may have left in each cell."""
+    share = weights([verdict.cell for verdict in verdicts])
+    for verdict in verdicts:
+        found = pairs.unsettled(verdict.cell, verdict.baseline, verdict.system)
+        if found is not None:
+            low *= math.exp(share[verdict.cell] * found.low)
+            high *= math.exp(share[verdict.cell] * found.high)
+    return low, high
 
 
 def _word(

@@ -1,15 +1,16 @@
 """Did the trial run to its end, on one server, at a steady rate and without a stall?
 
-The series of a trial shows since when it was steady (`stats.steady`). If a system of a block takes
-longer than the plan's warm-up, the windows of all systems of the block begin when the last of them
-had become steady, as different cuts would compare different minutes of the machine
-(docs/how-it-works/verdicts.md). At least a minute is kept.
+Whether windows were steady is asked of all trials of a cell together (`stats.settling`), as one
+trial does not tell a warm-up from noise. If a system was not, the windows of all systems and blocks
+of the cell begin to count later, by the same seconds, since different cuts would compare different
+minutes of the machine; what may be left of its warm-up widens the verdict's interval
+(docs/how-it-works/verdicts.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,11 @@ import numpy.typing as npt
 from dbdyno.judge.checks.standstill import STALL_EVENTS_MIN, stands_still
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Said, listed, say
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Interval, Phase
 from dbdyno.plan.plan import Plan
 from dbdyno.stats.distributions import line
-from dbdyno.stats.steady import FLOOR_S, KEPT_S_MIN, steady
+from dbdyno.stats.settling import NEAR, Settling, settling
 
 UPTIME_SHORT_S: Final = 2.0
 """The counter has whole seconds, at both readings."""
@@ -144,11 +145,9 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
 
     A line is fitted to the rates of 10-s batches: single seconds are too alike their neighbours.
     Windows below a minute are cut into six batches, which are the least for a line; they cry
-    wolf a little more often. The difference of the window's halves is said beside it. A head that
-    does not count because the trial was not steady yet is left out.
+    wolf a little more often. The difference of the window's halves is said beside it.
     """
-    counted = from_second(measurement, own_cut_s(measurement))
-    rates = np.array([i.events / (i.end_s - i.start_s) for i in whole_seconds(counted)])
+    rates = rates_of(measurement)
     batch_s = min(BATCH_S, len(rates) // BATCHES_MIN)
     if batch_s < BATCH_S_MIN:
         return None
@@ -178,45 +177,60 @@ def drift(measurement: Measurement, plan: Plan) -> Finding | None:
     )
 
 
-Place = tuple[int, str]
-"""A cell of a block: all its trials begin to count at the same second of their loads."""
+class Steadiness(NamedTuple):
+    """What was found of a cell whose windows were not all steady.
 
-
-def place_of(measurement: Measurement) -> Place:
-    """The block and the cell of a trial."""
-    return measurement.trial.block, measurement.trial.cell.key
-
-
-def later_cuts(measurements: Iterable[Measurement]) -> dict[Place, float]:
-    """Seconds of load after which windows count, for those places where it is not all of them."""
-    latest: dict[Place, float] = {}
-    for measurement in measurements:
-        cut_s = own_cut_s(measurement)
-        if cut_s is not None:
-            place = place_of(measurement)
-            latest[place] = max(cut_s, latest.get(place, 0.0))
-    return latest
-
-
-def own_cut_s(measurement: Measurement) -> float | None:
-    """Seconds of load after which this trial was steady, if they reach into its window.
-
-    None for a trial that had become steady before it began, that failed, or that is too short.
+    Attributes:
+        found: the cut of its windows, and what may be left by `systems`.
+        systems: the cell's systems, in the order in which their trials came.
+        warmup_s: load before the windows.
     """
-    if measurement.failure is not None or measurement.until_steady is not None:
-        return None
-    if measurement.window_s <= KEPT_S_MIN or len(measurement.intervals) < FLOOR_S + KEPT_S_MIN:
-        return None
-    loaded = [one for one in measurement.intervals if one.phase is not Phase.DRAIN]
-    cut = steady([_rate(one) for one in loaded]).cut_s
-    cut_s = None if cut is None else loaded[cut].start_s
-    return cut_s if cut_s is not None and cut_s > measurement.warmup_s else None
+
+    found: Settling
+    systems: tuple[str, ...]
+    warmup_s: float
+
+    def left(self, system: str) -> tuple[float, float]:
+        """The limits between which ln(rate it settles at / rate counted) of a system lies."""
+        return self.found.left[self.systems.index(system)]
 
 
-def from_second(measurement: Measurement, from_s: float | None) -> Measurement:
-    """The same trial with a warm-up until that second of the load; None leaves it as it is."""
-    if from_s is None:
+def not_yet_steady(measurements: Iterable[Measurement]) -> dict[Cell, Steadiness]:
+    """The cells of closed loops whose windows were not all steady: at a given rate there is none.
+
+    Args:
+        measurements: complete trials; those of one cell may have different lengths, and what all of
+            them have is looked at.
+    """
+    trials: dict[Cell, dict[str, list[Measurement]]] = {}
+    for one in measurements:
+        if one.trial.cell.rate_per_s is None and len(rates_of(one)) > 1 and one.events:
+            trials.setdefault(one.trial.cell, {}).setdefault(one.trial.system, []).append(one)
+    found = {cell: _steadiness(of_systems) for cell, of_systems in trials.items()}
+    return {cell: one for cell, one in found.items() if one is not None}
+
+
+def _steadiness(trials: Mapping[str, Sequence[Measurement]]) -> Steadiness | None:
+    everything = [one for of_system in trials.values() for one in of_system]
+    before = min(len(rates_of(one, Phase.WARMUP)) for one in everything)
+    window = min(len(rates_of(one)) for one in everything)
+
+    def load(one: Measurement) -> Rates:
+        warmup = rates_of(one, Phase.WARMUP)
+        return np.concatenate([warmup[len(warmup) - before :], rates_of(one)[:window]])
+
+    loads = [np.array([load(one) for one in of_system]) for of_system in trials.values()]
+    found = settling(loads, before)
+    if found is None:
+        return None
+    return Steadiness(found, tuple(trials), min(one.warmup_s for one in everything))
+
+
+def without_head(measurement: Measurement, cut_s: int) -> Measurement:
+    """The same trial with a warm-up that is longer by so many seconds of the window."""
+    if cut_s == 0 or not measurement.measured:
         return measurement
+    from_s = measurement.measured[0].start_s + cut_s - 0.5  # seconds are a little off
     intervals = [
         one.model_copy(update={"phase": Phase.WARMUP})
         if one.phase is Phase.MEASURED and one.start_s < from_s
@@ -224,8 +238,6 @@ def from_second(measurement: Measurement, from_s: float | None) -> Measurement:
         for one in measurement.intervals
     ]
     kept = [one for one in intervals if one.phase is Phase.MEASURED]
-    if not kept:  # the other arm's load was longer than this one's
-        return measurement
     fields = {name: getattr(measurement, name) for name in Measurement.model_fields}
     changed = {
         "intervals": tuple(intervals),
@@ -235,31 +247,60 @@ def from_second(measurement: Measurement, from_s: float | None) -> Measurement:
     return Measurement.model_construct(**{**fields, **changed})
 
 
-def later_cut(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: windows of a block begin to count later, as one of its systems was not steady yet."""
-    for place, from_s in later_cuts(measurements).items():
-        there = [one for one in measurements if place_of(one) == place]
-        slow = [one for one in there if own_cut_s(one) == from_s]
-        yield Finding(
-            check="later-cut",
-            level=Level.NOTE,
-            evidence=say(
-                "block {block}: {systems} became steady after {seconds:.0f} s of load, which is "
-                "{into:.0f} s into the window; the windows of all systems of the block count from "
-                "there",
-                block=place[0] + 1,
-                systems=listed(one.trial.system for one in slow),
-                seconds=from_s,
-                into=from_s - slow[0].warmup_s,
-            ),
-            advice=say("raise trial.warmup, or let each trial wait with warmup: auto"),
-            cell=there[0].trial.cell,
-        )
+def later_cut(cell: Cell, steadiness: Steadiness) -> Finding | None:
+    """Note: the windows of a cell begin to count later, as one of its systems was not steady yet.
+
+    What may be left of the warm-up is below half a percent.
+    """
+    if not steadiness.found.cut_s or _most_left(steadiness) > NEAR:
+        return None
+    return Finding(
+        check="later-cut",
+        level=Level.NOTE,
+        evidence=say(
+            "the systems were not steady when their windows began; all windows of the cell count "
+            "{cut} s later, from {seconds:.0f} s of load on",
+            cut=steadiness.found.cut_s,
+            seconds=steadiness.warmup_s + steadiness.found.cut_s,
+        ),
+        advice=say("raise trial.warmup, or let each trial wait with warmup: auto"),
+        cell=cell,
+    )
 
 
-def _rate(interval: Interval) -> float:
-    seconds = interval.end_s - interval.start_s
-    return interval.events / seconds if seconds > 0 else 0.0
+def not_steady(cell: Cell, steadiness: Steadiness) -> Finding | None:
+    """Doubtful: the rates still rose or fell, and more than half a percent may be left of that.
+
+    The ends of the verdict's interval are moved by it.
+    """
+    if _most_left(steadiness) <= NEAR:
+        return None
+    off = (
+        say("{system} {low:+.1%} to {high:+.1%}", system=system, low=low, high=high)
+        for system in steadiness.systems
+        for low, high in [np.expm1(steadiness.left(system))]
+        if high - low > NEAR
+    )
+    return Finding(
+        check="not-steady",
+        level=Level.DOUBTFUL,
+        evidence=say(
+            "the rate still changed in the windows, over all blocks; the first {cut} s of each "
+            "count as warm-up, and from what counts to where the rate would settle may be: {off}; "
+            "the interval of the verdict allows for that",
+            cut=steadiness.found.cut_s,
+            off=listed(off),
+        ),
+        advice=say(
+            "warm up for about {seconds:.0f} s, or use a longer window",
+            seconds=steadiness.found.until_s,
+        ),
+        cell=cell,
+    )
+
+
+def _most_left(steadiness: Steadiness) -> float:
+    return max(max(high, -low) for low, high in steadiness.found.left)
 
 
 Rates = npt.NDArray[np.float64]
@@ -268,11 +309,12 @@ SECONDS_MIN: Final = 10
 """Below that many seconds nothing is said about their course."""
 
 
-def whole_seconds(measurement: Measurement) -> list[Interval]:
-    """The measured intervals of about a second; what is left over at the end is none."""
-    return [i for i in measurement.measured if 0.5 < i.end_s - i.start_s < 1.5]
+def whole_seconds(measurement: Measurement, phase: Phase = Phase.MEASURED) -> list[Interval]:
+    """The intervals of about a second, of the window; what is left over at its end is none."""
+    found = (one for one in measurement.intervals if one.phase is phase)
+    return [i for i in found if 0.5 < i.end_s - i.start_s < 1.5]
 
 
-def rates_of(measurement: Measurement) -> Rates:
+def rates_of(measurement: Measurement, phase: Phase = Phase.MEASURED) -> Rates:
     """Events a second in each whole second of the window."""
-    return np.array([i.events / (i.end_s - i.start_s) for i in whole_seconds(measurement)])
+    return np.array([i.events / (i.end_s - i.start_s) for i in whole_seconds(measurement, phase)])

@@ -36,7 +36,7 @@ def disturbed(measurement: Measurement, plan: Plan) -> Finding | None:
     seen = beyond(measurement, limit)
     if seen is None or limit is None:
         return None
-    shares = {"others": seen.others, "steal": seen.steal, "limit": limit * 100}
+    shares = {"others": seen.cpu, "steal": seen.steal, "limit": limit * 100}
     return on_trial(
         measurement,
         "disturbed",
@@ -103,7 +103,7 @@ def _figures(block: int, arms: Sequence[tuple[Said, Disturbance]]) -> Said:
             "{arm} {all:.1%} (CPU {cpu:.1%}, steal {steal:.1%}, wait {wait:.1%})",
             arm=arm,
             all=_lost(seen),
-            cpu=seen.share - seen.steal,
+            cpu=seen.cpu,
             steal=seen.steal,
             wait=seen.waiting or 0.0,
         )

@@ -19,7 +19,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan, latency_of
 from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, decided, metric_value, number
-from dbdyno.report.parts import Column, Figure, Items, Section, Table, numeric, table
+from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, cells_of, sound, systems_of
 from dbdyno.report.sections.conclusion import NAMED_MAX, accounted
 from dbdyno.report.sections.settings import TOPICS, tested
@@ -60,7 +60,12 @@ def glance(
         (say("What"), lambda row: TOPICS.get(row[0], name(row[0]))),
         (say("This run"), lambda row: row[1]),
     )
-    parts = (*grid(plan, attempts, judgement), *_explained(judgement), box, *pictures)
+    parts: tuple[Part, ...] = (
+        *grid(plan, attempts, judgement),
+        *_explained(judgement),
+        box,
+        *pictures,
+    )
     return Section(say("At a glance"), parts)
 
 

@@ -228,12 +228,14 @@ def _of_run(judgement: Judgement) -> Iterator[Part]:
     first = outcomes[0]
     yield Paragraph(
         say(
-            "In each block {system} ran again in the cell “{cell}”, on a second data directory: "
+            "In each block {system} ran again in {cell}, on a second data directory: "
             "as it is, where no difference may be found, and with its load standing still for "
             "{percent:.0f} % of the time, which must be found. These trials are in no other "
             "number.",
             system=first.system,
-            cell=first.cell.title,
+            cell=say("the cell “{cell}”", cell=first.cell.title)
+            if first.cell
+            else say("the block's first cell"),
             percent=SHARE * 100,
         )
     )

@@ -1,0 +1,293 @@
+"""Whether systems still approached the rate they settle at while they were measured, and how far
+they may have been from it: docs/how-it-works/verdicts.md, with nothing but numbers.
+
+A single trial of some seconds does not tell a warm-up from noise. So all trials of a system are
+laid over each other, second by second of their loads, and curves that approach a level are fitted
+to their mean: exponential ones with time constants from a second to four times the series, and
+hyperbolic ones, which have a longer tail. That is done twice: from the first second of the load,
+where a warm-up is largest, and with what this leaves unexplained in the window, as a quick warm-up
+can hide the tail of a slow one. Where a fit is beyond chance, the curves that fit as well say which
+part of the window to leave out, and between which limits the rest may lie off. Half of a window is
+left out at most, and of all systems the same.
+
+What it cannot see: a warm-up far longer than the series, which looks flat within it or approaches
+another level than it seems to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dbdyno.stats.distributions import student_quantile
+
+Numbers = npt.NDArray[np.float64]
+
+CHANCE: Final = 0.001
+"""How often a flat series of one system is taken for an approach, at each of its two looks."""
+CHANCE_LEFT: Final = 0.05
+"""The same where the first look found one, as then more of it is likely, and in a pilot, where it
+costs no more than a longer warm-up."""
+NEAR: Final = 0.005
+"""A rate this close to the one that is approached is steady; nothing is done about less."""
+CUT_NEAR: Final = 0.002
+"""What is left out is so much that the fitted curve is that close in the mean of the rest."""
+LONGEST: Final = 4.0
+"""The longest time constant that is looked for, in lengths of the series."""
+SLOW: Final = 0.5
+"""The longest one of a curve that falls hyperbolically, which has half its height left by then."""
+STEP: Final = 1.12
+"""From one time constant to the next."""
+POINTS_MAX: Final = 120
+"""Longer series are taken in means of some seconds."""
+MODEL_FREEDOM: Final = 8.0
+"""What the noise within trials weighs beside the differences between trials, which are few."""
+AS_GOOD: Final = 4.0
+"""Curves whose squared error is larger by that many variances fit as well: about 95 %."""
+ERRORS: Final = 1.64
+"""Standard errors on one side of a curve's amplitude: 95 %."""
+FLAT: Final = 2.0
+"""Below this t a system beside one that is not steady counts as flat."""
+NOISE_MIN: Final = 1e-3
+"""No rate of a second is more even than that."""
+
+
+class Settling(NamedTuple):
+    """What was found of systems that were not all steady.
+
+    Attributes:
+        cut_s: seconds to leave out at the beginning of every window, half of it at most.
+        left: for each system the limits between which ln(rate it settles at / rate counted) lies;
+            0 is always within them.
+        until_s: seconds since the load began after which the slowest is within `NEAR` of the rate
+            it settles at, if that is approached exponentially.
+    """
+
+    cut_s: int
+    left: tuple[tuple[float, float], ...]
+    until_s: float
+
+
+class _Shapes(NamedTuple):
+    """Curves that fall to 0: plain, around their means, the squares of those, and their products
+    with themselves so many points later.
+
+    The first `exponential` ones are exp(-second / constant), others 1 / (1 + second / constant).
+    """
+
+    constants: Numbers
+    exponential: int
+    curves: Numbers
+    centred: Numbers
+    squares: Numbers
+    products: Numbers
+
+
+class _Fit(NamedTuple):
+    """Amplitudes of every curve for each system, and their standard errors."""
+
+    shapes: _Shapes
+    amplitudes: Numbers
+    errors: Numbers
+    freedom: float
+
+
+class _Left(NamedTuple):
+    """What is left by (system, points left out): limits and best fit.
+
+    Attributes:
+        until: points until the slowest is near.
+        shapes: the fitted curve of each system around 1, by point.
+    """
+
+    low: Numbers
+    high: Numbers
+    best: Numbers
+    until: float
+    shapes: Numbers
+
+
+def settling(
+    loads: Sequence[npt.ArrayLike], warmup_s: int, chance: float = CHANCE
+) -> Settling | None:
+    """Judges the loads of some systems in one cell.
+
+    Args:
+        loads: for each system its trials' rates, (trial, second of the load), all equally long.
+        warmup_s: seconds before the window.
+        chance: how often a flat series of one system may be taken for an approach, at each look.
+
+    Returns:
+        None where nothing speaks against steady windows, and where there is too little to tell.
+    """
+    whole = [np.asarray(load, dtype=np.float64) for load in loads]
+    points_s = math.ceil(whole[0].shape[1] / POINTS_MAX)
+    first_s = warmup_s % points_s
+    before = warmup_s // points_s
+    means = [_means(load[:, first_s:], points_s) for load in whole]
+    found = _left(means, before, chance) if before else None
+    if found:
+        means = [load / shape for load, shape in zip(means, found.shapes, strict=True)]
+    rest = _left([load[:, before:] for load in means], 0, CHANCE_LEFT if found else chance)
+    parts = [left for left in (found, rest) if left]
+    if not parts:
+        return None
+    best = np.abs(np.sum([left.best for left in parts], axis=0)).max(axis=0)
+    near = np.flatnonzero(best <= CUT_NEAR)
+    cut = int(near[0]) if len(near) else len(best) - 1
+    low, high = (
+        _log(np.sum(ends, axis=0)[:, cut])
+        for ends in ([left.low for left in parts], [left.high for left in parts])
+    )
+    until = max(found.until if found else 0.0, before + rest.until if rest else 0.0)
+    until_s = float(first_s + points_s * until)
+    return Settling(cut * points_s, tuple(zip(low, high, strict=True)), until_s)
+
+
+def seconds_until_steady(loads: Sequence[npt.ArrayLike]) -> float:
+    """Seconds of load after which every system is within `NEAR` of the rate it settles at.
+
+    For a pilot. Its loads are short, so this may lie beyond their end, and far beyond with much
+    noise: whoever asks limits it to the time at hand. One in ten even loads seems to approach a
+    rate, one in six where neighbouring seconds are much alike.
+
+    Args:
+        loads: as in `settling`, from the first second of the load.
+
+    Returns:
+        0 where no system is seen to approach a rate.
+    """
+    found = settling(loads, 0, CHANCE_LEFT)
+    return found.until_s if found else 0.0
+
+
+def _left(loads: Sequence[Numbers], begin: int, chance: float) -> _Left | None:
+    """What is left in a window from point `begin` on; None where no fit is beyond chance.
+
+    Systems are tried by themselves and together: two that both warm up show it sooner.
+    """
+    fit = _fitted(loads)
+    if fit is None:
+        return None
+    shapes, amplitudes, errors, freedom = fit
+    limit = -student_quantile(chance / 2, freedom)
+    together = amplitudes.mean(axis=0) * len(loads) / np.sqrt((errors**2).sum(axis=0))
+    all_found = bool(np.abs(together).max() > limit)
+    places = shapes.curves.shape[1] - begin
+    tails = _tail_means(shapes.curves)[:, begin : begin + places // 2 + 1]
+    low, high, best = np.zeros((3, len(loads), tails.shape[1]))
+    curves = np.ones((len(loads), shapes.curves.shape[1]))
+    alarm, until = False, 0.0
+    for system, (amplitude, error) in enumerate(zip(amplitudes, errors, strict=True)):
+        most = float(np.abs(amplitude / error).max())
+        if most < FLAT:
+            continue
+        gains = amplitude**2 * shapes.squares
+        chosen = int(gains.argmax())
+        as_good = gains[chosen] - gains <= AS_GOOD * error[chosen] ** 2 * shapes.squares[chosen]
+        settled = np.maximum(1 - amplitude * shapes.curves.mean(axis=1), 0.2)
+        off, unsure = (-amplitude / settled)[:, None] * tails, (error / settled)[:, None] * tails
+        best[system] = off[chosen]
+        high[system] = np.maximum(0, (off + ERRORS * unsure)[as_good].max(axis=0))
+        low[system] = np.minimum(0, (off - ERRORS * unsure)[as_good].min(axis=0))
+        if (all_found or most > limit) and max(high[system, 0], -low[system, 0]) > NEAR:
+            alarm = True
+        plain = int(gains[: shapes.exponential].argmax())
+        share = abs(amplitude[plain]) / settled[plain]
+        if share > NEAR:
+            until = max(until, shapes.constants[plain] * math.log(share / NEAR))
+        curves[system] += amplitude[chosen] * shapes.centred[chosen]
+    return _Left(low, high, best, until, curves) if alarm else None
+
+
+def _fitted(loads: Sequence[Numbers]) -> _Fit | None:
+    """Least squares for every curve; None for series too short to know their noise.
+
+    The variance of an amplitude is a mean of two: what noise within the trials makes of it, which
+    takes neighbouring seconds as alike, and how much it differs between a system's trials.
+    """
+    relative = [
+        load / load.mean(axis=1, keepdims=True) for load in loads if load.mean(axis=1).all()
+    ]
+    length = loads[0].shape[1]
+    if len(relative) < len(loads) or length < 2:
+        return None
+    shapes = _shapes(length)
+    own = [trials @ shapes.centred.T / shapes.squares for trials in relative]
+    amplitudes = np.array([one.mean(axis=0) for one in own])
+    best = (amplitudes**2 * shapes.squares).argmax(axis=1)
+    residuals = np.concatenate(
+        [
+            trials - 1 - amplitudes[system, curve] * shapes.centred[curve]
+            for system, (trials, curve) in enumerate(zip(relative, best, strict=True))
+        ]
+    )
+    between = sum(len(trials) - 1 for trials in own)
+    within = min(MODEL_FREEDOM, len(residuals) * (length - 1) / 3) if length >= 4 else 0.0
+    if within + between == 0:
+        return None
+    spread = sum(((one - one.mean(axis=0)) ** 2).sum(axis=0) for one in own)
+    noise = within * _noise(residuals, shapes, len(loads)) if within else 0.0
+    variance = (noise + spread) / (within + between)
+    variance = np.maximum(variance, NOISE_MIN**2 / shapes.squares)
+    trials_of = np.array([[len(one)] for one in own])
+    return _Fit(shapes, amplitudes, np.sqrt(variance / trials_of), within + between)
+
+
+def _noise(residuals: Numbers, shapes: _Shapes, systems: int) -> Numbers:
+    """The variance that noise within a trial gives each amplitude.
+
+    The correlation of neighbours is raised by its standard error, as it comes out too low in short
+    series, and what is centred on its own mean varies too little.
+    """
+    trials, length = residuals.shape
+    total = float((residuals**2).sum())
+    if total == 0:
+        return np.zeros(len(shapes.squares))
+    raw = float((residuals[:, 1:] * residuals[:, :-1]).sum()) / total * length / (length - 1)
+    lag = min(max(raw + (1 + 4 * raw) / length + 1 / math.sqrt(residuals.size), 0.0), 0.95)
+    apart = np.arange(length)
+    alike = lag**apart * np.where(apart, 2.0, 1.0)
+    lost = (float(alike @ (1 - apart / length)) - 1) / (length - 1)
+    second = total / max(trials * (length - 1) - 2 * systems, 1) / max(1 - lost, 0.2)
+    swollen = shapes.products @ alike / shapes.squares
+    return np.asarray(second * swollen / shapes.squares)
+
+
+@lru_cache(maxsize=32)
+def _shapes(length: int) -> _Shapes:
+    most = LONGEST * length
+    least = max(1.0, length / 32)
+    steps = np.arange(math.floor(math.log(most / least, STEP)) + 1, dtype=np.float64)
+    constants: Numbers = most * STEP**-steps
+    slow = constants[constants <= SLOW * length]
+    points = np.arange(length) + 0.5
+    curves = np.concatenate(
+        [np.exp(-points / constants[:, None]), 1 / (1 + points / slow[:, None])]
+    )
+    centred = curves - curves.mean(axis=1, keepdims=True)
+    every = np.concatenate([constants, slow])
+    products = np.array([np.correlate(one, one, "full")[length - 1 :] for one in centred])
+    return _Shapes(every, len(constants), curves, centred, products[:, 0], products)
+
+
+def _tail_means(curves: Numbers) -> Numbers:
+    """The mean of each curve from each point to its end."""
+    counts = np.arange(curves.shape[1], 0, -1)
+    return np.asarray(curves[:, ::-1].cumsum(axis=1)[:, ::-1] / counts)
+
+
+def _means(load: Numbers, length: int) -> Numbers:
+    whole = load.shape[1] // length
+    means: Numbers = load[:, : whole * length].reshape(len(load), whole, length).mean(axis=2)
+    return means
+
+
+def _log(off: Numbers) -> list[float]:
+    """ln(rate that is approached / rate counted) for shares of the former that are missing."""
+    return [float(one) for one in -np.log1p(-np.clip(off, -2.0, 0.8))]

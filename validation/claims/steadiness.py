@@ -1,0 +1,168 @@
+"""Claims about windows in which systems still warm up: what is found, and what it costs the others.
+
+The pair is that of a review: two systems, equal once they are warm, that begin 40 % below their
+rate and approach it with time constants of 5 and 15 s. Noise is that of `validation.noise`, and as
+large as two runs of one server on a small virtual machine had it: 4.4 % between starts, 14 %
+between seconds, which hardly resemble each other there.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+from validation.claims.claim import Claim, Seen, share_of
+from validation.claims.verdict import MARGIN
+from validation.noise import CORRELATION, RESTART_SD, SECOND_SD, Numbers, seconds
+
+from dbdyno.judge.estimate import Unsettled
+from dbdyno.judge.interval import FIXED, interval
+from dbdyno.judge.verdict import Word, word_of
+from dbdyno.stats.settling import Settling, settling
+
+FALSE: Final = (Word.BETTER, Word.WORSE)
+AMPLITUDE: Final = 0.4
+
+
+class Noise(NamedTuple):
+    """Standard deviations between starts and between seconds, and the seconds' correlation."""
+
+    words: str
+    start: float
+    second: float
+    correlation: float
+
+
+USUAL: Final = Noise("", RESTART_SD, SECOND_SD, CORRELATION)
+LARGE: Final = Noise(", noise of 14 %", 0.044, 0.14, 0.0)
+ALIKE: Final = Noise(", noise of 14 % correlated by 0.3", 0.03, 0.14, 0.3)
+
+
+class Times(NamedTuple):
+    """Seconds of warm-up and window, and blocks."""
+
+    warmup_s: int
+    window_s: int
+    blocks: int
+
+    @property
+    def words(self) -> str:
+        """As a row of the table says it."""
+        return f"{self.warmup_s} + {self.window_s} s, {self.blocks} blocks"
+
+
+USUAL_TIMES: Final = Times(15, 60, 5)
+
+
+def loads(
+    random: np.random.Generator,
+    times: Times,
+    noise: Noise,
+    constants_s: tuple[float, float] | None = None,
+    log_ratio: float = 0.0,
+) -> Numbers:
+    """Rates of (system, block, second of the load); without time constants they are even."""
+    length = times.warmup_s + times.window_s
+    shape = np.ones((2, length))
+    if constants_s:
+        second = np.arange(length) + 0.5
+        shape -= AMPLITUDE * np.exp(-second / np.array(constants_s)[:, None])
+    starts = random.normal(0, noise.start, (2, times.blocks, 1))
+    starts[1] += log_ratio
+    made = seconds(random, (2, times.blocks, length), noise.correlation) * noise.second / SECOND_SD
+    return np.asarray(np.exp(starts + made) * shape[:, None, :])
+
+
+def word_for(made: Numbers, times: Times, found: Settling | None) -> Word:
+    """The word for these loads, with what was found of them."""
+    cut_s = found.cut_s if found else 0
+    logs = np.log(made[:, :, times.warmup_s + cut_s :].mean(axis=2))
+    seen = interval(logs[1] - logs[0], FIXED)
+    low, high = float(np.exp(seen.mean - seen.half)), float(np.exp(seen.mean + seen.half))
+    if found:
+        (low_below, high_below), (low_above, high_above) = found.left
+        unsettled = Unsettled(low_above - high_below, high_above - low_below, found.until_s)
+        low, high = unsettled.widened(low, high)
+    return word_of(low, high, MARGIN)[0]
+
+
+def called_different(
+    times: Times, noise: Noise, constants_s: tuple[float, float] | None, experiments: int
+) -> Seen:
+    """How often a pair without a difference, once it is warm, gets a winner."""
+    random = np.random.default_rng([21, *times, round(noise.second * 100)])
+    words = []
+    for _ in range(experiments):
+        made = loads(random, times, noise, constants_s)
+        words.append(word_for(made, times, settling(list(made), times.warmup_s)))
+    return share_of([word in FALSE for word in words])
+
+
+def even_but_taken(times: Times, noise: Noise, experiments: int) -> Seen:
+    """How often even loads are taken for unsteady ones."""
+    random = np.random.default_rng([22, *times, round(noise.second * 100)])
+    made = (loads(random, times, noise) for _ in range(experiments))
+    return share_of([settling(list(one), times.warmup_s) is not None for one in made])
+
+
+def still_found(times: Times, noise: Noise, experiments: int) -> Seen:
+    """Of the experiments with a true 5 % that find it, those that do so with this rule as well."""
+    random = np.random.default_rng([23, *times, round(noise.second * 100)])
+    kept = []
+    while len(kept) < experiments:
+        made = loads(random, times, noise, log_ratio=math.log1p(0.05))
+        if word_for(made, times, None) is Word.BETTER:
+            found = settling(list(made), times.warmup_s)
+            kept.append(word_for(made, times, found) is Word.BETTER)
+    return share_of(kept)
+
+
+REVIEWED: Final = (5.0, 15.0)
+SHORT_TIMES: Final = tuple(Times(4, 10, blocks) for blocks in (3, 5, 10))
+PAIRS: Final = (
+    *(
+        (times, noise, REVIEWED)
+        for noise in (USUAL, LARGE)
+        for times in (USUAL_TIMES, *SHORT_TIMES)
+    ),
+    (SHORT_TIMES[1], ALIKE, REVIEWED),
+    (SHORT_TIMES[1], USUAL, (2.0, 8.0)),
+    (USUAL_TIMES, USUAL, (5.0, 30.0)),
+)
+
+CLAIMS: Final = (
+    *(
+        Claim(
+            f"equal once warm after {first:g} and {second:g} s, gets a winner: "
+            f"{times.words}{noise.words}",
+            *(None, 0.06, 2000, partial(called_different, times, noise, (first, second))),
+        )
+        for times, noise, (first, second) in PAIRS
+    ),
+    *(
+        Claim(
+            f"an even tie gets a winner: {times.words}{noise.words}",
+            *(None, 0.055, 4000, partial(called_different, times, noise, None)),
+        )
+        for noise in (USUAL, LARGE)
+        for times in (USUAL_TIMES, SHORT_TIMES[0])
+    ),
+    *(
+        Claim(
+            f"even windows are taken for unsteady: {times.words}{noise.words}",
+            *(None, 0.02, 2000, partial(even_but_taken, times, noise)),
+        )
+        for noise in (USUAL, ALIKE)
+        for times in (USUAL_TIMES, SHORT_TIMES[0], Times(2, 2, 5), Times(15, 300, 5))
+    ),
+    *(
+        Claim(
+            f"a true 5 % that is found stays found: {times.words}{noise.words}",
+            *(0.9, None, 1000, partial(still_found, times, noise)),
+        )
+        for noise in (USUAL, LARGE)
+        for times in (USUAL_TIMES, SHORT_TIMES[1])
+    ),
+)

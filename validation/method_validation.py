@@ -5,7 +5,7 @@ that `validation.noise` drew, and what they say is held against the truth. Each 
 a claim with its target. A row is missed if the target lies more than two standard errors away from
 what was seen; then the exit status is 1.
 
-    .venv/bin/python -m validation.method_validation                          # about ten minutes
+    .venv/bin/python -m validation.method_validation                          # about half an hour
     .venv/bin/python -m validation.method_validation --write docs/how-it-works/method.md
 """
 

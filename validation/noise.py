@@ -1,21 +1,27 @@
 """Noise as databases make it, with the truth known: what the statistics are tried on.
 
-A trial's log rate is the sum of three parts: what its block did to both systems (a machine that
-drifts), what its server's start did (placements, caches, luck), and seconds that resemble the one
-before (an AR(1) process). Where a start now and then goes badly, the mean differs from the typical
-start; the truth that comes with the numbers is the mean's. Sizes are those of
-docs/how-it-works/method.md: 1.5 %
-from start to start, 3 % from second to second, correlation 0.6.
+A trial's log rate is the sum of three parts: what the machine did (drift), what its server's start
+did (placements, caches, luck), and seconds that resemble the one before (an AR(1) process). Where a
+start now and then goes badly, the mean differs from the typical start; the truth that comes with
+the numbers is the mean's. Sizes are those of docs/how-it-works/method.md: 1.5 % or 4 % from start
+to start, 3 % from second to second, correlation 0.6.
+
+A machine that drifts changes from one arm to the next, so what it does to a pair depends on which
+system comes first. That is read off `order.arm_order`, as in a run.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
+
+from dbdyno.experiment.order import arm_order
+from dbdyno.plan.plan import DesignPlan, Plan, SystemPlan, WorkloadPlan
 
 Numbers = NDArray[np.float64]
 
@@ -24,10 +30,14 @@ HERE_SD: Final = 0.04
 """From start to start on the virtual machine of docs/how-it-works/controls.md."""
 SECOND_SD: Final = 0.03
 CORRELATION: Final = 0.6
-BLOCK_SD: Final = 0.02
+ARM_DRIFT: Final = -0.01
+ARM_SD: Final = 0.01
+"""A machine that drifts becomes slower by 1 % from one arm to the next, give or take 1 %."""
 KINDS: Final = ("normal", "drift", "bimodal", "t3", "slow10", "slowB", "unequal")
-"""Seven kinds of starts: even; in blocks that drift; of two modes; with heavy tails; one in ten 5 %
-slow, on both systems or only on the second; three times as uneven on the second."""
+"""Seven kinds of starts: even; on a machine that drifts; of two modes; with heavy tails; one in ten
+5 % slow, on both systems or only on the second; three times as uneven on the second."""
+ORDERS: Final = 512
+ORDERED_BLOCKS: Final = 30
 
 
 def seconds(
@@ -60,14 +70,48 @@ def mean_of_restarts(kind: str, arm: int) -> float:
 
 
 def levels(
-    random: np.random.Generator, experiments: int, blocks: int, kind: str, log_ratio: float
+    random: np.random.Generator,
+    experiments: int,
+    blocks: int,
+    kind: str,
+    log_ratio: float,
+    scale: float = 1.0,
 ) -> tuple[Numbers, float]:
-    """Log rates of (experiment, block, system) without their seconds, and the true log ratio."""
-    arms = [restarts(random, (experiments, blocks), kind, arm) for arm in (0, 1)]
+    """Log rates of (experiment, block, system) without their seconds, and the true log ratio.
+
+    Args:
+        scale: how many times as uneven as here starts are.
+    """
+    arms = [scale * restarts(random, (experiments, blocks), kind, arm) for arm in (0, 1)]
     both = np.stack([arms[0], arms[1] + log_ratio], axis=-1)
     if kind == "drift":
-        both += random.normal(0, BLOCK_SD, (experiments, blocks, 1))
-    return both, log_ratio + mean_of_restarts(kind, 1) - mean_of_restarts(kind, 0)
+        both += drift(random, experiments, blocks)
+    shifted = scale * (mean_of_restarts(kind, 1) - mean_of_restarts(kind, 0))
+    return both, log_ratio + shifted
+
+
+def drift(random: np.random.Generator, experiments: int, blocks: int) -> Numbers:
+    """What a machine that becomes slower, and wanders, does to (experiment, block, system)."""
+    steps = random.normal(ARM_DRIFT, ARM_SD, (experiments, 2 * blocks))
+    by_place = np.cumsum(steps, axis=1).reshape(experiments, blocks, 2)
+    second_first = orders()[random.integers(0, ORDERS, experiments), :blocks, None]
+    made: Numbers = np.where(second_first, by_place[..., ::-1], by_place)
+    return made
+
+
+@lru_cache(maxsize=1)
+def orders() -> NDArray[np.bool_]:
+    """Whether system 1 comes first, by seed and block, in the order that the lab draws."""
+    systems = tuple(SystemPlan(label=label, reference="mysql:8.0.15") for label in "AB")
+    plan = Plan(
+        systems=systems,
+        workloads=(WorkloadPlan(name="oltp_read_write", label="rw"),),
+        design=DesignPlan(controls=False),
+    )
+    plans = [plan.model_copy(update={"seed": seed}) for seed in range(ORDERS)]
+    return np.array(
+        [[arm_order(one, block)[0][0] == "B" for block in range(ORDERED_BLOCKS)] for one in plans]
+    )
 
 
 def log_ratios(
@@ -79,12 +123,13 @@ def log_ratios(
     *,
     window_s: int = 60,
     correlation: float = CORRELATION,
+    scale: float = 1.0,
 ) -> tuple[Numbers, float]:
     """ln(system / baseline) of (experiment, block), as trials of `window_s` give it, and the truth.
 
     A trial's number is the logarithm of its mean rate, as the judge takes it.
     """
-    level, truth = levels(random, experiments, blocks, kind, log_ratio)
+    level, truth = levels(random, experiments, blocks, kind, log_ratio, scale)
     within = seconds(random, (experiments, blocks, 2, window_s), correlation)
     rates = np.log(np.exp(level[..., None] + within).mean(axis=-1))
     return rates[..., 1] - rates[..., 0], truth

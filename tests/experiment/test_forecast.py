@@ -5,6 +5,7 @@ import pytest
 from dbdyno.errors import UsageError
 from dbdyno.experiment.forecast import (
     DATASET_S,
+    LOADS_SHARE,
     PURGE_S,
     ROWS_PER_S,
     SETTLE_S,
@@ -35,7 +36,7 @@ def test_a_plan_takes_its_datasets_its_arms_and_its_trials():
     assert seconds_expected(PLAN) == pytest.approx(datasets + 6 * START_S + loads_s)
 
 
-def test_further_loads_are_expected_and_take_a_third_of_the_time_at_most():
+def test_further_loads_are_expected_and_take_their_share_of_the_time_at_most():
     one_s, once_s = 2 * load_s(PLAN), seconds_expected(PLAN)
     times = {"loads": 2}
     assert seconds_expected(making.with_parts(PLAN, dataset=times)) == once_s + one_s
@@ -44,7 +45,9 @@ def test_further_loads_are_expected_and_take_a_third_of_the_time_at_most():
     assert Forecast(each).seconds_left(TRIALS[:4]) == Forecast(PLAN).seconds_left(TRIALS[:4])
     large = making.with_parts(each, dataset={"rows": 100_000_000})
     trials_s = once_s - one_s - TURNS_S
-    assert seconds_expected(large) == pytest.approx(2 * load_s(large) + 1.5 * trials_s + TURNS_S)
+    assert seconds_expected(large) == pytest.approx(
+        2 * load_s(large) + trials_s / (1 - LOADS_SHARE) + TURNS_S
+    )
 
 
 def test_a_forecast_learns_what_starts_cost_here():

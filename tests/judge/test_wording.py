@@ -34,7 +34,7 @@ def decided(*facts, findings=(), **named) -> Verdict:
         (
             decided(1.0, 0.98, 1.02, blocks=5, log_sd=0.03),
             f"{B} against {A} is undecided: TPS 0.0 % [−2.0, +2.0], 5 blocks; "
-            "to decide would take about 12 blocks",
+            "to decide would take about 50 blocks",
         ),
         (
             decided(1.0, 0.1, 10.0, blocks=4, log_sd=1.5),
@@ -68,7 +68,7 @@ def test_sentence(verdict, text):
 def test_an_undecided_cell_says_what_the_missing_blocks_cost():
     verdict = verdict_of(estimate(1.0, 0.98, 1.02, blocks=5, log_sd=0.03), 0.02, block_s=600.0)
     assert sentence(verdict).endswith(
-        "to decide would take about 12 blocks, 7 more in about 1 h 10 min"
+        "to decide would take about 50 blocks, 45 more in about 7 h 30 min"
     )
 
 

@@ -80,6 +80,19 @@ def some_winner(blocks: int, experiments: int) -> Seen:
     return share_of([any(word_in(one, APART) for one in together(grid)) for grid in made])
 
 
+def some_statement_wrong(cells: int, blocks: int, experiments: int) -> Seen:
+    """How often ties get a winner in a cell or in the word about all cells together."""
+    random = np.random.default_rng([20, cells, blocks])
+    wrong = []
+    for grid in grids(random, experiments, blocks, (0.0,) * cells):
+        logs = {cell: dict(enumerate(of)) for cell, of in zip(GRID, grid.T, strict=False)}
+        whole = interval(list(block_means(logs).values()), FIXED)
+        low, high = math.exp(whole.mean - whole.half), math.exp(whole.mean + whole.half)
+        of_cells = any(word_in(one, APART) for one in together(grid))
+        wrong.append(of_cells or word_of(low, high, MARGIN)[0] in APART)
+    return share_of(wrong)
+
+
 def some_missed(
     truths: Truths, blocks: int, start_sd: float, experiments: int, design: DesignPlan = FIXED
 ) -> Seen:
@@ -174,6 +187,13 @@ CLAIMS: Final = (
             *(None, 0.055, 3000, partial(some_winner, blocks)),
         )
         for blocks in (5, 8)
+    ),
+    *(
+        Claim(
+            f"any of {cells} ties, or all cells together, gets a winner, 5 blocks",
+            *(None, 0.1, 4000, partial(some_statement_wrong, cells, 5)),
+        )
+        for cells in (2, 8, 20)
     ),
     *(
         Claim(

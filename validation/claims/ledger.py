@@ -17,7 +17,7 @@ from validation.noise import KINDS, Numbers, log_ratios
 
 from dbdyno.judge.checks.instrument import ledger_of
 from dbdyno.judge.estimate import estimate_of
-from dbdyno.judge.interval import FIXED
+from dbdyno.judge.interval import FIXED, interval
 from dbdyno.judge.verdict import Word, verdict_of
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.outcome import ControlOutcome
@@ -51,6 +51,15 @@ def called(
     return share_of(found)
 
 
+def mixed_control(blocks: int, experiments: int) -> Seen:
+    """How often a control's interval holds the truth if its cell, and so its noise, changes."""
+    random = np.random.default_rng([19, blocks])
+    logs, truth = log_ratios(random, experiments, blocks, "normal")
+    uneven = logs * random.choice((1.0, 2.0, 4.0), (experiments, blocks))
+    found = interval(uneven, FIXED)
+    return share_of(np.abs(found.mean - truth) <= found.half)
+
+
 def _outcome(logs: Numbers, design: DesignPlan) -> ControlOutcome:
     """What the baseline against itself came to, at the end of the run."""
     first = BLOCKS_MIN if design.stop == "decided" else len(logs)
@@ -74,6 +83,13 @@ def _outcome(logs: Numbers, design: DesignPlan) -> ControlOutcome:
 
 
 CLAIMS: Final = (
+    *(
+        Claim(
+            f"95 % interval of a control whose cells scatter by 1.5, 3 and 6 %, {blocks} blocks",
+            *(0.94, None, 20_000, partial(mixed_control, blocks)),
+        )
+        for blocks in (5, 12)
+    ),
     *(
         Claim(
             f"a ledger of {runs} runs without fault is out of calibration, starts {kind}",

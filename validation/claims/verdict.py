@@ -10,14 +10,28 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from validation.claims.claim import Claim, Seen, share_of
-from validation.noise import KINDS, SECOND_SD, Numbers, levels, log_ratios, seconds
+from validation.claims.claim import Claim, Seen, percent, share_of
+from validation.noise import (
+    HERE_SD,
+    KINDS,
+    RESTART_SD,
+    SECOND_SD,
+    Numbers,
+    levels,
+    log_ratios,
+    seconds,
+)
 
 from dbdyno.judge.interval import FIXED, interval
+from dbdyno.judge.uses import power
+from dbdyno.judge.uses.power import Stop
 from dbdyno.judge.verdict import Word, word_of
+from dbdyno.plan.plan import DesignPlan
 from dbdyno.stats.steady import steady
 
 MARGIN: Final = 0.02
+WINDOW_S: Final = 60
+HERE: Final = HERE_SD / RESTART_SD
 CAP_S: Final = 300
 """The longest that a trial's load runs to become steady."""
 WORSE: Final = (Word.WORSE,)
@@ -31,10 +45,19 @@ def words_of(differences: Numbers) -> list[Word]:
     return [word_of(low, high, MARGIN)[0] for low, high in ends]
 
 
-def covered(blocks: int, kind: str, experiments: int, correlation: float = 0.6) -> Seen:
+def covered(
+    blocks: int, kind: str, experiments: int, correlation: float = 0.6, scale: float = 1.0
+) -> Seen:
     """How often the interval holds the true ratio."""
-    random = np.random.default_rng([1, blocks, KINDS.index(kind), round(correlation * 10)])
-    differences, truth = log_ratios(random, experiments, blocks, kind, correlation=correlation)
+    place = [1, blocks, KINDS.index(kind), round(correlation * 10), round(scale * 10)]
+    differences, truth = log_ratios(
+        np.random.default_rng(place),
+        experiments,
+        blocks,
+        kind,
+        correlation=correlation,
+        scale=scale,
+    )
     found = interval(differences, FIXED)
     return share_of(np.abs(found.mean - truth) <= found.half)
 
@@ -44,6 +67,27 @@ def said(words: tuple[Word, ...], blocks: int, change: float, experiments: int) 
     random = np.random.default_rng([2, blocks, round(abs(change) * 1000)])
     differences, _ = log_ratios(random, experiments, blocks, "normal", math.log1p(change))
     return share_of([found in words for found in words_of(differences)])
+
+
+def planned(blocks: int, noise: float, stop: Stop, experiments: int) -> Seen:
+    """How often a difference is seen of which the planner says: in four of five comparisons."""
+    design = DesignPlan(blocks=blocks, stop=stop, margin=MARGIN)
+    difference = power.difference_seen(blocks, noise, WINDOW_S, stop) or 0.0
+    random = np.random.default_rng([17, blocks, round(noise * 1000)])
+    scale = noise / RESTART_SD
+    logs, _ = log_ratios(random, experiments, blocks, "normal", math.log1p(difference), scale=scale)
+    found = interval(logs, design)
+    return share_of(found.mean > found.half)
+
+
+def planned_tie(blocks: int, noise: float, margin: float, experiments: int) -> Seen:
+    """How much more often ties are called equivalent than the planner says."""
+    random = np.random.default_rng([18, blocks, round(noise * 1000)])
+    logs, _ = log_ratios(random, experiments, blocks, "normal", scale=noise / RESTART_SD)
+    found = interval(logs, FIXED)
+    seen = share_of(np.abs(found.mean) + found.half < math.log1p(margin))
+    said = power.tie_power(margin, blocks, noise, WINDOW_S)
+    return Seen(seen.value - said, seen.error, seen.count)
 
 
 def winner_of_a_tie(kind: str, experiments: int) -> Seen:
@@ -94,10 +138,27 @@ def not_steady(shape: Numbers, experiments: int) -> Seen:
     return share_of([steady(rates).cut_s is None for rates in series])
 
 
-def bias_after(tau_s: float, experiments: int) -> Seen:
-    """How far the mean after the cut lies from the rate that a warm-up of 40 % leads to."""
-    random = np.random.default_rng([5, round(tau_s)])
-    shape = 1 - 0.4 * np.exp(-np.arange(CAP_S) / tau_s)
+SECONDS: Final = np.arange(CAP_S)
+TUNED: Final = {
+    f"of 40 % with a time constant of {tau} s": 1 - 0.4 * np.exp(-SECONDS / tau) for tau in (15, 25)
+}
+"""Warm-ups on which `steady` was made."""
+UNSEEN: Final = {
+    "of 60 % with a time constant of 10 s": 1 - 0.6 * np.exp(-SECONDS / 10),
+    "of 15 % with a time constant of 35 s": 1 - 0.15 * np.exp(-SECONDS / 35),
+    "of 30 % in a straight line of 50 s": 1 - 0.3 * np.clip(1 - SECONDS / 50, 0, 1),
+    "of 30 % within 5 s and 10 % within 40 s": 1
+    - 0.3 * np.exp(-SECONDS / 5)
+    - 0.1 * np.exp(-SECONDS / 40),
+}
+"""Warm-ups on which nothing was tuned."""
+BIAS_MAX: Final = MARGIN / 2
+"""Half the margin: two systems of which one warms up would still not be told apart by it alone."""
+
+
+def bias_after(shape: Numbers, experiments: int) -> Seen:
+    """How far the mean after the cut lies from the rate that a warm-up leads to."""
+    random = np.random.default_rng([5, round(float(shape.sum()) * 10)])
     noises = np.exp(seconds(random, (experiments, CAP_S)) - SECOND_SD**2 / 2)
     biases = [float(_kept(shape * noise).mean()) - 1 for noise in noises]
     return Seen(
@@ -121,6 +182,29 @@ CLAIMS: Final = (
         )
         for correlation in (0.0, 0.3, 0.9)
     ),
+    *(
+        Claim(
+            f"95 % interval of {blocks} blocks holds the truth, starts {kind}, of 4 %",
+            *(0.94, 0.97, 20_000, partial(covered, blocks, kind, scale=HERE)),
+        )
+        for kind, blocks in (*(("normal", n) for n in (3, 5, 8, 10)), *((k, 5) for k in KINDS[1:]))
+    ),
+    *(
+        Claim(
+            f"what the planner says {words} see four times in five, starts of {noise * 100:g} %",
+            *(0.78, 0.82, 20_000, partial(planned, blocks, noise, stop)),
+        )
+        for words, blocks, stop in (("5 blocks", 5, "blocks"), ("12 blocks", 12, "blocks"))
+        for noise in (RESTART_SD, HERE_SD)
+    ),
+    *(
+        Claim(
+            f"ties told more often than the planner says, {blocks} blocks, starts of "
+            f"{noise * 100:g} %, margin {percent(margin)}",
+            *(-0.02, 0.02, 20_000, partial(planned_tie, blocks, noise, margin)),
+        )
+        for blocks, noise, margin in ((12, RESTART_SD, 0.02), (12, HERE_SD, 0.05))
+    ),
     Claim(
         "a true 2 % is found with 12 blocks", 0.70, None, 20_000, partial(said, WORSE, 12, -0.02)
     ),
@@ -135,12 +219,12 @@ CLAIMS: Final = (
         for blocks in (5, 12)
     ),
     Claim(
-        "with warmup: auto a tie gets a winner, warm-up and all, starts normal",
+        "a tie gets a winner, warm-up and all (warmup: auto), starts normal",
         *(0.035, 0.065, 2000, partial(winner_of_a_tie, "normal")),
     ),
     *(
         Claim(
-            f"with warmup: auto a tie gets a winner, warm-up and all, starts {kind}",
+            f"a tie gets a winner, warm-up and all (warmup: auto), starts {kind}",
             *(None, 0.065, 2000, partial(winner_of_a_tie, kind)),
         )
         for kind in ("slow10", "bimodal", "t3")
@@ -151,9 +235,9 @@ CLAIMS: Final = (
     Claim("checkpoints each 30 s are", None, 0.20, 400, partial(not_steady, CHECKPOINTS)),
     *(
         Claim(
-            f"bias left by a warm-up of 40 % with a time constant of {tau_s} s",
-            *(None, 0.003, 400, partial(bias_after, tau_s)),
+            f"bias left by a warm-up {words}",
+            *(None, BIAS_MAX, 400, partial(bias_after, shape)),
         )
-        for tau_s in (15, 25)
+        for words, shape in (TUNED | UNSEEN).items()
     ),
 )

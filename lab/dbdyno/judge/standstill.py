@@ -116,6 +116,6 @@ def shared(
 
 
 def what_waited(findings: Sequence[Finding]) -> list[Text]:
-    """What the server said of a trial in which nothing was completed, once."""
+    """What the server said where nothing was completed: of the trial of which it said most."""
     notes = [f.evidence for f in findings if f.check == "stands-still" and f.level is Level.NOTE]
-    return notes[:1]
+    return [max(notes, key=len)] if notes else []

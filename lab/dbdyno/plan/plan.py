@@ -189,7 +189,7 @@ class WorkloadPlan(FiniteNoun):
         return value
 
 
-LOADS_SHARE: Final = 1 / 3
+LOADS_SHARE: Final = 0.25
 """Of a run's time that may go into further loads; what its first block takes is not counted."""
 
 

@@ -44,13 +44,25 @@ def test_the_servers_own_counters_and_states_name_what_waited():
         "Innodb_row_lock_current_waits": (0.0, 0.0, 3.0, *(7.0,) * 9),
         "Rpl_semi_sync_source_wait_sessions": (0.0,) * 12,
     }
-    series = StatusSeries(at_s=tuple(s + 0.5 for s in range(12)), counters=counters)
+    at_s = tuple(s + 0.5 for s in range(12))
+    series = StatusSeries(at_s=at_s, took_ms=(2.0,) * 12, counters=counters)
     waiting = {"UPDATE: Waiting for global read lock": 7, "BEGIN": 1}
     still = with_server(making.stood_still(), waiting=waiting)
     evidence = str(stands_still(making.changed(still, status_seconds=series), PLAN).evidence)
     assert "Threads_running up to 9, Innodb_row_lock_current_waits up to 7" in evidence
     assert "source_wait_sessions" not in evidence
     assert "7 × UPDATE: Waiting for global read lock, 1 × BEGIN" in evidence
+
+
+def test_counters_that_come_when_it_is_over_still_belong_to_it():
+    # as MariaDB 10.1 with a pool of two threads answers: after the 50 s of a lock wait
+    late = StatusSeries(at_s=(26.0,), took_ms=(49_800.0,), counters={"Threads_running": (2.0,)})
+    still = with_server(making.stood_still(), status_at_s=(2.0, 51.0, 51.1, 51.2))
+    still = with_server(still, status={**still.server.status, "Uptime": 0.0})
+    still = making.changed(still, status_seconds=late)
+    evidence = str(stands_still(still, PLAN).evidence)
+    assert "Threads_running up to 2; who asked for them waited 49.8 s" in evidence
+    assert not [f.check for f in examine(still, PLAN) if f.level is Level.VOID]
 
 
 def test_a_server_that_does_not_answer_for_its_counters_either_is_said_to():

@@ -16,17 +16,21 @@ from dbdyno.plan.plan import DesignPlan
 
 BLOCKS_BY_NOISE = {
     0.005: (16, 6, 3),
-    0.01: (28, 9, 4),
     0.015: (47, 14, 5),
-    0.03: (153, 40, 9),
+    0.04: (266, 69, 13),
+    0.08: (1024, 262, 45),
 }
-"""Blocks for 1, 2 and 5 % at four noises, windows of a minute; found by simulation."""
+"""Blocks for 1, 2 and 5 % at four noises, windows of a minute; found by simulation.
+
+No plan has over 1000."""
 
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_blocks_are_those_found_by_simulation(noise):
     found = [blocks_to_see(difference, noise, 60) for difference in (0.01, 0.02, 0.05)]
-    assert found == pytest.approx(BLOCKS_BY_NOISE[noise], rel=0.03)
+    known = [blocks if blocks <= 1000 else None for blocks in BLOCKS_BY_NOISE[noise]]
+    for blocks, simulated in zip(found, known, strict=True):
+        assert blocks == (simulated and pytest.approx(simulated, rel=0.03))
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -82,7 +82,7 @@ def test_limits_that_do_not_hold_are_not_claimed() -> None:
 
 def test_more_errors_than_chance_explains_are_said() -> None:
     items = trust(PLAN, judge(whole(), PLAN, (outcome(0.98, 0.99, word="worse"),) * 9)).parts[-1]
-    assert "out of calibration" in items.items[2]
+    assert any("out of calibration" in item for item in items.items)
 
 
 @pytest.mark.parametrize(

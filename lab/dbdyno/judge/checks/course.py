@@ -58,13 +58,19 @@ def trial_failed(measurement: Measurement, plan: Plan) -> Finding | None:
 def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
     """Void: the server's uptime grew by less than the window; doubtful: by much more.
 
-    More means that the counters cover another span than the window, so that they prove nothing.
+    Where the times of the two readings are known, they say by how much: a server that stands still
+    may answer the first only when the second is due. More means that the counters cover another
+    span than the window, so that they prove nothing.
     """
     uptime_s = measurement.server.status.get("Uptime")
     if uptime_s is None:
         return None
     least_s = measurement.window_s - UPTIME_SHORT_S
     most_s = measurement.window_s + measurement.warmup_s + UPTIME_LONG_S
+    if len(times_s := measurement.server.status_at_s) == 4:
+        asked_s, answered_s, asked_again_s, answered_again_s = times_s
+        least_s = min(least_s, asked_again_s - answered_s - UPTIME_SHORT_S)
+        most_s = max(most_s, answered_again_s - asked_s + UPTIME_LONG_S)
     if least_s <= uptime_s <= most_s:
         return None
     return on_trial(

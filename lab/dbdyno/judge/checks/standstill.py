@@ -7,7 +7,7 @@ along, as its events may only be longer than the window, or if nobody asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
@@ -24,6 +24,8 @@ STALL_EVENTS_MIN: Final = 10
 expected in it: slow statements are no standstill."""
 LOCK_WAIT_TIMEOUT: Final = "1205"
 """The server's own word for a statement that waited until its patience was over."""
+LATE_S: Final = 1.0
+"""An answer about the counters that took longer is worth a word."""
 WAITS: Final = (
     "Threads_running",
     "Innodb_row_lock_current_waits",
@@ -100,26 +102,38 @@ def _is_silent(one: Interval) -> bool:
 def _waiting(measurement: Measurement, stretch: list[Interval]) -> Iterator[Said]:
     """What the server itself said of those that waited."""
     status, waiting = measurement.server, measurement.server.waiting
-    counted = list(_counted(measurement.status_seconds, stretch))
+    series = measurement.status_seconds or StatusSeries()
+    places = _asked_within(series, stretch)
+    counted = list(_counted(series, places))
+    waited_s = max((series.took_ms[place] / 1e3 for place in places), default=0.0)
     if counted:
         yield say("the server's counters: {counters}", counters=listed(counted))
+    if waited_s >= LATE_S:
+        yield say("who asked for them waited {waited_s:.1f} s", waited_s=waited_s)
     if waiting:
         statements = (
             say("{times} × {statement}", times=times, statement=statement)
             for statement, times in sorted(waiting.items(), key=lambda item: (-item[1], item[0]))
         )
         yield say("statements that waited at its end: {statements}", statements=listed(statements))
-    if not counted and not status.status:
+    if not places and not status.status:
         yield say("the server did not answer who asked for its counters either")
 
 
-def _counted(series: StatusSeries | None, stretch: list[Interval]) -> Iterable[Said]:
-    if series is None:
-        return
+def _asked_within(series: StatusSeries, stretch: list[Interval]) -> list[int]:
+    """Which readings were waited for while nothing was answered, however late they came."""
     start_s, end_s = stretch[0].start_s, stretch[-1].end_s
-    inside = [place for place, at_s in enumerate(series.at_s) if start_s <= at_s <= end_s]
+    halves_s = [took_ms / 2e3 for took_ms in series.took_ms]
+    return [
+        place
+        for place, (at_s, half_s) in enumerate(zip(series.at_s, halves_s, strict=True))
+        if at_s + half_s >= start_s and at_s - half_s <= end_s
+    ]
+
+
+def _counted(series: StatusSeries, places: list[int]) -> Iterator[Said]:
     for counter in WAITS:
         column = series.counters.get(counter, ())
-        most = max((column[place] or 0 for place in inside if place < len(column)), default=0)
+        most = max((column[place] or 0 for place in places if place < len(column)), default=0)
         if most > 0:
             yield say("{counter} up to {most:.0f}", counter=counter, most=most)

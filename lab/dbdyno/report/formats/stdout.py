@@ -104,6 +104,15 @@ def padded(cell: str, width: int, *, right: bool = False) -> str:
     return space + cell if right else cell + space
 
 
+def shortened(text: str, columns: int) -> str:
+    """The text, or its beginning with an ellipsis if it is wider."""
+    if _width(text) <= columns:
+        return text
+    while _width(text) >= columns:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
+
+
 def _width(text: str) -> int:
     """Columns on a terminal; Chinese signs take two."""
     return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)

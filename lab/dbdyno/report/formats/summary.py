@@ -22,15 +22,17 @@ from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan, cells, latency_of
 from dbdyno.report import document, numbers
-from dbdyno.report.formats.stdout import Result
+from dbdyno.report.formats.stdout import Result, shortened
 from dbdyno.report.numbers import change_with_interval, metric_value
-from dbdyno.report.parts import Column, Items, Paragraph, Table, numeric
+from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
 from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, title_of
 
 CHECK_REPEATED_TRIAL: Final = "repeated-trial"
 """The check that reports a trial with a complete attempt among several."""
 DOUBTS_MAX: Final = 3
 """More kinds of doubts are counted; the report has them all."""
+DOUBT_COLUMNS: Final = 190
+"""A longer doubt is cut here."""
 SHOWN: Final[tuple[Metric, ...]] = (PRIMARY, BY_NAME["latency_ms_p95"])
 
 
@@ -52,9 +54,11 @@ class Summary(Result):
         if judgement.values:
             yield from (_values(plan, judgement), name(""))
         found = list(doubts(judgement, advised=False))
-        yield from found[:DOUBTS_MAX]
+        yield from (
+            name(shortened(line(one, language), DOUBT_COLUMNS)) for one in found[:DOUBTS_MAX]
+        )
         if left := found[DOUBTS_MAX:]:
-            yield say("and {count} more kinds of doubts: see the report", count=len(left))
+            yield say("and {doubts} in the report", doubts=count(len(left), "more doubt"))
         yield from _counts(judgement)
 
     def markdown(self) -> Iterator[Paragraph | Items | Table]:

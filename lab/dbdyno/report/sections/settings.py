@@ -96,7 +96,7 @@ TOPICS: Final[Mapping[str, Text]] = {
     "window": say("window"),
 }
 """What a plan file calls its topics, and a report its own; a plan file may have others."""
-STORAGE: Final = ("storage", "storage_kind", "io_scheduler", "filesystem")
+STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
 """Features of the machine that say on what the data lay."""
 
 

@@ -24,7 +24,7 @@ PLAN = Plan(
     dataset=DatasetPlan(tables=4, rows=2000, loads=2),
     load=LoadPlan(threads=(2,)),
     trial=TrialPlan(warmup_s=0, window_s=1),
-    design=DesignPlan(blocks=3),
+    design=DesignPlan(blocks=3, disturbance_max=1.0),  # other tests run beside it
 )
 
 

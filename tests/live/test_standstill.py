@@ -34,6 +34,7 @@ PLAN: Final = making.plan(
     window_s=3,
     warmup_s=1,
     dataset=DatasetPlan(tables=3, rows=2000),
+    design={"disturbance_max": 1.0},  # other tests run beside it
 )
 
 

@@ -4,7 +4,7 @@ they may have been from it: docs/how-it-works/verdicts.md, with nothing but numb
 A single trial of some seconds does not tell a warm-up from noise. So all trials of a system are
 laid over each other, second by second of their loads, and curves that approach a level are fitted
 to their mean: exponential ones with time constants from a second to four times the series, and
-hyperbolic ones, which have a longer tail. That is done twice: from the first second of the load,
+hyperbolic ones, which have a longer tail. That is done twice: from the second second of the load,
 where a warm-up is largest, and with what this leaves unexplained in the window, as a quick warm-up
 can hide the tail of a slow one. Where a fit is beyond chance, the curves that fit as well say which
 part of the window to leave out, and between which limits the rest may lie off. Half of a window is
@@ -37,6 +37,9 @@ NEAR: Final = 0.005
 """A rate this close to the one that is approached is steady; nothing is done about less."""
 CUT_NEAR: Final = 0.002
 """What is left out is so much that the fitted curve is that close in the mean of the rest."""
+BEGIN_S: Final = 1
+"""Connections begin in the first second, which is slow for that: no point of an approach. With it,
+curves with a long tail fit every load of a real server."""
 LONGEST: Final = 4.0
 """The longest time constant that is looked for, in lengths of the series."""
 SLOW: Final = 0.5
@@ -127,8 +130,9 @@ def settling(
     """
     whole = [np.asarray(load, dtype=np.float64) for load in loads]
     points_s = math.ceil(whole[0].shape[1] / POINTS_MAX)
-    first_s = warmup_s % points_s
-    before = warmup_s // points_s
+    begin_s = min(BEGIN_S, max(0, warmup_s - 1))
+    first_s = begin_s + (warmup_s - begin_s) % points_s
+    before = (warmup_s - begin_s) // points_s
     means = [_means(load[:, first_s:], points_s) for load in whole]
     found = _left(means, before, chance) if before else None
     if found:

@@ -446,7 +446,7 @@ def test_the_last_block_is_not_asked_about(store):
     assert len(store.done(stored.run_id)) == 4
 
 
-def timed(time_s=60):
+def timed(time_s=40):
     plan = small(threads=(8,))
     design = DesignPlan.model_validate({"time_s": time_s})
     return plan.model_copy(update={"design": design, "trial": TrialPlan()})

@@ -31,7 +31,7 @@ def experiments_of(claim: Claim) -> int:
     if "a ledger" in claim.words:  # each is of as many as 100 runs
         return 2 if "until decided" in claim.words else 6
     slow = ("warm-up and all", "any shown", "any look", "two runs", "the gate")
-    return 20 if any(words in claim.words for words in slow) else min(claim.full // 10, 400)
+    return 20 if any(words in claim.words for words in slow) else min(claim.full // 10, 200)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -111,3 +112,18 @@ def test_a_plan_is_weighed_beside_a_script(tmp_path: Path) -> None:
     assert kinds == {"start", "cleanup", "prepare", "purge", "run", "stop"}
     assert sum(step["what"] == "run" for step in measured["steps"]) == 4
     assert measured["plan_wall_s"] > 4
+
+
+def test_a_given_time_is_tried_on_equal_systems() -> None:
+    size = ["--runs", "1", "--time", "10s", "--threads", "2", "--rows", "1000"]
+    size += ["--system", "mysql:5.7.22"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "validation.power", "ties", *size],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "better or worse in " in ended.stdout
+    assert re.search(r"^1: [a-z ]+; [3-9] blocks in \d+ s$", ended.stdout, re.MULTILINE)

@@ -10,7 +10,6 @@ from dbdyno.experiment.forecast import (
     ROWS_PER_S,
     SETTLE_S,
     START_S,
-    TRIAL_S,
     Forecast,
     blocks_that_fit,
     fitted,
@@ -20,6 +19,7 @@ from dbdyno.experiment.forecast import (
 from dbdyno.experiment.order import seconds_of_turns, trials_of
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.timed import TRIAL_S
 from support import making
 
 ONE_LOAD = DatasetPlan(loads=1)

@@ -25,14 +25,7 @@ def test_client_cpu_compares_both_programs_on_one_server(tmp_path: Path) -> None
     cell = ["--workloads", "oltp_point_select", "--connections", "2", "--table-size", "100"]
     size = ["--seconds", "1", "--repeats", "1", "--target", "1000", "--cell-most", "1000"]
     size += ["--json", str(samples)]
-    ended = subprocess.run(
-        [sys.executable, "-m", "benchmarks.client_cpu", "--system", "mysql:5.7.22", *cell, *size],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    ended = bench("client_cpu", "--system", "mysql:5.7.22", *cell, *size)
     assert "geometric mean" in ended.stdout
     measured = json.loads(samples.read_text())["samples"]
     assert sorted((sample["transport"], sample["program"]) for sample in measured) == [
@@ -45,7 +38,11 @@ def test_client_cpu_compares_both_programs_on_one_server(tmp_path: Path) -> None
 
 
 def bench(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    return ran(f"benchmarks.{name}", *arguments)
+
+
+def ran(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", module, *arguments]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended
@@ -117,13 +114,6 @@ def test_a_plan_is_weighed_beside_a_script(tmp_path: Path) -> None:
 def test_a_given_time_is_tried_on_equal_systems() -> None:
     size = ["--runs", "1", "--time", "10s", "--threads", "2", "--rows", "1000"]
     size += ["--system", "mysql:5.7.22"]
-    ended = subprocess.run(
-        [sys.executable, "-m", "validation.power", "ties", *size],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    ended = ran("validation.power", "ties", *size)
     assert "better or worse in " in ended.stdout
     assert re.search(r"^1: [a-z ]+; [3-9] blocks in \d+ s$", ended.stdout, re.MULTILINE)

@@ -157,7 +157,8 @@ def more(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Add time to a run that was begun with a time."""
-    flow.more(run_id, time, workspace, ReportOptions(output, lang))
+    time_s = options.time_of("--time", time)
+    flow.more(run_id, time_s, workspace, ReportOptions(output, lang))
 
 
 @app.command()

@@ -26,8 +26,7 @@ from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import count, say
 from dbdyno.measurement.disturbance import current
 from dbdyno.plan.pilot import foreseen, trials_expected
-from dbdyno.plan.plan import BUDGET_S_MAX, Plan
-from dbdyno.plan.spelling import duration_s
+from dbdyno.plan.plan import Plan
 from dbdyno.plan.timed import begun
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
@@ -68,7 +67,7 @@ def resume(run_id: str, workspace: Path, options: ReportOptions, *, retry: bool 
         _run(store, find(store, run_id), workspace, options, retry=retry)
 
 
-def more(run_id: str, time: str, workspace: Path, options: ReportOptions) -> None:
+def more(run_id: str, time_s: float, workspace: Path, options: ReportOptions) -> None:
     """Adds time to a run that was begun with a time, and goes on with it.
 
     Where every cell was decided already, the added blocks are all run: a narrower interval is what
@@ -76,11 +75,8 @@ def more(run_id: str, time: str, workspace: Path, options: ReportOptions) -> Non
 
     Raises:
         UsageError: the run was begun with blocks, whose intervals leave nothing for more of them;
-            it is not complete; or the time is none.
+            or it is not complete.
     """
-    time_s = duration_s(time)
-    if not isinstance(time_s, float) or not 0 < time_s <= BUDGET_S_MAX:
-        raise UsageError(f"--time {time} is no time", wanted="such as 10m, 2h or 90s")
     with opened(workspace) as store:
         run = find(store, run_id)
         design = run.plan.design.chosen
@@ -96,8 +92,8 @@ def more(run_id: str, time: str, workspace: Path, options: ReportOptions) -> Non
                 f"run {run.run_id} is not complete",
                 hint=f"finish it first: {_resume_command(run, workspace)}",
             )
-        begun = store.blocks_begun(run.run_id)
-        blocks = begun + max(1, int(time_s / design.block_s))
+        further = max(1, int(time_s / design.block_s))
+        blocks = store.blocks_begun(run.run_id) + further
         wider = {"blocks": blocks, "additions": design.additions + 1}
         decided = enough(store.measurements(run.run_id), run.plan)
         store.choose(run.run_id, design.model_copy(update=wider))

@@ -16,7 +16,14 @@ from dbdyno.cli.compare import TIME
 from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import BLOCKS_UNTIL_DECIDED, DatasetPlan, DesignPlan, TrialPlan
+from dbdyno.plan.plan import (
+    BLOCKS_UNTIL_DECIDED,
+    BUDGET_S_MAX,
+    DatasetPlan,
+    DesignPlan,
+    TrialPlan,
+)
+from dbdyno.plan.spelling import duration_s
 from dbdyno.report.formats.stdout import Output
 from dbdyno.store.bundle import SUFFIX
 
@@ -56,6 +63,18 @@ def settings_of(typed: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--set {text} is not KEY=VALUE")
         settings[key] = value
     return settings
+
+
+def time_of(option: str, text: str) -> float:
+    """Seconds of an option such as --time 2h; UsageError for what is no time of a run."""
+    seconds = duration_s(text)
+    if not isinstance(seconds, float) or not 0 < seconds <= BUDGET_S_MAX:
+        raise UsageError(
+            f"{option} {text} is no time of a run",
+            wanted="such as 2h, 90m or 45s, a year at most",
+            found=repr(text),
+        )
+    return seconds
 
 
 # `dbdyno compare`.

@@ -34,7 +34,6 @@ from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import (
     BLOCKS_LOOKED_AHEAD,
     BLOCKS_MIN,
-    BUDGET_S_MAX,
     Plan,
     SystemPlan,
     cells,
@@ -42,7 +41,6 @@ from dbdyno.plan.plan import (
 )
 from dbdyno.plan.schema import schema as schema_of_plans
 from dbdyno.plan.settings import OptionValue, axes, setting_names
-from dbdyno.plan.spelling import duration_s
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
@@ -74,13 +72,7 @@ def read_file(path: Path, scale: str, time: str | None) -> Plan:
     plan = file.read(path, known_workloads(), spec.check, scale)
     if time is None:
         return plan
-    budget_s = duration_s(time)
-    if not isinstance(budget_s, float) or not 0 < budget_s <= BUDGET_S_MAX:
-        raise UsageError(
-            f"--budget {time} is no time of a run",
-            wanted="such as 2h, 90m or 45s, a year at most",
-            found=repr(time),
-        )
+    budget_s = options.time_of("--budget", time)
     design = plan.design.model_copy(update={"budget_s": budget_s})
     return plan.model_copy(update={"design": design})
 

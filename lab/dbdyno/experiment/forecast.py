@@ -13,12 +13,10 @@ from dbdyno.plan.controls import control_cells
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import LOADS_SHARE, Plan
 from dbdyno.plan.settings import setting_names
-from dbdyno.plan.timed import begun
+from dbdyno.plan.timed import TRIAL_S, begun
 
 START_S: Final = 10.0
 """Restoring a dataset, starting the server on it and stopping it, before any was measured."""
-TRIAL_S: Final = 1.5
-"""What a trial takes beyond its warm-up and window: logins, the drain, storing."""
 ROWS_PER_S: Final = 40_000.0
 """Loading rows with their indexes, in four streams."""
 DATASET_S: Final = 20.0

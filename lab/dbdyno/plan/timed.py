@@ -48,7 +48,7 @@ START_NOISE_WEIGHT: Final = 2
 """Two blocks say little about starts, so what is usual counts like so many differences more."""
 START_NOISE_MIN: Final = 0.005
 START_S_USUAL: Final = 5.0
-TRIAL_S_USUAL: Final = 1.5
+TRIAL_S: Final = 1.5
 """What a start and a trial take beyond their load, before any was measured."""
 
 
@@ -66,7 +66,7 @@ def begun(plan: Plan) -> Plan:
         second_noise=0.0,
         block_s=0.0,
     )
-    costs = Costs(START_S_USUAL, TRIAL_S_USUAL)
+    costs = Costs(START_S_USUAL, TRIAL_S)
     block_s = _block_s(plan, guess.warmup_s + guess.window_s, costs)
     blocks = max(BLOCKS_MIN, min(BLOCKS_TIMED, int(plan.design.time_s / block_s)))
     whole = with_chosen(plan, guess.model_copy(update={"blocks": blocks}))
@@ -207,7 +207,7 @@ def _costs(plan: Plan, first: Sequence[Measurement], loads_s: float) -> Costs:
         ended_s = _at_s(before) + before.warmup_s + before.window_s
         gaps[same and plan.procedure.restart == "block"].append(max(0.0, _at_s(after) - ended_s))
     start_s = median(gaps[False]) if gaps[False] else START_S_USUAL
-    trial_s = median(gaps[True]) if gaps[True] else min(start_s, TRIAL_S_USUAL)
+    trial_s = median(gaps[True]) if gaps[True] else min(start_s, TRIAL_S)
     return Costs(start_s, trial_s, loads_s)
 
 

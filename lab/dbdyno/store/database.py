@@ -119,7 +119,17 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 APPLICATION_ID: Final = 0x6462_6479  # "dbdy": marks our files
 VERSION: Final = 1
 
-SCHEMA: Final = """
+
+def _kept(table: str, what: str) -> str:
+    """Triggers that refuse to delete or change a row."""
+    return f"""\
+CREATE TRIGGER IF NOT EXISTS {table}_stay BEFORE DELETE ON {table}
+    BEGIN SELECT RAISE(ABORT, '{what} is never deleted'); END;
+CREATE TRIGGER IF NOT EXISTS {table}_stay_as_they_are BEFORE UPDATE ON {table}
+    BEGIN SELECT RAISE(ABORT, '{what} is never changed'); END;"""
+
+
+SCHEMA: Final = f"""
 CREATE TABLE IF NOT EXISTS runs (
     run_id TEXT PRIMARY KEY,
     created_at TEXT NOT NULL,
@@ -154,14 +164,8 @@ CREATE TABLE IF NOT EXISTS histograms (
     hdr_v2 BLOB NOT NULL,
     PRIMARY KEY (measurement_id, interval, name)
 ) WITHOUT ROWID;
-CREATE TRIGGER IF NOT EXISTS measurements_stay BEFORE DELETE ON measurements
-    BEGIN SELECT RAISE(ABORT, 'a stored measurement is never deleted'); END;
-CREATE TRIGGER IF NOT EXISTS measurements_stay_as_they_are BEFORE UPDATE ON measurements
-    BEGIN SELECT RAISE(ABORT, 'a stored measurement is never changed'); END;
-CREATE TRIGGER IF NOT EXISTS histograms_stay BEFORE DELETE ON histograms
-    BEGIN SELECT RAISE(ABORT, 'a stored histogram is never deleted'); END;
-CREATE TRIGGER IF NOT EXISTS histograms_stay_as_they_are BEFORE UPDATE ON histograms
-    BEGIN SELECT RAISE(ABORT, 'a stored histogram is never changed'); END;
+{_kept("measurements", "a stored measurement")}
+{_kept("histograms", "a stored histogram")}
 CREATE TRIGGER IF NOT EXISTS runs_stay BEFORE DELETE ON runs
     BEGIN SELECT RAISE(ABORT, 'a stored run is never deleted'); END;
 CREATE TRIGGER IF NOT EXISTS runs_stay_as_they_are
@@ -175,7 +179,7 @@ CREATE TRIGGER IF NOT EXISTS runs_stay_as_they_are
 # often verdicts err. A row is written when its run is complete and never again, so that a result
 # cannot be improved by judging once more.
 
-LEDGER: Final = """
+LEDGER: Final = f"""
 CREATE TABLE IF NOT EXISTS controls (
     run_id TEXT NOT NULL REFERENCES runs (run_id),
     kind TEXT NOT NULL,
@@ -190,16 +194,13 @@ CREATE TABLE IF NOT EXISTS controls (
     outcome TEXT NOT NULL,
     PRIMARY KEY (run_id, kind)
 );
-CREATE TRIGGER IF NOT EXISTS controls_stay BEFORE DELETE ON controls
-    BEGIN SELECT RAISE(ABORT, 'an outcome of a control is never deleted'); END;
-CREATE TRIGGER IF NOT EXISTS controls_stay_as_they_are BEFORE UPDATE ON controls
-    BEGIN SELECT RAISE(ABORT, 'an outcome of a control is never changed'); END;
+{_kept("controls", "an outcome of a control")}
 """
 
 
 # What a run with a time chose after its first blocks, and a row more for each time added to it.
 
-DESIGNS: Final = """
+DESIGNS: Final = f"""
 CREATE TABLE IF NOT EXISTS designs (
     run_id TEXT NOT NULL REFERENCES runs (run_id),
     additions INTEGER NOT NULL,
@@ -207,10 +208,7 @@ CREATE TABLE IF NOT EXISTS designs (
     design TEXT NOT NULL,
     PRIMARY KEY (run_id, additions)
 );
-CREATE TRIGGER IF NOT EXISTS designs_stay BEFORE DELETE ON designs
-    BEGIN SELECT RAISE(ABORT, 'a chosen design is never deleted'); END;
-CREATE TRIGGER IF NOT EXISTS designs_stay_as_they_are BEFORE UPDATE ON designs
-    BEGIN SELECT RAISE(ABORT, 'a chosen design is never changed'); END;
+{_kept("designs", "a chosen design")}
 """
 
 

@@ -23,7 +23,7 @@ STAGES = {
     "cargo": [
         *("cargo", "test", "--quiet", "--locked", "--no-fail-fast"),
         *("--workspace", "--exclude", "dbdyno-binding", "--lib", "--bins", "--tests"),
-        *("--", "--test-threads=4"),  # many wait for a clock: more threads than cores
+        *("--", "--test-threads=8"),  # many wait for a clock: more threads than cores
     ],
     # One worker has a file's tests, so that what they share is made once; many wait for a child.
     "quick": [*PYTEST, "-n", "3", "--dist", "loadfile", "-m", "not live"],

@@ -1,6 +1,8 @@
 """Speaks the engine child's protocol without an engine; time runs as fast as its test wants.
 
-Run as a program with options as JSON in its one argument:
+Its arguments are the options, as JSON. A test starts dozens of them: see `fakes.command`, and what
+few options need is imported there.
+
   tick_s        real seconds that an interval of one second takes
   fail          {"run" | "prepare" | "cleanup": the error to answer with}
   kill_server   path: at the first measured interval, if the path is not there, it is made and the
@@ -16,17 +18,14 @@ Run as a program with options as JSON in its one argument:
   log           path: each request is appended to it, without its password
 """
 
-import base64
 import json
 import os
-import signal
 import sys
 import threading
 import time
-from contextlib import suppress
-from pathlib import Path
 
-OPTIONS = {"tick_s": 0.01, "fail": {}, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
+OPTIONS = {"tick_s": 0.002, "fail": {}}
+SIGKILL = 9
 EVENT = "event"
 CAPACITY = 100
 
@@ -38,10 +37,18 @@ def tell(kind, value):
 
 def kill(pid):
     """Connections are lost once a server is dead, which may take a while on a busy machine."""
-    os.kill(pid, signal.SIGKILL)
-    with suppress(OSError):
-        while ") Z" not in Path(f"/proc/{pid}/stat").read_text():
+    os.kill(pid, SIGKILL)
+    try:
+        while ") Z" not in path(f"/proc/{pid}/stat").read_text():
             time.sleep(0.001)
+    except OSError:
+        pass
+
+
+def path(text):
+    from pathlib import Path
+
+    return Path(text)
 
 
 def interval(phase, second, blob):
@@ -67,7 +74,9 @@ def interval(phase, second, blob):
 
 def at_rate(one, rate):
     """What falls due at a rate: served while the server can, slower the nearer to its end."""
-    from dbdyno._engine import Histogram  # takes a while, and most fakes have no rate
+    import base64
+
+    from dbdyno._engine import Histogram
 
     seconds = int(one["start_s"]) + 1
     served = min(rate, CAPACITY)
@@ -125,7 +134,7 @@ def run(spec, stop):
         if OPTIONS.get("die") and second == 1:
             sys.stderr.write("thread panicked: index out of bounds\n")
             sys.stderr.flush()
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), SIGKILL)
         if second == warmup and kills(OPTIONS.get("kill_server")):
             kill(spec["endpoint"]["port"])
             failure = {"code": 2013, "sqlstate": None, "message": "Lost connection", "stage": "run"}
@@ -154,10 +163,10 @@ def slices(specs, stop):
         tell("report", {"records": [run({**one, "quiet": True}, stop) for one in specs]})
 
 
-def kills(path):
-    if not path or Path(path).exists():
+def kills(marker):
+    if not marker or path(marker).exists():
         return False
-    Path(path).touch()
+    path(marker).touch()
     return True
 
 
@@ -179,10 +188,11 @@ def wait_for_stop(stop):
 
 
 def main():
+    OPTIONS.update(json.loads(sys.argv[1]))
     request = json.loads(sys.stdin.readline())
     do, spec = request["do"], request["spec"]
     if "log" in OPTIONS:
-        with Path(OPTIONS["log"]).open("a") as log:
+        with path(OPTIONS["log"]).open("a") as log:
             for one in spec.get("slices", [spec]):
                 log.write(json.dumps({"do": do, **one, "password": None}) + "\n")
     stop = threading.Event()
@@ -202,7 +212,3 @@ def main():
         tell("report", {})
     sys.stdout.flush()
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

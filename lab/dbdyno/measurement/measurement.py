@@ -288,7 +288,12 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
     if metric.merge is Merge.MAXIMUM:
         return _latency_ns_max(measurements) / 1e6
     if metric.quantile is not None:
-        merged = merge_histograms(m.histogram().encode() for m in measurements)
+        merged = merge_histograms(
+            interval.histograms[EVENT]
+            for measurement in measurements
+            for interval in measurement.measured
+            if EVENT in interval.histograms
+        )
         # The upper edge of a size class can lie above the largest latency, which is kept exactly.
         return min(merged.quantile(metric.quantile), _latency_ns_max(measurements)) / 1e6
     numerator, denominator = _SIDES[metric.name](measurements)

@@ -125,11 +125,19 @@ def log_ratios(
     correlation: float = CORRELATION,
     scale: float = 1.0,
 ) -> tuple[Numbers, float]:
-    """ln(system / baseline) of (experiment, block), as trials of `window_s` give it, and the truth.
-
-    A trial's number is the logarithm of its mean rate, as the judge takes it.
-    """
+    """ln(system / baseline) of (experiment, block) from trials of `window_s`, and the truth."""
     level, truth = levels(random, experiments, blocks, kind, log_ratio, scale)
-    within = seconds(random, (experiments, blocks, 2, window_s), correlation)
-    rates = np.log(np.exp(level[..., None] + within).mean(axis=-1))
+    rates = log_rates(random, level, window_s=window_s, correlation=correlation)
     return rates[..., 1] - rates[..., 0], truth
+
+
+def log_rates(
+    random: np.random.Generator,
+    level: Numbers,
+    *,
+    window_s: int = 60,
+    correlation: float = CORRELATION,
+) -> Numbers:
+    """The numbers of trials at these levels: the logarithms of their mean rates."""
+    within = seconds(random, (*level.shape, window_s), correlation)
+    return np.asarray(np.log(np.exp(level[..., None] + within).mean(axis=-1)))

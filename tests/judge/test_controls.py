@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from statistics import fmean
 from typing import Literal
 
 import pytest
 
 from dbdyno.judge.controls import split_controls
 from dbdyno.judge.finding import Level
+from dbdyno.judge.interval import interval
 from dbdyno.judge.judgement import enough, judge
 from dbdyno.language.catalogues import Language, catalogue
 from dbdyno.language.words import translated
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.metric import PRIMARY
 from support import making
 from support.made_controls import outcome
-from support.making import A
+from support.making import A, B
 
 PLAN = making.plan(controls=True)
 NOISE = (1.0, 1.004, 0.996, 1.002, 0.998)
@@ -84,13 +88,56 @@ def test_each_block_s_control_is_held_against_the_baseline_in_its_own_cell() -> 
     assert (found.ratio, found.low) == pytest.approx((one_cell.ratio, one_cell.low))
 
 
-def test_controls_are_in_nothing_else_that_is_said() -> None:
-    without, with_them = judge(making.pairs(SLOWER), PLAN), judge(whole(), PLAN)
+def test_the_baseline_of_a_block_is_the_mean_of_its_three_trials() -> None:
+    uneven = (1.06, 0.95, 1.03, 0.97, 1.01)
+    without, with_them = judge(making.pairs(SLOWER), PLAN), judge(whole(uneven), PLAN)
+    known = [
+        fmean((0.0, math.log(same), math.log(noise)))  # what was planted is taken out
+        for same, noise in zip(uneven, NOISE[::-1], strict=True)
+    ]
+    logs = [math.log(ratio) - below for ratio, below in zip(SLOWER, known, strict=True)]
+    (verdict,) = with_them.verdicts
+    found = interval(logs, PLAN.design)
+    assert verdict.estimate.ratio == pytest.approx(math.exp(found.mean), rel=1e-4)
+    assert verdict.estimate.low == pytest.approx(math.exp(found.mean - found.half), rel=1e-4)
     assert with_them.values == without.values
-    assert with_them.estimates == without.estimates
-    assert with_them.verdicts == without.verdicts
+    assert [one for one in with_them.estimates if one.metric != PRIMARY.name] == [
+        one for one in without.estimates if one.metric != PRIMARY.name
+    ]
     assert with_them.findings == without.findings
     assert without.controls == ()
+
+
+def test_what_a_difference_is_made_of_adds_up_with_controls_too() -> None:
+    trials = [
+        making.measurement(B, 0, tps=800.0, server_cpu_s=20.0),
+        making.measurement(A, 0, tps=1000.0, server_cpu_s=20.0),
+        making.measurement(A, 0, tps=1000.0 * 0.98, server_cpu_s=20.0 * 0.98, control="planted"),
+    ]
+    blocks = [
+        m.model_copy(update={"trial": m.trial.model_copy(update={"block": block})})
+        for m in trials
+        for block in range(5)
+    ]
+    (found,) = judge(blocks, PLAN).accountings
+    assert found.ratio == pytest.approx(0.8)
+    assert (found.by_work, found.by_use) == pytest.approx((0.8, 1.0))
+
+
+def test_a_cell_whose_windows_are_cut_is_estimated_without_controls() -> None:
+    slow_start = (*(0.5 + 0.05 * second for second in range(10)), *(1.0,) * 20)
+
+    def warming(system: str, block: int, **more: object) -> Measurement:
+        rates = tuple(1000 * noise * rate for rate in slow_start for noise in [NOISE[block]])
+        return making.measurement(system, block, rates=rates, window_s=30, **more)  # type: ignore[arg-type]
+
+    compared = [warming(system, block) for block in range(5) for system in (A, B)]
+    controls = [warming(A, block, control="same") for block in range(5)]
+    plan = making.plan(controls=True, window_s=30)
+    without, with_them = judge(compared, plan), judge([*compared, *controls], plan)
+    assert {f.check for f in without.findings} & {"later-cut", "not-steady"}
+    assert with_them.estimates == without.estimates
+    assert with_them.controls[0].blocks == 5
 
 
 def test_a_void_control_is_left_out_and_said_under_its_own_name() -> None:
@@ -134,8 +181,9 @@ def test_an_instrument_out_of_calibration_throws_doubt_on_every_verdict() -> Non
 
 def test_a_run_ends_by_the_comparison_whatever_the_controls_say() -> None:
     plan = making.with_parts(PLAN, design={"stop": "decided", "blocks": 12})
-    unclear = control("same", (0.8, 1.2, 1.0, 1.4, 0.7))
-    assert enough([*making.pairs(SLOWER), *unclear], plan)
+    trials = [*making.pairs(SLOWER), *control("same", (0.95, 1.05, 1.0, 1.06, 0.94))]
+    assert judge(trials, plan).controls[0].word == "undecided"
+    assert enough(trials, plan)
     assert not enough([*making.pairs((0.8, 1.2, 1.0, 1.4, 0.7)), *control("same", NOISE)], plan)
 
 

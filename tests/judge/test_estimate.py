@@ -26,12 +26,16 @@ def sound(trials: list[Measurement]) -> tuple[Sound, ...]:
     return audit(trials, PLAN).sound
 
 
+def pairs_of(trials) -> Pairs:
+    return Pairs(sound(trials))
+
+
 def of_blocks(log_ratios: list[float]) -> Estimate:
     return estimate_of(log_ratios, CELL, PRIMARY, A, B)
 
 
 def primary(trials: list[Measurement]) -> Estimate:
-    return estimates(sound(trials), [CELL], A, [B])[0]
+    return estimates(pairs_of(trials), [CELL], A, [B])[0]
 
 
 def test_interval_of_students_own_example():
@@ -109,7 +113,7 @@ def test_void_trial_leaves_the_estimate():
 
 
 def test_every_metric_is_estimated_in_the_tables_order():
-    found = estimates(sound(making.pairs((0.8,) * 3)), [CELL], A, [B])
+    found = estimates(pairs_of(making.pairs((0.8,) * 3)), [CELL], A, [B])
     assert [one.metric for one in found] == [metric.name for metric in TABLE]
     by_name = {one.metric: one for one in found}
     assert by_name["queries_per_s"].ratio == pytest.approx(0.8)
@@ -119,7 +123,7 @@ def test_every_metric_is_estimated_in_the_tables_order():
 
 def test_cell_without_trials_has_an_empty_estimate():
     other = Cell(workload="oltp_read_only", threads=1)
-    found = estimates(sound(making.pairs((1.0,) * 3)), [other], A, [B])
+    found = estimates(pairs_of(making.pairs((1.0,) * 3)), [other], A, [B])
     assert [(one.ratio, one.blocks) for one in found] == [(None, 0)] * len(TABLE)
 
 
@@ -140,10 +144,6 @@ def test_quantile_of_several_trials_is_read_off_the_added_counts():
     median = values["latency_ms_p50"].value
     slow, fast = (trial.value(BY_NAME["latency_ms_p50"]) for trial in trials)
     assert fast < median < 1.2 * fast < (slow + fast) / 2
-
-
-def pairs_of(trials) -> Pairs:
-    return Pairs(audit(trials, making.plan()).sound)
 
 
 def test_blocks_are_distinguished_and_in_their_order():

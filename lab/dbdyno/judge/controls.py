@@ -1,36 +1,43 @@
 """Checks a run by its controls: the baseline against itself, and against a known slowdown.
 
-Control trials are not part of the comparison. They are split off first, under the name of their own
-arm, and judged by the same code as systems: audit, interval, words. The result is compared with the
-known ratio.
+Control trials are split off first, under the name of their own arm, and judged by the same code as
+systems: audit, interval, words. The result is compared with the known ratio. Since it is known, the
+trials make the comparison's baseline surer too (`Pairs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from dbdyno.judge.audit import audit
+from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.estimate import Pairs, estimate_of
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.verdict import Verdict, verdict_of
 from dbdyno.measurement.measurement import Cell, Measurement, loads_of
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.outcome import ControlOutcome
-from dbdyno.plan.controls import KINDS, SHARE, Kind
+from dbdyno.plan.controls import KINDS, TRUTH, Kind
 from dbdyno.plan.plan import Plan
-
-TRUTH: Final[dict[Kind, float]] = {"same": 1.0, "planted": 1 - SHARE}
-"""The known ratio to the baseline's throughput."""
 
 
 @dataclass(frozen=True)
 class JudgedControls:
-    """Outcomes of the controls, and findings about their own trials."""
+    """Outcomes of the controls, findings about their own trials, and those that are sound."""
 
     outcomes: tuple[ControlOutcome, ...]
     findings: tuple[Finding, ...]
+    sound: tuple[Sound, ...]
+
+    def beside(self, compared: Iterable[Sound]) -> Pairs:
+        """The comparison's pairs, with the controls of those cells whose windows count whole.
+
+        Where a warm-up is cut off, the trials of a cell would be cut alike, and the controls were
+        not looked at together with the other system.
+        """
+        compared = tuple(compared)
+        cut = {one.trial.cell for one in (*compared, *self.sound) if one.steadiness is not None}
+        return Pairs(compared, (one for one in self.sound if one.trial.cell not in cut))
 
 
 def split_controls(
@@ -63,18 +70,22 @@ def judge_controls(
     """
     outcomes: list[ControlOutcome] = []
     findings: list[Finding] = []
+    sound: list[Sound] = []
     for kind in KINDS:
         arm = [m for m in controls if m.trial.control == kind]
         if arm:
-            outcome, found = _outcome(kind, compared, arm, plan)
+            outcome, audited = _outcome(kind, compared, arm, plan)
             outcomes.append(outcome)
-            findings += found
-    return JudgedControls(tuple(outcomes), tuple(findings))
+            keys = {m.trial.key for m in arm}
+            own = (f for f in audited.findings if f.trial in keys)
+            findings += (f for f in own if f.level is not Level.NOTE)
+            sound += (one for one in audited.sound if one.trial.key in keys)
+    return JudgedControls(tuple(outcomes), tuple(findings), tuple(sound))
 
 
 def _outcome(
     kind: Kind, compared: Sequence[Measurement], arm: Sequence[Measurement], plan: Plan
-) -> tuple[ControlOutcome, list[Finding]]:
+) -> tuple[ControlOutcome, Audit]:
     baseline, label = plan.systems[0].label, arm[0].trial.system
     places = {(m.trial.block, m.trial.cell) for m in arm}
     beside = [
@@ -90,10 +101,8 @@ def _outcome(
     found = [log for of_cell in logs for log in of_cell.values()]
     estimate = estimate_of(found, cells[0], PRIMARY, baseline, label, plan.design)
     verdict = verdict_of(estimate, plan.design.margin, design=plan.design)
-    keys = {m.trial.key for m in arm}
-    doubts = [f for f in audited.findings if f.trial in keys and f.level is not Level.NOTE]
     loads = loads_of([*beside, *arm])
-    return _outcome_of(kind, verdict, cells[0] if len(cells) == 1 else None, loads), doubts
+    return _outcome_of(kind, verdict, cells[0] if len(cells) == 1 else None, loads), audited
 
 
 def _outcome_of(kind: Kind, verdict: Verdict, cell: Cell | None, loads: int) -> ControlOutcome:

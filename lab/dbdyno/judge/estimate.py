@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Final, NamedTuple
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.interval import FIXED, LEVEL, interval
 from dbdyno.measurement.measurement import Cell, value_of
-from dbdyno.measurement.metric import TABLE, Metric
+from dbdyno.measurement.metric import PRIMARY, TABLE, Metric
 from dbdyno.measurement.parts import Noun
+from dbdyno.plan.controls import TRUTH
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.settling import NEAR
 
@@ -77,14 +79,13 @@ def system_values(
 
 
 def estimates(
-    sound: Iterable[Sound],
+    pairs: Pairs,
     cells: Sequence[Cell],
     baseline: str,
     systems: Sequence[str],
     design: DesignPlan = FIXED,
 ) -> list[Estimate]:
     """Every metric of each system against the baseline, in the order of cells, systems, metrics."""
-    pairs = Pairs(sound)
     return [
         estimate_of(
             list(pairs.log_ratios(cell, baseline, system, metric).values()),
@@ -159,13 +160,19 @@ class Pairs:
 
     Everything that compares takes its samples from here, so that a block counts as one sample in
     grids and ladders exactly as it does in a cell.
+
+    Args:
+        again: control trials, in which the baseline ran again.
     """
 
-    def __init__(self, sound: Iterable[Sound]) -> None:
+    def __init__(self, sound: Iterable[Sound], again: Iterable[Sound] = ()) -> None:
         self._arms: dict[tuple[Cell, str], dict[int, Sound]] = {}
         for one in sound:
             arm = self._arms.setdefault((one.trial.cell, one.trial.system), {})
             arm.setdefault(one.trial.block, one)
+        self._again: dict[tuple[Cell, int], list[Sound]] = {}
+        for one in again:
+            self._again.setdefault((one.trial.cell, one.trial.block), []).append(one)
 
     def arm(self, cell: Cell, system: str) -> Mapping[int, Sound]:
         """That system's trials of that cell by block, in the order stored."""
@@ -180,12 +187,26 @@ class Pairs:
         found = {block: _log_value(one, metric) for block, one in self.arm(cell, system).items()}
         return {block: log for block, log in sorted(found.items()) if log is not None}
 
+    def again(self, cell: Cell, block: int) -> Sequence[Sound]:
+        """The baseline's control trials of that block in that cell."""
+        return self._again.get((cell, block), ())
+
     def log_ratios(
         self, cell: Cell, baseline: str, system: str, metric: Metric
     ) -> dict[int, float]:
-        """ln(system / baseline) of every block in which both are sound and showed the metric."""
+        """ln(system / baseline) of every block in which both are sound and showed the metric.
+
+        What controls do to throughput is known, so there the baseline is the mean of its own trial
+        and of theirs, with what was planted taken out (docs/how-it-works/controls.md).
+        """
         below, above = (self.logs(cell, label, metric) for label in (baseline, system))
+        if metric == PRIMARY:
+            below = {block: self._with_controls(cell, block, log) for block, log in below.items()}
         return {block: above[block] - below[block] for block in below if block in above}
+
+    def _with_controls(self, cell: Cell, block: int, own: float) -> float:
+        seen = ((one.trial.control, _log_value(one, PRIMARY)) for one in self.again(cell, block))
+        return fmean([own, *(log - math.log(TRUTH[kind]) for kind, log in seen if log is not None)])
 
     def unsettled(self, cell: Cell, baseline: str, system: str) -> Unsettled | None:
         """How far the ratio of throughputs may move until both rates settle; None if they had."""

@@ -65,7 +65,7 @@ class Judgement(Noun):
             systems, where both peak.
         stability: every sound trial; stability_counts: stalls and dips of two systems.
         outliers, bad_restarts: what lies apart; it stays in all numbers.
-        controls: outcomes of the run's control trials, which are in nothing else here.
+        controls: outcomes of the run's control trials, which are in ratios of throughput too.
         ledger: the same counted over all complete runs of the workspace.
     """
 
@@ -120,9 +120,9 @@ def judge(
     beyond = (*block_repeated(measurements, plan), *out_of_calibration(ledger))
     audited = replace(audited, findings=(*audited.findings, *beyond))
 
-    design, pairs, judged = plan.design, Pairs(audited.sound), _cells(compared, plan)
-    ratios = _ratios(audited, judged, plan)
-    verdicts = _verdicts(ratios, audited, compared, plan)
+    design, pairs, judged = plan.design, checked.beside(audited.sound), _cells(compared, plan)
+    ratios = _ratios(pairs, judged, plan)
+    verdicts = _verdicts(ratios, pairs, audited, compared, plan)
     baseline, *systems = labels = [system.label for system in plan.systems]
 
     sound = _in_order(audited.sound, judged, labels)
@@ -154,18 +154,19 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
 
     Verdicts on cells and on rates within a latency limit are asked for, and nothing beside them.
     """
-    compared, _ = split_controls(current(measurements))
+    compared, controls = split_controls(current(measurements))
     if not may_end(compared, plan):
         return False
     audited = audit(compared, plan)
-    ratios = _ratios(audited, _cells(compared, plan), plan)
+    pairs = judge_controls(compared, controls, plan).beside(audited.sound)
+    ratios = _ratios(pairs, _cells(compared, plan), plan)
     searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
-    return not any(map(is_open, (*_verdicts(ratios, audited, compared, plan), *searched)))
+    return not any(map(is_open, (*_verdicts(ratios, pairs, audited, compared, plan), *searched)))
 
 
-def _ratios(audited: Audit, judged: Sequence[Cell], plan: Plan) -> list[Estimate]:
+def _ratios(pairs: Pairs, judged: Sequence[Cell], plan: Plan) -> list[Estimate]:
     baseline, *systems = (system.label for system in plan.systems)
-    return estimates(audited.sound, judged, baseline, systems, plan.design)
+    return estimates(pairs, judged, baseline, systems, plan.design)
 
 
 def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
@@ -174,12 +175,16 @@ def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
 
 
 def _verdicts(
-    ratios: Sequence[Estimate], audited: Audit, compared: Sequence[Measurement], plan: Plan
+    ratios: Sequence[Estimate],
+    pairs: Pairs,
+    audited: Audit,
+    compared: Sequence[Measurement],
+    plan: Plan,
 ) -> tuple[Verdict, ...]:
     """One for each cell and system; those of one system hold together."""
     primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
     counted = {one.trial.key for one in audited.sound}
-    block_s, pairs = block_seconds(compared), Pairs(audited.sound)
+    block_s = block_seconds(compared)
     made: dict[int, Verdict] = {}
     for label in dict.fromkeys(estimate.system for estimate in primary):
         of_system = [estimate for estimate in primary if estimate.system == label]

@@ -18,6 +18,8 @@ Kind = Literal["same", "planted"]
 KINDS: Final[tuple[Kind, ...]] = ("same", "planted")
 SHARE: Final = 0.02
 """Of a planted trial's window the load stands still, so that its throughput is 1 - SHARE."""
+TRUTH: Final = {"": 1.0, "same": 1.0, "planted": 1 - SHARE}
+"""What a trial's throughput is of the baseline's, as far as its kind of control decides that."""
 PERIOD_S_MAX: Final = 10.0
 """Between two standstills: each lasts 0.2 s, which no check takes for a stall of the server."""
 

@@ -26,9 +26,12 @@ from dbdyno.measurement.disturbance import disturbance_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
+from dbdyno.plan.controls import TRUTH
 
 NOTHING: Final = 0.005
 """A part that changes throughput by less is not spoken of."""
+Parts = tuple[float, float]
+"""Logarithms of what work and use did to throughput."""
 TAKEN_MIN: Final = 0.01
 """From this share of the host's CPU on, what others took more is named as a cause."""
 
@@ -65,15 +68,19 @@ def accountings(pairs: Pairs, verdicts: Iterable[Verdict]) -> Iterator[Accountin
 
 
 def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
-    below, above = (pairs.arm(verdict.cell, one) for one in (verdict.baseline, verdict.system))
-    both = [(below[block], above[block]) for block in below if block in above]
-    if verdict.metric != PRIMARY.name or not both:
+    cell = verdict.cell
+    below, above = (pairs.arm(cell, one) for one in (verdict.baseline, verdict.system))
+    blocks = [block for block in below if block in above]
+    if verdict.metric != PRIMARY.name or not blocks:
         return None
-    parts = [_parts(*pair) for pair in both]
-    known = [one for one in parts if one is not None]
-    if len(known) < len(parts):
-        return None
-    by_work, by_use = (math.exp(fmean(logs)) for logs in zip(*known, strict=True))
+    both = [(below[block], above[block]) for block in blocks]
+    known: list[Parts] = []
+    for block in blocks:
+        parts = [_parts(one, above[block]) for one in (below[block], *pairs.again(cell, block))]
+        if None in parts:
+            return None
+        known.append(_mean(part for part in parts if part is not None))
+    by_work, by_use = map(math.exp, _mean(known))
     if abs(math.log(by_work * by_use / (verdict.estimate.ratio or 1.0))) > NOTHING:
         return None
     return Accounting(
@@ -88,15 +95,24 @@ def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
     )
 
 
-def _parts(baseline: Sound, system: Sound) -> tuple[float, float] | None:
-    """Logarithms of both parts in one block; the server's CPU was taken over whole windows."""
+def _mean(parts: Iterable[Parts]) -> Parts:
+    work, use = (fmean(logs) for logs in zip(*parts, strict=True))
+    return work, use
+
+
+def _parts(baseline: Sound, system: Sound) -> Parts | None:
+    """Logarithms of both parts in one block; the server's CPU was taken over whole windows.
+
+    What is planted into a control's load takes work from the server, and so CPU that it uses.
+    """
     below, above = baseline.measurement, system.measurement
     counted = [(m.events, m.server.cpu_s, m.window_s) for m in (below, above)]
     if any(value <= 0 for trial in counted for value in trial):
         return None
     (events, cpu_s, window_s), (events_of, cpu_s_of, window_s_of) = counted
     work = math.log((cpu_s / events) / (cpu_s_of / events_of))
-    return work, math.log((cpu_s_of / window_s_of) / (cpu_s / window_s))
+    use = math.log((cpu_s_of / window_s_of) / (cpu_s / window_s))
+    return work, use + math.log(TRUTH[baseline.trial.control])
 
 
 def _taken(both: Iterable[tuple[Sound, Sound]]) -> float | None:

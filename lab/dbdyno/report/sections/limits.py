@@ -230,8 +230,9 @@ def _of_run(judgement: Judgement) -> Iterator[Part]:
         say(
             "In each block {system} ran again in {cell}, on a second data directory: "
             "as it is, where no difference may be found, and with its load standing still for "
-            "{percent:.0f} % of the time, which must be found. These trials are in no other "
-            "number.",
+            "{percent:.0f} % of the time, which must be found. Both are known, so where windows "
+            "count whole the ratio of throughputs in that cell is to the mean of all three trials, "
+            "the pauses taken out. No other number has them.",
             system=first.system,
             cell=say("the cell “{cell}”", cell=first.cell.title)
             if first.cell

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dbdyno.stats.settling import NEAR, seconds_until_steady, settling
+from dbdyno.stats.settling import NEAR, settling
 
 Numbers = NDArray[np.float64]
 
@@ -77,24 +77,6 @@ def test_a_quick_warm_up_does_not_hide_a_slow_one() -> None:
 def test_one_trial_of_each_system_is_enough_where_the_change_is_large() -> None:
     loads = [load(approach(10, 60), 1), load(approach(10, 60), 1, seed=2)]
     assert settling(loads, 10) is not None
-
-
-@pytest.mark.parametrize(("constant_s", "length"), [(3, 30), (10, 60), (20, 60)])
-def test_seconds_until_steady_are_those_after_which_half_a_percent_is_left(
-    constant_s: float, length: int
-) -> None:
-    loads = [load(approach(constant_s, length), 3), load(approach(2, length), 3, seed=2)]
-    truth = constant_s * np.log(0.4 / NEAR)
-    assert seconds_until_steady(loads) == pytest.approx(truth, rel=0.35)
-
-
-def test_a_pilot_of_one_noisy_trial_of_each_system_sees_a_warm_up() -> None:
-    loads = [load(approach(5, 30), 1, noise=0.14, seed=seed) for seed in (1, 2)]
-    assert 10 < seconds_until_steady(loads) < 70
-
-
-def test_even_loads_need_no_warm_up() -> None:
-    assert seconds_until_steady([load(flat(30), 1), load(flat(30), 1, seed=2)]) == 0
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])

@@ -1,4 +1,4 @@
-"""From a time to a design: what the first blocks show decides warm-up, window and blocks.
+"""From a time to a design: it decides the warm-up, and what the first blocks show decides the rest.
 
 A block's ratio scatters from start to start of the servers and from second to second of a window,
 and each start costs time. Short windows give more blocks, long ones steadier ones; which gives the

@@ -31,8 +31,7 @@ Numbers = npt.NDArray[np.float64]
 CHANCE: Final = 0.001
 """How often a flat series of one system is taken for an approach, at each of its two looks."""
 CHANCE_LEFT: Final = 0.05
-"""The same where the first look found one, as then more of it is likely, and in a pilot, where it
-costs no more than a longer warm-up."""
+"""The same where the first look found one, as then more of it is likely."""
 NEAR: Final = 0.005
 """A rate this close to the one that is approached is steady; nothing is done about less."""
 CUT_NEAR: Final = 0.002
@@ -115,15 +114,12 @@ class _Left(NamedTuple):
     shapes: Numbers
 
 
-def settling(
-    loads: Sequence[npt.ArrayLike], warmup_s: int, chance: float = CHANCE
-) -> Settling | None:
+def settling(loads: Sequence[npt.ArrayLike], warmup_s: int) -> Settling | None:
     """Judges the loads of some systems in one cell.
 
     Args:
         loads: for each system its trials' rates, (trial, second of the load), all equally long.
         warmup_s: seconds before the window.
-        chance: how often a flat series of one system may be taken for an approach, at each look.
 
     Returns:
         None where nothing speaks against steady windows, and where there is too little to tell.
@@ -134,10 +130,10 @@ def settling(
     first_s = begin_s + (warmup_s - begin_s) % points_s
     before = (warmup_s - begin_s) // points_s
     means = [_means(load[:, first_s:], points_s) for load in whole]
-    found = _left(means, before, chance) if before else None
+    found = _left(means, before, CHANCE) if before else None
     if found:
         means = [load / shape for load, shape in zip(means, found.shapes, strict=True)]
-    rest = _left([load[:, before:] for load in means], 0, CHANCE_LEFT if found else chance)
+    rest = _left([load[:, before:] for load in means], 0, CHANCE_LEFT if found else CHANCE)
     parts = [left for left in (found, rest) if left]
     if not parts:
         return None
@@ -151,23 +147,6 @@ def settling(
     until = max(found.until if found else 0.0, before + rest.until if rest else 0.0)
     until_s = float(first_s + points_s * until)
     return Settling(cut * points_s, tuple(zip(low, high, strict=True)), until_s)
-
-
-def seconds_until_steady(loads: Sequence[npt.ArrayLike]) -> float:
-    """Seconds of load after which every system is within `NEAR` of the rate it settles at.
-
-    For a pilot. Its loads are short, so this may lie beyond their end, and far beyond with much
-    noise: whoever asks limits it to the time at hand. One in ten even loads seems to approach a
-    rate, one in six where neighbouring seconds are much alike.
-
-    Args:
-        loads: as in `settling`, from the first second of the load.
-
-    Returns:
-        0 where no system is seen to approach a rate.
-    """
-    found = settling(loads, 0, CHANCE_LEFT)
-    return found.until_s if found else 0.0
 
 
 def _left(loads: Sequence[Numbers], begin: int, chance: float) -> _Left | None:

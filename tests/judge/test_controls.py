@@ -14,8 +14,7 @@ from dbdyno.judge.interval import interval
 from dbdyno.judge.judgement import enough, judge
 from dbdyno.language.catalogues import Language, catalogue
 from dbdyno.language.words import translated
-from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.metric import PRIMARY
+from dbdyno.measurement.measurement import RATES, Measurement
 from support import making
 from support.made_controls import outcome
 from support.making import A, B
@@ -101,8 +100,8 @@ def test_the_baseline_of_a_block_is_the_mean_of_its_three_trials() -> None:
     assert verdict.estimate.ratio == pytest.approx(math.exp(found.mean), rel=1e-4)
     assert verdict.estimate.low == pytest.approx(math.exp(found.mean - found.half), rel=1e-4)
     assert with_them.values == without.values
-    assert [one for one in with_them.estimates if one.metric != PRIMARY.name] == [
-        one for one in without.estimates if one.metric != PRIMARY.name
+    assert [one for one in with_them.estimates if one.metric not in RATES] == [
+        one for one in without.estimates if one.metric not in RATES
     ]
     assert with_them.findings == without.findings
     assert without.controls == ()

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.interval import FIXED, LEVEL, interval
-from dbdyno.measurement.measurement import Cell, value_of
-from dbdyno.measurement.metric import PRIMARY, TABLE, Metric
+from dbdyno.measurement.measurement import RATES, Cell, value_of
+from dbdyno.measurement.metric import TABLE, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.controls import TRUTH
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
@@ -200,12 +200,14 @@ class Pairs:
         and of theirs, with what was planted taken out (docs/how-it-works/controls.md).
         """
         below, above = (self.logs(cell, label, metric) for label in (baseline, system))
-        if metric == PRIMARY:
-            below = {block: self._with_controls(cell, block, log) for block, log in below.items()}
+        if metric.name in RATES:
+            below = {
+                block: self._baseline(cell, block, log, metric) for block, log in below.items()
+            }
         return {block: above[block] - below[block] for block in below if block in above}
 
-    def _with_controls(self, cell: Cell, block: int, own: float) -> float:
-        seen = ((one.trial.control, _log_value(one, PRIMARY)) for one in self.again(cell, block))
+    def _baseline(self, cell: Cell, block: int, own: float, metric: Metric) -> float:
+        seen = ((one.trial.control, _log_value(one, metric)) for one in self.again(cell, block))
         return fmean([own, *(log - math.log(TRUTH[kind]) for kind, log in seen if log is not None)])
 
     def unsettled(self, cell: Cell, baseline: str, system: str) -> Unsettled | None:

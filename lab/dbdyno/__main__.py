@@ -18,7 +18,11 @@ from dbdyno.errors import DbdynoError
 INTERRUPTED: Final = 130
 """The exit status to which typer turns a KeyboardInterrupt, which it catches itself."""
 
-PERSONAS: Final = {"sysbench": ("sysbench",), "sysbench-1.1": ("sysbench", "--compat=1.1")}
+PERSONAS: Final = {
+    "sysbench": ("sysbench",),
+    "sysbench_orig": ("sysbench",),  # as publications call it beside a changed one
+    "sysbench-1.1": ("sysbench", "--compat=1.1"),
+}
 """The first arguments that a name of the program stands for, such as that of a link to it."""
 
 

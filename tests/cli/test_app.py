@@ -214,7 +214,13 @@ def test_called_as_sysbench_it_is_sysbench(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [("sysbench", "1.0.20"), ("sysbench-1.1", "1.1.0"), ("dbdyno", None)]
+    ("name", "version"),
+    [
+        ("sysbench", "1.0.20"),
+        ("sysbench_orig", "1.0.20"),
+        ("sysbench-1.1", "1.1.0"),
+        ("dbdyno", None),
+    ],
 )
 def test_a_link_to_the_program_is_sysbench_by_its_name(
     tmp_path: Path, name: str, version: str | None

@@ -290,6 +290,28 @@ def test_names_and_paths_of_other_machines(typed):
     assert of(typed) == KNOWN[typed]
 
 
+def test_a_published_copy_of_a_script_is_the_script_and_that_is_said(sysbench, engine, folder):
+    # the prepare and the mixed load of the comparisons with MariaDB 10.1.10 and with TDSQL
+    whole = MYSQL + (
+        "--num-threads=500 --oltp-table-size=2180000 --oltp-tables-count=10 --oltp-point-selects=1"
+        " --oltp-simple-ranges=0 --oltp-sum-ranges=0 --oltp-order-ranges=0 --oltp-index-updates=1"
+        " --oltp-non-index-updates=0 "
+    )
+    spec = spec_of(sysbench, engine, f"--test=./tests/db/oltp.lua.bak {whole} prepare")
+    assert (spec["tables"], spec["table_size"]) == (10, 2_180_000)
+    said = "is no script of sysbench's: its oltp.lua is run instead"
+    assert notes(sysbench) == [f"note: ./tests/db/oltp.lua.bak {said}"]
+    mixed = f"--test=./tests/db/oltp_new.lua --oltp-read-only=off --oltp-distinct-ranges=0 {whole}"
+    workload = spec_of(sysbench, engine, f"{mixed} --max-time=60 run")["workload"]
+    assert workload["name"] == "legacy_oltp"
+    parts = ("point_selects", "simple_ranges", "distinct_ranges", "index_updates")
+    assert [workload["options"][part] for part in parts] == [1, 0, 0, 1]
+    (folder / "tests/db").mkdir(parents=True)
+    (folder / "tests/db/oltp_new.lua").write_text("function event() end")
+    assert sysbench(f"{mixed} run") == 1
+    assert "Lua scripts" in sysbench.stdout + sysbench.stderr
+
+
 @pytest.mark.parametrize("typed", ["otlp.lua", "tests/db/common.lua", "", "tests/db/", "./x/y"])
 def test_what_is_no_test(typed):
     with pytest.raises(Refusal, match="Cannot find benchmark"):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dbdyno import _engine
 from dbdyno.sysbench.commands import cleanup, prepare, prewarm, run
 from dbdyno.sysbench.console import ConsoleOutput
-from dbdyno.sysbench.legacy import name_of_test
+from dbdyno.sysbench.legacy import name_of_test, original_of
 from dbdyno.sysbench.options import command_line, table
 from dbdyno.sysbench.options.command_line import (
     PREWARM,
@@ -121,9 +121,10 @@ def _test(line: CommandLine, release: str) -> str:
     """The test's own name; Refusal when there is none."""
     if line.test is None or line.test == "-":
         raise table.unsupported("no test", "Lua scripts from the standard input; name a test")
-    return name_of_test(
-        line.test, is_option=line.names_test, version=release, ours=_engine.workloads()
-    )
+    typed = original_of(line.test) or line.test
+    if typed != line.test:
+        line.notes.append(f"{line.test} is no script of sysbench's: its oltp.lua is run instead")
+    return name_of_test(typed, is_option=line.names_test, version=release, ours=_engine.workloads())
 
 
 def _command(word: str | None, release: str) -> Command | None:

@@ -185,6 +185,9 @@ SCRIPTS = (
 )
 """The scripts of sysbench 0.5, which 1.0 has under tests/include/oltp_legacy."""
 
+COPIES = {"oltp.lua.bak": "oltp.lua", "oltp_new.lua": "oltp.lua"}
+"""Names under which publications ran a copy of a script that they do not show."""
+
 _LEGACY_FOLDERS = ("db", "oltp_legacy")
 _FOLDERS = ("sysbench", "lua")
 _TOO_OLD = "a legacy test of sysbench 1.0 and before: leave --compat=1.1 out"
@@ -213,6 +216,16 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
     if version == V1_1:
         raise fatal(f"{typed}: {_TOO_OLD}")
     return ONE_TABLE if typed == ONE_TABLE else LEGACY + stem
+
+
+def original_of(typed: str) -> str | None:
+    """The script that a published name of a copy stands for; None for any other, and for a file."""
+    folder, base = os.path.split(typed)
+    is_there = os.path.isfile(typed)  # noqa: PTH113 - start-up time
+    is_legacy_folder = os.path.basename(folder) in _LEGACY_FOLDERS  # noqa: PTH119
+    if base not in COPIES or is_there or not is_legacy_folder:
+        return None
+    return os.path.join(folder, COPIES[base])  # noqa: PTH118
 
 
 def _file(typed: str, ours: Sequence[str]) -> str | None:

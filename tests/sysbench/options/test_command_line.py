@@ -255,6 +255,16 @@ def test_a_test_without_a_name_is_none(sysbench):
     assert sysbench.stderr == "Unrecognized command line argument: run\n"
 
 
+def test_a_blank_after_the_dashes_is_named(sysbench):
+    # as printed in the comparison with MariaDB 10.1.10
+    published = "--test=./tests/db/select.lua -- max-requests=2000000000 --max-time=60 run"
+    assert sysbench(published) == 1
+    assert sysbench.stderr.splitlines()[-2:] == [
+        "invalid option: -- max-requests=2000000000",
+        "  hint: a blank stands after the dashes; --max-requests=2000000000 may be meant",
+    ]
+
+
 # Help and version, in the layout that people and scripts know.
 
 

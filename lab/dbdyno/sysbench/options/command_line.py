@@ -86,7 +86,11 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
         Refusal: there is a third word, or a file of options cannot be read.
     """
     line = CommandLine()
-    for argument in argv:
+    for place, argument in enumerate(argv):
+        if argument == "--" and place + 1 < len(argv):
+            typed = argv[place + 1]
+            hint = f"  hint: a blank stands after the dashes; --{typed.lstrip('-')} may be meant"
+            raise argument_error(f"invalid option: -- {typed}", hint)
         if not argument.startswith("--"):
             line.add_word(argument)
             continue

@@ -109,11 +109,10 @@ BEGIN = "[ 3s ] thds: 8 tps: 25.00 qps: 500.00 (r/w/o: 350.00/100.00/50.00) "
 END = " err/s: 2.50 reconn/s: 0.00"
 
 
-def line(*percents, interval_s=1, at_s=3.0):
-    percentiles = [Percentile.of(percent) for percent in percents]
-    return report.interval_line(
-        report.IntervalSummary.of_live(LIVE, at_s, percentiles), percentiles, interval_s
-    )
+def line(*percents, interval_s=1, at_s=3.0, joined=()):
+    percentiles, together = ([Percentile.of(one) for one in ones] for ones in (percents, joined))
+    summary = report.IntervalSummary.of_live(LIVE, at_s, percentiles)
+    return report.interval_line(summary, percentiles, interval_s, together)
 
 
 def test_one_whole_percentile_is_sysbench_s_line():
@@ -124,6 +123,11 @@ def test_several_percentiles_each_have_sysbench_s_words():
     several = line(50.0, 99.0, 99.9)
     assert several == (f"{BEGIN}lat (ms,50%): 1.00 lat (ms,99%): 12.35 lat (ms,99.9%): 20.00{END}")
     assert re.search(r"lat \(ms,99%\): ([\d.]+)", several)[1] == "12.35"
+
+
+def test_percentiles_stand_together_as_a_fork_prints_them():
+    fork = line(99.0, 99.9, joined=(99.0, 99.0, 99.9))
+    assert fork == f"{BEGIN}lat (ms,99%,99%,99.9%): 12.35/12.35/20.00{END}"
 
 
 def test_without_percentile_the_line_keeps_its_shape():

@@ -259,8 +259,8 @@ class Reporter:
             self._rows(totals, summary)
 
     def _print(self, summary: IntervalSummary) -> None:
-        interval_s = self._options.report_interval_s
-        self._output.line(interval_line(summary, self._options.percentiles, interval_s))
+        options, interval_s = self._options, self._options.report_interval_s
+        self._output.line(interval_line(summary, options.percentiles, interval_s, options.joined))
         if self._general.pace.rate_per_s:
             self._output.line(queue_line(summary, interval_s))
 

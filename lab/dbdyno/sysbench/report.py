@@ -342,17 +342,27 @@ _AS_IN_TOTALS = IntervalSummary._fields[4:]
 
 
 def interval_line(
-    interval: IntervalSummary, percentiles: Sequence[Percentile], interval_s: float
+    interval: IntervalSummary,
+    percentiles: Sequence[Percentile],
+    interval_s: float,
+    joined: Sequence[Percentile] = (),
 ) -> str:
-    """One line of rates. Each percentile has sysbench's words, so a search finds any of them."""
+    """One line of rates. Each percentile has sysbench's words, so a search finds any of them.
+
+    Args:
+        joined: the percentiles in the order in which they stand together instead, as in a fork.
+    """
 
     def rate(count: int) -> str:
         return f"{count / interval.seconds:4.2f}"
 
     latencies = "lat (ms,0%): 0.00"
-    if percentiles:
-        pairs = zip(percentiles, interval.latencies_ms, strict=True)
-        latencies = " ".join(f"lat (ms,{one.text}%): {ms:4.2f}" for one, ms in pairs)
+    pairs = dict(zip(percentiles, interval.latencies_ms, strict=True))
+    if joined:
+        named = ",".join(f"{one.text}%" for one in joined)
+        latencies = f"lat (ms,{named}): " + "/".join(f"{pairs[one]:4.2f}" for one in joined)
+    elif percentiles:
+        latencies = " ".join(f"lat (ms,{one.text}%): {ms:4.2f}" for one, ms in pairs.items())
     return (
         f"{time_label(interval.at_s, interval_s)} thds: {interval.connections} "
         f"tps: {rate(interval.events)} qps: {rate(interval.queries)} "

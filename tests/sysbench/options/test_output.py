@@ -23,6 +23,13 @@ def test_percentiles_are_in_order_without_repeats():
     assert percentiles("100,99.9999,0.0001") == ["0.0001", "99.9999", "100"]
 
 
+def test_joined_percentiles_are_as_typed():
+    options = of(**{"percentile": "99,99,99.9", "percentile-format": "joined"})
+    assert [one.text for one in options.joined] == ["99", "99", "99.9"]
+    assert [one.text for one in options.percentiles] == ["99", "99.9"]
+    assert of(percentile="99").joined == ()
+
+
 @pytest.mark.parametrize("text", ["0", "", None, "0,0.0"])
 def test_zero_disables_percentiles(text):
     assert of(percentile=text).percentiles == ()
@@ -43,6 +50,7 @@ REFUSED = {
     ("report-checkpoints", "0"): "Invalid value for --report-checkpoints: '0'",
     ("report-checkpoints", "1.5"): "Invalid value for --report-checkpoints: '1.5'",
     ("report-checkpoints", ",".join(str(n) for n in range(1, 258))): "Too many checkpoints",
+    ("percentile-format", "fork"): "Invalid value for --percentile-format: 'fork'. It must be",
     ("output", "xml"): "Invalid value for --output: 'xml'. It must be one of text, json,",
     ("output-file", "/tmp/x"): "--output-file takes what --output=json, csv or hlog makes",
 }

@@ -38,6 +38,7 @@ class OutputOptions(NamedTuple):
 
     Attributes:
         percentiles: ascending, without repeats; empty when they are disabled.
+        joined: those of an interval line in the order typed; empty where each has its own words.
         report_interval_s: seconds between interval lines; 0 for none.
         checkpoints_s: moments of reports in the middle, ascending, seconds of the measured time.
         format: one of `FORMATS`.
@@ -45,6 +46,7 @@ class OutputOptions(NamedTuple):
     """
 
     percentiles: tuple[Percentile, ...]
+    joined: tuple[Percentile, ...]
     report_interval_s: float
     checkpoints_s: tuple[int, ...]
     histogram: bool
@@ -66,8 +68,14 @@ class OutputOptions(NamedTuple):
             )
         if file and chosen == TEXT:
             raise fatal("--output-file takes what --output=json, csv or hlog makes; give one")
+        typed, shape = _percentiles(values), values.text("percentile-format")
+        if shape not in ("separate", "joined"):
+            raise fatal(
+                f"Invalid value for --percentile-format: '{shape}'. It must be separate or joined."
+            )
         options = cls(
-            percentiles=_percentiles(values),
+            percentiles=tuple(sorted(set(typed))),
+            joined=typed if shape == "joined" else (),
             report_interval_s=_report_interval_s(values),
             checkpoints_s=_checkpoints_s(values),
             histogram=values.flag("histogram"),
@@ -131,7 +139,8 @@ def decimals(seconds: float) -> int:
 
 
 def _percentiles(values: Values) -> tuple[Percentile, ...]:
-    numbers = set()
+    """In the order typed; none for 0."""
+    numbers = []
     items = values.items("percentile")
     for item in items:
         match = _PERCENTILE.fullmatch(item.strip())
@@ -142,12 +151,12 @@ def _percentiles(values: Values) -> tuple[Percentile, ...]:
             raise fatal(
                 f"Invalid value for --percentile: {item.strip()}. It must be from 0 to 100."
             )
-        numbers.add(number)
-    if numbers == {0.0}:
+        numbers.append(number)
+    if set(numbers) == {0.0}:
         return ()
     if 0.0 in numbers:
         raise fatal("Invalid value for --percentile: 0 disables them and stands alone.")
-    return tuple(Percentile.of(number) for number in sorted(numbers))
+    return tuple(Percentile.of(number) for number in numbers)
 
 
 def _report_interval_s(values: Values) -> float:

@@ -84,6 +84,8 @@ LOG = _options("""
 verbosity   INT    3    0 fatal errors only, 3 reports, 5 everything
 percentile  LIST   95   latency percentiles to print, such as 95 or 50,95,99.9; 0 for none. Taken
     from an HDR histogram with 3 significant digits, not from sysbench's grid of 1.8% steps
+percentile-format STRING separate  in interval lines {separate,joined}: each percentile has words of
+    its own, or all stand together in the order typed, as lat (ms,99%,99%,99.9%): 4.8/4.8/9.1
 histogram   BOOL   off  print the latency histogram in the report
 detail      BOOL   off  add to the report: statements by kind, errors by code, what the generator
     cost

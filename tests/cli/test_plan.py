@@ -125,11 +125,22 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
+def test_a_plan_says_what_its_workloads_are_and_what_the_network_adds() -> None:
+    shown = described(read_file(ROOT / "plans" / "mariadb-strong-sync.yaml", "", None))
+    for line in (
+        "             mixed = legacy_oltp, point_selects 1, simple_ranges 0, ",
+        "rows drawn   special\n",
+        "network      0.8 ms to the load, 0.8 ms to replicas\n",
+        "  mixed   50, 100, 200, 500, 1000 threads\n",
+    ):
+        assert line in shown
+
+
 def test_show_is_data_on_stdout(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "show", str(path), "--scale", "small"]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("untitled plan (scale small)\n\nsystems      mysql:5.7.22, the base")
-    assert said.out.endswith("cells\n  oltp_read_only, 1 thread\n")
+    assert said.out.endswith("cells\n  oltp_read_only  1 thread\n")
     assert said.err == ""
 
 

@@ -27,6 +27,7 @@ from dbdyno.judge.interval import HORIZON_MAX, LEVEL
 from dbdyno.judge.uses import power
 from dbdyno.judge.wording import duration
 from dbdyno.language.words import count
+from dbdyno.measurement.measurement import Cell
 from dbdyno.plan import file
 from dbdyno.plan.controls import KINDS, control_cells
 from dbdyno.plan.load import share_of
@@ -36,11 +37,12 @@ from dbdyno.plan.plan import (
     BLOCKS_MIN,
     Plan,
     SystemPlan,
+    WorkloadPlan,
     cells,
     known_workloads,
 )
 from dbdyno.plan.schema import schema as schema_of_plans
-from dbdyno.plan.settings import OptionValue, axes, setting_names
+from dbdyno.plan.settings import DEFAULT, OptionValue, axes, setting_names
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
@@ -88,9 +90,26 @@ def described(plan: Plan) -> str:
     lines += _impossible(plan)
     lines += _overruled(plan)
     lines += _detectable(fitted)
-    named = [f"  {cell.title}" for cell in cells(plan)]
+    return "\n".join([*lines, "", *_matrix(plan), ""])
+
+
+def _matrix(plan: Plan) -> list[str]:
+    """The cells: a row for each workload and setting, with its load levels."""
+    rows: dict[str, list[Cell]] = {}
+    for cell in cells(plan):
+        varied = "" if cell.setting == DEFAULT else f", {cell.setting}"
+        rows.setdefault(f"{cell.workload}{varied}", []).append(cell)
+    wide = max(map(len, rows), default=0)
+    lines = [f"  {row:{wide}}  {_levels(of_row)}" for row, of_row in rows.items()]
     later = ["  rates that the pilot finds, for each workload"] * bool(trials_expected(plan))
-    return "\n".join([*lines, "", "cells", *named, *later, ""])
+    return ["cells", *lines, *later]
+
+
+def _levels(of_row: list[Cell]) -> str:
+    threads = [str(cell.threads) for cell in of_row if cell.rate_per_s is None]
+    rates = [str(cell.load) for cell in of_row if cell.rate_per_s is not None]
+    unit = "thread" if threads == ["1"] else "threads"
+    return ", ".join([*([f"{', '.join(threads)} {unit}"] if threads else []), *rates])
 
 
 def in_budget(plan: Plan, fitted: Plan) -> str | None:
@@ -134,12 +153,32 @@ def _compared_rows(plan: Plan) -> list[str]:
     dataset = plan.dataset
     rows = [
         *_row("systems", *systems),
-        *_row("workloads", *(workload.label for workload in plan.workloads)),
+        *_row("workloads", *map(_workload, plan.workloads)),
         *_loads(plan),
         *_row("dataset", f"{count(dataset.tables, 'table')} of {dataset.rows:,} rows"),
     ]
+    if plan.distribution.name != "uniform":
+        rows += _row("rows drawn", plan.distribution.name)
+    network = plan.network
+    if network.client_ms or network.replica_ms:
+        added = {"to the load": network.client_ms, "to replicas": network.replica_ms}
+        rows += _row(
+            "network", ", ".join(f"{ms:g} ms {where}" for where, ms in added.items() if ms)
+        )
     varied = [f"{axis}: {', '.join(values)}" for axis, values in axes(plan.settings).items()]
     return [*rows, *_row("settings", *varied)]
+
+
+def _workload(workload: WorkloadPlan) -> str:
+    named = workload.label
+    if workload.name != named:
+        named += f" = {workload.name}"
+    options = (f"{key} {_value(value)}" for key, value in workload.options.items())
+    return ", ".join([named, *options])
+
+
+def _value(value: OptionValue) -> str:
+    return ("off", "on")[value] if isinstance(value, bool) else str(value)
 
 
 def _loads(plan: Plan) -> list[str]:

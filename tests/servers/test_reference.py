@@ -31,7 +31,7 @@ def test_each_known_reference_finds_its_row(reference):
     ("reference", "message", "nearest"),
     [
         ("mysql:8.0", "no version '8.0' of mysql", "mysql:8.0.33"),
-        ("mysql:8.0.16", "no version '8.0.16' of mysql", "mysql:8.0.15"),
+        ("postgres:17.12", "no version '17.12' of postgres", "postgres:17.11"),
         ("mysq:8.0.15", "no product 'mysq'", "mysql:8.0.15"),
         ("mysql", "does not name a product and a version", "mysql:9.7.4"),
     ],
@@ -45,6 +45,25 @@ def test_an_unknown_reference_is_answered_with_what_is_known_and_the_nearest(
     assert all(entry.reference in (caught.value.wanted or "") for entry in CATALOG)
     assert caught.value.hint == f"did you mean {nearest}?"
     assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize(
+    ("reference", "archive", "image", "nearest"),
+    [
+        ("mysql:8.4.3", "mysql-8.4.3-linux-", "container:mysql@sha256:HEX", "mysql:8.0.15"),
+        ("mariadb:10.5.9", "mariadb-10.5.9-linux-", "container:mariadb@sha256", "mariadb:10.2.11"),
+    ],
+)
+def test_a_version_that_no_registry_has_is_answered_with_how_to_get_it(
+    reference, archive, image, nearest
+):
+    with pytest.raises(UnknownSystemError) as caught:
+        open.check(reference)
+    hint = caught.value.hint or ""
+    assert hint.startswith("write tarball:URL#sha256=HEX with the address and digest of its ")
+    assert archive in hint
+    assert image in hint
+    assert hint.endswith(f"the nearest that dbdyno fetches by name is {nearest}")
 
 
 def test_nothing_alike_points_to_the_list():

@@ -84,7 +84,7 @@ def test_an_interval_that_is_too_narrow_or_too_wide_is_caught(
     coverage = [
         claim
         for claim in CLAIMS
-        if claim.words.startswith("95 % interval of 5 blocks") and "of 4 %" not in claim.words
+        if claim.words.startswith("95 % interval of 5 blocks holds") and "of 4 %" not in claim.words
     ]
     assert len(coverage) == len(KINDS)
     assert not any(claim.holds(claim.run(4000), SLACK) for claim in coverage)

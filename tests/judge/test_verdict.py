@@ -382,15 +382,6 @@ def test_a_tie_ends_the_run_once_it_is_decided():
     assert enough(making.pairs(tie[:3]), plan(systems=(A, B), margin=0.001)) is False
 
 
-def test_controls_are_no_cells_to_decide():
-    decided = making.pairs(CLEAR)
-    wild = [
-        making.measurement(A, block, tps=1000.0 * (1 + block % 2), control="same")
-        for block in range(len(CLEAR))
-    ]
-    assert enough(decided + wild, plan()) is True
-
-
 # What a block takes here, from the times at which trials began.
 
 

@@ -53,6 +53,21 @@ def test_who_stands_still_in_every_block_is_worse_without_a_ratio():
     assert values.value(found.cell, B, "latency_ms_p95").value is None
 
 
+def test_it_is_so_beside_a_system_that_still_warms_up():
+    rates = (*(500.0 + 50 * second for second in range(10)), *(1000.0,) * 20)
+    trials = [
+        trial
+        for number in range(3)
+        for trial in (
+            making.measurement(A, number, rates=rates, window_s=30),
+            making.stood_still(B, number),
+        )
+    ]
+    found = judge(trials, making.plan(blocks=3, window_s=30))
+    assert {"not-steady", "later-cut"} & {finding.check for finding in found.findings}
+    assert [one.word for one in found.verdicts] == [Word.WORSE]
+
+
 @pytest.mark.parametrize(
     ("blocks", "who"),
     [

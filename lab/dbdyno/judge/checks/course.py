@@ -197,7 +197,12 @@ class Steadiness(NamedTuple):
     warmup_s: float
 
     def left(self, system: str) -> tuple[float, float]:
-        """The limits between which ln(rate it settles at / rate counted) of a system lies."""
+        """The limits between which ln(rate it settles at / rate counted) of a system lies.
+
+        A system that completed nothing approaches no rate.
+        """
+        if system not in self.systems:
+            return 0.0, 0.0
         return self.found.left[self.systems.index(system)]
 
 
@@ -244,6 +249,8 @@ def without_head(measurement: Measurement, cut_s: int) -> Measurement:
         for one in measurement.intervals
     ]
     kept = [one for one in intervals if one.phase is Phase.MEASURED]
+    if not kept:  # one that ended before the cut has nothing else to show
+        return measurement
     fields = {name: getattr(measurement, name) for name in Measurement.model_fields}
     changed = {
         "intervals": tuple(intervals),

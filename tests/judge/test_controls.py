@@ -127,7 +127,7 @@ def test_a_cell_whose_windows_are_cut_is_estimated_without_controls() -> None:
     slow_start = (*(0.5 + 0.05 * second for second in range(10)), *(1.0,) * 20)
 
     def warming(system: str, block: int, **more: object) -> Measurement:
-        rates = tuple(1000 * noise * rate for rate in slow_start for noise in [NOISE[block]])
+        rates = tuple(1000 * NOISE[block] * rate for rate in slow_start)
         return making.measurement(system, block, rates=rates, window_s=30, **more)  # type: ignore[arg-type]
 
     compared = [warming(system, block) for block in range(5) for system in (A, B)]

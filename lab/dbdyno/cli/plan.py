@@ -42,7 +42,7 @@ from dbdyno.plan.plan import (
     known_workloads,
 )
 from dbdyno.plan.schema import schema as schema_of_plans
-from dbdyno.plan.settings import DEFAULT, OptionValue, axes, setting_names
+from dbdyno.plan.settings import DEFAULT, OptionValue, axes, on_or_off, setting_names
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
@@ -173,12 +173,8 @@ def _workload(workload: WorkloadPlan) -> str:
     named = workload.label
     if workload.name != named:
         named += f" = {workload.name}"
-    options = (f"{key} {_value(value)}" for key, value in workload.options.items())
+    options = (f"{key} {on_or_off(value)}" for key, value in workload.options.items())
     return ", ".join([named, *options])
-
-
-def _value(value: OptionValue) -> str:
-    return ("off", "on")[value] if isinstance(value, bool) else str(value)
 
 
 def _loads(plan: Plan) -> list[str]:

@@ -9,7 +9,7 @@ dbdyno wrote. Histograms are HDR V2 blobs; they travel beside the JSON, not in i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -248,7 +248,7 @@ class Measurement(Noun):
 
     def histogram(self, name: str = EVENT) -> Histogram:
         """Latency of the whole window in ns: the intervals' counts added up."""
-        return merge_histograms(i.histograms[name] for i in self.measured if name in i.histograms)
+        return merge_histograms(_stored([self], name))
 
     def value(self, metric: Metric) -> float | None:
         """Reads one metric off this measurement; None where it was not seen or too few requests."""
@@ -276,6 +276,13 @@ def merge_histograms(blobs: Iterable[bytes]) -> Histogram:
     return merged
 
 
+def _stored(parts: Iterable[Measurement], name: str) -> Iterator[bytes]:
+    for measurement in parts:
+        for interval in measurement.measured:
+            if name in interval.histograms:
+                yield interval.histograms[name]
+
+
 def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
     """The value of `metric` over several measurements, merged as the metric says.
 
@@ -288,12 +295,7 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
     if metric.merge is Merge.MAXIMUM:
         return _latency_ns_max(measurements) / 1e6
     if metric.quantile is not None:
-        merged = merge_histograms(
-            interval.histograms[EVENT]
-            for measurement in measurements
-            for interval in measurement.measured
-            if EVENT in interval.histograms
-        )
+        merged = merge_histograms(_stored(measurements, EVENT))
         # The upper edge of a size class can lie above the largest latency, which is kept exactly.
         return min(merged.quantile(metric.quantile), _latency_ns_max(measurements)) / 1e6
     numerator, denominator = _SIDES[metric.name](measurements)

@@ -52,13 +52,13 @@ def _a_size_or_share(typed: str) -> str:
     return typed
 
 
-def _on_or_off(value: object) -> object:
-    """YAML's true and false are taken for on and off."""
+def on_or_off(value: object) -> object:
+    """YAML's true and false are taken for on and off; anything else comes back as it is."""
     return ("off", "on")[value] if isinstance(value, bool) else value
 
 
 Durability = Literal["double-1", "0/2"]
-Switch = Annotated[Literal["on", "off"], Short(_on_or_off, {"type": "boolean"})]
+Switch = Annotated[Literal["on", "off"], Short(on_or_off, {"type": "boolean"})]
 Size = Annotated[str, AfterValidator(_a_size), Short(text, WHOLE)]
 SizeOrShare = Annotated[str, AfterValidator(_a_size_or_share), Short(text, WHOLE)]
 AXIS_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"

@@ -140,8 +140,9 @@ def find(reference: str, catalog: Sequence[CatalogEntry] = CATALOG) -> CatalogEn
     known = [entry.reference for entry in catalog]
     nearest = _nearest(asked, catalog)
     hint = f"did you mean {nearest}?" if nearest else "see: dbdyno servers list"
-    if product in WAYS_TO_A_VERSION and WHOLE_VERSION.fullmatch(version):
-        ways = _written(WAYS_TO_A_VERSION[product], version)
+    recipe = recipe_for(product, OTHER_VERSIONS)
+    if recipe is not None and WHOLE_VERSION.fullmatch(version):
+        ways = recipe.written_for(version)
         hint = f"{ways}; the nearest that dbdyno fetches by name is {nearest}"
     raise UnknownSystemError(
         _what_is_wrong(asked, reference, catalog),
@@ -304,12 +305,8 @@ class Recipe:
 
     def written_for(self, version: str) -> str:
         """What to write, for a version (the example's if none was asked for)."""
-        return _written(self.ways, version or self.example)
-
-
-def _written(ways: Sequence[str], version: str) -> str:
-    named = ", or ".join(way.replace(VERSION, version) for way in ways)
-    return f"{named}; see docs/reference/servers.md"
+        named = (way.replace(VERSION, version or self.example) for way in self.ways)
+        return ", or ".join(named) + "; see docs/reference/servers.md"
 
 
 RECIPES: Final = (
@@ -351,19 +348,29 @@ RECIPES: Final = (
     ),
 )
 WHOLE_VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
-WAYS_TO_A_VERSION: Final = {
-    "mysql": (
-        "write tarball:URL#sha256=HEX with the address and digest of its "
-        "mysql-VERSION-linux-glibc…-x86_64.tar.xz from the vendor's archives",
-        "container:mysql@sha256:HEX with the digest of the image's tag VERSION",
+OTHER_VERSIONS: Final = (
+    Recipe(
+        "mysql",
+        "8.4.3",
+        "no package registry has every version",
+        (
+            "write tarball:URL#sha256=HEX with the address and digest of its "
+            "mysql-VERSION-linux-glibc…-x86_64.tar.xz from the vendor's archives",
+            "container:mysql@sha256:HEX with the digest of the image's tag VERSION",
+        ),
     ),
-    "mariadb": (
-        "write tarball:URL#sha256=HEX with the address and digest of its "
-        "mariadb-VERSION-linux-systemd-x86_64.tar.gz from the vendor's archives",
-        "container:mariadb@sha256:HEX with the digest of the image's tag VERSION",
+    Recipe(
+        "mariadb",
+        "10.5.9",
+        "no package registry has every version",
+        (
+            "write tarball:URL#sha256=HEX with the address and digest of its "
+            "mariadb-VERSION-linux-systemd-x86_64.tar.gz from the vendor's archives",
+            "container:mariadb@sha256:HEX with the digest of the image's tag VERSION",
+        ),
     ),
-}
-"""Of products of which no registry has every version: how to get one of the others."""
+)
+"""Of products that the catalog has, for the versions that it has not."""
 ALSO_CALLED: Final = {"percona-server": "percona", "ps": "percona", "tdsql-c": "tdsql"}
 
 

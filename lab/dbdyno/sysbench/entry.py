@@ -121,9 +121,10 @@ def _test(line: CommandLine, release: str) -> str:
     """The test's own name; Refusal when there is none."""
     if line.test is None or line.test == "-":
         raise table.unsupported("no test", "Lua scripts from the standard input; name a test")
-    typed = original_of(line.test) or line.test
-    if typed != line.test:
-        line.notes.append(f"{line.test} is no script of sysbench's: its oltp.lua is run instead")
+    typed = line.test
+    if original := original_of(typed):
+        line.notes.append(f"{typed} is no script of sysbench's: its oltp.lua is run instead")
+        typed = original
     return name_of_test(typed, is_option=line.names_test, version=release, ours=_engine.workloads())
 
 

@@ -208,8 +208,7 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
     if script is not None and not _is_of_sysbench(script, stem, ours):
         raise unsupported(script, f"Lua scripts; built in are {', '.join(ours)}")
     is_bare = typed == stem
-    is_legacy_folder = os.path.basename(folder) in _LEGACY_FOLDERS  # noqa: PTH119 - start-up time
-    if stem in (*ours, COMMON) and not is_legacy_folder:
+    if stem in (*ours, COMMON) and not _is_of_legacy_scripts(folder):
         return stem
     if stem not in SCRIPTS or (is_bare and not is_option):
         check_is_supported(typed, ours)
@@ -218,12 +217,15 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
     return ONE_TABLE if typed == ONE_TABLE else LEGACY + stem
 
 
+def _is_of_legacy_scripts(folder: str) -> bool:
+    return os.path.basename(folder) in _LEGACY_FOLDERS  # noqa: PTH119 - start-up time
+
+
 def original_of(typed: str) -> str | None:
     """The script that a published name of a copy stands for; None for any other, and for a file."""
     folder, base = os.path.split(typed)
     is_there = os.path.isfile(typed)  # noqa: PTH113 - start-up time
-    is_legacy_folder = os.path.basename(folder) in _LEGACY_FOLDERS  # noqa: PTH119
-    if base not in COPIES or is_there or not is_legacy_folder:
+    if base not in COPIES or is_there or not _is_of_legacy_scripts(folder):
         return None
     return os.path.join(folder, COPIES[base])  # noqa: PTH118
 
@@ -236,11 +238,11 @@ def _file(typed: str, ours: Sequence[str]) -> str | None:
 
 def _is_of_sysbench(path: str, stem: str, ours: Sequence[str]) -> bool:
     folder = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - start-up time
-    name = os.path.basename(folder)  # noqa: PTH119
 
     def beside(module: str) -> bool:
         return os.path.isfile(os.path.join(folder, module))  # noqa: PTH113, PTH118
 
-    if name in _LEGACY_FOLDERS:
+    if _is_of_legacy_scripts(folder):
         return stem in SCRIPTS and beside("common.lua")
+    name = os.path.basename(folder)  # noqa: PTH119
     return name in _FOLDERS and stem in (*ours, COMMON) and beside("oltp_common.lua")

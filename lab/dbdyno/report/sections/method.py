@@ -17,7 +17,7 @@ from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.plan import Plan, TopologyPlan, latency_of
-from dbdyno.plan.settings import OptionValue, axes
+from dbdyno.plan.settings import OptionValue, axes, on_or_off
 from dbdyno.plan.timed import FIRST_BLOCKS
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
@@ -193,13 +193,7 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
 
 
 def _options(options: Mapping[str, OptionValue]) -> Text:
-    return listed(f"{key}={_option(value)}" for key, value in options.items()) or NONE
-
-
-def _option(value: OptionValue) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)
+    return listed(f"{key}={on_or_off(value)}" for key, value in options.items()) or NONE
 
 
 def _distinct(texts: Iterable[str]) -> Text:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.settings import OptionValue, on_or_off
 from dbdyno.servers.base import refuse_owned, unique_settings
 from dbdyno.servers.programs.catalog import CatalogEntry
 
@@ -77,7 +77,7 @@ def normalise(asked: Mapping[str, OptionValue]) -> dict[str, str]:
 def _normal(key: str, value: OptionValue) -> tuple[str, str]:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$-]*(\.[A-Za-z_][A-Za-z0-9_$-]*)*", key):
         raise UsageError(f"{key!r} is not the name of a setting")
-    text = ("on" if value else "off") if isinstance(value, bool) else str(value)
+    text = str(on_or_off(value))
     if not text.isprintable():
         raise UsageError(f"{key}: {text!r} cannot stand in a configuration file")
     return key.lower().replace("-", "_"), text

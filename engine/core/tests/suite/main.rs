@@ -1,20 +1,33 @@
 //! All integration tests that need no process of their own, in one program: it links once.
 
-mod dataset;
-mod legacy;
-mod link;
-mod null_responder;
-mod opening;
-mod random;
-mod reactor;
-mod reconnect;
-mod reference;
-mod run;
-mod session;
-mod several_servers;
-mod spec;
 mod support;
-mod timeouts;
-mod tls;
-mod worker;
-mod workload;
+
+/// From an address to a session that can be used, what becomes of one that is lost, and the server of
+/// the project's own that they are tried on.
+mod connections {
+    mod link;
+    mod opening;
+    mod reconnect;
+    mod reference;
+    mod session;
+    mod several_servers;
+    mod timeouts;
+    mod tls;
+}
+
+/// What is loaded and asked: data, statements, and the draws behind them.
+mod workloads {
+    mod dataset;
+    mod legacy;
+    mod random;
+    mod workload;
+}
+
+/// From a spec to load, and what is recorded of it.
+mod runs {
+    mod null_responder;
+    mod reactor;
+    mod run;
+    mod spec;
+    mod worker;
+}

@@ -5,7 +5,7 @@
 //! --oltp-tables-count=3 --oltp-table-size=100000 --oltp-point-selects=2 --oltp-delete-inserts=2
 //! --oltp-range-size=50`). What stands after a dot in a file's name was set too.
 
-use crate::workload::{made, spec};
+use super::workload::{made, spec};
 use dbdyno_core::random::{Random, Seeding};
 use dbdyno_core::workload::event::{Event, Reply};
 use dbdyno_core::workload::{Client, Workload, build, legacy_names, names};

@@ -166,7 +166,8 @@ class Run:
 
     def _interval(self, trial, interval):
         second = self.seconds[trial.block] = self.seconds.get(trial.block, 0) + 1
-        server = self.instances[0]._server  # type: ignore[attr-defined]
+        servers = (made._server for made in self.instances)  # type: ignore[attr-defined]
+        server = next(one for one in servers if one is not None and one.alive())
         self.endpoints.append(server.endpoint.host)
         if trial.block == 1 and second == 2:
             server.replicas[0].ask("STOP SLAVE")

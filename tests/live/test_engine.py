@@ -74,7 +74,7 @@ def test_the_server_counts_the_same_statements(
     counted = [after[name] - before[name] for name in COUNTERS]
     assert record["failure"] is None
     events = total(record, "events")
-    assert events > 20
+    assert events > 0
     # A refused attempt adds at most one event's statements. It is retried, unless the window has
     # ended meanwhile: so each is an error, but not each is a restart.
     refused = sum(sum(interval["errors"].values()) for interval in record["intervals"])

@@ -133,7 +133,7 @@ def test_both_print_the_same_lines(tables, dbdyno, sysbench):
     theirs = sysbench(*line, "--report-interval=1", "run")
     assert skeleton(ours) == skeleton(theirs)
     assert len(re.findall(r"^\[ [12]s \] thds: 2 tps: ", ours, re.MULTILINE)) == 2
-    assert events_of(ours) > 10
+    assert events_of(ours) > 0
 
 
 @pytest.mark.parametrize("mode", ["auto", "disable"])

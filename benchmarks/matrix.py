@@ -33,8 +33,9 @@ from benchmarks.programs import dbdyno, run_program
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan import file
-from dbdyno.plan.plan import Plan, SystemPlan, cells, known_workloads
+from dbdyno.plan.plan import Plan, cells, known_workloads
 from dbdyno.plan.settings import combinations
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import Instance, Server, ServerSpec
 

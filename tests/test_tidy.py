@@ -69,7 +69,6 @@ SMALL_WITH_ONE_IMPORTER = {
     "cli.gate": "one file a command",
     "cli.serve": "one file a command",
     "judge.multiplier_table": "written by validation/multipliers.py",
-    "plan.schema": "what editors read of a plan; reading a plan file does without it",
     "plan.risks": "what a stranger's plan may do here is a security boundary",
     "report.charts.charts": "the list of charts, which grows by rows",
     "report.charts.checkpoints": "one file a reading of a chart's data",

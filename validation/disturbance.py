@@ -31,7 +31,8 @@ from dbdyno.judge.verdict import Word
 from dbdyno.measurement.disturbance import disturbance_of
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 
 FIRST, SECOND = "a", "b"

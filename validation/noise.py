@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from dbdyno.experiment.order import arm_order
-from dbdyno.plan.plan import DesignPlan, Plan, SystemPlan, WorkloadPlan
+from dbdyno.plan.plan import DesignPlan, Plan, WorkloadPlan
+from dbdyno.plan.systems import SystemPlan
 
 Numbers = NDArray[np.float64]
 

@@ -61,7 +61,7 @@ def _lab(argv: Sequence[str]) -> int:
     import io
     import signal
 
-    from dbdyno.cli.app import app
+    from dbdyno.cli.app import command_line
 
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A question mark for a sign that the encoding lacks is better than no verdict.
@@ -71,7 +71,7 @@ def _lab(argv: Sequence[str]) -> int:
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not so under nohup
         signal.signal(signal.SIGHUP, _as_interrupt)
     try:
-        app(args=list(argv), prog_name="dbdyno")
+        command_line()(args=list(argv), prog_name="dbdyno")
     except SystemExit as end:
         if end.code == INTERRUPTED:
             raise KeyboardInterrupt from None

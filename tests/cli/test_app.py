@@ -43,9 +43,21 @@ def test_the_help_of_compare_is_as_agreed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LC_ALL", "C")
     status, out, _ = run("compare", "--help", capsys=capsys)
     golden = ROOT / "tests" / "golden" / "compare-help.txt"
     assert (status, out) == (0, golden.read_text())
+
+
+def test_help_speaks_the_language_of_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    status, out, _ = run("gate", "--help", capsys=capsys)
+    assert status == 0
+    assert "若运行证明某系统慢于允许值则失败：退出状态为 3。" in out
+    monkeypatch.setenv("LC_ALL", "fr_FR.UTF-8")
+    assert "Fail if a run proves" in run("gate", "--help", capsys=capsys)[1]
 
 
 def test_version_names_both_halves(capsys: pytest.CaptureFixture[str]) -> None:

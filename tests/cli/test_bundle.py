@@ -11,7 +11,7 @@ from tests.cli.test_flow import made_bench
 from dbdyno import __main__
 from dbdyno.experiment import runner
 from dbdyno.experiment.watch import environment
-from dbdyno.plan.plan import SystemPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 from support import making
 from support.stored_run import store_made

@@ -13,9 +13,10 @@ from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast
 from dbdyno.experiment.forecast import fitted
 from dbdyno.plan import file
-from dbdyno.plan.plan import Plan, SystemPlan, known_workloads
-from dbdyno.plan.schema import schema
+from dbdyno.plan.file import schema
+from dbdyno.plan.plan import Plan, known_workloads
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.systems import SystemPlan
 from support import making
 from support.source import ROOT
 

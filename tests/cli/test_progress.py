@@ -15,6 +15,7 @@ from rich.console import Console
 from dbdyno.cli import progress
 from dbdyno.cli.progress import Feed, GrowingFile, growing
 from dbdyno.experiment.context import Progress
+from dbdyno.language.catalogues import Language
 from dbdyno.serve import live
 from support import making
 
@@ -70,6 +71,17 @@ def test_a_log_gets_a_line_a_trial_and_one_every_ten_seconds() -> None:
     with progress.on_console(Console(file=log, width=60), blocks=3) as seen:
         watch(seen)
     assert log.getvalue() == GOLDEN
+
+
+def test_it_is_told_in_chinese_where_the_report_is() -> None:
+    log = io.StringIO()
+    with progress.on_console(Console(file=log), blocks=3, language=Language.ZH) as seen:
+        watch(seen)
+    lines = log.getvalue().splitlines()
+    assert lines[0] == "mysql:5.7.22：正在恢复数据集"
+    assert lines[1].startswith("试验 1/12，区组 1/3：mysql:5.7.22，oltp_read_write，8 线程；剩余 1")
+    assert lines[-1].endswith("失败：mysql:8.0.15 died in the window")
+    assert not re.search("[a-z]{3,} [a-z]{3,}", " ".join(lines[:-1]))
 
 
 def test_a_terminal_keeps_the_finished_trials_and_redraws_the_rest() -> None:

@@ -18,8 +18,9 @@ from dbdyno.errors import (
 from dbdyno.experiment.order import trials_of
 from dbdyno.experiment.runner import run
 from dbdyno.measurement.metric import BY_NAME
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, SystemPlan, TrialPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, TrialPlan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import begun
 from dbdyno.store.store import Store
 from support import making

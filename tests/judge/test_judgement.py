@@ -129,8 +129,8 @@ def test_looking_up_values_and_estimates():
     judged = judge(making.pairs(SLOWER), making.plan())
     assert len(judged.values) == 2 * len(TABLE)
     assert judged.value(CELL, B, "queries_per_s").value == pytest.approx(15_380)
-    assert judged.estimate(CELL, B, "latency_ms_avg").ratio == pytest.approx(1.3, abs=0.005)
-    assert judged.estimate(CELL, A, PRIMARY.name) is None
+    assert judged.estimate(CELL, A, B, "latency_ms_avg").ratio == pytest.approx(1.3, abs=0.005)
+    assert judged.estimate(CELL, A, A, PRIMARY.name) is None
     assert judged.value(CELL, "mysql:9", PRIMARY.name) is None
 
 

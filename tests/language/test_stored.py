@@ -73,3 +73,29 @@ def test_steps_and_what_they_come_to_are_known(module):
 @given(st.text())
 def test_what_nobody_knows_stays_as_it_is(text):
     assert from_stored(text) == text
+
+
+def test_whatever_is_being_prepared_is_known() -> None:
+    """Every text that a room tells progress while a run goes on, with any values."""
+    told = [
+        (path.name, "".join(_literal(part) for part in node.args[0].values))
+        for path in sorted((LAB / "experiment").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "stage"
+        if isinstance(node.args[0], ast.JoinedStr)
+    ]
+    assert len(told) > 10
+    unknown = {text for _, text in told if from_stored(text).template == NAME}
+    assert unknown == {
+        "7: 7",  # an error's own message
+        "7; it is measured again (repeat 7 of at most 7)",  # the end of a sentence that is put
+        "7; all 7 repeats are used, its trial is void",  # together, whose whole is below
+    }
+    disturbed = "block 3 was disturbed: others had 12.0% of the host's CPU beside A (limit 10 %); "
+    whole = from_stored(f"{disturbed}it is measured again (repeat 1 of at most 2)")
+    assert whole.values["share"] == "12.0%"
+
+
+def _literal(part: ast.expr) -> str:
+    return part.value if isinstance(part, ast.Constant) else "7"

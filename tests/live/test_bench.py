@@ -23,7 +23,8 @@ from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Phase
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 from support.lab_process import children
 from support.real_server import small_redo

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import DatasetPlan, Plan, SystemPlan
+from dbdyno.plan.plan import DatasetPlan, Plan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.store import bundle
 from dbdyno.store.reading import StoredRun
 from support import lab_process, making

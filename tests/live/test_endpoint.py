@@ -13,10 +13,12 @@ from dbdyno.experiment import runner
 from dbdyno.experiment.engine.spec import dataset_hash
 from dbdyno.judge.judgement import judge
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.store.store import Store
+from support.certificates import Authority
 from support.fakes import Progress
 from support.real_server import started
 
@@ -114,3 +116,41 @@ def test_a_wrong_password_is_a_refused_login_and_is_not_told(
     assert "password in CLOUD" in str(caught.value)
     assert "wrong-0815" not in str(caught.value)
     assert isinstance(caught.value.__cause__.__cause__, pymysql.err.OperationalError)  # type: ignore[union-attr]
+
+
+@pytest.fixture(scope="module")
+def encrypted() -> Iterator[Server]:
+    asked = {**TINY, "ssl": "ON", "require_secure_transport": "ON"}
+    with started("encrypted", "mysql:8.0.33", asked) as server:
+        yield server
+
+
+def over_tls(server: Server, query: str) -> Plan:
+    asked = plan(server)
+    reference = f"{asked.systems[0].reference}{query}"
+    system = asked.systems[0].model_copy(update={"reference": reference})
+    return asked.model_copy(update={"systems": (system,)})
+
+
+def test_an_endpoint_that_asks_for_tls_is_loaded_over_it(
+    encrypted: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLOUD", encrypted.credentials.password)
+    authority = Path(encrypted.settings()["datadir"]) / "ca.pem"
+    asked = over_tls(encrypted, f"?ssl-mode=VERIFY_CA&ssl-ca={authority}")
+    store, _ = measured(asked, tmp_path)
+    with store:
+        trials = store.measurements(store.runs()[0].run_id)
+        assert [trial.failure for trial in trials] == [None, None]
+        assert all(trial.events > 0 for trial in trials)
+    with pytest.raises(ServerError, match="refused the login"):
+        measured(plan(encrypted), tmp_path / "plain")
+
+
+def test_a_server_of_another_authority_is_not_logged_in_to(
+    encrypted: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLOUD", encrypted.credentials.password)
+    strange = Authority(tmp_path, "strange").ca
+    with pytest.raises(ServerError, match="CERTIFICATE_VERIFY_FAILED"):
+        measured(over_tls(encrypted, f"?ssl-mode=VERIFY_CA&ssl-ca={strange}"), tmp_path)

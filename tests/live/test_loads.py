@@ -11,7 +11,8 @@ from dbdyno.experiment import runner
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 from support import lab_process
 from support.fakes import Progress

@@ -17,16 +17,9 @@ from dbdyno.experiment import runner
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import (
-    DatasetPlan,
-    DesignPlan,
-    Plan,
-    ProcedurePlan,
-    SystemPlan,
-    TrialPlan,
-    WorkloadPlan,
-)
+from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan, WorkloadPlan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 from support.fakes import Progress
 from support.real_server import SMALL_REDO

@@ -24,7 +24,7 @@ from dbdyno.experiment.watch.host import Watch
 from dbdyno.judge.audit import audit
 from dbdyno.judge.checks import machine
 from dbdyno.judge.finding import Level
-from dbdyno.plan.plan import SystemPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.store.store import Store
 from support import making
 from support.lab_process import until

@@ -16,7 +16,9 @@ from dbdyno.plan.controls import (
     standstill_period_s,
     why_none,
 )
-from dbdyno.plan.plan import LABEL_PATTERN, Plan, SystemPlan
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.systems import LABEL_PATTERN, SystemPlan
 from support import making
 
 
@@ -44,7 +46,7 @@ def test_a_plan_without_controls_says_why() -> None:
     assert why_none(plan(controls=False)) is WhyNone.DECLINED
     assert why_none(plan(blocks=4)) is WhyNone.FEW_BLOCKS
     alone = chosen.model_copy(update={"systems": chosen.systems[:1]})
-    assert why_none(alone) is WhyNone.ONE_SYSTEM
+    assert why_none(alone) is WhyNone.NOTHING
     theirs = SystemPlan(label="theirs", reference="mysql://u@h:3306/sbtest")
     of_others = chosen.model_copy(update={"systems": (theirs, *chosen.systems)})
     assert why_none(of_others) is WhyNone.ENDPOINT
@@ -76,3 +78,13 @@ def test_a_window_is_a_whole_number_of_periods(window_s: float) -> None:
     assert periods == pytest.approx(round(periods))
     assert standstill_period_s(window_s) <= PERIOD_S_MAX + 1e-9
     assert standstill_period_s(window_s) >= min(window_s, PERIOD_S_MAX / 2) - 1e-9
+
+
+def test_a_system_that_is_compared_over_its_settings_has_controls() -> None:
+    asked = making.plan(
+        systems=(making.A,), controls=True, settings=SettingsPlan(durability=("double-1", "0/2"))
+    )
+    assert why_none(asked) is None
+    assert {cell.setting for cell in control_cells(asked)} == {"durability double-1"}
+    before = asked.model_copy(update={"compare": None})
+    assert why_none(before) is WhyNone.NOTHING

@@ -168,8 +168,8 @@ ONE_MISTAKE = {
     LEAST + "settings: {own: {binlog: {a: {x: 1}}}}": (
         "line 3: settings.own: binlog is an axis already; choose another name"
     ),
-    LEAST + "settings: {own: {flush: {a: {x: [1]}}}}": (
-        "line 3: settings.own.flush.a.x: must be a number, a text, true or false, found [1]"
+    LEAST + "settings: {own: {flush: {a: {x: {y: 1}}}}}": (
+        "line 3: settings.own.flush.a.x: must be a number, a text, true or false, found {'y': 1}"
     ),
     "systems:\n- reference: mysql:8.0.15\n  topology: {replicas: 1, waitpoint: x}\n"
     "workloads: [oltp_read_only]\n": (

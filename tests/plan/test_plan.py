@@ -8,15 +8,8 @@ from pydantic import ValidationError
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan.controls import as_begun
 from dbdyno.plan.load import LoadPlan, SloPlan
-from dbdyno.plan.plan import (
-    DesignPlan,
-    Plan,
-    SystemPlan,
-    cells,
-    label_of,
-    latency_of,
-    metric_of,
-)
+from dbdyno.plan.plan import DesignPlan, Plan, cells, latency_of, metric_of
+from dbdyno.plan.systems import SystemPlan, label_of
 from support import making
 
 
@@ -123,6 +116,7 @@ def test_a_workload_runs_on_tables_of_its_layout() -> None:
     [
         ("mysql:8.0.15", "mysql:8.0.15"),
         ("mysql://bench:secret@db1:4000,db2:4000/sbtest", "db1:4000-db2:4000-sbtest"),
+        ("mysql://u@db1/sbtest?ssl-mode=VERIFY_CA&ssl-ca=/etc/ca.pem", "db1-sbtest"),
         ("container:percona/percona-server@sha256:0f2a", "container:percona-percona-server"),
         ("path:/opt/mysql", "path:-opt-mysql"),
         ("tarball:https://x.org/a/mysql-8.0.33-linux.tar.xz#sha256=0f2a", "mysql-8.0.33-linux"),

@@ -1,91 +1,25 @@
-"""The shipped plans at full scale are the published experiments: their facts stand here once more.
+"""The shipped plans at full scale are the published experiments, as golden/published.yaml has them.
 
 What a plan leaves out or does otherwise it says under `published: differences`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from dbdyno.plan import file
-from dbdyno.plan.plan import Plan, known_workloads
+from dbdyno.plan.plan import Plan, comparisons, known_workloads
+from dbdyno.plan.systems import SystemPlan
+from dbdyno.servers.mysql.settings import normalise
 from support.source import ROOT
 
-
-@dataclass(frozen=True)
-class Facts:
-    """What was published: load levels, data, workloads with their options, distribution."""
-
-    threads: tuple[int, ...]
-    tables: int
-    rows: int
-    workloads: tuple[str, ...]
-    distribution: str
-    systems: tuple[str, ...]
-    """Words that name them under `published`."""
-    window_s: int | None = None
-    options: tuple[tuple[str, int], ...] = ()
-    settings: tuple[tuple[str, object], ...] = ()
-
-
-STRONG = {
-    "threads": (50, 100, 200, 500, 1000),
-    "tables": 10,
-    "rows": 2_180_000,
-    "workloads": ("legacy_select", "legacy_update_non_index", "legacy_oltp"),
-    "distribution": "special",
-    "options": (
-        ("point_selects", 1),
-        ("simple_ranges", 0),
-        ("sum_ranges", 0),
-        ("order_ranges", 0),
-        ("distinct_ranges", 0),
-        ("index_updates", 1),
-        ("non_index_updates", 0),
-    ),
-}
-PUBLISHED = {
-    "greatsql-vs-mysql": Facts(
-        threads=(8, 16, 32, 64, 128),
-        tables=64,
-        rows=12_500_000,
-        workloads=("oltp_read_write",),
-        distribution="uniform",
-        systems=("GreatSQL 8.0.25-16", "MySQL 8.0.30"),
-    ),
-    "tidb-v3-vs-v2": Facts(
-        threads=(150, 300, 600, 900, 1200, 1500),
-        tables=16,
-        rows=10_000_000,
-        workloads=(
-            *("oltp_point_select", "oltp_update_non_index", "oltp_update_index"),
-            "oltp_read_write",
-        ),
-        distribution="uniform",
-        systems=("TiDB 2.1.13", "TiDB 3.0.0"),
-        window_s=300,
-    ),
-    "mariadb-strong-sync": Facts(**STRONG, systems=("MySQL 5.6", "MariaDB 10.1.10")),
-    "tdsql-vs-mysql": Facts(**STRONG, systems=("MySQL 5.7.17", "TDSQL")),
-    "mysql57-vs-80": Facts(
-        threads=(5, 10, 20, 30, 40, 80, 120, 200),
-        tables=20,
-        rows=100_000,
-        workloads=("oltp_read_write", "oltp_read_only", "oltp_write_only"),
-        distribution="uniform",
-        systems=("MySQL 5.7.22", "MySQL 8.0.15"),
-        window_s=60,
-        settings=(
-            ("innodb_buffer_pool_size", "128M"),
-            ("innodb_log_buffer_size", "64M"),
-            ("innodb_log_file_size", "48M"),
-            ("binlog_format", "ROW"),
-            ("transaction_isolation", "REPEATABLE-READ"),
-        ),
-    ),
-}
+PUBLISHED: dict[str, Any] = YAML(typ="safe").load(
+    (ROOT / "tests" / "golden" / "published.yaml").read_text()
+)
+NAMES = list(PUBLISHED)
 
 
 def plan_of(name: str, scale: str = "") -> Plan:
@@ -93,32 +27,78 @@ def plan_of(name: str, scale: str = "") -> Plan:
     return file.read(path, known_workloads(), lambda reference: None, scale)
 
 
-@pytest.mark.parametrize(("name", "facts"), PUBLISHED.items(), ids=PUBLISHED)
-def test_a_plan_is_what_was_published(name: str, facts: Facts) -> None:
-    plan = plan_of(name)
-    assert plan.load.threads == facts.threads
-    assert (plan.dataset.tables, plan.dataset.rows) == (facts.tables, facts.rows)
-    assert sorted(one.name for one in plan.workloads) == sorted(facts.workloads)
-    assert plan.distribution.name == facts.distribution
-    assert facts.window_s in (None, plan.trial.window_s)
+def keys_of(plan: Plan, system: SystemPlan) -> dict[str, str]:
+    """A system's own keys and those that an axis with one value gives to all."""
+    shared = (next(iter(v.values())) for v in plan.settings.own.values() if len(v) == 1)
+    found = dict(system.settings)
+    for keys in shared:
+        found |= keys
+    return normalise(found)
+
+
+def normalised(asked: dict[str, Any]) -> dict[str, str]:
+    return normalise({k: tuple(v) if isinstance(v, list) else v for k, v in asked.items()})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_is_what_was_published(name: str) -> None:
+    plan, facts = plan_of(name), PUBLISHED[name]
+    assert list(plan.load.threads) == facts["threads"]
+    assert (plan.dataset.tables, plan.dataset.rows) == (facts["tables"], facts["rows"])
+    assert sorted(one.name for one in plan.workloads) == sorted(facts["workloads"])
+    assert plan.distribution.name == facts["distribution"]
+    assert facts.get("window_s") in (None, plan.trial.window_s)
     mixed = [one.options for one in plan.workloads if one.name == "legacy_oltp"]
-    assert mixed == ([dict(facts.options)] if facts.options else [])
+    assert mixed == ([facts["mixed"]] if "mixed" in facts else [])
+    assert list(plan.settings.buffer_pool or ()) == facts.get("buffer_pool", [])
+    assert facts.get("durability") in (None, list(plan.settings.durability or ()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_system_has_the_published_keys(name: str) -> None:
+    plan, facts = plan_of(name), PUBLISHED[name]
     for system in plan.systems:
-        assert dict(facts.settings).items() <= system.settings.items()
+        own = facts.get("settings_of", {}).get(system.label, {})
+        wanted = normalised({**facts.get("settings", {}), **own})
+        assert wanted.items() <= keys_of(plan, system).items()
+        foreign = {key for label, k in facts.get("settings_of", {}).items() for key in k} - {*own}
+        assert not foreign & keys_of(plan, system).keys()
+        assert list(system.after_start) == facts.get("after_start", [])
+        assert facts.get("notes", {}).items() <= system.notes.items()
 
 
-@pytest.mark.parametrize(("name", "facts"), PUBLISHED.items(), ids=PUBLISHED)
-def test_what_a_report_calls_published_was(name: str, facts: Facts) -> None:
-    published = plan_of(name).published
+COMPARED = {"systems", "workloads", "threads", "tables", "rows", "distribution"}
+"""Facts that each plan records."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_report_calls_published_was(name: str) -> None:
+    published, golden = plan_of(name).published, PUBLISHED[name]
     assert published is not None
-    setup = published.setup
-    assert all(words in setup["systems"] for words in facts.systems)
-    assert setup["data"].startswith(f"{facts.tables} tables of {facts.rows:,} rows")
-    ladder = [f"{threads}" for threads in facts.threads]
-    assert f"{', '.join(ladder[:-1])} and {ladder[-1]} " in setup["load"]
-    assert all(f"{value}".lower() in setup["settings"].lower() for _, value in facts.settings)
+    facts = published.facts.model_dump(mode="json", exclude_defaults=True)
+    assert facts.keys() >= COMPARED
+    if "settings" in facts:
+        assert normalised(facts.pop("settings")) == normalised(golden["settings"])
+    assert facts == {key: golden[key] for key in facts}
 
 
-def test_small_scales_keep_the_systems_side_by_side() -> None:
-    for name in PUBLISHED:
-        assert len(plan_of(name, "small").systems) == len(plan_of(name).systems)
+def test_three_systems_stand_in_one_ladder_and_the_headline_is_judged() -> None:
+    facts = PUBLISHED["greatsql-vs-mysql"]
+    for scale in ("", "small"):
+        plan = plan_of("greatsql-vs-mysql", scale)
+        assert len(plan.systems) == len(facts["labels"])
+        judged = [" against ".join(one.labels[::-1]) for one in comparisons(plan)]
+        pool, plain = judged[0], judged[1]
+        assert "thdpool against MySQL" in pool
+        assert "thdpool" not in plain
+    full = plan_of("greatsql-vs-mysql")
+    assert sorted(one.label for one in full.systems) == facts["labels"]
+    assert full.compare is not None
+    assert list(full.compare)[:2] == facts["printed"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_small_scales_keep_the_systems_and_what_is_compared(name: str) -> None:
+    full, small = plan_of(name), plan_of(name, "small")
+    assert len(small.systems) == len(full.systems)
+    assert len(comparisons(small)) == len(comparisons(full))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.plan.plan import Plan, SystemPlan
+from dbdyno.plan.plan import Plan
 from dbdyno.plan.risks import risks
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.programs.catalog import CATALOG
 from support import making
 

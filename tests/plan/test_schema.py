@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 import dbdyno
 from dbdyno.plan.document import parse
-from dbdyno.plan.schema import schema
+from dbdyno.plan.file import schema
 from support.source import ROOT
 
 SHIPPED = Path(dbdyno.__file__).parent / "plan.schema.json"
@@ -86,3 +86,10 @@ def test_every_key_has_its_help():
         if not kind.get("description")
     ]
     assert silent == []
+
+
+def test_times_may_be_written_without_their_unit_wherever_they_stand() -> None:
+    parts = schema()["$defs"]
+    assert parts["TopologyPlan"]["properties"]["timeout"]["anyOf"]
+    assert parts["TrialPlan"]["properties"]["window"]["anyOf"]
+    assert parts["PublishedFacts"]["properties"]["window"]["anyOf"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import Plan, SystemPlan, WorkloadPlan, cells
+from dbdyno.plan.plan import Plan, WorkloadPlan, cells
 from dbdyno.plan.settings import SettingsPlan, axes, combinations, setting_names
+from dbdyno.plan.systems import SystemPlan
 
 BOTH = SettingsPlan(
     buffer_pool=("25%", "1G"),

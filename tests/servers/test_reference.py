@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dbdyno.errors import UnknownSystemError, UsageError
 from dbdyno.servers import open
+from dbdyno.servers.base import Encryption
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.reference import (
     RECIPES,
@@ -87,6 +88,13 @@ ONE = EndpointReference("bench", (("db1", 3306),), "sbtest")
             ),
         ),
         ("mysql://u@[::1]:3307/d", EndpointReference("u", (("::1", 3307),), "d")),
+        (
+            "mysql://u@h/d?ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca.pem",
+            EndpointReference(
+                "u", (("h", 3306),), "d", Encryption("verify_identity", Path("/etc/ca.pem"))
+            ),
+        ),
+        ("mysql://u@h/d?ssl-mode=DISABLED", EndpointReference("u", (("h", 3306),), "d")),
     ],
 )
 def test_a_reference_says_who_where_and_what(reference, wanted):
@@ -110,6 +118,10 @@ def test_several_addresses_are_one_endpoint_with_others():
         ("mysql://bench@db1:99999/sbtest", "no address"),
         ("mysql://bench@db1,/sbtest", "'' is no address"),
         ("mysql://bench@db1/a`b", "odd one"),
+        ("mysql://bench@db1/a?ssl-mode=SURELY", "'ssl-mode=SURELY' is not what an endpoint takes"),
+        ("mysql://bench@db1/a?ssl=1", "'ssl=1' is not what an endpoint takes"),
+        ("mysql://bench@db1/a?ssl-mode=VERIFY_CA", "VERIFY_CA lacks ssl-ca"),
+        ("mysql://bench@db1/a?ssl-mode=REQUIRED&ssl-ca=ca.pem", "from the root on"),
         ("postgres://bench@db1/sbtest", "postgres:// is no endpoint that dbdyno can load"),
         ("mariadb://bench@db1/sbtest", "mariadb:// is no endpoint"),
     ],
@@ -118,7 +130,7 @@ def test_a_mistake_is_reported_with_the_form(reference, message):
     with pytest.raises(UnknownSystemError) as caught:
         open.check(reference)
     assert message in caught.value.message
-    assert caught.value.wanted == "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE"
+    assert caught.value.wanted == "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?ssl-mode=MODE]"
 
 
 def test_a_password_is_refused_and_not_repeated():

@@ -29,7 +29,8 @@ from dbdyno.measurement.parts import (
     WatchSample,
 )
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DesignPlan, Plan, SystemPlan, TrialPlan, WorkloadPlan
+from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan, WorkloadPlan
+from dbdyno.plan.systems import SystemPlan
 from support.made_latencies import latencies
 
 A = "mysql:5.7.22"

@@ -14,8 +14,9 @@ from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Step
-from dbdyno.plan.plan import NetworkPlan, Plan, ProcedurePlan, PublishedPlan, TopologyPlan
+from dbdyno.plan.plan import NetworkPlan, Plan, ProcedurePlan, PublishedPlan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.systems import TopologyPlan
 from support import making
 from support.made_run import Run, facts
 

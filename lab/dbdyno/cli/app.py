@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from dbdyno import __version__, _engine
 from dbdyno.cli import bundle, durability, flow, gate, history, options, serve, servers
@@ -19,10 +21,12 @@ from dbdyno.cli.plan import in_budget, plan_app, read_file
 from dbdyno.errors import UsageError
 from dbdyno.experiment import forecast
 from dbdyno.experiment.engine import spec
-from dbdyno.language.catalogues import Language
+from dbdyno.language.catalogues import Language, catalogue, of_environment
 from dbdyno.plan.plan import known_workloads
 from dbdyno.report.formats.stdout import Output
 from dbdyno.sysbench import entry
+
+Helped = TyperGroup | TyperCommand | TyperOption | TyperArgument
 
 app = typer.Typer(
     name="dbdyno",
@@ -33,6 +37,26 @@ app = typer.Typer(
 )
 app.add_typer(servers.app, name="servers")
 app.add_typer(plan_app, name="plan")
+
+
+def command_line(language: Language | None = None) -> TyperGroup:
+    """All commands, with help in that language; unless given, in that of the environment."""
+    whole, known = typer.main.get_group(app), catalogue(language or of_environment())
+    for one in helped(whole) if known else ():
+        one.help = known.get(one.help or "", one.help)
+    return whole
+
+
+def helped(command: Helped) -> Iterator[Helped]:
+    """A command, its options and arguments, and the commands that it is parted into."""
+    yield command
+    if isinstance(command, TyperCommand | TyperGroup):
+        for parameter in command.params:
+            if isinstance(parameter, TyperOption | TyperArgument):
+                yield parameter
+    for part in command.commands.values() if isinstance(command, TyperGroup) else ():
+        if isinstance(part, TyperCommand | TyperGroup):
+            yield from helped(part)
 
 
 @app.callback(invoke_without_command=True)

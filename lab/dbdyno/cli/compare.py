@@ -16,7 +16,8 @@ from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import NOT_COMPARED, Plan, label_of
+from dbdyno.plan.plan import NOT_COMPARED, Plan
+from dbdyno.plan.systems import label_of
 
 SOURCE: Final = "the command line"
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -20,7 +20,7 @@ from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.parts import KilledServer
-from dbdyno.plan.plan import label_of
+from dbdyno.plan.systems import label_of
 from dbdyno.report.formats.stdout import Output, Result, render
 from dbdyno.report.parts import Items, Paragraph
 from dbdyno.servers.base import ServerSpec

@@ -152,7 +152,7 @@ def _run(
     """
     _note(_announcement(run))
     sufficient = None if all_blocks else _enough(store, run)
-    ended_by = _measure(store, run, workspace, sufficient, retry=retry)
+    ended_by = _measure(store, run, workspace, sufficient, retry=retry, language=options.language)
     if ended_by is None or store.done(run.run_id):
         judgement = _report(of_stored(store, run, workspace), options)
     if ended_by is None:
@@ -164,7 +164,13 @@ def _run(
 
 
 def _measure(
-    store: Store, run: StoredRun, workspace: Path, sufficient: runner.Enough | None, *, retry: bool
+    store: Store,
+    run: StoredRun,
+    workspace: Path,
+    sufficient: runner.Enough | None,
+    *,
+    retry: bool,
+    language: Language,
 ) -> DbdynoError | KeyboardInterrupt | None:
     """Runs the trials that are left; gives what ended that early, or None.
 
@@ -174,7 +180,8 @@ def _measure(
     try:
         design = run.plan.design
         blocks = design.blocks if design.time_s is None or design.chosen else 0
-        with watched(Console(stderr=True), workspace / run.run_id, blocks) as seen:
+        console = Console(stderr=True)
+        with watched(console, workspace / run.run_id, blocks, language) as seen:
             runner.run(run.plan, store, run, workspace, seen, retry=retry, enough=sufficient)
     except StoreError:
         raise

@@ -14,6 +14,7 @@ from dbdyno.judge.controls import split_controls
 from dbdyno.judge.judgement import judge
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
+from dbdyno.plan.plan import comparisons
 from dbdyno.report.formats import history
 from dbdyno.report.formats.history import History, RunVerdicts
 from dbdyno.report.formats.stdout import Output, render
@@ -56,7 +57,7 @@ def _note_unreadable(run_id: str, reason: str) -> None:
 
 def _compared(runs: list[StoredRun], label: str | None) -> list[StoredRun]:
     """The runs that compare the label with a baseline; UsageError if there is none."""
-    labels = {run.run_id: [s.label for s in run.plan.systems[1:]] for run in runs}
+    labels = {run.run_id: [one.arm.label for one in comparisons(run.plan)] for run in runs}
     found = [run for run in runs if labels[run.run_id] and label in (None, *labels[run.run_id])]
     if not found:
         known = sorted({name for names in labels.values() for name in names})

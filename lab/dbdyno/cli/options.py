@@ -216,7 +216,7 @@ OutputAs = Annotated[
 ]
 Lang = Annotated[
     Language,
-    typer.Option(metavar="en|zh", help="Language of the report and of stdout; JSON is English."),
+    typer.Option(metavar="en|zh", help="Language of report, stdout and progress; JSON is English."),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]

@@ -30,19 +30,21 @@ from dbdyno.language.words import count
 from dbdyno.measurement.measurement import Cell
 from dbdyno.plan import file
 from dbdyno.plan.controls import KINDS, control_cells
+from dbdyno.plan.file import schema as schema_of_plans
 from dbdyno.plan.load import share_of
 from dbdyno.plan.pilot import foreseen, piloting, trials_expected
 from dbdyno.plan.plan import (
     BLOCKS_LOOKED_AHEAD,
     BLOCKS_MIN,
     Plan,
-    SystemPlan,
     WorkloadPlan,
     cells,
+    comparisons,
     known_workloads,
+    one_baseline,
 )
-from dbdyno.plan.schema import schema as schema_of_plans
-from dbdyno.plan.settings import DEFAULT, OptionValue, axes, on_or_off, setting_names
+from dbdyno.plan.settings import DEFAULT, SettingValue, axes, on_or_off, setting_names
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun
 from dbdyno.servers import open
 from dbdyno.servers.mysql.settings import normalise
@@ -139,8 +141,8 @@ def _row(name: str, *values: str) -> list[str]:
 
 
 def _compared_rows(plan: Plan) -> list[str]:
-    systems = []
-    for number, system in enumerate(plan.systems):
+    systems, first = [], one_baseline(plan)
+    for system in plan.systems:
         named = "" if system.label == system.reference else f" = {system.reference}"
         topology = system.topology
         behind = (
@@ -148,7 +150,7 @@ def _compared_rows(plan: Plan) -> list[str]:
             if topology.replicas
             else ""
         )
-        baseline = ", the baseline" if number == 0 else ""
+        baseline = ", the baseline" if system.label == first else ""
         systems.append(f"{system.label}{named}{behind}{baseline}")
     dataset = plan.dataset
     rows = [
@@ -166,7 +168,11 @@ def _compared_rows(plan: Plan) -> list[str]:
             "network", ", ".join(f"{ms:g} ms {where}" for where, ms in added.items() if ms)
         )
     varied = [f"{axis}: {', '.join(values)}" for axis, values in axes(plan.settings).items()]
-    return [*rows, *_row("settings", *varied)]
+    rows += _row("settings", *varied)
+    if one_baseline(plan) is None:
+        labels = (one.labels for one in comparisons(plan))
+        rows += _row("compared", *(f"{arm} against {below}" for below, arm in labels))
+    return rows
 
 
 def _workload(workload: WorkloadPlan) -> str:
@@ -296,7 +302,7 @@ def _overruled(plan: Plan) -> list[str]:
     return ["decided by settings, whatever the system's own say", *lines, ""] if lines else []
 
 
-def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, OptionValue] | UsageError]]:
+def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, SettingValue] | UsageError]]:
     """Each system's keys for each setting, or why it cannot have it.
 
     Systems whose programs must be asked what they are, and endpoints, are left out: nothing is

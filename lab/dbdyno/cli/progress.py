@@ -17,10 +17,13 @@ from typing import Any, Final, TextIO
 
 from rich.console import Console
 from rich.live import Live
-from rich.text import Text
+from rich.text import Text as Styled
 
 from dbdyno.experiment.context import Progress
 from dbdyno.judge.wording import duration
+from dbdyno.language.catalogues import Language, said_in
+from dbdyno.language.stored import from_stored
+from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
 
@@ -33,15 +36,18 @@ FEED_NAME: Final = "live.jsonl"
 
 
 @contextmanager
-def watched(console: Console, folder: Path, blocks: int) -> Iterator[Progress]:
+def watched(
+    console: Console, folder: Path, blocks: int, language: Language = Language.EN
+) -> Iterator[Progress]:
     """A run's progress on the console, in its log and in its feed, for the length of the block.
 
     Args:
+        language: of the console; log and feed are English.
         folder: the run's, where its report goes; a resumed run goes on in the files it has.
         blocks: how many blocks the plan has, to say "block 2/5"; 0 where the run decides it.
     """
     with (
-        on_console(console, blocks) as shown,
+        on_console(console, blocks, language) as shown,
         growing(folder / LOG_NAME) as log,
         feeding(folder, blocks) as feed,
     ):
@@ -78,14 +84,23 @@ class Several:
 # Sentences for people.
 
 
-def place(trial: Trial, number: int, total: int, blocks: int) -> str:
+def place(trial: Trial, number: int, total: int, blocks: int) -> Text:
     """Which trial of how many, in which block, on what."""
-    of_all = f"/{blocks}" if blocks else ""
-    again = " again" if trial.repeat else ""
-    where = f"trial {number}/{total}, block {trial.block + 1}{of_all}{again}: {trial.arm}"
     if trial.control == "pilot":
-        where = f"pilot: {trial.system}"
-    return f"{where}, {trial.cell.title}"
+        return say("pilot: {system}, {cell}", system=trial.system, cell=trial.cell.title)
+    return say(
+        "trial {number}/{total}, block {block}{again}: {arm}, {cell}",
+        number=number,
+        total=total,
+        block=f"{trial.block + 1}/{blocks}" if blocks else trial.block + 1,
+        again=say(" again") if trial.repeat else name(""),
+        arm=trial.arm,
+        cell=trial.cell.title,
+    )
+
+
+PHASES: Final = {"warmup": say("warm-up"), "measured": say("measured"), "drain": say("drain")}
+"""The engine's words for what a load is for."""
 
 
 class Meter:
@@ -95,7 +110,7 @@ class Meter:
         self._phase = ""
         self._events = self._seconds = 0.0
 
-    def told(self, interval: Mapping[str, Any]) -> str:
+    def told(self, interval: Mapping[str, Any]) -> Text:
         """What is known after this interval, as the engine reports it."""
         if interval["phase"] != self._phase:
             self._phase, self._events, self._seconds = interval["phase"], 0.0, 0.0
@@ -103,10 +118,16 @@ class Meter:
         self._seconds += float(interval["seconds"])
         so_far = self._events / self._seconds if self._seconds > 0 else 0.0
         last = speed(interval)
-        return f"{self._phase} {interval['at_s']:.0f} s: TPS {so_far:.1f}; last second: {last}"
+        return say(
+            "{phase} {at:.0f} s: TPS {so_far:.1f}; last second: {last}",
+            phase=PHASES.get(self._phase, name(self._phase)),
+            at=interval["at_s"],
+            so_far=so_far,
+            last=last,
+        )
 
 
-def speed(interval: Mapping[str, Any]) -> str:
+def speed(interval: Mapping[str, Any]) -> Text:
     """TPS, QPS and p95 of one interval as the engine reports it."""
     seconds = float(interval["seconds"])
     tps, qps = (
@@ -115,20 +136,22 @@ def speed(interval: Mapping[str, Any]) -> str:
     p95 = interval["latency_ms"].get("95")
     latency = f"p95 {float(p95):.2f} ms" if p95 is not None else "p95 –"
     errors = interval["errors"]
-    return f"TPS {tps:.1f}, QPS {qps:.1f}, {latency}" + (f", errors {errors}" if errors else "")
+    rates = name(f"TPS {tps:.1f}, QPS {qps:.1f}, {latency}")
+    return say("{rates}, errors {errors}", rates=rates, errors=errors) if errors else rates
 
 
-def outcome(trial: Trial, measurement: Measurement) -> str:
+def outcome(trial: Trial, measurement: Measurement) -> Text:
     """One finished trial in one line: its numbers, or why there are none."""
+    named = {"arm": trial.arm, "cell": trial.cell.title}
     if measurement.failure is not None:
-        return f"{trial.arm}, {trial.cell.title}: failed: {measurement.failure}"
+        return say("{arm}, {cell}: failed: {why}", **named, why=measurement.failure)
     values = []
-    for name in ("transactions_per_s", "queries_per_s", "latency_ms_p95"):
-        metric = BY_NAME[name]
+    for shown in ("transactions_per_s", "queries_per_s", "latency_ms_p95"):
+        metric = BY_NAME[shown]
         value = measurement.value(metric)
         unit = "" if metric.unit == "1/s" else f" {metric.unit}"
         values.append(f"{metric.label} –" if value is None else f"{metric.label} {value:.2f}{unit}")
-    return f"{trial.arm}, {trial.cell.title}: {', '.join(values)}"
+    return say("{arm}, {cell}: {values}", **named, values=", ".join(values))
 
 
 class Lines:
@@ -138,82 +161,105 @@ class Lines:
         write: takes a line, without its end.
         every_s: seconds of load between two lines of one trial.
         blocks: how many blocks the plan has.
+        language: of the lines.
     """
 
-    def __init__(self, write: Callable[[str], None], every_s: float, blocks: int) -> None:
-        self._write = write
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        every_s: float,
+        blocks: int,
+        language: Language = Language.EN,
+    ) -> None:
+        self._told_to = write
+        self._language = language
         self._every_s = every_s
         self._blocks = blocks
         self._written_at_s = 0.0
         self._meter = Meter()
 
+    def _write(self, text: Text, before: str = "") -> None:
+        self._told_to(before + said_in(text, self._language))
+
     def stage(self, text: str) -> None:
         """What is being prepared."""
-        self._write(text)
+        self._write(from_stored(text))
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Which trial begins, and how long the run still takes."""
         self._written_at_s = 0.0
         self._meter = Meter()
-        self._write(f"{place(trial, number, total, self._blocks)}; {duration(seconds_left)} left")
+        self._write(left(place(trial, number, total, self._blocks), seconds_left))
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """The current speed, if the last line is `every_s` seconds of load ago."""
         told = self._meter.told(interval)
         if interval["at_s"] - self._written_at_s >= self._every_s:
             self._written_at_s = interval["at_s"]
-            self._write(f"  {told}; {duration(seconds_left)} left")
+            self._write(left(told, seconds_left), "  ")
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """The outcome of the trial."""
-        self._write(f"  {outcome(trial, measurement)}")
+        self._write(outcome(trial, measurement), "  ")
 
 
 class RedrawnLines:
     """For a terminal: finished trials scroll away above two lines that are redrawn in place."""
 
-    def __init__(self, live: Live, blocks: int) -> None:
+    def __init__(self, live: Live, blocks: int, language: Language) -> None:
         self._live = live
         self._blocks = blocks
-        self._place = ""
+        self._language = language
+        self._place = name("")
         self._meter = Meter()
 
     def stage(self, text: str) -> None:
         """Shows what is being prepared."""
-        self._draw(text)
+        self._draw(from_stored(text))
 
     def begin(self, trial: Trial, number: int, total: int, seconds_left: float) -> None:
         """Shows which trial begins and how long the run still takes."""
         self._place = place(trial, number, total, self._blocks)
         self._meter = Meter()
-        self._draw(f"beginning; {duration(seconds_left)} left")
+        self._draw(left(say("beginning"), seconds_left))
 
     def interval(self, trial: Trial, interval: Mapping[str, Any], seconds_left: float) -> None:
         """Shows the current speed."""
-        self._draw(f"{self._meter.told(interval)}; {duration(seconds_left)} left")
+        self._draw(left(self._meter.told(interval), seconds_left))
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
         """Leaves the trial's outcome above the lines that are redrawn."""
-        where = "pilot" if trial.control == "pilot" else f"block {trial.block + 1}"
-        done = Text(f"{where}: {outcome(trial, measurement)}")
+        where = say("pilot")
+        if trial.control != "pilot":
+            where = say("block {block}", block=trial.block + 1)
+        told = say("{where}: {outcome}", where=where, outcome=outcome(trial, measurement))
+        done = Styled(said_in(told, self._language))
         done.stylize("red" if measurement.failure is not None else "")
         self._live.console.print(done)
-        self._draw(f"{duration(seconds_left)} left")
+        self._draw(say("{time} left", time=duration(seconds_left)))
 
-    def _draw(self, text: str) -> None:
-        lines = [Text(self._place, style="bold")] if self._place else []
-        self._live.update(Text("\n").join([*lines, Text(text, style="cyan")]))
+    def _draw(self, text: Text) -> None:
+        shown = [Styled(said_in(self._place, self._language), style="bold")] if self._place else []
+        now = Styled(said_in(text, self._language), style="cyan")
+        self._live.update(Styled("\n").join([*shown, now]))
+
+
+def left(told: Text, seconds_left: float) -> Text:
+    """What is told, and how long the run still takes."""
+    return say("{told}; {time} left", told=told, time=duration(seconds_left))
 
 
 @contextmanager
-def on_console(console: Console, blocks: int) -> Iterator[Lines | RedrawnLines]:
+def on_console(
+    console: Console, blocks: int, language: Language = Language.EN
+) -> Iterator[Lines | RedrawnLines]:
     """The progress that fits the console, for the length of the block."""
     if not console.is_terminal or console.is_dumb_terminal:
         plain = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-        yield Lines(plain, STDERR_EVERY_S, blocks)
+        yield Lines(plain, STDERR_EVERY_S, blocks, language)
         return
     with Live(console=console, refresh_per_second=4, transient=True) as live:
-        yield RedrawnLines(live, blocks)
+        yield RedrawnLines(live, blocks, language)
 
 
 # Files beside the run's report that grow while it goes on. A full disk must not end a run that

@@ -13,7 +13,7 @@ import typer
 
 from dbdyno.cli import options
 from dbdyno.errors import UsageError
-from dbdyno.plan.plan import label_of
+from dbdyno.plan.systems import label_of
 from dbdyno.servers import open
 from dbdyno.servers.kept import kept
 from dbdyno.servers.kept.kept import KeptServer

@@ -170,7 +170,9 @@ class _Arm:
         context, setting = self.context, trial.cell.setting
         if self.broken is not None:
             return None
-        keys = start_keys(context.plan, trial.system, setting, lambda: context.dataset_bytes)
+        of_setting = start_keys(context.plan, trial.system, setting, lambda: context.dataset_bytes)
+        own = context.plan.system(trial.system).workload_settings
+        keys = {**own.get(trial.cell.workload, {}), **of_setting}
         self.probe = before_arm(context, self.instance)
         before_start(context, self.instance, self.steps)
         try:

@@ -24,9 +24,10 @@ from dbdyno.experiment.trial import PATIENCE_S, OnInterval
 from dbdyno.measurement.measurement import Trial
 from dbdyno.measurement.parts import Step, WarmUp
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.settings import SettingValue
 from dbdyno.servers import process
 from dbdyno.servers.base import Instance, Replicated, Server
+from dbdyno.servers.foreign.endpoint import EndpointServer
 from dbdyno.servers.reference import ImageReference, is_endpoint, parse
 from dbdyno.stats.steady import Steady, steady
 
@@ -85,7 +86,7 @@ def _restoring(reference: str) -> tuple[str, str]:
 
 
 def start(
-    context: RunContext, instance: Instance, keys: Mapping[str, OptionValue], steps: Steps
+    context: RunContext, instance: Instance, keys: Mapping[str, SettingValue], steps: Steps
 ) -> Server:
     """Starts the server, and keeps it off the generator's cores.
 
@@ -100,6 +101,9 @@ def start(
     context.progress.stage(f"{instance.spec.label}: starting the server")
     with steps.timed("start", ", ".join(f"{name}={value}" for name, value in keys.items())):
         server = instance.start(keys)
+    for sql in instance.spec.after_start:
+        with steps.timed("SQL after the start", sql):
+            (server.ask_all if isinstance(server, EndpointServer) else server.ask)(sql)
     if pin := context.plan.procedure.pin:
         for pid in server.pids if isinstance(server, Replicated) else (server.pid,):
             if pid:

@@ -28,8 +28,9 @@ from dbdyno.measurement.disturbance import current, disturbed, repeats_max
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.controls import control_system, directory_of
 from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
-from dbdyno.plan.plan import Plan, SystemPlan
+from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import setting_names
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.timed import FIRST_BLOCKS, begun, chosen, with_chosen
 from dbdyno.servers.base import Instance, ServerSpec
 from dbdyno.store.reading import StoredRun
@@ -257,8 +258,9 @@ def _pool(context: RunContext, run_id: str, system: SystemPlan) -> Iterator[Pool
             system.label,
             system.reference,
             system.settings,
-            system.topology,
-            system.password_env,
+            topology=system.topology,
+            password_env=system.password_env,
+            after_start=system.after_start,
             dataset=dataset_hash(context.plan),
             network=context.plan.network,
         )

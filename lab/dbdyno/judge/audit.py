@@ -180,6 +180,11 @@ class Sound:
         return self._measurement if metric.name == CPU_METRIC else self.condensed
 
     @property
+    def left(self) -> tuple[float, float]:
+        """The limits between which ln(rate that its system settles at / rate counted) lies."""
+        return self.steadiness.left(self.trial.system) if self.steadiness else (0.0, 0.0)
+
+    @property
     def stood_still(self) -> bool:
         """Whether nothing was completed in it: its throughput is 0, which has no logarithm."""
         return self.condensed.events == 0

@@ -37,7 +37,8 @@ class JudgedControls:
         """
         compared = tuple(compared)
         cut = {one.trial.cell for one in (*compared, *self.sound) if one.steadiness is not None}
-        return Pairs(compared, (one for one in self.sound if one.trial.cell not in cut))
+        again = (one for one in self.sound if one.trial.cell not in cut)
+        return Pairs(compared, again, self.outcomes[0].system if self.outcomes else "")
 
 
 def split_controls(
@@ -94,7 +95,7 @@ def _outcome(
         if m.trial.system == baseline and (m.trial.block, m.trial.cell) in places
     ]
     pair = (plan.systems[0], plan.systems[0].model_copy(update={"label": label}))
-    audited = audit([*beside, *arm], plan.model_copy(update={"systems": pair}))
+    audited = audit([*beside, *arm], plan.model_copy(update={"systems": pair, "compare": ()}))
     pairs, cells = Pairs(audited.sound), list(dict.fromkeys(m.trial.cell for m in arm))
     # The known ratio is the same in all cells, and each block has one of them.
     logs = [pairs.log_ratios(cell, baseline, label, PRIMARY) for cell in cells]

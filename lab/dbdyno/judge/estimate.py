@@ -20,6 +20,7 @@ from dbdyno.measurement.metric import TABLE, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.controls import TRUTH
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
+from dbdyno.plan.systems import Comparison
 from dbdyno.stats.settling import NEAR
 
 LOG_MAX: Final = 700.0
@@ -162,17 +163,31 @@ class Pairs:
     grids and ladders exactly as it does in a cell.
 
     Args:
-        again: control trials, in which the baseline ran again.
+        again: control trials, in which `again_of`, a system, ran again.
     """
 
-    def __init__(self, sound: Iterable[Sound], again: Iterable[Sound] = ()) -> None:
+    def __init__(
+        self, sound: Iterable[Sound], again: Iterable[Sound] = (), again_of: str = ""
+    ) -> None:
         self._arms: dict[tuple[Cell, str], dict[int, Sound]] = {}
         for one in sound:
             arm = self._arms.setdefault((one.trial.cell, one.trial.system), {})
             arm.setdefault(one.trial.block, one)
-        self._again: dict[tuple[Cell, int], list[Sound]] = {}
+        self._again: dict[tuple[Cell, str], dict[int, list[Sound]]] = {}
         for one in again:
-            self._again.setdefault((one.trial.cell, one.trial.block), []).append(one)
+            arms = self._again.setdefault((one.trial.cell, again_of), {})
+            arms.setdefault(one.trial.block, []).append(one)
+
+    def of(self, comparison: Comparison) -> Pairs:
+        """The trials of two arms alone, filed under the cells and names of their verdicts."""
+        found = Pairs(())
+        for cell in comparison.cells(dict.fromkeys(cell for cell, _ in self._arms)):
+            arms = (comparison.baseline, comparison.arm)
+            for arm, place in zip(arms, comparison.places(cell), strict=True):
+                measured = (place.cell, place.system)
+                found._arms[cell, arm.label] = self._arms.get(measured, {})
+                found._again[cell, arm.label] = self._again.get(measured, {})
+        return found
 
     def arm(self, cell: Cell, system: str) -> Mapping[int, Sound]:
         """That system's trials of that cell by block, in the order stored."""
@@ -187,9 +202,9 @@ class Pairs:
         found = {block: _log_value(one, metric) for block, one in self.arm(cell, system).items()}
         return {block: log for block, log in sorted(found.items()) if log is not None}
 
-    def again(self, cell: Cell, block: int) -> Sequence[Sound]:
-        """The baseline's control trials of that block in that cell."""
-        return self._again.get((cell, block), ())
+    def again(self, cell: Cell, baseline: str, block: int) -> Sequence[Sound]:
+        """The control trials of that block and cell, if they ran on that baseline."""
+        return self._again.get((cell, baseline), {}).get(block, ())
 
     def log_ratios(
         self, cell: Cell, baseline: str, system: str, metric: Metric
@@ -202,21 +217,28 @@ class Pairs:
         below, above = (self.logs(cell, label, metric) for label in (baseline, system))
         if metric.name in RATES:
             below = {
-                block: self._baseline(cell, block, log, metric) for block, log in below.items()
+                block: self._with_controls(self.again(cell, baseline, block), log, metric)
+                for block, log in below.items()
             }
         return {block: above[block] - below[block] for block in below if block in above}
 
-    def _baseline(self, cell: Cell, block: int, own: float, metric: Metric) -> float:
-        seen = ((one.trial.control, _log_value(one, metric)) for one in self.again(cell, block))
+    @staticmethod
+    def _with_controls(again: Sequence[Sound], own: float, metric: Metric) -> float:
+        seen = ((one.trial.control, _log_value(one, metric)) for one in again)
         return fmean([own, *(log - math.log(TRUTH[kind]) for kind, log in seen if log is not None)])
 
     def unsettled(self, cell: Cell, baseline: str, system: str) -> Unsettled | None:
         """How far the ratio of throughputs may move until both rates settle; None if they had."""
         arms = [self.arm(cell, label) for label in (baseline, system)]
-        if not all(arms) or (steadiness := next(iter(arms[0].values())).steadiness) is None:
+        if not all(arms):
             return None
-        (low_below, high_below), (low, high) = map(steadiness.left, (baseline, system))
-        found = Unsettled(low - high_below, high - low_below, steadiness.found.until_s)
+        below, above = (next(iter(arm.values())) for arm in arms)
+        unsteady = [one.steadiness for one in (below, above) if one.steadiness is not None]
+        if not unsteady:
+            return None
+        (low_below, high_below), (low, high) = below.left, above.left
+        until_s = max(steadiness.found.until_s for steadiness in unsteady)
+        found = Unsettled(low - high_below, high - low_below, until_s)
         return found if found.high - found.low > NEAR else None
 
 

@@ -34,6 +34,11 @@ class Level(Spoken):
     VOID = "void", say("void")  # the trial's numbers cannot be used
 
 
+def check_name(check: str) -> Said:
+    """A check's name, to which catalogues of other languages add what it says."""
+    return Said(check, {})
+
+
 class Finding(Noun):
     """One doubt.
 

@@ -8,9 +8,10 @@ Pure: no files, no clock, no random numbers. The same stored trials always give 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple, TypeVar
 
 from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
@@ -27,7 +28,6 @@ from dbdyno.judge.estimate import (
     Estimate,
     Pairs,
     SystemValue,
-    Unsettled,
     estimates,
     system_values,
 )
@@ -46,7 +46,10 @@ from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import Plan, cells, metric_of
+from dbdyno.plan.plan import DesignPlan, Plan, cells, comparisons, metric_of, system_pairs
+from dbdyno.plan.systems import Comparison
+
+OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting)
 
 
 class Judgement(Noun):
@@ -54,12 +57,13 @@ class Judgement(Noun):
 
     Attributes:
         values: every metric of every system and cell that has a sound trial.
-        estimates: every metric of every system against the first one of the plan.
-        verdicts: about the metric of each cell, one for each system but the first; none for rates
-            that are there only to find where a latency limit is met.
+        estimates: every metric of every comparison of the plan; of settings, in cells that are
+            called by what both arms have in common.
+        verdicts: about the metric of each cell, one for each comparison; none for rates that are
+            there only to find where a latency limit is met.
         slo: the highest sustained rate within the plan's latency limit.
         accountings: which part of a difference is CPU per transaction, and which CPU used.
-        summaries: all cells of a system together, one for each system but the first.
+        summaries: all cells of a comparison together.
         crossovers, regressions: what happens along the load levels of each workload.
         scalability: every ladder of a closed loop with five levels or more; peaks: those of two
             systems, where both peak.
@@ -92,15 +96,17 @@ class Judgement(Noun):
         wanted = (cell, system, metric_name)
         return next((v for v in self.values if (v.cell, v.system, v.metric) == wanted), None)
 
-    def estimate(self, cell: Cell, system: str, metric_name: str) -> Estimate | None:
-        """That metric of that system against the baseline; None for the baseline itself."""
-        wanted = (cell, system, metric_name)
-        return next((e for e in self.estimates if (e.cell, e.system, e.metric) == wanted), None)
+    def estimate(self, cell: Cell, baseline: str, system: str, metric_name: str) -> Estimate | None:
+        """That metric of that arm against that baseline; None where they are not compared."""
+        wanted = (cell, baseline, system, metric_name)
+        return next(
+            (e for e in self.estimates if (e.cell, e.baseline, e.system, e.metric) == wanted), None
+        )
 
     def accounting(self, verdict: Verdict) -> Accounting | None:
         """The parts of that verdict's ratio; None where the servers' CPU is unknown."""
-        wanted = (verdict.cell, verdict.system)
-        return next((a for a in self.accountings if (a.cell, a.system) == wanted), None)
+        wanted = (verdict.cell, verdict.baseline, verdict.system)
+        return next((a for a in self.accountings if (a.cell, a.baseline, a.system) == wanted), None)
 
 
 def judge(
@@ -108,7 +114,7 @@ def judge(
 ) -> Judgement:
     """Audits the measurements, estimates with those that are sound, and puts it into words.
 
-    The plan's first system is the baseline. With one system there are values but no verdicts.
+    Where a plan compares nothing, there are values but no verdicts.
 
     Args:
         earlier: what the controls of the workspace's other runs came to.
@@ -121,9 +127,10 @@ def judge(
     audited = replace(audited, findings=(*audited.findings, *beyond))
 
     design, pairs, judged = plan.design, checked.beside(audited.sound), _cells(compared, plan)
-    ratios = _ratios(pairs, judged, plan)
-    verdicts = _verdicts(ratios, pairs, audited, compared, plan)
-    baseline, *systems = labels = [system.label for system in plan.systems]
+    families = [_family(one, pairs, judged, audited, compared, plan) for one in comparisons(plan)]
+    ratios = _by_cell(judged, (one for family in families for one in family.estimates))
+    verdicts = _by_cell(judged, (one for family in families for one in family.verdicts))
+    labels, against = [system.label for system in plan.systems], system_pairs(plan)
 
     sound = _in_order(audited.sound, judged, labels)
     ladders, even = scalability(sound, audited.findings, plan), stability(sound)
@@ -131,17 +138,17 @@ def judge(
     return Judgement(
         findings=(*audited.findings, *checked.findings),
         values=tuple(system_values(audited.sound, judged, design)),
-        estimates=tuple(ratios),
+        estimates=ratios,
         verdicts=verdicts,
         slo=_searches(audited, plan),
-        accountings=tuple(accountings(pairs, verdicts)),
-        summaries=grid.summaries(pairs, verdicts, design),
+        accountings=_by_cell(judged, (one for family in families for one in family.accountings)),
+        summaries=tuple(one for family in families for one in family.summaries(design)),
         crossovers=ladder.crossovers(verdicts),
         regressions=ladder.regressions(pairs, judged, labels, design),
         scalability=tuple(ladders),
-        peaks=tuple(peak_ratios(ladders, baseline, design)),
+        peaks=tuple(one for pair in against for one in peak_ratios(ladders, *pair, design)),
         stability=tuple(even),
-        stability_counts=tuple(counts(even, baseline, systems)),
+        stability_counts=tuple(one for pair in against for one in counts(even, *pair)),
         outliers=tuple(outliers(sound, design.margin, metric)),
         bad_restarts=tuple(bad_restarts(sound, design.margin, metric, per_cell=per_cell)),
         controls=checked.outcomes,
@@ -159,55 +166,78 @@ def enough(measurements: Sequence[Measurement], plan: Plan) -> bool:
         return False
     audited = audit(compared, plan)
     pairs = judge_controls(compared, controls, plan).beside(audited.sound)
-    ratios = _ratios(pairs, _cells(compared, plan), plan)
+    judged = _cells(compared, plan)
     searched = (verdict for search in _searches(audited, plan) for verdict in search.verdicts)
-    return not any(map(is_open, (*_verdicts(ratios, pairs, audited, compared, plan), *searched)))
+    cells = (
+        verdict
+        for one in comparisons(plan)
+        for verdict in _family(one, pairs, judged, audited, compared, plan).verdicts
+    )
+    return not any(map(is_open, (*cells, *searched)))
 
 
-def _ratios(pairs: Pairs, judged: Sequence[Cell], plan: Plan) -> list[Estimate]:
-    baseline, *systems = (system.label for system in plan.systems)
-    return estimates(pairs, judged, baseline, systems, plan.design)
+class _Family(NamedTuple):
+    """One comparison in all its cells, whose verdicts hold together.
+
+    Attributes:
+        pairs: the trials of its two arms.
+    """
+
+    pairs: Pairs
+    estimates: Sequence[Estimate]
+    verdicts: Sequence[Verdict]
+
+    @property
+    def accountings(self) -> Iterator[Accounting]:
+        return accountings(self.pairs, self.verdicts)
+
+    def summaries(self, design: DesignPlan) -> tuple[GridSummary, ...]:
+        return grid.summaries(self.pairs, self.verdicts, design)
+
+
+def _family(
+    comparison: Comparison,
+    every: Pairs,
+    judged: Sequence[Cell],
+    audited: Audit,
+    compared: Sequence[Measurement],
+    plan: Plan,
+) -> _Family:
+    pairs, (baseline, arm) = every.of(comparison), comparison.labels
+    ratios = estimates(pairs, comparison.cells(judged), baseline, [arm], plan.design)
+    primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
+    counted = {one.trial.key for one in audited.sound}
+    found = [standstill_of(pairs, estimate) for estimate in primary]
+    still, level = shared(found, primary)
+    rated = [one for one, stood in zip(primary, still, strict=True) if stood is None]
+    held = dict(zip(map(id, rated), adjusted(rated, plan.design, level), strict=True))
+    verdicts = [
+        verdict_of(
+            estimate,
+            plan.design.margin,
+            _concerning(comparison, estimate.cell, audited, counted),
+            adjusted=held.get(id(estimate)),
+            design=plan.design,
+            block_s=block_seconds(compared),
+            standstill=standstill,
+            unsettled=pairs.unsettled(estimate.cell, estimate.baseline, estimate.system),
+        )
+        for estimate, standstill in zip(primary, still, strict=True)
+    ]
+    return _Family(pairs, ratios, verdicts)
+
+
+def _by_cell(judged: Sequence[Cell], found: Iterable[OfCell]) -> tuple[OfCell, ...]:
+    """By cells, then as they came; the cells of settings compared stand after all others."""
+    places = {cell: place for place, cell in enumerate(judged)}
+    return tuple(sorted(found, key=lambda one: places.get(one.cell, len(places))))
 
 
 def _searches(audited: Audit, plan: Plan) -> tuple[RateSearch, ...]:
     counted = {one.trial.key for one in audited.sound}
-    return rate_searches(audited.sound, plan, lambda one: _concerning(one, audited, counted))
-
-
-def _verdicts(
-    ratios: Sequence[Estimate],
-    pairs: Pairs,
-    audited: Audit,
-    compared: Sequence[Measurement],
-    plan: Plan,
-) -> tuple[Verdict, ...]:
-    """One for each cell and system; those of one system hold together."""
-    primary = [estimate for estimate in ratios if _has_verdict(estimate, plan)]
-    counted = {one.trial.key for one in audited.sound}
-    block_s = block_seconds(compared)
-    made: dict[int, Verdict] = {}
-    for label in dict.fromkeys(estimate.system for estimate in primary):
-        of_system = [estimate for estimate in primary if estimate.system == label]
-        found = [standstill_of(pairs, estimate) for estimate in of_system]
-        still, level = shared(found, of_system)
-        rated = [one for one, stood in zip(of_system, still, strict=True) if stood is None]
-        held = dict(zip(map(id, rated), adjusted(rated, plan.design, level), strict=True))
-        for estimate, standstill in zip(of_system, still, strict=True):
-            made[id(estimate)] = verdict_of(
-                estimate,
-                plan.design.margin,
-                _concerning(estimate, audited, counted),
-                adjusted=held.get(id(estimate)),
-                design=plan.design,
-                block_s=block_s,
-                standstill=standstill,
-                unsettled=_unsettled(pairs, estimate),
-            )
-    return tuple(made[id(estimate)] for estimate in primary)
-
-
-def _unsettled(pairs: Pairs, estimate: Estimate) -> Unsettled | None:
-    return pairs.unsettled(estimate.cell, estimate.baseline, estimate.system)
+    return rate_searches(
+        audited.sound, plan, lambda arms, cell: _concerning(arms, cell, audited, counted)
+    )
 
 
 def _has_verdict(estimate: Estimate, plan: Plan) -> bool:
@@ -222,12 +252,15 @@ def _cells(measurements: Iterable[Measurement], plan: Plan) -> list[Cell]:
     return list(dict.fromkeys([*cells(plan), *seen]))
 
 
-def _concerning(estimate: Estimate, audited: Audit, counted: set[str]) -> list[Finding]:
-    """Findings about the cell and its two systems, but none on an attempt that was made good."""
+def _concerning(
+    comparison: Comparison, cell: Cell, audited: Audit, counted: set[str]
+) -> list[Finding]:
+    """Findings about the cell and its two arms, but none on an attempt that was made good."""
+    places = comparison.places(cell)
     return [
         finding
         for finding in audited.findings
-        if finding.concerns(estimate.cell, estimate.baseline, estimate.system)
+        if any(finding.concerns(place.cell, place.system) for place in places)
         and not (finding.level is Level.VOID and finding.trial in counted)
     ]
 

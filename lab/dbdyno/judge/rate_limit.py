@@ -15,17 +15,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.estimate import Estimate, estimate_of
 from dbdyno.judge.finding import Finding
-from dbdyno.judge.verdict import Adjusted, Verdict, Word, adjusted, verdict_of
+from dbdyno.judge.verdict import Verdict, Word, adjusted, verdict_of
 from dbdyno.language.words import Text, listed, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import RATE_AT_LIMIT, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.pilot import is_sustained
-from dbdyno.plan.plan import Plan, cells, latency_of
+from dbdyno.plan.plan import Plan, cells, comparisons, latency_of
 from dbdyno.plan.settings import setting_names
+from dbdyno.plan.systems import Comparison
 from dbdyno.stats.open_loop import Point, RateSide, rate_at_limit
 
-FindingsOf = Callable[[Estimate], Sequence[Finding]]
+FindingsOf = Callable[[Comparison, Cell], Sequence[Finding]]
 
 
 class RatePoint(Noun):
@@ -79,8 +80,8 @@ class RateSearch(Noun):
     Attributes:
         connections: over which the rates were sent.
         metric: name of the latency that was limited.
-        limits: by system, the baseline first.
-        verdicts: about `metric.RATE_AT_LIMIT`, one for each system but the first.
+        limits: by system, in the plan's order.
+        verdicts: about `metric.RATE_AT_LIMIT`, one for each comparison whose arm has this setting.
     """
 
     workload: str
@@ -91,6 +92,11 @@ class RateSearch(Noun):
     limits: tuple[RateLimit, ...]
     verdicts: tuple[Verdict, ...]
 
+    @property
+    def cell(self) -> Cell:
+        """All its rates as one cell, which has none."""
+        return Cell(workload=self.workload, threads=self.connections, setting=self.setting)
+
 
 def rate_searches(
     sound: Iterable[Sound], plan: Plan, findings_of: FindingsOf
@@ -98,7 +104,7 @@ def rate_searches(
     """One for each workload and setting of a plan with a latency limit that has sound trials.
 
     Args:
-        findings_of: those that concern the cell and systems of an estimate.
+        findings_of: those that concern a comparison's cell and arms.
     """
     by_place: dict[tuple[str, str], list[Sound]] = {}
     for one in sound:
@@ -110,10 +116,12 @@ def rate_searches(
         for workload in plan.workloads
         if (workload.label, setting) in by_place
     ]
-    verdicts = [_verdicts(plan, found, of, findings_of) for of in range(1, len(plan.systems))]
+    verdicts: dict[Cell, list[Verdict]] = {search.cell: [] for search in found}
+    for comparison in comparisons(plan):
+        for of_arm, verdict in _verdicts(plan, found, comparison, findings_of):
+            verdicts[of_arm].append(verdict)
     return tuple(
-        search.model_copy(update={"verdicts": tuple(of_system[place] for of_system in verdicts)})
-        for place, search in enumerate(found)
+        search.model_copy(update={"verdicts": tuple(verdicts[search.cell])}) for search in found
     )
 
 
@@ -174,50 +182,47 @@ def _logs(blocks: Iterable[BlockLimit]) -> dict[int, float]:
 
 
 def _verdicts(
-    plan: Plan, searches: Sequence[RateSearch], of: int, findings_of: FindingsOf
-) -> list[Verdict]:
-    """One system's verdict in every search; they hold together as those on cells do."""
-    made = [_estimate(plan, search, of) for search in searches]
-    return [
-        _verdict(plan, search, of, estimate, held, findings_of)
-        for search, estimate, held in zip(searches, made, adjusted(made, plan.design), strict=True)
+    plan: Plan, searches: Sequence[RateSearch], comparison: Comparison, findings_of: FindingsOf
+) -> Iterator[tuple[Cell, Verdict]]:
+    """One comparison's verdicts, each after the arm's own cell; they hold together as those on
+    cells do."""
+    limits = {(one.cell, limit.system): limit for one in searches for limit in one.limits}
+    compared = comparison.cells(search.cell for search in searches)
+    sides = [[limits[at.cell, at.system] for at in comparison.places(one)] for one in compared]
+    made = [
+        _estimate(plan, comparison, cell, below, above)
+        for cell, (below, above) in zip(compared, sides, strict=True)
     ]
+    held = adjusted(made, plan.design)
+    for estimate, interval, (below, above) in zip(made, held, sides, strict=True):
+        found = _concerning(plan, comparison, estimate.cell, findings_of)
+        verdict = verdict_of(
+            estimate, plan.design.margin, found, adjusted=interval, design=plan.design
+        )
+        if reasons := [*_outside(below), *_outside(above)]:
+            update = {"word": Word.NO_VERDICT, "material": False, "blocks_needed": None}
+            verdict = verdict.model_copy(update={**update, "reasons": (*reasons, *verdict.reasons)})
+        yield comparison.places(estimate.cell)[1].cell, verdict
 
 
-def _estimate(plan: Plan, search: RateSearch, of: int) -> Estimate:
-    baseline, system = search.limits[0], search.limits[of]
-    below, above = _logs(baseline.by_block), _logs(system.by_block)
+def _estimate(
+    plan: Plan, comparison: Comparison, cell: Cell, baseline: RateLimit, arm: RateLimit
+) -> Estimate:
+    below, above = _logs(baseline.by_block), _logs(arm.by_block)
     logs = [above[block] - below[block] for block in sorted(below.keys() & above.keys())]
-    cell = Cell(workload=search.workload, threads=search.connections, setting=search.setting)
-    label = baseline.system
-    return estimate_of(logs, cell, RATE_AT_LIMIT, label, system.system, plan.design)
+    return estimate_of(logs, cell, RATE_AT_LIMIT, *comparison.labels, plan.design)
 
 
-def _verdict(
-    plan: Plan,
-    search: RateSearch,
-    of: int,
-    estimate: Estimate,
-    held: Adjusted | None,
-    findings_of: FindingsOf,
-) -> Verdict:
-    rungs = [one for one in cells(plan) if one.rate_per_s and _place(one) == _place(estimate.cell)]
-    found = [
-        finding
-        for rung in rungs
-        for finding in findings_of(estimate.model_copy(update={"cell": rung}))
+def _concerning(
+    plan: Plan, comparison: Comparison, cell: Cell, findings_of: FindingsOf
+) -> list[Finding]:
+    """Findings about any of the rates."""
+    rungs = [
+        one
+        for one in comparison.cells(cells(plan))
+        if one.rate_per_s and _place(one) == _place(cell)
     ]
-    made = verdict_of(
-        estimate,
-        plan.design.margin,
-        list(dict.fromkeys(found)),
-        adjusted=held,
-        design=plan.design,
-    )
-    if reasons := [*_outside(search.limits[0]), *_outside(search.limits[of])]:
-        update = {"word": Word.NO_VERDICT, "material": False, "blocks_needed": None}
-        return made.model_copy(update={**update, "reasons": (*reasons, *made.reasons)})
-    return made
+    return list(dict.fromkeys(f for rung in rungs for f in findings_of(comparison, rung)))
 
 
 def _outside(limit: RateLimit) -> Iterator[Text]:

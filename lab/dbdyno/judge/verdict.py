@@ -24,7 +24,7 @@ from statistics import median
 from typing import Annotated, Final
 
 from dbdyno.judge.estimate import LOG_MAX, Estimate, Unsettled
-from dbdyno.judge.finding import Finding, Level, Spoken
+from dbdyno.judge.finding import Finding, Level, Spoken, check_name
 from dbdyno.judge.interval import FIXED, LEVEL, quantile
 from dbdyno.judge.standstill import Standstill, what_waited
 from dbdyno.judge.uses.power import blocks_to_decide
@@ -307,7 +307,9 @@ def _checks(findings: Sequence[Finding]) -> Said:
     """The checks' names, each once, with how often it fired if more than once."""
     names = [finding.check for finding in findings]
     return listed(
-        check if names.count(check) == 1 else f"{check} ({names.count(check)}×)"
+        check_name(check)
+        if (times := names.count(check)) == 1
+        else say("{check} ({times}×)", check=check_name(check), times=times)
         for check in dict.fromkeys(names)
     )
 

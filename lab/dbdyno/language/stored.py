@@ -20,6 +20,7 @@ TEMPLATES: Final = (
     phrase("restore"),
     phrase("drop caches"),
     phrase("start"),
+    phrase("SQL after the start"),
     phrase("purge binary logs"),
     phrase("settle"),
     phrase("warm up until steady"),
@@ -37,6 +38,41 @@ TEMPLATES: Final = (
     phrase("{tables} tables vacuumed with {rows} dead rows, checkpoint done"),
     phrase("an endpoint is its owner's: dbdyno changes nothing there but its own tables"),
     phrase("{file}: {error}; it takes root, and a container may refuse it"),
+    # what is being prepared, as progress tells it while a run goes on
+    phrase("{reference}: fetching {source}"),
+    phrase("{megabytes} MB fetched"),
+    phrase("{reference}: unpacking"),
+    phrase("{reference}: pulling the image"),
+    phrase("{reference}: initialising a data directory"),
+    phrase("{system}: the dataset is there already"),
+    phrase("{system}: starting the server to load the dataset"),
+    phrase("{system}: loading table {table}, {percent} %"),
+    phrase("{system}: building the index of table {table}"),
+    phrase("{system}: taking a digest of the rows"),
+    phrase("{system}: copying the dataset aside"),
+    phrase("{system}: keeping a copy of the loaded data"),
+    phrase("{system}: restoring the dataset"),
+    phrase("{system}: dropping the system's caches"),
+    phrase("{system}: starting the server"),
+    phrase("{system}: joining its replicas, {replicas} in all"),
+    phrase("{system}: purging the binary logs"),
+    phrase("{system}: waiting until the server is at rest"),
+    phrase("{system}: stopping the server"),
+    phrase("{system}: counting the rows that are left"),
+    phrase("{workload}: how fast the load is without a server"),
+    phrase("{workload}: is it faster with twice the load's threads?"),
+    phrase(
+        "block {block} was disturbed: others had {share} of the host's CPU beside {arm} (limit "
+        "{limit} %); all {most} repeats are used, its trial is void"
+    ),
+    phrase(
+        "block {block} was disturbed: others had {share} of the host's CPU beside {arm} (limit "
+        "{limit} %); it is measured again (repeat {repeat} of at most {most})"
+    ),
+    phrase("decided after {blocks} of at most {most} blocks"),
+    phrase(
+        "from block {block} on: windows of {window} s after {warmup} s, {blocks} blocks at most"
+    ),
     # why a load was not steady, or since when it was (`stats.steady`, `experiment.procedure`)
     phrase("{seconds} s are too few to tell, {least} s are the least"),
     phrase("there was no event"),

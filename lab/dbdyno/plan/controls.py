@@ -12,7 +12,8 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from dbdyno.measurement.measurement import Cell
-from dbdyno.plan.plan import BLOCKS_CONTROLLED, Plan, SystemPlan, cells
+from dbdyno.plan.plan import BLOCKS_CONTROLLED, Plan, cells, comparisons
+from dbdyno.plan.systems import SystemPlan
 
 Kind = Literal["same", "planted"]
 KINDS: Final[tuple[Kind, ...]] = ("same", "planted")
@@ -27,7 +28,7 @@ PERIOD_S_MAX: Final = 10.0
 class WhyNone(StrEnum):
     """Why a plan has no controls."""
 
-    ONE_SYSTEM = "one system"  # nothing is compared
+    NOTHING = "nothing"  # is compared: one system under one setting
     TIME = "time"  # the blocks that fit into it are all wanted for the comparison
     DECLINED = "declined"
     FEW_BLOCKS = "few blocks"
@@ -39,7 +40,7 @@ class WhyNone(StrEnum):
 def why_none(plan: Plan) -> WhyNone | None:
     """Why the plan has no controls; None if it has."""
     reasons = {
-        WhyNone.ONE_SYSTEM: len(plan.systems) == 1,
+        WhyNone.NOTHING: not comparisons(plan),
         WhyNone.TIME: plan.design.time_s is not None,
         WhyNone.DECLINED: not plan.design.controls,
         WhyNone.FEW_BLOCKS: plan.design.blocks < BLOCKS_CONTROLLED,
@@ -84,6 +85,8 @@ def as_begun(text: str) -> Plan:
         text: the plan's JSON as it was stored.
     """
     plan = Plan.model_validate_json(text)
+    if '"compare":' not in text:
+        plan = plan.model_copy(update={"compare": None})
     unknown: dict[str, object] = {}
     if '"controls":' not in text and control_cells(plan):
         unknown["controls"] = False

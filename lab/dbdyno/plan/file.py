@@ -30,18 +30,20 @@ is a mistake.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection
+from copy import deepcopy
 from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel, ValidationError
 
 from dbdyno.errors import PlanError, PlanMistake
-from dbdyno.plan.document import Document, parse, scaled, take_scales
+from dbdyno.plan.document import SCALES, Document, parse, scaled, take_scales
 from dbdyno.plan.document import Path as KeyPath
 from dbdyno.plan.mistakes import name_mistakes, nearest, shape_mistakes
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.spelling import model_in, short_keys
+from dbdyno.plan.spelling import Schema, model_in, short_keys
 
 BYTES_MAX = 1_000_000
 BOTH: Final = "stands beside {other}; keep one of the two"
@@ -169,3 +171,87 @@ def _text(path: Path) -> str:
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
         raise PlanError(str(path), [PlanMistake("file", message)]) from error
+
+
+# The JSON schema of plan files, for editors: completion, help, and marked mistakes. It is made from
+# the plan itself, whose types know the short ways of writing, and shipped as ``plan.schema.json``.
+# What a schema cannot say (is there such a workload, such a system?) is left to `read`.
+
+
+def schema() -> Schema:
+    """JSON schema (draft 2020-12) of plan files, short ways of writing and scales included."""
+    whole, models = Plan.model_json_schema(), _models_in(Plan)
+    parts = whole["$defs"]
+    for part in (whole, *parts.values()):
+        _describe_keys(part)
+    for name, part in parts.items():
+        _add_short_keys(models.get(name, BaseModel), part["properties"])
+    warmup = parts["TrialPlan"]["properties"]["warmup"]
+    warmup["anyOf"] = [{"anyOf": warmup["anyOf"]}, {"const": AUTO}]
+    parts["LoadPlan"]["properties"]["threads"]["anyOf"][0]["minItems"] = 1
+    parts["SystemPlan"]["required"] = ["reference"]
+    _add_scales(whole)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **whole,
+        "title": "dbdyno plan",
+    }
+
+
+def _describe_keys(part: Schema) -> None:
+    """What a class's docstring says of its attributes becomes the help of each key."""
+    purpose, _, attributes = str(part.get("description", "")).partition("\n\nAttributes:\n")
+    part["description"] = purpose
+    for names, text in re.findall(
+        r"^    (\w[\w, ]*): (.*(?:\n     .*)*)", attributes, re.MULTILINE
+    ):
+        for name in names.split(", "):
+            if name in part["properties"]:
+                part["properties"][name]["description"] = " ".join(text.split())
+
+
+def _models_in(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    """The models of all its parts, by name."""
+    inner = (model_in(field.annotation) for field in model.model_fields.values())
+    return {
+        name: part
+        for one in inner
+        if one is not None
+        for name, part in {one.__name__: one, **_models_in(one)}.items()
+    }
+
+
+def _add_short_keys(model: type[BaseModel], properties: Schema) -> None:
+    """Keys of times may be written without their unit."""
+    for short, long in short_keys(model).items():
+        properties[short] = {**deepcopy(properties[long]), "title": short.capitalize()}
+
+
+def _add_scales(whole: Schema) -> None:
+    """A scale is a part of a plan: nothing must be given, and null takes a key away."""
+    parts = whole["$defs"]
+    partial = _partial(whole["properties"])
+    del partial["scale"]
+    for key, kind in partial.items():
+        name = kind["anyOf"][0].get("$ref", "").removeprefix("#/$defs/")
+        if name:
+            inner = {**parts[name], "properties": _partial(parts[name]["properties"])}
+            inner.pop("required", None)
+            parts[f"{name}Scaled"] = inner
+            partial[key]["anyOf"][0] = {"$ref": f"#/$defs/{name}Scaled"}
+    parts["Scale"] = {"type": "object", "additionalProperties": False, "properties": partial}
+    whole["properties"][SCALES] = {
+        "type": "object",
+        "description": "The same plan in other sizes, by name: what is laid over it.",
+        "additionalProperties": {"$ref": "#/$defs/Scale"},
+    }
+
+
+def _partial(properties: Schema) -> Schema:
+    nothing = {"type": "null"}
+    partial: Schema = {}
+    for key, kind in deepcopy(properties).items():
+        help_text = {"description": kind.pop("description")} if "description" in kind else {}
+        kinds = [one for one in kind.get("anyOf", [kind]) if one != nothing]
+        partial[key] = {"anyOf": [*kinds, nothing], **help_text}
+    return partial

@@ -15,9 +15,10 @@ from pydantic_core import ErrorDetails
 
 from dbdyno.errors import PlanMistake, UsageError
 from dbdyno.plan.document import SCALES, Document, Path, place
-from dbdyno.plan.plan import LABEL_PATTERN, NOT_COMPARED, Plan, labelled
+from dbdyno.plan.plan import NOT_COMPARED, Plan
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
 from dbdyno.plan.spelling import model_in, named, short_keys
+from dbdyno.plan.systems import LABEL_PATTERN, labelled
 
 WORKLOAD_OPTIONS = frozenset(
     {
@@ -107,8 +108,14 @@ def nearest(name: str, names: Collection[str]) -> str:
 
 
 def _path_in(document: Document, details: ErrorDetails) -> Path:
-    """The location as it was typed, without what the file has not: the branches of a union."""
+    """The location as it was typed, without what the file has not: the branches of a union.
+
+    A rule on several parts of a plan says itself where it looks: its message begins with that.
+    """
     path = details["loc"]
+    if not path and details["type"] == "value_error":
+        said = [path for path in document.lines if _error(details).startswith(f"{place(path)}: ")]
+        return max(said, key=len, default=path)
     if details["type"] in ("missing", "extra_forbidden"):
         return path
     typed = {long: short for short, long in short_keys(_model_at(path[:-1])).items()}
@@ -117,6 +124,10 @@ def _path_in(document: Document, details: ErrorDetails) -> Path:
     while path and path not in document.lines:
         path = path[:-1]
     return path
+
+
+def _error(details: ErrorDetails) -> str:
+    return str(details.get("ctx", {}).get("error", ""))
 
 
 def _message(document: Document, details: ErrorDetails, path: Path) -> str:
@@ -134,7 +145,7 @@ def _message(document: Document, details: ErrorDetails, path: Path) -> str:
     else:
         message = template.format(**context)
     if kind in ("missing", "value_error"):
-        return message
+        return message.removeprefix(f"{place(path)}: ")
     return f"{message}, found {_shown(found)}{_meant(kind, context, found)}"
 
 

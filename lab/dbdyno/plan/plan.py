@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from typing import Annotated, Final, Literal, get_args
 
 from pydantic import Field, model_validator
@@ -20,8 +19,18 @@ from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.parts import IF_KNOWN, FiniteNoun
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
-from dbdyno.plan.settings import OptionValue, SettingsPlan, axes, setting_names
-from dbdyno.plan.spelling import MILLISECONDS, PERCENT, SECONDS, TEXT, Short, listed, named
+from dbdyno.plan.settings import OptionValue, SettingsPlan, SettingValue, axes, setting_names
+from dbdyno.plan.spelling import (
+    LISTED,
+    MILLISECONDS,
+    PERCENT,
+    SECONDS,
+    TEXT,
+    Short,
+    listed,
+    named,
+)
+from dbdyno.plan.systems import Comparison, SystemPlan, comparisons_of, labelled
 
 BLOCKS_MIN: Final = 3
 """Fewer sound blocks give a number, no interval and no verdict (docs/how-it-works/verdicts.md)."""
@@ -62,92 +71,48 @@ class NetworkPlan(FiniteNoun):
     replica_ms: Annotated[float, Field(ge=0, le=10_000), MILLISECONDS] = 0
 
 
+class PublishedFacts(FiniteNoun):
+    """What a publication says of its method, in a plan's own words: a report compares both.
+
+    Attributes:
+        systems: product and version of each, such as ``MySQL 8.0.30``.
+        workloads: by the names that a plan has for them.
+        threads: connections at each level.
+        tables, rows: of the data; rows in each table.
+        distribution: which rows are touched.
+        window_s: what is measured of each cell.
+        buffer_pool, durability: values of the axes.
+        settings: configuration keys of all systems.
+    """
+
+    systems: tuple[str, ...] = ()
+    workloads: tuple[str, ...] = ()
+    threads: tuple[int, ...] = ()
+    tables: int | None = None
+    rows: int | None = None
+    distribution: str = ""
+    window_s: Annotated[float | None, SECONDS] = None
+    buffer_pool: tuple[str, ...] = ()
+    durability: tuple[str, ...] = ()
+    settings: dict[str, SettingValue] = {}
+
+
 class PublishedPlan(FiniteNoun):
     """The published experiment that a plan follows, so that a report can say what differs.
 
     Attributes:
         source: who published it, when, under which title.
-        setup: what it used, by topic: systems, machine, data, load, window, repeats…
-        differences: what this plan does otherwise whatever its scale, and why.
+        facts: what can be compared with the plan.
+        setup: what else it used, by topic: machine, procedure, repeats…
+        differences: what this plan does otherwise for a reason, beyond what the facts show.
     """
 
     source: Annotated[str, Field(min_length=1)]
+    facts: Annotated[PublishedFacts, Field(exclude_if=lambda value: value == PublishedFacts())] = (
+        PublishedFacts()
+    )
     setup: dict[str, str] = {}
     differences: tuple[str, ...] = ()
-
-
-LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
-Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
-
-ENDPOINT_SCHEME = "mysql://"
-"""Begins the reference of servers that somebody else runs."""
-TIMEOUT_S_MAX = 604_800
-"""A week."""
-
-
-def label_of(reference: str) -> str:
-    """The label of a system that was given none: its reference, without what a label cannot hold.
-
-    Of an endpoint only the place, never what stands before the @; of an image not its digest; of an
-    archive its file's name alone.
-    """
-    if reference.startswith("tarball:"):
-        name = reference.partition("#")[0].rstrip("/").rpartition("/")[2]
-        text = re.sub(r"\.t(ar\.)?[gx]z$", "", name)
-    elif "://" in reference.partition("@")[0]:
-        text = reference.rpartition("@")[2].removeprefix(ENDPOINT_SCHEME)
-    else:
-        text = reference.partition("@")[0]
-    return re.sub(r"[^A-Za-z0-9._:+-]+", "-", text).lstrip("-._:+")[:64] or reference
-
-
-class TopologyPlan(FiniteNoun):
-    """How many servers stand behind one system, and what a commit waits for.
-
-    Attributes:
-        replicas: servers that follow the primary.
-        replication: a commit waits for nobody (async), for one replica to have it (semisync), or
-            for a majority of the group (group).
-        wait_point: of semi-synchronous commits: before others can read the rows, or after.
-        timeout_s: how long a semi-synchronous commit waits before the primary goes on alone; a
-            trial in which that happened proves nothing of it.
-    """
-
-    replicas: Annotated[int, Field(ge=0, le=8)] = 0
-    replication: Literal["async", "semisync", "group"] = "async"
-    wait_point: Literal["after_sync", "after_commit"] = "after_sync"
-    timeout_s: Annotated[float, Field(gt=0, le=TIMEOUT_S_MAX), SECONDS] = 10
-
-
-class SystemPlan(FiniteNoun):
-    """A server product and version with settings, under a label.
-
-    Attributes:
-        label: how the system is called in reports.
-        reference: where it comes from, such as ``mysql:8.0.15``.
-        settings: verbatim my.cnf keys, laid over dbdyno's common settings.
-        topology: replicas behind it, and what a commit waits for.
-        password_env: environment variable that holds the password of an endpoint's user.
-    """
-
-    label: Label
-    reference: Annotated[str, Field(min_length=1)]
-    settings: dict[str, OptionValue] = {}
-    topology: TopologyPlan = TopologyPlan()
-    password_env: str = ""
-
-    @property
-    def is_endpoint(self) -> bool:
-        """Whether somebody else runs its servers: dbdyno neither starts nor restores them."""
-        return self.reference.strip().lower().startswith(ENDPOINT_SCHEME)
-
-
-def labelled(system: object) -> object:
-    """A system's keys with its label; a text is its reference."""
-    keys = {"reference": system} if isinstance(system, str) else system
-    if isinstance(keys, dict) and "label" not in keys and isinstance(keys.get("reference"), str):
-        return {"label": label_of(keys["reference"]), **keys}
-    return keys
 
 
 _FILLS_ITS_OWN = (
@@ -163,6 +128,7 @@ BUDGET_S_MAX = 31_536_000
 """A year, for a whole run."""
 CORE_MAX = 65_535
 SYSTEMS_MAX = 100
+ARMS_MAX = 1000
 WORKLOADS_MAX = 1000
 TRIALS_MAX = 100_000
 """The most trials of a run, those of its pilot too; with a second each it would take a day."""
@@ -341,6 +307,9 @@ class Plan(FiniteNoun):
         workloads: what each of them is asked to do.
         dataset: what is loaded before anything is measured.
         load, settings: what is varied on every system.
+        compare: which arms are judged, such as ``B against A`` (`plan.systems`): unless given,
+            each system against the first, or each setting of one system against its first. None in
+            runs of a dbdyno that did not compare settings.
         trial, design, procedure: how long, how often and how it is measured.
         distribution: which rows are touched.
         network: what is added to each round trip.
@@ -368,6 +337,12 @@ class Plan(FiniteNoun):
     ] = DistributionPlan()
     procedure: ProcedurePlan = ProcedurePlan()
     settings: SettingsPlan = SettingsPlan()
+    compare: Annotated[
+        Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=ARMS_MAX)]
+        | None,
+        LISTED,
+        Field(exclude_if=lambda value: value is None),
+    ] = ()
     network: NetworkPlan = NetworkPlan()
     published: PublishedPlan | None = None
     scale: str = ""
@@ -415,6 +390,23 @@ class Plan(FiniteNoun):
         return self
 
     @model_validator(mode="after")
+    def _workloads_have_their_settings(self) -> Plan:
+        labels = {workload.label for workload in self.workloads}
+        for at, system in enumerate(self.systems):
+            place = f"systems[{at}].workload_settings"
+            unknown = sorted(system.workload_settings.keys() - labels)
+            if unknown:
+                known = ", ".join(sorted(labels))
+                raise ValueError(f"{place}: no workload {unknown[0]!r}; there are {known}")
+            if system.workload_settings and system.is_endpoint:
+                raise ValueError(
+                    f"{place}: the settings of an endpoint are its owner's; write them as notes"
+                )
+            if system.workload_settings and self.procedure.restart != "cell":
+                raise ValueError(f"{place}: take a start for each cell: procedure: restart: cell")
+        return self
+
+    @model_validator(mode="after")
     def _loads_can_be_repeated(self) -> Plan:
         if (self.dataset.loads or 1) > 1 and self.procedure.fresh_data == "once":
             raise ValueError(
@@ -439,6 +431,11 @@ class Plan(FiniteNoun):
                 f" (settings) × {len(self.workloads)} (workloads) × {levels} (load levels) ×"
                 f" {len(self.systems)} (systems) × {design.blocks} (blocks)"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _compared_arms_are_there(self) -> Plan:
+        comparisons(self)
         return self
 
     def hash(self) -> str:
@@ -481,6 +478,24 @@ def cells(plan: Plan) -> list[Cell]:
         for workload in plan.workloads
         for cell in _levels(plan.load, workload.label, setting)
     ]
+
+
+def comparisons(plan: Plan) -> list[Comparison]:
+    """All pairs of arms that are judged, in the order in which they are reported."""
+    return comparisons_of(plan.compare, [one.label for one in plan.systems], plan.settings)
+
+
+def one_baseline(plan: Plan) -> str | None:
+    """The first system, if all others are compared with it and nothing else is."""
+    first, *others = (system.label for system in plan.systems)
+    wanted = [(first, other) for other in others]
+    return first if [one.labels for one in comparisons(plan)] == wanted else None
+
+
+def system_pairs(plan: Plan) -> list[tuple[str, str]]:
+    """Baseline and system of every comparison of two systems, each pair once."""
+    pairs = ((one.baseline.system, one.arm.system) for one in comparisons(plan))
+    return list(dict.fromkeys((below, above) for below, above in pairs if below != above))
 
 
 def _levels(load: LoadPlan, workload: str, setting: str) -> list[Cell]:

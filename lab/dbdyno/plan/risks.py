@@ -14,7 +14,7 @@ from typing import Final
 
 from dbdyno.language.words import say
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.settings import SettingValue
 
 FROM_CATALOG: Final = re.compile(r"(?:mysql|mariadb|percona|postgres|postgresql):[0-9][\w.+-]*")
 NUMBER_OR_SWITCH: Final = re.compile(
@@ -45,13 +45,18 @@ def risks(plan: Plan) -> Iterator[str]:
                 name=system.password_env,
             )
         yield from _reaching(system.settings)
+        for settings in system.workload_settings.values():
+            yield from _reaching(settings)
+        for sql in system.after_start:
+            yield say("system {label} is told: {sql}", label=system.label, sql=sql)
     for values in plan.settings.own.values():
         for settings in values.values():
             yield from _reaching(settings)
 
 
-def _reaching(settings: Mapping[str, OptionValue]) -> Iterator[str]:
-    for name, value in settings.items():
+def _reaching(settings: Mapping[str, SettingValue]) -> Iterator[str]:
+    every = ((n, one) for n, v in settings.items() for one in (v if isinstance(v, tuple) else [v]))
+    for name, value in every:
         if PLAIN_NAME.fullmatch(name) and NUMBER_OR_SWITCH.fullmatch(str(value)):
             continue
         plain = PLAIN_NAME.fullmatch(name) and PLAIN_WORD.fullmatch(str(value))

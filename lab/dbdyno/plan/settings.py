@@ -8,6 +8,7 @@ means in the configuration of one server is not said here (`servers.axes` does):
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Mapping
 from itertools import product
 from typing import Annotated, Final, Literal, TypeVar
 
@@ -18,6 +19,8 @@ from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.spelling import LISTED, WHOLE, Short, text
 
 OptionValue = bool | int | float | str
+SettingValue = OptionValue | tuple[OptionValue, ...]
+"""What a configuration key is given; several values are several lines of the file."""
 DEFAULT = "default"
 """Name of the setting where there is one for all cells."""
 
@@ -91,7 +94,7 @@ class SettingsPlan(FiniteNoun):
     binlog: Axis[Switch] = None
     own: dict[
         AxisName,
-        Annotated[dict[ValueName, dict[str, OptionValue]], Field(min_length=1)],
+        Annotated[dict[ValueName, dict[str, SettingValue]], Field(min_length=1)],
     ] = {}
 
     @field_validator(
@@ -106,8 +109,8 @@ class SettingsPlan(FiniteNoun):
     @field_validator("own")
     @classmethod
     def _own_names_are_new(
-        cls, own: dict[str, dict[str, dict[str, OptionValue]]]
-    ) -> dict[str, dict[str, dict[str, OptionValue]]]:
+        cls, own: dict[str, dict[str, dict[str, SettingValue]]]
+    ) -> dict[str, dict[str, dict[str, SettingValue]]]:
         taken = sorted(own.keys() & cls.model_fields.keys())
         if taken:
             raise ValueError(f"{', '.join(taken)} is an axis already; choose another name")
@@ -122,20 +125,24 @@ def axes(settings: SettingsPlan) -> dict[str, tuple[str, ...]]:
 
 
 def combinations(settings: SettingsPlan) -> dict[str, dict[str, str]]:
-    """Each setting's name, as cells carry it, and its value on every axis.
-
-    A name has the axes with several values; an axis with one value distinguishes nothing.
-    """
+    """Each setting's name, as cells carry it, and its value on every axis."""
     whole = axes(settings)
-    varied = [axis for axis, values in whole.items() if len(values) > 1]
     chosen = [dict(zip(whole, values, strict=True)) for values in product(*whole.values())]
-    return {_name({axis: values[axis] for axis in varied}): values for values in chosen}
+    return {setting_name(settings, values): values for values in chosen}
+
+
+def setting_name(
+    settings: SettingsPlan, values: Mapping[str, str], without: Container[str] = ()
+) -> str:
+    """A setting's name by its values; an axis with one value distinguishes nothing.
+
+    Args:
+        without: axes that are left out.
+    """
+    told = [axis for axis, known in axes(settings).items() if len(known) > 1]
+    return ", ".join(f"{axis} {values[axis]}" for axis in told if axis not in without) or DEFAULT
 
 
 def setting_names(settings: SettingsPlan) -> list[str]:
     """The names of all settings, in order; `DEFAULT` alone where nothing is varied."""
     return list(combinations(settings))
-
-
-def _name(values: dict[str, str]) -> str:
-    return ", ".join(f"{axis} {value}" for axis, value in values.items()) or DEFAULT

@@ -133,6 +133,16 @@ def named(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
 
+def laid_over(value: object) -> object:
+    """One map of a list of maps, later ones over earlier ones; a list in a map is a tuple."""
+    parts = value if isinstance(value, list) and value else [value]
+    maps = [part for part in parts if isinstance(part, dict)]
+    if len(maps) < len(parts):
+        return value
+    keys = {key: one for part in maps for key, one in part.items()}
+    return {key: tuple(one) if isinstance(one, list) else one for key, one in keys.items()}
+
+
 def text(value: object) -> object:
     """A number as the text that was typed; anything else comes back as it is."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -143,6 +153,7 @@ SECONDS: Final = Time("s")
 MILLISECONDS: Final = Time("ms")
 PERCENT: Final = Short(ratio, {"type": "string", "pattern": rf"^\s*{_DIGITS}%\s*$"})
 LATENCY_LIMIT: Final = Short(latency_limit, _LIMIT)
+MAPS: Final = Short(laid_over, {"type": "array", "items": {"type": "object"}, "minItems": 1})
 LISTED: Final = Short(listed(str, int, float, bool))
 
 

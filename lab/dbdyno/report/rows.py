@@ -14,14 +14,17 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.finding import Finding, Level, check_name
 from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import PARTED, Text, count, listed, name, say
 from dbdyno.measurement.disturbance import repeats_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import SECRET
 from dbdyno.plan.plan import Plan, cells
 from dbdyno.plan.settings import DEFAULT
+from dbdyno.report.numbers import decided
+from dbdyno.report.parts import Table, numeric, table
 
 CHECKS_OF_ATTEMPTS = frozenset({"trial-failed", "cell-cannot-run"})
 """The checks that report a failed attempt; a later complete one replaces it."""
@@ -89,7 +92,7 @@ def _attempt(measurement: Measurement, findings: Sequence[Finding], seen: bool) 
         return Attempt(measurement, state, name(measurement.failure))
     if seen:
         return Attempt(measurement, State.REPEATED, say("the trial was complete before"))
-    checks = [finding.check for finding in findings if _takes_away(finding, measurement)]
+    checks = [check_name(f.check) for f in findings if _takes_away(f, measurement)]
     if checks:
         return Attempt(measurement, State.VOID, listed(dict.fromkeys(checks)))
     return Attempt(measurement, State.SOUND)
@@ -138,6 +141,23 @@ def systems_of(plan: Plan, measurements: Iterable[Measurement]) -> list[str]:
     """The plan's labels, the baseline first, then those that only measurements have."""
     labels = [system.label for system in plan.systems]
     return list(dict.fromkeys([*labels, *(m.trial.system for m in measurements)]))
+
+
+def compared_arms(verdicts: Iterable[Verdict]) -> Table:
+    """Every verdict in a row, with both its arms: for runs in which the baselines are several."""
+    return table(
+        say("What was compared"),
+        list(verdicts),
+        (say("Cell"), lambda one: one.cell.title),
+        (
+            say("Compared"),
+            lambda one: say(
+                "{system} against {baseline}", system=one.system, baseline=one.baseline
+            ),
+        ),
+        (say("Verdict"), lambda one: one.word.said),
+        (numeric(say("Change [95 %]")), decided),
+    )
 
 
 def title_of(plan: Plan) -> Text:

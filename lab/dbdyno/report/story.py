@@ -31,6 +31,7 @@ from dbdyno.report.sections import (
     shape,
 )
 from dbdyno.report.sections.conclusion import conclusion
+from dbdyno.report.sections.published import published
 
 
 def story_of(
@@ -57,7 +58,7 @@ def story_of(
     procedure = (
         method.how_measured(plan, measurements),
         cells.pilot(plan),
-        settings.published(plan, measurements, run),
+        published(plan, measurements, run),
         settings.settings(plan, measurements),
         settings.environment(plan, measurements, run),
         method.trial_order(every),

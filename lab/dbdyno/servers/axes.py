@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.plan.settings import OptionValue, share, size_bytes
+from dbdyno.plan.settings import OptionValue, SettingValue, share, size_bytes
 
 Keys = dict[str, OptionValue]
 
@@ -54,10 +54,10 @@ def keys_of(
     family: str,
     version: str,
     values: Mapping[str, str],
-    own: Mapping[str, Mapping[str, Mapping[str, OptionValue]]],
+    own: Mapping[str, Mapping[str, Mapping[str, SettingValue]]],
     dataset_bytes: int | None,
     processors: int | None = None,
-) -> Keys:
+) -> dict[str, SettingValue]:
     """The configuration keys that give a server the setting of a cell.
 
     Args:
@@ -71,7 +71,7 @@ def keys_of(
     Raises:
         UsageError: this server cannot have it, and why; or two axes give one key.
     """
-    found: dict[str, tuple[str, OptionValue]] = {}
+    found: dict[str, tuple[str, SettingValue]] = {}
     cores = processors or len(os.sched_getaffinity(0))
     for axis, value in values.items():
         asked = Asked(f"{family} {version}", value, dataset_bytes, cores)
@@ -88,7 +88,7 @@ def keys_of(
     return {name: option for name, (_, option) in found.items()}
 
 
-def _known(family: str, version: str, axis: str, asked: Asked) -> Mapping[str, OptionValue]:
+def _known(family: str, version: str, axis: str, asked: Asked) -> Mapping[str, SettingValue]:
     if axis == "prepared_statements":  # the load's business, not the server's
         return {}
     numbers = tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))

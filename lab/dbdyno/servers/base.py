@@ -14,14 +14,29 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan import NetworkPlan, TopologyPlan
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.plan import NetworkPlan
+from dbdyno.plan.settings import SettingValue
+from dbdyno.plan.systems import TopologyPlan
 
 DATABASE: Final = "sbtest"
 LOAD_USER: Final = "dbdyno"
 
 STOP_S: Final = 60.0
 """How long a server whose data is not needed any more may take to end."""
+
+
+@dataclass(frozen=True)
+class Encryption:
+    """TLS to somebody else's server, in the words of MySQL's own clients.
+
+    Attributes:
+        mode: ``required`` (any certificate will do), ``verify_ca`` (signed by an authority of
+            `ca`), ``verify_identity`` (and made for that host).
+        ca: file of the authorities' certificates (PEM).
+    """
+
+    mode: str
+    ca: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -32,6 +47,7 @@ class Endpoint:
         socket: the unix socket, where there is one.
         others: further servers that take connections in turn with this one.
         namespace: the network namespace from which it is reached; None for the lab's own.
+        encryption: TLS, which only others' servers have; None for none.
     """
 
     host: str
@@ -39,6 +55,7 @@ class Endpoint:
     socket: Path | None
     others: tuple[Endpoint, ...] = ()
     namespace: Path | None = None
+    encryption: Encryption | None = None
 
 
 @dataclass(frozen=True)
@@ -64,15 +81,17 @@ class ServerSpec:
         password_env: environment variable that holds the password of an endpoint's user.
         dataset: names the rows that are loaded, so that tables on an endpoint are known again.
         network: delays between the load, the server and its replicas.
+        after_start: SQL that follows each start of a run.
     """
 
     label: str
     reference: str
-    settings: Mapping[str, OptionValue] = field(default_factory=dict)
+    settings: Mapping[str, SettingValue] = field(default_factory=dict)
     topology: TopologyPlan = field(default_factory=TopologyPlan)
     password_env: str = ""
     dataset: str = ""
     network: NetworkPlan = field(default_factory=NetworkPlan)
+    after_start: tuple[str, ...] = ()
 
 
 def unique_settings(pairs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
@@ -174,7 +193,7 @@ class Instance(Protocol):
     def folder(self) -> Path:
         """Where its files are."""
 
-    def start(self, settings: Mapping[str, OptionValue] | None = None) -> Server:
+    def start(self, settings: Mapping[str, SettingValue] | None = None) -> Server:
         """Start it and wait until its settings are proven.
 
         Args:

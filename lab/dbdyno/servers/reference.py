@@ -4,7 +4,7 @@
     path:/opt/mysql                                    a folder with programs
     tarball:https://example.com/server.tar.xz#sha256=… an archive
     container:IMAGE@sha256:…                           an image of docker or podman
-    mysql://USER@HOST:PORT/DATABASE                    servers that somebody else runs
+    mysql://USER@HOST:PORT/DATABASE[?ssl-mode=MODE]    servers that somebody else runs
 
 Each names exactly one thing: "the newest 8.0", an address alone or an image's tag would be another
 server next month, and a stored result could no longer say what it measured. A reference is stored
@@ -19,13 +19,13 @@ import os
 import re
 import urllib.parse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import UnknownSystemError, UsageError
-from dbdyno.plan.plan import ENDPOINT_SCHEME
-from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.plan.systems import ENDPOINT_SCHEME
+from dbdyno.servers.base import Credentials, Encryption, Endpoint
 from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
 from dbdyno.servers.programs.given import TarballSource
 
@@ -33,7 +33,8 @@ FOLDER_SCHEME: Final = "path:"
 ARCHIVE_SCHEME: Final = "tarball:"
 ARCHIVE_FORM: Final = "tarball:https://example.com/server.tar.xz#sha256=<64 hexadecimal digits>"
 IMAGE_SCHEME: Final = "container:"
-ENDPOINT_FORM: Final = "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE"
+ENDPOINT_FORM: Final = "mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?ssl-mode=MODE]"
+SSL_MODES: Final = ("required", "verify_ca", "verify_identity")
 OTHER_PROTOCOLS: Final = ("postgres://", "postgresql://", "mariadb://", "tidb://")
 PORT: Final = 3306
 PASSWORD_VARIABLE: Final = "MYSQL_PWD"  # noqa: S105 - a variable's name
@@ -82,12 +83,15 @@ class EndpointReference:
     user: str
     addresses: tuple[tuple[str, int], ...]
     database: str
+    encryption: Encryption | None = None
 
     @property
     def endpoint(self) -> Endpoint:
         """The first address, the others behind it."""
-        first, *others = (Endpoint(host, port, None) for host, port in self.addresses)
-        return Endpoint(first.host, first.port, None, others=tuple(others))
+        first, *others = (
+            Endpoint(host, port, None, encryption=self.encryption) for host, port in self.addresses
+        )
+        return replace(first, others=tuple(others))
 
 
 Programs = VersionReference | FolderReference | ArchiveReference
@@ -222,7 +226,8 @@ def _endpoint(text: str) -> EndpointReference:
             "MariaDB and TiDB speak MySQL's protocol: write mysql://",
         )
     login, _, place = text[len(ENDPOINT_SCHEME) :].rpartition("@")
-    hosts, _, database = place.partition("/")
+    hosts, _, rest = place.partition("/")
+    database, _, query = rest.partition("?")
     user, colon, _ = login.partition(":")
     if colon:
         raise _no_endpoint(
@@ -235,7 +240,27 @@ def _endpoint(text: str) -> EndpointReference:
         raise _no_endpoint(
             f"an endpoint's reference lacks a database, or has an odd one: {database!r}"
         )
-    return EndpointReference(user, tuple(_address(part) for part in hosts.split(",")), database)
+    addresses = tuple(_address(part) for part in hosts.split(","))
+    return EndpointReference(user, addresses, database, _encryption(query))
+
+
+def _encryption(query: str) -> Encryption | None:
+    """``ssl-mode=VERIFY_CA&ssl-ca=/ca.pem``, as MySQL's own clients call it."""
+    asked = dict(part.partition("=")[::2] for part in query.split("&") if part)
+    mode = asked.pop("ssl-mode", "disabled").lower()
+    ca = asked.pop("ssl-ca", "")
+    if asked or mode not in (*SSL_MODES, "disabled"):
+        modes = ", ".join(mode.upper() for mode in SSL_MODES)
+        raise _no_endpoint(
+            f"{query!r} is not what an endpoint takes", f"ssl-mode takes {modes}; ssl-ca a file"
+        )
+    if mode == "disabled":
+        return None
+    if ca and not Path(ca).is_absolute():
+        raise _no_endpoint(f"ssl-ca={ca} is not a file's path from the root on")
+    if mode.startswith("verify") and not ca:
+        raise _no_endpoint(f"{mode.upper()} lacks ssl-ca, the file of authorities to trust")
+    return Encryption(mode, Path(ca) if ca else None)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -163,7 +163,10 @@ def _print_end(
     if is_forced:
         output.fatal("The --max-time limit has expired, forcing shutdown...")
     elif unfinished:
-        output.note(f"{unfinished} events in flight were given up")
+        events = (
+            "1 event in flight was" if unfinished == 1 else f"{unfinished} events in flight were"
+        )
+        output.note(f"{events} given up")
     since_s = general.warmup_s + reporter.checkpoint_s
     last = [one for one in intervals if one["start_s"] >= since_s - general.output.step_s() / 2]
     ending = Ending(totals.seconds, record["fairness"], unfinished if is_forced else None)

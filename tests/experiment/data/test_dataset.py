@@ -20,7 +20,8 @@ from dbdyno.experiment.data.dataset import (
     write_digest,
 )
 from dbdyno.experiment.engine.process import EngineProcess
-from dbdyno.plan.plan import DatasetPlan, SystemPlan
+from dbdyno.plan.plan import DatasetPlan
+from dbdyno.plan.systems import SystemPlan
 from support import making
 from support.fakes import FakeServer, Progress, World
 

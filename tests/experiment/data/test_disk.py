@@ -7,7 +7,8 @@ import pytest
 
 from dbdyno.errors import LoadError
 from dbdyno.experiment.data import disk
-from dbdyno.plan.plan import DatasetPlan, DesignPlan, SystemPlan, TopologyPlan
+from dbdyno.plan.plan import DatasetPlan, DesignPlan
+from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
 from support import making
 

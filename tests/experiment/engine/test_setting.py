@@ -5,8 +5,8 @@ import pytest
 from dbdyno.errors import UsageError
 from dbdyno.experiment.engine.spec import prepared, start_keys, values_of, wants_dataset_bytes
 from dbdyno.measurement.measurement import Cell
-from dbdyno.plan.plan import SystemPlan
 from dbdyno.plan.settings import SettingsPlan, setting_names
+from dbdyno.plan.systems import SystemPlan
 from support import making
 
 

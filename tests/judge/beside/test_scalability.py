@@ -116,7 +116,7 @@ THREADS = np.array(LEVELS, dtype=float)
 def compared(of_a, of_b):
     audited = audit([*trials(A, of_a), *trials(B, of_b)], TWO_SYSTEMS)
     return peak_ratios(
-        scalability(audited.sound, audited.findings, TWO_SYSTEMS), A, TWO_SYSTEMS.design
+        scalability(audited.sound, audited.findings, TWO_SYSTEMS), A, B, TWO_SYSTEMS.design
     )
 
 

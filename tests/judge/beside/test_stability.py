@@ -95,7 +95,7 @@ def test_stalls_of_all_blocks_are_counted_beside_the_baselines():
     flat = (1000.0,) * 20
     made = [trial(flat, A, block) for block in range(8)]
     made += [trial(flat, B, block, {5: 0.4, 9: 0.3}) for block in range(8)]
-    found = {one.what: one for one in counts(evenness(made), A, [B])}
+    found = {one.what: one for one in counts(evenness(made), A, B)}
     stalls = found[STALLS]
     assert (stalls.baseline_total, stalls.system_total, stalls.blocks) == (0, 16, 8)
     assert (found[DIPS].baseline_total, found[DIPS].system_total) == (0, 0)
@@ -105,10 +105,10 @@ def test_blocks_of_one_system_only_are_not_counted():
     flat = (1000.0,) * 20
     made = [trial(flat, A, block, {3: 0.5}) for block in range(3)]
     made += [trial(flat, B, block) for block in (1, 2, 3)]
-    stalls = counts(evenness(made), A, [B])[0]
+    stalls = counts(evenness(made), A, B)[0]
     assert (stalls.what, stalls.blocks, stalls.baseline_total) == (STALLS, 2, 2)
 
 
 def test_unheard_stalls_are_not_compared():
     made = [making.measurement(s, b, histograms=False) for s in (A, B) for b in range(3)]
-    assert [one.what for one in counts(evenness(made), A, [B])] == [DIPS]
+    assert [one.what for one in counts(evenness(made), A, B)] == [DIPS]

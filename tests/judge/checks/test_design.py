@@ -11,7 +11,7 @@ from dbdyno.judge.checks import design
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
-from dbdyno.plan.plan import SystemPlan
+from dbdyno.plan.systems import SystemPlan
 from support import making
 from support.making import A, B
 

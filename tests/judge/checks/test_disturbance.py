@@ -114,4 +114,4 @@ def test_whether_a_run_has_enough_is_asked_of_what_counts():
 def test_nothing_is_told_of_blocks_that_were_measured_once():
     trials = making.pairs((1.0, 1.0, 1.0))
     assert list(block_repeated(trials, PLAN)) == []
-    assert judge(trials, PLAN).estimate(trials[0].trial.cell, B, PRIMARY.name).blocks == 3
+    assert judge(trials, PLAN).estimate(trials[0].trial.cell, A, B, PRIMARY.name).blocks == 3

@@ -19,7 +19,8 @@ from dbdyno.judge.checks.instrument import (
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.metric import TABLE
 from dbdyno.measurement.outcome import ControlOutcome
-from dbdyno.plan.plan import Plan, SystemPlan
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.systems import SystemPlan
 from support import making
 from support.made_controls import outcome
 from support.making import A

@@ -9,7 +9,8 @@ from dbdyno.judge.checks import replication as checks
 from dbdyno.judge.checks.machine import other_processes
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.measurement import measurement, replication
-from dbdyno.plan.plan import Plan, SystemPlan, TopologyPlan
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from support import making
 from support.making import A
 

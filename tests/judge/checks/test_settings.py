@@ -13,7 +13,7 @@ from dbdyno.judge.checks.settings import (
     unequal_settings,
 )
 from dbdyno.judge.finding import Level
-from dbdyno.plan.plan import SystemPlan
+from dbdyno.plan.systems import SystemPlan
 from support import making
 from support.making import A, B
 

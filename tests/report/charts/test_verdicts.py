@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from dbdyno.plan.plan import cells
 from dbdyno.report.charts.verdicts import matrix
-from dbdyno.report.rows import cells_of, ladders
+from dbdyno.report.rows import cells_of
 from support import making
 from support.chart_checks import assert_sound, panels, rows, titles
 from support.made_run import Run, run
 
 
 def test_a_field_has_sign_change_and_word(made: Run) -> None:
-    figure = matrix(ladders(cells(made.plan)), made.judgement.verdicts)
+    figure = matrix(cells(made.plan), made.judgement.verdicts)
     first, second = rows(figure)
     assert (first["level"], first["word"], first["sign"]) == ("1", "equivalent", "= 0.0 %")
     assert (second["word"], second["sign"]) == ("worse, beyond the margin", "▼ −22.8 %")
@@ -27,7 +27,7 @@ def test_every_system_has_a_map_and_many_levels_leave_room_for_the_sign_only() -
         for system in systems
         for n in levels
     ]
-    figure = matrix(ladders(cells(plan)), run(plan, trials).judgement.verdicts)
+    figure = matrix(cells(plan), run(plan, trials).judgement.verdicts)
     assert titles(figure) == [
         "TPS of b against a",
         "TPS of c against a",
@@ -43,12 +43,11 @@ def test_every_setting_has_a_map_of_its_own() -> None:
         *making.pairs((1.0, 1.0, 1.0), setting="durability 0/2", histograms=False),
     ]
     made = run(plan, trials)
-    rungs = ladders(cells_of(plan, trials))
-    figure = matrix(rungs, made.judgement.verdicts)
+    figure = matrix(cells_of(plan, trials), made.judgement.verdicts)
     assert [panel["title"].get("subtitle") for panel in panels(figure)] == [None, "durability 0/2"]
     assert_sound(figure)
 
 
 def test_one_verdict_is_told_by_its_sentence() -> None:
     one = run(making.plan(), making.pairs((0.77, 0.76, 0.78)))
-    assert matrix(ladders(cells(one.plan)), one.judgement.verdicts) is None
+    assert matrix(cells(one.plan), one.judgement.verdicts) is None

@@ -4,10 +4,13 @@ import pytest
 
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Said
+from dbdyno.plan.systems import Arm, Comparison
 from dbdyno.report.rows import attempts
 from dbdyno.report.sections.conclusion import conclusion, decision, meaning, tally
 from support import making
 from support.made_run import Run, run
+
+B_AGAINST_A = Comparison(Arm(making.A, making.A), Arm(making.B, making.B))
 
 
 def test_many_cells_of_a_word_are_told_by_their_range() -> None:
@@ -18,7 +21,7 @@ def test_many_cells_of_a_word_are_told_by_their_range() -> None:
         trials += making.pairs((base, base + 0.001, base - 0.001), **same)
         trials += making.pairs((0.7, 1.5, 1.0), workload="oltp_delete", **same)
     plan = making.plan(workloads=("oltp_read_write", "oltp_delete"), threads=(1, 2, 4, 8, 16))
-    lines = tally(run(plan, trials).judgement.verdicts, making.B)
+    lines = tally(run(plan, trials).judgement.verdicts, B_AGAINST_A)
     assert [line for line in lines if "decision" not in line] == [
         "mysql:8.0.15 against mysql:5.7.22 in 10 cells: worse in 5, undecided in 5.",
         "Open: 5 of 10 cells, whose intervals reach from −98.7 % to ×82.4.",
@@ -36,16 +39,18 @@ def test_a_word_whose_size_is_open_in_some_cells_says_in_how_many_it_is_not() ->
     for threads in (16, 32, 64):
         trials += making.pairs((1.0, 1.001, 0.999), threads=threads, histograms=False)
     verdicts = run(making.plan(threads=(1, 8, 16, 32, 64)), trials).judgement.verdicts
-    lines = tally(verdicts, making.B)
+    lines = tally(verdicts, B_AGAINST_A)
     assert any(line.endswith("(beyond the margin of 2 % in 1 of 2).") for line in lines)
 
 
 def test_all_cells_together_are_one_number(made: Run) -> None:
     (summary,) = made.judgement.summaries
-    lines = tally(made.judgement.verdicts, making.B, [summary])
+    lines = tally(made.judgement.verdicts, B_AGAINST_A, [summary])
     assert lines[1].startswith("Over all 2 cells taken together, TPS differs by −12.2 % [")
     alone = summary.model_copy(update={"cells": 1})
-    assert not any("together" in line for line in tally(made.judgement.verdicts, making.B, [alone]))
+    assert not any(
+        "together" in line for line in tally(made.judgement.verdicts, B_AGAINST_A, [alone])
+    )
 
 
 def test_one_cell_is_told_by_its_sentence_and_meaning() -> None:
@@ -60,7 +65,7 @@ def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:
     assert _concluded(empty).startswith("Nothing has been measured yet")
     alone = run(making.plan(systems=(making.A,)), [making.measurement()])
     assert "compares it with nothing" in _concluded(alone)
-    assert tally([], making.B) == ["There is no verdict on mysql:8.0.15."]
+    assert tally([], B_AGAINST_A) == ["There is no verdict on mysql:8.0.15."]
 
 
 def _concluded(made: Run) -> str:

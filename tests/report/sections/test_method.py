@@ -5,8 +5,9 @@ import pytest
 from dbdyno.measurement import measurement, replication
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.load import LoadPlan
-from dbdyno.plan.plan import DistributionPlan, NetworkPlan, Plan, ProcedurePlan, TopologyPlan
+from dbdyno.plan.plan import DistributionPlan, NetworkPlan, Plan, ProcedurePlan
 from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.systems import TopologyPlan
 from dbdyno.report.parts import Code, Items, Table
 from dbdyno.report.sections import method
 from dbdyno.report.sections.method import asked_design, asked_replicas

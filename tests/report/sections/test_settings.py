@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.plan.plan import NetworkPlan, ProcedurePlan, PublishedPlan
+from dbdyno.plan.plan import NetworkPlan, ProcedurePlan, PublishedFacts, PublishedPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Table
 from dbdyno.report.sections import settings
-from dbdyno.report.sections.settings import published
+from dbdyno.report.sections.published import published
 from support import making
 from support.made_run import Run, facts
 
@@ -99,3 +99,32 @@ def test_without_measurements_it_still_says_what_was_asked(empty: Run) -> None:
     assert {what: ours for what, _, ours in table.rows}["repeats"].startswith(
         f"windows of 10 s × {run.plan.design.blocks} blocks"
     )
+
+
+def test_each_difference_from_the_published_facts_is_named(made: Run) -> None:
+    facts = PublishedFacts(
+        systems=("MySQL 5.7.22", "GreatSQL 8.0.25-16"),
+        workloads=("oltp_read_write",),
+        threads=(1, 8, 32),
+        tables=made.plan.dataset.tables,
+        rows=made.plan.dataset.rows,
+        window_s=60,
+        settings={"sync-binlog": 1, "innodb_monitor_enable": ("a", "b"), "back_log": 1024},
+    )
+    keys = {"sync_binlog": "1", "innodb_monitor_enable": ("a", "b")}
+    systems = tuple(one.model_copy(update={"settings": keys}) for one in made.plan.systems)
+    followed = PublishedPlan(source="a publication", facts=facts, differences=("another disk",))
+    plan = made.plan.model_copy(update={"published": followed, "systems": systems})
+    section = published(plan, made.measurements, made.facts)
+    (items,) = [part.items for part in section.parts if isinstance(part, Items)]
+    assert [item for item in items if not item.startswith("systems")] == [
+        "threads: 1, 8 in place of 1, 8, 32",
+        "window: 10 s in place of 60 s",
+        "configuration: 2 as published, without back_log in place of 3 configuration keys",
+        "another disk",
+    ]
+    assert items[0].endswith("in place of MySQL 5.7.22, GreatSQL 8.0.25-16")
+    (table,) = [part for part in section.parts if isinstance(part, Table)]
+    rows = {what: (theirs, ours) for what, theirs, ours in table.rows}
+    assert rows["workloads"] == ("oltp_read_write", "oltp_read_write")
+    assert len(rows) == len(table.rows)

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan import TopologyPlan
+from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.foreign import container, container_instance, endpoint

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan import TopologyPlan
+from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign import endpoint as module

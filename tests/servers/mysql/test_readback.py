@@ -16,6 +16,7 @@ from dbdyno.servers.mysql import readback
         ("0.5", "0.500000"),
         ("10", "10.000000"),
         ("", ""),
+        ("+8:00", "+08:00"),
     ],
 )
 def test_spellings_of_one_value_are_the_same(asked, effective):

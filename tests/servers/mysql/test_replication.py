@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan import TopologyPlan
+from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers.mysql import replication
 from dbdyno.servers.mysql.replication import (
     Links,

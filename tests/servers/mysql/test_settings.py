@@ -94,7 +94,8 @@ def test_keys_and_values_become_variable_names_and_text(key, value, name, text):
     [
         ({"datadir": "/x"}, "datadir cannot be set"),
         ({"innodb_log_group_home_dir": "/fast"}, "innodb_log_group_home_dir cannot be set"),
-        ({"skip-networking": True, "bind-address": "0.0.0.0"}, "bind_address, networking"),
+        ({"networking": True, "bind-address": "0.0.0.0"}, "bind_address, networking"),
+        ({"innodb_monitor_enable": ()}, "innodb_monitor_enable is given no value"),
         ({"skip_grant_tables": True}, "grant_tables cannot be set"),
         ({"a b": 1}, "not the name of a setting"),
         ({"[client]": 1}, "not the name of a setting"),
@@ -138,6 +139,22 @@ def test_the_file_says_switches_and_strange_values_as_the_server_reads_them():
 )
 def test_tls_is_switched_in_the_familys_words(family, text, line):
     assert settings.render({"ssl": text}, family).splitlines() == ["[mysqld]", line]
+
+
+def test_a_list_gives_a_key_once_for_each_value():
+    asked = settings.normalise({"innodb_monitor_enable": ("module_log", "module_trx"), "n": 1})
+    assert settings.render(asked, WITH_SWITCH).splitlines() == [
+        "[mysqld]",
+        "innodb_monitor_enable=module_log",
+        "innodb_monitor_enable=module_trx",
+        "n=1",
+    ]
+
+
+@pytest.mark.parametrize(("value", "local"), [(1, True), (True, True), ("OFF", False)])
+def test_a_server_may_be_reached_through_its_socket_alone(value, local):
+    assert settings.is_local(settings.normalise({"skip-networking": value})) is local
+    assert not settings.is_local({})
 
 
 def test_a_binary_log_gets_a_name():

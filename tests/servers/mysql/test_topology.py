@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan import NetworkPlan, TopologyPlan
+from dbdyno.plan.plan import NetworkPlan
+from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.mysql import replication, topology
 from dbdyno.servers.process import HERE, Place

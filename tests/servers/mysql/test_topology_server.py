@@ -8,7 +8,7 @@ import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.measurement import replication
-from dbdyno.plan.plan import TopologyPlan
+from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers.base import Replicated
 from dbdyno.servers.mysql.replication import Links, dialect_of
 from dbdyno.servers.mysql.topology import TopologyServer

@@ -18,7 +18,8 @@ from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import EngineProcess, Message
 from dbdyno.experiment.engine.spec import cleanup_spec, dataset_hash, prepare_spec, table_names
 from dbdyno.experiment.watch.proc import read_process
-from dbdyno.plan.plan import Plan, SystemPlan
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.base import Instance, Server
 
 WRITTEN_OUT_S: Final = 3600.0

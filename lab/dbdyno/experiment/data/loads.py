@@ -22,7 +22,8 @@ from dbdyno.errors import DbdynoError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import dataset, disk
 from dbdyno.experiment.engine.spec import refuse_unspoken_instance
-from dbdyno.plan.plan import LOADS_SHARE, SystemPlan
+from dbdyno.plan.plan import LOADS_SHARE
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.base import Instance
 
 RECORD: Final = "load.json"

@@ -11,7 +11,7 @@ from dbdyno.errors import UnknownSystemError, UsageError
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan.controls import SHARE, standstill_period_s
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.settings import OptionValue, combinations, share
+from dbdyno.plan.settings import OptionValue, SettingValue, combinations, share
 from dbdyno.servers import axes, open
 from dbdyno.servers.base import Endpoint, Instance, Server
 from dbdyno.servers.postgres.instance import PostgresInstance
@@ -142,7 +142,9 @@ def dataset_hash(plan: Plan) -> str:
 
 def _login(server: Server) -> dict[str, Any]:
     places = [_place(place) for place in (server.endpoint, *server.endpoint.others)]
+    tls = server.endpoint.encryption
     return {
+        **({"tls": {"mode": tls.mode, "ca": str(tls.ca) if tls.ca else None}} if tls else {}),
         "endpoint": places if len(places) > 1 else places[0],
         "user": server.credentials.user,
         "password": server.credentials.password,
@@ -185,7 +187,7 @@ def wants_dataset_bytes(plan: Plan) -> bool:
 
 def start_keys(
     plan: Plan, label: str, setting: str, dataset_bytes: Callable[[], int | None]
-) -> dict[str, OptionValue]:
+) -> dict[str, SettingValue]:
     """The keys with which a system is started for a setting; none where nothing is varied.
 
     Args:

@@ -76,7 +76,8 @@ def _accounting(pairs: Pairs, verdict: Verdict) -> Accounting | None:
     both = [(below[block], above[block]) for block in blocks]
     known: list[Parts] = []
     for block in blocks:
-        parts = [_parts(one, above[block]) for one in (below[block], *pairs.again(cell, block))]
+        again = pairs.again(cell, verdict.baseline, block)
+        parts = [_parts(one, above[block]) for one in (below[block], *again)]
         if None in parts:
             return None
         known.append(_mean(part for part in parts if part is not None))

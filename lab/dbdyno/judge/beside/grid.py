@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from dbdyno.judge.estimate import Pairs, back
 from dbdyno.judge.verdict import Verdict, Word, word_for
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
-from dbdyno.measurement.parts import Noun
+from dbdyno.measurement.parts import IF_KNOWN, Noun
 from dbdyno.plan.plan import DesignPlan
 
 
@@ -40,9 +41,10 @@ class SelectedCell(Noun):
 
 
 class GridSummary(Noun):
-    """A system against the baseline over all cells of closed loops.
+    """A system against the baseline over all cells of closed loops, or over those of one setting.
 
     Attributes:
+        setting: the one setting whose cells these are, of several; empty for all cells.
         cells: cells that enter the ratio; `cells_left_out` have no three sound pairs.
         ratio: geometric mean over cells, of the geometric means over blocks; None without a block
             in which all those cells are sound.
@@ -68,18 +70,24 @@ class GridSummary(Noun):
     counts: dict[Word, int]
     best: SelectedCell | None
     worst: SelectedCell | None
+    setting: Annotated[str, IF_KNOWN] = ""
 
 
 def summaries(
     pairs: Pairs, verdicts: Sequence[Verdict], design: DesignPlan
 ) -> tuple[GridSummary, ...]:
-    """One summary for each system that has verdicts, in their order."""
-    grids: dict[tuple[str, str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        if verdict.cell.rate_per_s is None:  # at a given rate the throughput is the rate
-            place = (verdict.baseline, verdict.system, verdict.metric)
-            grids.setdefault(place, []).append(verdict)
-    return tuple(_summary(pairs, grid, design) for grid in grids.values())
+    """All cells of a comparison, then those of each setting if there are several.
+
+    Args:
+        verdicts: those of one comparison.
+    """
+    # at a given rate the throughput is the rate
+    closed = [verdict for verdict in verdicts if verdict.cell.rate_per_s is None]
+    by_setting: dict[str, list[Verdict]] = {}
+    for verdict in closed:
+        by_setting.setdefault(verdict.cell.setting, []).append(verdict)
+    grids = {"": closed, **(by_setting if len(by_setting) > 1 else {})}
+    return tuple(_summary(pairs, grid, setting, design) for setting, grid in grids.items() if grid)
 
 
 def weights(cells: Sequence[Cell]) -> dict[Cell, float]:
@@ -99,7 +107,9 @@ def block_means(logs: Mapping[Cell, Mapping[int, float]]) -> dict[int, float]:
     return {block: sum(share[c] * logs[c][block] for c in logs) for block in sorted(whole)}
 
 
-def _summary(pairs: Pairs, grid: Sequence[Verdict], design: DesignPlan) -> GridSummary:
+def _summary(
+    pairs: Pairs, grid: Sequence[Verdict], setting: str, design: DesignPlan
+) -> GridSummary:
     first = grid[0]
     metric = BY_NAME[first.metric]
     usable = [verdict for verdict in grid if verdict.low is not None]
@@ -136,6 +146,7 @@ def _summary(pairs: Pairs, grid: Sequence[Verdict], design: DesignPlan) -> GridS
         counts={word: words.count(word) for word in Word},
         best=ranked[-1] if ranked else None,
         worst=ranked[0] if ranked else None,
+        setting=setting,
     )
 
 

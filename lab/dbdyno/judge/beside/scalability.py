@@ -406,13 +406,15 @@ class PeakRatio(Noun):
     per_s: Typical
 
 
-def peak_ratios(found: Sequence[Scalability], baseline: str, design: DesignPlan) -> list[PeakRatio]:
-    """Peaks against the baseline's, wherever both have one."""
+def peak_ratios(
+    found: Sequence[Scalability], baseline: str, system: str, design: DesignPlan
+) -> list[PeakRatio]:
+    """A system's peaks against the baseline's, wherever both have one."""
     of_baseline = {(s.workload, s.setting): s for s in found if s.system == baseline and s.peak}
     made = []
     for other in found:
         base = of_baseline.get((other.workload, other.setting))
-        if base is None or other.peak is None or other.system == baseline:
+        if base is None or other.peak is None or other.system != system:
             continue
         threads, per_s = _log_ratios(base, other)
         at, high = typical_of_logs(threads, design), typical_of_logs(per_s, design)

@@ -194,13 +194,13 @@ class CountPair(Noun):
     blocks: int
 
 
-def counts(found: Iterable[Stability], baseline: str, systems: Sequence[str]) -> list[CountPair]:
-    """Stalls and dips of every system beside the baseline's, by cells."""
+def counts(found: Iterable[Stability], baseline: str, system: str) -> list[CountPair]:
+    """Stalls and dips of a system beside the baseline's, by cells."""
     arms: dict[Cell, dict[str, dict[int, Stability]]] = {}
     for one in found:
         arms.setdefault(one.cell, {}).setdefault(one.system, {})[one.block] = one
     made = []
-    for (cell, of_cell), system, what in product(arms.items(), systems, COUNTS):
+    for (cell, of_cell), what in product(arms.items(), COUNTS):
         below, above = of_cell.get(baseline, {}), of_cell.get(system, {})
         read = ((COUNTS[what](below[at]), COUNTS[what](above[at])) for at in below if at in above)
         pairs = [(a, b) for a, b in read if a is not None and b is not None]

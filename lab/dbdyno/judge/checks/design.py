@@ -20,7 +20,7 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Said, count, listed, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.plan.controls import WhyNone, why_none
-from dbdyno.plan.plan import BLOCKS_CONTROLLED, BLOCKS_FEW, BLOCKS_MIN, Plan, cells
+from dbdyno.plan.plan import BLOCKS_CONTROLLED, BLOCKS_FEW, BLOCKS_MIN, Plan, cells, system_pairs
 from dbdyno.stats.distributions import line
 
 WINDOW_S_MIN: Final = 60.0
@@ -264,10 +264,9 @@ DRIFT_P_MAX: Final = 0.01
 def sequential_design(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: all trials of a system came before, or after, all those of the baseline."""
     places = _places(measurements)
-    baseline = plan.systems[0].label
-    for system in places:
+    for baseline, system in system_pairs(plan):
         blocks = {m.trial.block for m in measurements if m.trial.system == system}
-        if system == baseline or baseline not in places or len(blocks) < BLOCKS_MIN_OF_ORDER:
+        if not {baseline, system} <= places.keys() or len(blocks) < BLOCKS_MIN_OF_ORDER:
             continue
         own, its = places[system], places[baseline]
         if max(own) > min(its) and max(its) > min(own):

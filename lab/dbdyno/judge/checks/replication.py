@@ -13,7 +13,8 @@ from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.language.words import Said, count, say
 from dbdyno.measurement import replication
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import Plan, TopologyPlan
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.systems import TopologyPlan
 
 BEHIND_S_MAX: Final = 1.0
 """Replicas that are that much of the window's commits behind do not keep up with the load."""

@@ -10,14 +10,14 @@ promise looks like the faster server.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.language.words import Said, listed, name, say
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import Plan, system_pairs
 
 EQUAL_SETTINGS: Final = {
     "innodb_flush_method": say("files"),
@@ -36,16 +36,14 @@ Values = Mapping[str, set[str]]
 
 
 def unequal_settings(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Doubtful or a note: a system has other files or instruments than the first of the plan.
+    """Doubtful or a note: a system has other files or instruments than what it is compared with.
 
     A difference which the plan itself asks for is a note: it is what the experiment is about.
     """
-    baseline = plan.systems[0].label
     for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
         of_setting = [m for m in measurements if m.trial.cell.setting == setting]
-        wanted = _effective(of_setting, baseline)
-        for system in (system.label for system in plan.systems[1:]):
-            found = _effective(of_setting, system)
+        for baseline, system in system_pairs(plan):
+            wanted, found = _effective(of_setting, baseline), _effective(of_setting, system)
             unequal = [key for key in EQUAL_SETTINGS if _differ(key, wanted, found)]
             asked = _asked(plan, baseline, system)
             by_accident = _differences({baseline: wanted, system: found}, set(unequal) - asked)
@@ -134,13 +132,16 @@ MIB: Final = 1024**2
 
 def unequal_durability(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful or a note: a crash would leave less of one system than of the baseline."""
-    baseline = plan.systems[0].label
     for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
-        wanted = _promises(measurements, setting, baseline)
-        for system in (system.label for system in plan.systems[1:]):
+        for baseline, system in system_pairs(plan):
+            wanted = _promises(measurements, setting, baseline)
             found = _promises(measurements, setting, system)
             unequal = [what for what in wanted if what in found and not _alike(wanted, found, what)]
-            asked = [what for what in unequal if _asked_promises(plan, wanted, found, what, system)]
+            asked = [
+                what
+                for what in unequal
+                if _given(plan, (baseline, system), _keys(wanted[what] | found[what]))
+            ]
             for level, whats in (
                 (Level.DOUBTFUL, [what for what in unequal if what not in asked]),
                 (Level.NOTE, asked),
@@ -168,16 +169,15 @@ def unequal_durability(measurements: Sequence[Measurement], plan: Plan) -> Itera
 
 def unequal_memory(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful or a note: caches of two systems differ by more than servers round their sizes."""
-    baseline = plan.systems[0].label
     for setting in dict.fromkeys(m.trial.cell.setting for m in measurements):
-        wanted = _cache(measurements, setting, baseline)
-        for system in (system.label for system in plan.systems[1:]):
+        for baseline, system in system_pairs(plan):
+            wanted = _cache(measurements, setting, baseline)
             found = _cache(measurements, setting, system)
             if wanted is None or found is None:
                 continue
             if abs(found - wanted) <= MEMORY_TOLERANCE * max(found, wanted):
                 continue
-            asked = any(_given(plan, label, set(CACHE_KEYS)) for label in (baseline, system))
+            asked = _given(plan, (baseline, system), set(CACHE_KEYS))
             level = Level.NOTE if asked else Level.DOUBTFUL
             yield Finding(
                 check="unequal-memory",
@@ -223,20 +223,13 @@ def _alike(one: dict[str, set[Promise]], other: dict[str, set[Promise]], what: s
     return {p.kept for p in one[what]} == {p.kept for p in other[what]}
 
 
-def _asked_promises(
-    plan: Plan,
-    wanted: dict[str, set[Promise]],
-    found: dict[str, set[Promise]],
-    what: str,
-    system: str,
-) -> bool:
-    keys = {key for promise in wanted[what] | found[what] for key in promise.keys}
-    return any(_given(plan, label, keys) for label in (plan.systems[0].label, system))
+def _keys(promises: set[Promise]) -> set[str]:
+    return {key for promise in promises for key in promise.keys}
 
 
-def _given(plan: Plan, label: str, keys: set[str]) -> bool:
-    """Whether a system's own settings in the plan have one of these keys."""
-    given = {name.lower().replace("-", "_") for name in plan.system(label).settings}
+def _given(plan: Plan, labels: Iterable[str], keys: set[str]) -> bool:
+    """Whether the plan itself gives one of these keys for one of the systems."""
+    given = {key.lower() for key in _asked(plan, *labels)}
     return bool(keys & {*given, *(name.removeprefix("skip_") for name in given)})
 
 

@@ -12,7 +12,7 @@ from dbdyno.language.stored import from_stored
 from dbdyno.language.words import Said, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import Step
-from dbdyno.plan.plan import Plan
+from dbdyno.plan.plan import Plan, system_pairs
 
 RETRIES_SHARE_MAX: Final = 0.001
 NAMED_MAX: Final = 3
@@ -41,14 +41,13 @@ def retries(measurement: Measurement, plan: Plan) -> Finding | None:
 
 def unequal_plans(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Note: a system answers a kind of statement by another way than the baseline."""
-    baseline = plan.systems[0].label
     ways = {
         m.trial.system: m.evidence.query_plans
         for m in measurements
         if m.failure is None and m.evidence.query_plans
     }
-    wanted = ways.get(baseline, {})
-    for system, found in ways.items():
+    for baseline, system in system_pairs(plan):
+        wanted, found = ways.get(baseline, {}), ways.get(system, {})
         other = [kind for kind in wanted if kind in found and found[kind] != wanted[kind]]
         if not other:
             continue

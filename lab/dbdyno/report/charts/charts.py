@@ -28,11 +28,12 @@ def figures(
     plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
 ) -> tuple[Figure, ...]:
     """All charts for which there is something to draw, in the order of the report."""
-    all_ladders = ladders(cells_of(plan, measurements))
+    cells = cells_of(plan, measurements)
+    all_ladders = ladders(cells)
     systems = systems_of(plan, measurements)
     made = [
         curve.limits(judgement.slo, systems),
-        verdicts.matrix(all_ladders, judgement.verdicts),
+        verdicts.matrix(cells, judgement.verdicts),
         ratios.ratios(judgement.verdicts, plan.design.margin, judgement.summaries),
         *_over_load(all_ladders, systems, judgement),
         *_of_trials(all_ladders, systems, measurements, judgement),

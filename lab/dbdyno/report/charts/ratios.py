@@ -55,30 +55,34 @@ def ratios(
     Args:
         summaries: of several cells; each stands below the cells of its system.
     """
-    groups: dict[tuple[str, str], list[Ratio]] = {}
+    groups: dict[tuple[str, str, str], list[Ratio]] = {}
     for verdict in verdicts:
         if (line := of_verdict(verdict)) is not None:
-            groups.setdefault((verdict.system, verdict.metric), []).append(line)
+            place = (verdict.baseline, verdict.system, verdict.metric)
+            groups.setdefault(place, []).append(line)
     if not groups:
         return None
     for summary in summaries:
-        lines_of = groups.get((summary.system, summary.metric), [])
-        if summary.cells > 1 and (line := of_summary(summary)) is not None:
+        lines_of = groups.get((summary.baseline, summary.system, summary.metric), [])
+        is_whole = summary.cells > 1 and not summary.setting
+        if is_whole and (line := of_summary(summary)) is not None:
             lines_of.append(line)
     lines = [line for group in groups.values() for line in group]
     ends = [end for line in lines for end in (line.low, line.high) if end is not None]
     view = view_of([line.ratio for line in lines], ends, margin)
-    baseline = verdicts[0].baseline
     scale = vega.verdict_scale((line.word for line in lines), lines=True)
     colour = vega.nominal("word", title=None, scale=scale)
     panels = [
         _panel(system, BY_NAME[metric].label, baseline, group, view, margin, colour)
-        for (system, metric), group in groups.items()
+        for (baseline, system, metric), group in groups.items()
     ]
-    title = say("Change against {baseline}, with intervals", baseline=baseline)
+    baselines = list(dict.fromkeys(baseline for baseline, _, _ in groups))
+    title = say("Change against {baseline}, with intervals", baseline=baselines[0])
+    if len(baselines) > 1:
+        title = say("Changes, with intervals")
     points = [
         say("{system}, {cell}: {change}", system=system, cell=line.name, change=line.words)
-        for (system, _), group in groups.items()
+        for (_, system, _), group in groups.items()
         for line in group
     ]
     shaded = say("the margin is {margin:.3g}\u00a0%", margin=margin * 100)

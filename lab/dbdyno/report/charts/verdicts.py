@@ -11,13 +11,14 @@ from typing import Final
 
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import Text, say
+from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.settings import DEFAULT
 from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import change, decided
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import Ladder, level_of
+from dbdyno.report.rows import Ladder, ladders, level_of
 
 FIELD_WIDTH: Final = (74, 130)
 """Least and most; between them the fields share the width."""
@@ -27,15 +28,19 @@ VERDICTS_MIN: Final = 2
 """One verdict is a sentence, no map."""
 
 
-def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | None:
-    """A map for each setting and system; None below two verdicts."""
+def matrix(cells: Sequence[Cell], verdicts: Sequence[Verdict]) -> Figure | None:
+    """A map for each setting and comparison; None below two verdicts.
+
+    Args:
+        cells: those of the run, in their order.
+    """
     if len(verdicts) < VERDICTS_MIN:
         return None
     scale = vega.verdict_scale(vega.look_of(verdict).words for verdict in verdicts)
     panels = [
-        _panel(part, of_system, scale)
-        for part in _parts(ladders)
-        for of_system in _by_system(verdicts, part)
+        _panel(part, of_arms, scale)
+        for part in _parts(ladders([*cells, *(verdict.cell for verdict in verdicts)]))
+        for of_arms in _by_arms(verdicts, part)
     ]
     title = say("Verdicts by workload and load")
     points = [
@@ -51,31 +56,33 @@ def matrix(ladders: Sequence[Ladder], verdicts: Sequence[Verdict]) -> Figure | N
         "Each field is one comparison; the number is the change against the baseline. Undecided is "
         "not equal: the interval allows both a difference that matters and none."
     )
-    baseline = say("against {baseline}", baseline=verdicts[0].baseline)
-    return vega.figure("verdicts", title, baseline, points, vega.stacked(panels), note)
+    against = say("against {baseline}", baseline=verdicts[0].baseline)
+    if len({verdict.baseline for verdict in verdicts}) > 1:
+        against = say("against the baseline that each map names")
+    return vega.figure("verdicts", title, against, points, vega.stacked(panels), note)
 
 
-def _parts(ladders: Sequence[Ladder]) -> list[list[Ladder]]:
+def _parts(every: Sequence[Ladder]) -> list[list[Ladder]]:
     """Closed loops, then open ones, those of each setting by themselves."""
     parts: dict[tuple[bool, str], list[Ladder]] = {}
-    for ladder in sorted(ladders, key=lambda ladder: ladder.is_open):
+    for ladder in sorted(every, key=lambda ladder: ladder.is_open):
         parts.setdefault((ladder.is_open, ladder.setting), []).append(ladder)
     return list(parts.values())
 
 
-def _by_system(verdicts: Sequence[Verdict], ladders: Sequence[Ladder]) -> list[list[Verdict]]:
-    cells = {cell for ladder in ladders for cell in ladder.cells}
-    groups: dict[str, list[Verdict]] = {}
+def _by_arms(verdicts: Sequence[Verdict], part: Sequence[Ladder]) -> list[list[Verdict]]:
+    cells = {cell for ladder in part for cell in ladder.cells}
+    groups: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.cell in cells:
-            groups.setdefault(verdict.system, []).append(verdict)
+            groups.setdefault((verdict.baseline, verdict.system), []).append(verdict)
     return list(groups.values())
 
 
-def _levels(ladders: Sequence[Ladder]) -> list[Text]:
+def _levels(part: Sequence[Ladder]) -> list[Text]:
     """Every level of these ladders once, rising."""
     cells = sorted(
-        (cell for ladder in ladders for cell in ladder.cells),
+        (cell for ladder in part for cell in ladder.cells),
         key=lambda cell: (cell.rate_per_s or 0.0, cell.threads),
     )
     return list(dict.fromkeys(map(level_of, cells)))
@@ -90,14 +97,14 @@ def _against(verdict: Verdict) -> Text:
     )
 
 
-def _panel(ladders: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) -> Spec:
-    levels = _levels(ladders)
-    workloads = [ladder.workload for ladder in ladders]
+def _panel(part: Sequence[Ladder], verdicts: Sequence[Verdict], scale: Spec) -> Spec:
+    levels = _levels(part)
+    workloads = [ladder.workload for ladder in part]
     least, most = FIELD_WIDTH
     width = min(most, max(least, (vega.WIDTH - LABELS_WIDTH) // len(levels)))
-    x = vega.ordinal("level", levels, ladders[0].load_title, labelAngle=0)
+    x = vega.ordinal("level", levels, part[0].load_title, labelAngle=0)
     y = vega.ordinal("workload", workloads, None, labelLimit=240)
-    subtitle = {} if ladders[0].setting == DEFAULT else {"subtitle": ladders[0].setting}
+    subtitle = {} if part[0].setting == DEFAULT else {"subtitle": part[0].setting}
     return {
         "title": {"text": _against(verdicts[0]), **subtitle},
         "data": {"values": [_row(verdict) for verdict in verdicts]},

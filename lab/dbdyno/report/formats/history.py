@@ -19,7 +19,7 @@ from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
-from dbdyno.plan.plan import DesignPlan, Plan
+from dbdyno.plan.plan import DesignPlan, Plan, comparisons
 from dbdyno.report.formats.replay import difference
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE
@@ -88,6 +88,7 @@ def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> 
         if before
         else ()
     )
+    systems = {one.arm.label: one.arm.system for one in comparisons(run.plan)}
     by_place = {(a.cell, a.baseline, a.system): a for a in since if a.first and a.second}
     return [
         HistoryEntry(
@@ -95,7 +96,7 @@ def _of_run(run: RunVerdicts, before: RunVerdicts | None, label: str | None) -> 
             created_at=run.created_at,
             plan_hash=run.plan.hash(),
             complete=run.complete,
-            version=run.versions.get(verdict.system, ""),
+            version=run.versions.get(systems.get(verdict.system, ""), ""),
             verdict=verdict,
             since=by_place.get((verdict.cell, verdict.baseline, verdict.system)),
         )
@@ -131,12 +132,12 @@ def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:
         verdict = entry.verdict
         compared = groups.setdefault(verdict.system, {})
         compared.setdefault((verdict.cell, verdict.baseline), []).append(entry)
-    for system, comparisons in sorted(groups.items()):
-        baselines = list(dict.fromkeys(baseline for _, baseline in comparisons))
+    for system, of_system in sorted(groups.items()):
+        baselines = list(dict.fromkeys(baseline for _, baseline in of_system))
         against = (say("Against"), lambda entry: entry.verdict.baseline)
         yield table(
             say("{system} against {baseline}", system=system, baseline=" / ".join(baselines)),
-            [entry for members in comparisons.values() for entry in members],
+            [entry for members in of_system.values() for entry in members],
             (say("Cell"), lambda entry: entry.verdict.cell.title),
             *([against] if len(baselines) > 1 else []),
             (say("When"), lambda entry: entry.created_at[:16].replace("T", " ")),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dbdyno.judge.beside.accounting import accounting_text
-from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.finding import Finding, Level, check_name
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Word, few_blocks
 from dbdyno.judge.wording import sentence
@@ -20,12 +20,12 @@ from dbdyno.language.words import Text, clauses, count, listed, name, say
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import Plan, cells, latency_of
+from dbdyno.plan.plan import Plan, cells, latency_of, one_baseline
 from dbdyno.report import document, numbers
 from dbdyno.report.formats.stdout import Result, shortened
 from dbdyno.report.numbers import change_with_interval, metric_value
 from dbdyno.report.parts import Column, Items, Paragraph, Table, line, numeric
-from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, title_of
+from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, compared_arms, title_of
 
 CHECK_REPEATED_TRIAL: Final = "repeated-trial"
 """The check that reports a trial with a complete attempt among several."""
@@ -48,7 +48,9 @@ class Summary(Result):
         """Sentences, numbers, doubts."""
         plan, judgement = self.plan, self.judgement
         yield from (_head(plan, self.facts), name(""))
-        for cell in _cells(plan, judgement):
+        for cell in dict.fromkeys(
+            [*_cells(plan, judgement), *(verdict.cell for verdict in judgement.verdicts)]
+        ):
             yield from _cell(cell, judgement)
         yield from (*numbers.sentences(judgement), name(""))
         if judgement.values:
@@ -65,7 +67,7 @@ class Summary(Result):
         """One table of all cells, then the doubts."""
         yield Paragraph(_head(self.plan, self.facts))
         yield Items(tuple(numbers.sentences(self.judgement)))
-        yield _table(self.plan, self.judgement)
+        yield from _tables(self.plan, self.judgement)
         yield Items((*doubts(self.judgement), *_counts(self.judgement)))
 
     def document(self) -> dict[str, Any]:
@@ -126,7 +128,15 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
     return Table(say("Numbers, merged over all sound trials"), columns, tuple(rows))
 
 
+def _tables(plan: Plan, judgement: Judgement) -> tuple[Table, ...]:
+    """Numbers and verdicts in one table, or in two where the baselines are several."""
+    if one_baseline(plan) is not None:
+        return (_table(plan, judgement),)
+    return (compared_arms(judgement.verdicts), _values(plan, judgement))
+
+
 def _table(plan: Plan, judgement: Judgement) -> Table:
+    baseline = plan.systems[0].label
     columns = [Column(say("Cell")), Column(say("System")), Column(say("Verdict"))]
     for metric in SHOWN:
         columns.append(numeric(name(f"{metric.label} {metric.unit}")))
@@ -137,11 +147,11 @@ def _table(plan: Plan, judgement: Judgement) -> Table:
             word = _word(judgement, cell, system.label)
             row = [name(cell.title), name(system.label), word]
             for metric in SHOWN:
-                estimate = judgement.estimate(cell, system.label, metric.name)
+                estimate = judgement.estimate(cell, baseline, system.label, metric.name)
                 value = judgement.value(cell, system.label, metric.name)
                 row += [metric_value(value, metric), change_with_interval(estimate)]
             rows.append(tuple(row))
-    caption = say("Verdicts against {baseline}", baseline=plan.systems[0].label)
+    caption = say("Verdicts against {baseline}", baseline=baseline)
     return Table(caption, tuple(columns), tuple(rows))
 
 
@@ -191,7 +201,7 @@ def _short(level: Level, found: Sequence[Finding], *, advised: bool) -> Text:
     told = say(
         "{level}: {check}: {evidence}{more}",
         level=level.said,
-        check=clauses([first.check, *([first.place] if first.place else [])]),
+        check=clauses([check_name(first.check), *([first.place] if first.place else [])]),
         evidence=first.evidence,
         more=say(" (and {count} more)", count=len(found) - 1) if len(found) > 1 else name(""),
     )

@@ -61,10 +61,12 @@ def _explained(summary: GridSummary) -> Paragraph:
 
 
 def _together(summaries: Sequence[GridSummary]) -> Table:
+    has_settings = any(one.setting for one in summaries)
     return table(
-        say("All cells against {baseline}", baseline=summaries[0].baseline),
+        _all_cells(summaries),
         summaries,
-        (say("System"), lambda one: one.system),
+        (say("System"), lambda one: _arm(one, summaries)),
+        *([(say("Setting"), lambda one: one.setting or say("all"))] if has_settings else []),
         (numeric(say("Cells")), lambda one: one.cells),
         (numeric(say("Blocks")), lambda one: one.blocks),
         (
@@ -77,6 +79,19 @@ def _together(summaries: Sequence[GridSummary]) -> Table:
     )
 
 
+def _all_cells(summaries: Sequence[GridSummary]) -> Text:
+    if len({one.baseline for one in summaries}) > 1:
+        return say("All cells together")
+    return say("All cells against {baseline}", baseline=summaries[0].baseline)
+
+
+def _arm(summary: GridSummary, among: Sequence[GridSummary]) -> Text:
+    """What is compared; with its baseline where there are several."""
+    if len({one.baseline for one in among}) == 1:
+        return name(summary.system)
+    return say("{system} against {baseline}", system=summary.system, baseline=summary.baseline)
+
+
 def _selected(cell: SelectedCell | None) -> Text:
     if cell is None:
         return NONE
@@ -87,8 +102,9 @@ def _selected(cell: SelectedCell | None) -> Text:
 def _counts(summaries: Sequence[GridSummary]) -> Table:
     columns = (Column(say("System")), *(numeric(word.said) for word in Word))
     rows = tuple(
-        (name(one.system), *(name(f"{one.counts.get(word, 0)}") for word in Word))
+        (_arm(one, summaries), *(name(f"{one.counts.get(word, 0)}") for word in Word))
         for one in summaries
+        if not one.setting
     )
     return Table(say("Verdicts by word"), columns, rows)
 

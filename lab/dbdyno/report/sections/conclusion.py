@@ -13,7 +13,7 @@ from typing import Final
 
 from dbdyno.judge.beside.accounting import accounting_text
 from dbdyno.judge.beside.grid import GridSummary
-from dbdyno.judge.finding import Level
+from dbdyno.judge.finding import Level, check_name
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.standstill import Standstill, chance
 from dbdyno.judge.verdict import Verdict, Word
@@ -21,7 +21,8 @@ from dbdyno.judge.wording import sentence
 from dbdyno.language.words import Text, capital, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import BLOCKS_MIN, Plan
+from dbdyno.plan.plan import BLOCKS_MIN, Plan, comparisons
+from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, interval, share
 from dbdyno.report.rows import Attempt, State
@@ -58,7 +59,7 @@ def conclusion(
             say(
                 "{findings} ({checks}) must be weighed with these numbers; see Findings.",
                 findings=count(len(doubts), "doubtful finding"),
-                checks=listed(dict.fromkeys(finding.check for finding in doubts)),
+                checks=listed(dict.fromkeys(check_name(finding.check) for finding in doubts)),
             )
         )
     return tuple(parts)
@@ -69,7 +70,7 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
         return [say("Nothing has been measured yet, so nothing can be said about any system.")]
     if not any(attempt.state is State.SOUND for attempt in attempts):
         return [say("No trial is usable, so nothing can be said about any system.")]
-    if len(plan.systems) == 1:
+    if not comparisons(plan):
         return [
             say(
                 "Only {system} was measured: this report has its numbers and compares it with "
@@ -84,28 +85,33 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
         (only,) = verdicts
         told = say("{cell}: {told}.", cell=only.cell.title, told=sentence(only))
         return [told, meaning(only), *accounted(judgement, only)]
-    tallied = (tally(verdicts, one.label, judgement.summaries) for one in plan.systems[1:])
+    tallied = (tally(verdicts, one, judgement.summaries) for one in comparisons(plan))
     return [*limits, *(line for lines in tallied for line in lines)]
 
 
 def tally(
-    verdicts: Sequence[Verdict], system: str, summaries: Iterable[GridSummary] = ()
+    verdicts: Iterable[Verdict], comparison: Comparison, summaries: Iterable[GridSummary] = ()
 ) -> list[Text]:
-    """A system's verdicts together: how many of each word, and their sum; many word by word."""
-    of_system = [verdict for verdict in verdicts if verdict.system == system]
+    """A comparison's verdicts together: how many of each word, and their sum; many word by word."""
+    baseline, system = comparison.labels
+    of_system = [one for one in verdicts if (one.baseline, one.system) == (baseline, system)]
     if not of_system:
         return [say("There is no verdict on {system}.", system=system)]
     words = [verdict.word for verdict in of_system]
     head = say(
         "{system} against {baseline} in {cells}: {counts}.",
         system=system,
-        baseline=of_system[0].baseline,
+        baseline=baseline,
         cells=_cells(len(words)),
         counts=listed(
             say(COUNTED[word], count=words.count(word)) for word in Word if word in words
         ),
     )
-    overall = (_overall(summary) for summary in summaries if summary.system == system)
+    overall = (
+        _overall(one)
+        for one in summaries
+        if (one.baseline, one.system, one.setting) == (baseline, system, "")
+    )
     groups = ([v for v in of_system if v.word is word] for word in Word)
     return [
         head,

@@ -7,6 +7,7 @@ each system, and on which data, promises, machine and storage that holds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from dbdyno.judge.judgement import Judgement
@@ -16,11 +17,11 @@ from dbdyno.measurement.cost import COSTS, Cost, per_event, source_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import Plan, latency_of
+from dbdyno.plan.plan import Plan, latency_of, one_baseline
 from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, decided, metric_value, number
 from dbdyno.report.parts import Column, Figure, Items, Part, Section, Table, numeric, table
-from dbdyno.report.rows import Attempt, cells_of, sound, systems_of
+from dbdyno.report.rows import Attempt, cells_of, compared_arms, sound, systems_of
 from dbdyno.report.sections.conclusion import NAMED_MAX, accounted
 from dbdyno.report.sections.settings import TOPICS, tested
 
@@ -85,21 +86,23 @@ def _explained(judgement: Judgement) -> tuple[Items, ...]:
 def grid(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> tuple[Table, ...]:
     """A row for each system of each cell; no table where nothing was measured.
 
-    Cells that only help to find a rate within a limit are left out.
+    Verdicts stand beside the numbers if one system is the baseline of all, else in a table of their
+    own. Cells that only help to find a rate within a limit are left out.
     """
+    baseline = one_baseline(plan)
     rows = _rows(plan, attempts, judgement)
     if not rows:
         return ()
     counted = [at for at in range(len(SHORT)) if any(row.costs[at] != NONE for row in rows)]
     latencies = [*([BY_NAME["latency_ms_p95"]] if plan.load.threads else [])]
     latencies += [latency_of(plan)] if plan.load.rates and latency_of(plan) not in latencies else []
-    compared = any(row.verdict for row in rows)
-    verdicts = (Column(say("Verdict")), numeric(say("Change [95 %]"))) if compared else ()
+    compared = baseline is not None and any(row.verdict for row in rows)
+    beside = (Column(say("Verdict")), numeric(say("Change [95 %]"))) if compared else ()
     columns = (
         Column(say("Cell")),
         Column(say("System")),
         *(numeric(_heading(metric)) for metric in (PRIMARY, *latencies)),
-        *verdicts,
+        *beside,
         *(numeric(list(SHORT.values())[at]) for at in counted),
     )
 
@@ -116,10 +119,19 @@ def grid(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> tuple
 
     caption = say("Throughput, latency, and what one transaction took of server and storage")
     if compared:
-        caption = say("{caption}, against {baseline}", caption=caption, baseline=rows[0].system)
-    looks = tuple(row.verdict.word.replace(" ", "-") if row.verdict else "" for row in rows)
+        caption = say("{caption}, against {baseline}", caption=caption, baseline=baseline)
     lines = tuple(shown(row) for row in rows)
-    return (Table(caption, columns, lines, len(rows) > ROWS_OPEN_MAX, looks),)
+    numbers = Table(caption, columns, lines, len(rows) > ROWS_OPEN_MAX)
+    if compared or not judgement.verdicts:
+        return (replace(numbers, looks=tuple(_look(row.verdict) for row in rows)),)
+    verdicts = replace(
+        compared_arms(judgement.verdicts), looks=tuple(map(_look, judgement.verdicts))
+    )
+    return (verdicts, numbers)
+
+
+def _look(verdict: Verdict | None) -> str:
+    return verdict.word.replace(" ", "-") if verdict else ""
 
 
 def _rows(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> list[_Row]:

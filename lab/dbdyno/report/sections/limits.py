@@ -18,7 +18,7 @@ from dbdyno.language.words import Text, count, name, say
 from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.outcome import ControlOutcome, RunFacts
 from dbdyno.plan.controls import SHARE
-from dbdyno.plan.plan import BLOCKS_FEW, Plan
+from dbdyno.plan.plan import BLOCKS_FEW, Plan, comparisons
 from dbdyno.report.numbers import NONE, change, change_with_interval, mebibytes, number, seconds
 from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
 from dbdyno.report.rows import State, attempts, cells_of
@@ -108,8 +108,7 @@ def _of_design(plan: Plan, measurements: Sequence[Measurement]) -> Iterator[Text
             "so the run does not measure how often it would err."
         )
     cells = len(cells_of(plan, measurements))
-    comparisons = cells * (len(plan.systems) - 1)
-    if comparisons > 1:
+    if cells * len(comparisons(plan)) > 1:
         yield say(
             "The verdicts on a system's {cells} hold together at 95 %; those on "
             "another system, and all intervals but those of verdicts and of selected cells, do not "
@@ -207,7 +206,7 @@ HELD: Final = {True: say("yes"), False: say("no"), None: NONE}
 def trust(plan: Plan, judgement: Judgement) -> Section:
     """What the controls of this run and of the workspace say; empty where nothing is compared."""
     heading = say("How far this instrument can be trusted")
-    if len(plan.systems) == 1:
+    if not comparisons(plan):
         return Section(heading, ())
     lines = tuple(_of_workspace(judgement.ledger))
     parts: list[Part] = [*_of_run(judgement), *([Items(lines)] if lines else [])]

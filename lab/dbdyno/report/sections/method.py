@@ -16,8 +16,9 @@ from dbdyno.measurement.measurement import Measurement, loads_of
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
-from dbdyno.plan.plan import Plan, TopologyPlan, latency_of
-from dbdyno.plan.settings import OptionValue, axes, on_or_off
+from dbdyno.plan.plan import Plan, latency_of
+from dbdyno.plan.settings import SettingValue, axes, on_or_off
+from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.plan.timed import FIRST_BLOCKS
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
 from dbdyno.report.parts import Code, Column, Items, Paragraph, Section, Table, numeric, table
@@ -51,9 +52,26 @@ def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
         (say("Version it reports"), lambda label: _versions(label, measurements)),
         (
             say("Settings asked for"),
-            lambda label: _options(asked[label].settings) if label in asked else NONE,
+            lambda label: _asked(asked[label]) if label in asked else NONE,
         ),
     )
+
+
+def _asked(system: SystemPlan) -> Text:
+    """What a system is given, and what was noted of it that dbdyno does not see."""
+    given = [
+        *([_options(system.settings)] if system.settings else []),
+        *(
+            say("for {workload}: {settings}", workload=workload, settings=_options(settings))
+            for workload, settings in system.workload_settings.items()
+        ),
+        *(say("after the start: {sql}", sql=sql) for sql in system.after_start),
+        *(
+            say("noted, not seen: {name} {value}", name=name, value=value)
+            for name, value in system.notes.items()
+        ),
+    ]
+    return listed(given, "; ") or NONE
 
 
 def _versions(label: str, measurements: Sequence[Measurement]) -> Text:
@@ -192,8 +210,13 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
     return Section(say("How to repeat it"), (wanted, again, kept, commands, Items(items)))
 
 
-def _options(options: Mapping[str, OptionValue]) -> Text:
-    return listed(f"{key}={on_or_off(value)}" for key, value in options.items()) or NONE
+def _options(options: Mapping[str, SettingValue]) -> Text:
+    every = (
+        (key, one)
+        for key, value in options.items()
+        for one in (value if isinstance(value, tuple) else (value,))
+    )
+    return listed(f"{key}={on_or_off(value)}" for key, value in every) or NONE
 
 
 def _distinct(texts: Iterable[str]) -> Text:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from dbdyno.judge.finding import Finding, Level
+from dbdyno.judge.finding import Finding, Level, check_name
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.wording import sentence
-from dbdyno.language.words import Text, capital, count, name, say
+from dbdyno.language.words import Text, capital, count, listed, name, say
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import PRIMARY, TABLE, Metric
-from dbdyno.plan.plan import Plan
-from dbdyno.report.numbers import TOO_FEW, change_with_interval, metric_value
+from dbdyno.plan.plan import Plan, comparisons
+from dbdyno.plan.settings import DEFAULT
+from dbdyno.plan.systems import Comparison
+from dbdyno.report.numbers import NONE, TOO_FEW, change_with_interval, metric_value
 from dbdyno.report.parts import (
     Column,
     Entries,
@@ -56,17 +58,20 @@ def verdicts(judgement: Judgement) -> Section:
     return Section(say("Verdicts"), (Entries(entries),) if entries else ())
 
 
-def _change_column(system: str, others: Sequence[str]) -> Column:
-    if len(others) == 1:
+def _change_column(comparison: Comparison, among: Sequence[Comparison]) -> Column:
+    baseline, arm = comparison.labels
+    if len(among) == 1:
         return numeric(say("Change [95 %]"))
-    return numeric(say("{system} change [95 %]", system=system))
+    if len({one.baseline for one in among}) == 1:
+        return numeric(say("{system} change [95 %]", system=arm))
+    return numeric(say("{system} against {baseline} [95 %]", system=arm, baseline=baseline))
 
 
-def change_of(judgement: Judgement, cell: Cell, system: str, metric: Metric) -> Text:
+def change_of(judgement: Judgement, cell: Cell, comparison: Comparison, metric: Metric) -> Text:
     """The ratio with its interval, and on how many blocks it rests if the verdict has others."""
-    estimate = judgement.estimate(cell, system, metric.name)
+    estimate = judgement.estimate(cell, *comparison.labels, metric.name)
     text = change_with_interval(estimate)
-    primary = judgement.estimate(cell, system, PRIMARY.name)
+    primary = judgement.estimate(cell, *comparison.labels, PRIMARY.name)
     if estimate is None or primary is None:
         return text
     if estimate.blocks == 0:
@@ -101,7 +106,9 @@ def findings(judgement: Judgement) -> Section:
 
 def _finding_entry(group: Sequence[Finding]) -> Entry:
     first = group[0]
-    times = f" ({len(group)}×)" if len(group) > 1 else ""
+    heading = check_name(first.check)
+    if len(group) > 1:
+        heading = say("{check} ({times}×)", check=heading, times=len(group))
     lines = list(dict.fromkeys(map(_evidence, group)))
     most = EVIDENCE_MAX[first.level]
     if len(lines) > most + 1:
@@ -109,7 +116,7 @@ def _finding_entry(group: Sequence[Finding]) -> Entry:
         lines = [*lines[:most], more]
     return Entry(
         mark=first.level.said,
-        heading=name(f"{first.check}{times}"),
+        heading=heading,
         text=say("Advice: {advice}.", advice=first.advice),
         lines=tuple(lines),
     )
@@ -132,13 +139,21 @@ SAME_STATEMENTS: Final = 0.01
 
 
 def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -> Section:
-    """A table for each ladder and metric; empty without a usable trial."""
+    """A table for each ladder and metric, then each system over its settings.
+
+    Empty without a usable trial.
+    """
     systems = systems_of(plan, measurements)
+    of_systems = [one for one in comparisons(plan) if one.settings is None]
     seen = {value.cell for value in judgement.values}
-    made = [
-        _table(ladder, metric, systems, judgement)
+    every = [
+        ladder
         for ladder in ladders(cells_of(plan, measurements))
         if any(cell in seen for cell in ladder.cells)
+    ]
+    made = [
+        _table(ladder, metric, systems, of_systems, judgement)
+        for ladder in every
         for metric in TABLE
         if metric.name != PER_STATEMENT or not _is_multiple(ladder, judgement)
     ]
@@ -153,9 +168,71 @@ def tables(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
     against = say(
         "{head} A change is against {baseline}, each with a 95 % interval of its own.",
         head=head,
-        baseline=systems[0],
+        baseline=listed(dict.fromkeys(one.baseline.label for one in of_systems), " / "),
     )
-    return Section(heading, (Paragraph(against if len(systems) > 1 else head), *made))
+    over_settings = _over_settings(plan, every, systems, judgement)
+    return Section(heading, (Paragraph(against if of_systems else head), *made, *over_settings))
+
+
+def _over_settings(
+    plan: Plan, every: Sequence[Ladder], systems: Sequence[str], judgement: Judgement
+) -> list[Table]:
+    """Throughput of each system and workload, a column for each setting; none for one setting."""
+    workloads: dict[tuple[str, bool], list[Ladder]] = {}
+    for ladder in every:
+        workloads.setdefault((ladder.workload, ladder.is_open), []).append(ladder)
+    return [
+        _settings_table(system, beside, _of_settings(plan, system), judgement)
+        for (_, is_open), beside in workloads.items()
+        if len(beside) > 1 and not is_open
+        for system in systems
+    ]
+
+
+def _of_settings(plan: Plan, system: str) -> list[Comparison]:
+    """The comparisons of two settings of a system, where nothing else is varied."""
+    return [
+        one
+        for one in comparisons(plan)
+        if {one.baseline.system, one.arm.system} == {system}
+        and set(one.settings or ()) == {DEFAULT}
+    ]
+
+
+def _settings_table(
+    system: str, beside: Sequence[Ladder], compared: Sequence[Comparison], judgement: Judgement
+) -> Table:
+    workload = beside[0].workload
+    cells = {(cell.setting, cell.threads): cell for ladder in beside for cell in ladder.cells}
+    rows = tuple(
+        (
+            name(f"{threads}"),
+            *(
+                metric_value(judgement.value(cells[at], system, PRIMARY.name), PRIMARY)
+                if (at := (ladder.setting, threads)) in cells
+                else NONE
+                for ladder in beside
+            ),
+            *(
+                change_of(judgement, Cell(workload=workload, threads=threads), one, PRIMARY)
+                for one in compared
+            ),
+        )
+        for threads in sorted({threads for _, threads in cells})
+    )
+    columns = (
+        numeric(beside[0].load_title),
+        *(numeric(name(ladder.setting)) for ladder in beside),
+        *(_change_column(one, compared) for one in compared),
+    )
+    caption = say(
+        "{metric}, {unit}: {system} over its settings, {workload}",
+        metric=PRIMARY.label,
+        unit=PRIMARY.unit,
+        system=system,
+        workload=workload,
+    )
+    return Table(caption, columns, rows)
 
 
 def _is_multiple(ladder: Ladder, judgement: Judgement) -> bool:
@@ -172,12 +249,18 @@ def _is_multiple(ladder: Ladder, judgement: Judgement) -> bool:
     return not each or max(each) <= min(each) * (1 + SAME_STATEMENTS)
 
 
-def _table(ladder: Ladder, metric: Metric, systems: Sequence[str], judgement: Judgement) -> Table:
-    others = systems[1:] if metric.name != WITHOUT_INTERVAL else ()
+def _table(
+    ladder: Ladder,
+    metric: Metric,
+    systems: Sequence[str],
+    compared: Sequence[Comparison],
+    judgement: Judgement,
+) -> Table:
+    compared = compared if metric.name != WITHOUT_INTERVAL else ()
     columns = (
         numeric(ladder.load_title),
         *(numeric(name(system)) for system in systems),
-        *(_change_column(system, others) for system in others),
+        *(_change_column(one, compared) for one in compared),
     )
     rows = tuple(
         (
@@ -186,7 +269,7 @@ def _table(ladder: Ladder, metric: Metric, systems: Sequence[str], judgement: Ju
                 metric_value(judgement.value(cell, system, metric.name), metric)
                 for system in systems
             ),
-            *(change_of(judgement, cell, system, metric) for system in others),
+            *(change_of(judgement, cell, one, metric) for one in compared),
         )
         for cell in ladder.cells
     )

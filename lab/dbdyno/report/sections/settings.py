@@ -1,8 +1,4 @@
-"""Sections on what was compared besides the load: settings, machine, the published experiment.
-
-A repeat on a smaller machine says nothing about the published numbers, and is soon read as if it
-did. So all that differs stands in one table, beside what was published.
-"""
+"""Sections on what was compared besides the load: settings and machine."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import axes
 from dbdyno.report.numbers import NONE, found, mebibytes, seconds, what
-from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table, table
+from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
 from dbdyno.report.sections.limits import blocks_run, data_bytes, pools_of
 from dbdyno.report.sections.method import connections
@@ -82,7 +78,6 @@ def environment(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) 
     return Section(say("Environment"), (features,) if rows else ())
 
 
-PUBLISHED: Final = say("The published experiment")
 TOPICS: Final[Mapping[str, Text]] = {
     "systems": say("systems"),
     "data": say("data"),
@@ -98,33 +93,6 @@ TOPICS: Final[Mapping[str, Text]] = {
 """What a plan file calls its topics, and a report its own; a plan file may have others."""
 STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
 """Features of the machine that say on what the data lay."""
-
-
-def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
-    """What was published, what was done here, and why it differs; empty for a plan of one's own."""
-    if plan.published is None:
-        return Section(PUBLISHED, ())
-    here = tested(plan, measurements, run)
-    setup = plan.published.setup
-    differences = tuple(map(name, plan.published.differences))
-    parts = (
-        Paragraph(
-            say(
-                "The plan follows: {source}. Its numbers and this run's cannot be put beside each "
-                "other: machine, data and load differ as the table says.",
-                source=plan.published.source,
-            )
-        ),
-        table(
-            say("Published and here"),
-            dict.fromkeys([*setup, *here]),
-            (say("What"), lambda topic: TOPICS.get(topic, name(topic))),
-            (say("Published"), lambda topic: setup.get(topic, NONE)),
-            (say("This run"), lambda topic: here.get(topic, NONE)),
-        ),
-        *((Items(differences),) if differences else ()),
-    )
-    return Section(PUBLISHED, parts)
 
 
 def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:

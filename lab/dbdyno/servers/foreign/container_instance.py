@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import DATABASE, LOAD_USER, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign.container import ContainerServer, ContainerWatcher, find, look
 from dbdyno.servers.local.server import OwnInstance
@@ -57,7 +57,7 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         self._has_data = False
         self._clear()  # a lab that died may have left its own
 
-    def start(self, settings: Mapping[str, OptionValue] | None = None) -> ContainerServer:
+    def start(self, settings: Mapping[str, SettingValue] | None = None) -> ContainerServer:
         """Start a container and wait until its settings are proven.
 
         Raises:
@@ -119,8 +119,13 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         self._copy_volume(self._copy, self._data)
         self._has_data = True
 
-    def _with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
+    def _with(self, more: Mapping[str, SettingValue]) -> dict[str, str]:
         own = {**settings.normalise(self.spec.settings), **settings.normalise(more)}
+        if settings.is_local(own):
+            raise UsageError(
+                f"{self.spec.label}: a container is reached over the network alone",
+                hint="leave skip_networking out",
+            )
         return settings.effective(self._entry, own)
 
     def _create(self, asked: Mapping[str, str], root: Credentials, sql: str) -> str:
@@ -150,9 +155,10 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         """The settings as the image's entry point hands them to the server."""
         family = family_of(self._entry.product, self._entry.version_numbers)
         arguments = []
-        for name, text in asked.items():
-            line = settings.render({name: text}, family).splitlines()[1]
-            arguments.append(f"--{name}={text}" if '"' in line else f"--{line}")
+        for name, texts in asked.items():
+            for text in settings.lines_of(texts):
+                line = settings.render({name: text}, family).splitlines()[1]
+                arguments.append(f"--{name}={text}" if '"' in line else f"--{line}")
         return arguments
 
     def _begin(self, container: str, load: Credentials) -> ContainerServer:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import (
     STOP_S,
     Answering,
@@ -80,6 +80,11 @@ class EndpointServer:
     def ask(self, sql: str) -> list[tuple[str, ...]]:
         """The first server's answer to the load user, every value as text; ServerError if none."""
         return self._clients[0].ask(sql)
+
+    def ask_all(self, sql: str) -> None:
+        """Puts an order to every server; ServerError if one refuses it."""
+        for client in self._clients:
+            client.ask(sql)
 
     def settings(self) -> dict[str, str]:
         """Every effective global variable of the first server; ServerError if it is gone."""
@@ -164,7 +169,7 @@ class EndpointInstance:
         self._dataset = EndpointDataset(self._server, asked.database, spec.dataset)
         self._is_loading = False
 
-    def start(self, settings: Mapping[str, OptionValue] | None = None) -> EndpointServer:
+    def start(self, settings: Mapping[str, SettingValue] | None = None) -> EndpointServer:
         """Log in; the first time without our rows there, get the database ready to take them.
 
         Raises:
@@ -237,7 +242,7 @@ class EndpointInstance:
             ) from error
 
 
-def _refuse(spec: ServerSpec, settings: Mapping[str, OptionValue]) -> None:
+def _refuse(spec: ServerSpec, settings: Mapping[str, SettingValue]) -> None:
     if settings:
         raise UsageError(
             f"{spec.label}: the settings of an endpoint are its owner's: dbdyno only reads them",

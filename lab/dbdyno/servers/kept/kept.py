@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.files import holder, is_locked
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.settings import SettingValue
 
 FOLDER: Final = "servers"
 LOCK: Final = "lock"
@@ -119,7 +119,7 @@ def start(
     workspace: Path,
     name: str,
     reference: str,
-    settings: Mapping[str, OptionValue],
+    settings: Mapping[str, SettingValue],
     report: Callable[[str], None],
 ) -> KeptServer:
     """Start a server that stays until `stop`, and return when it is ready.

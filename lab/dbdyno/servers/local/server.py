@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.settings import SettingValue
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.local import pristine
@@ -364,10 +364,10 @@ class OwnInstance(ABC, Generic[Owned]):
 class ProductSettings(Protocol):
     """What the settings module of a product has."""
 
-    def effective(self, entry: CatalogEntry, asked: Mapping[str, OptionValue]) -> dict[str, str]:
+    def effective(self, entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[str, str]:
         """Every setting the server is given; UsageError if one cannot be."""
 
-    def normalise(self, asked: Mapping[str, OptionValue]) -> dict[str, str]:
+    def normalise(self, asked: Mapping[str, SettingValue]) -> dict[str, str]:
         """Keys as the server names them, values as text; UsageError if one cannot be."""
 
     def data_format(self, entry: CatalogEntry, asked: Mapping[str, str]) -> object:
@@ -416,7 +416,7 @@ class StartedInstance(OwnInstance[Started]):
                 self._lay_pristine()
 
     def start(
-        self, settings: Mapping[str, OptionValue] | None = None, place: Place = HERE
+        self, settings: Mapping[str, SettingValue] | None = None, place: Place = HERE
     ) -> Started:
         """Start it at `place`, with `settings` of this start alone laid over the instance's.
 
@@ -455,7 +455,7 @@ class StartedInstance(OwnInstance[Started]):
     def _before_removal(self) -> None:
         """What must be given back before the data directory goes; nothing for most products."""
 
-    def _asked_with(self, more: Mapping[str, OptionValue]) -> dict[str, str]:
+    def _asked_with(self, more: Mapping[str, SettingValue]) -> dict[str, str]:
         entry, rules = self._site.entry, self.rules
         whole = rules.effective(
             entry, {**rules.normalise(self.spec.settings), **rules.normalise(more)}

@@ -11,7 +11,9 @@ be understood is a ServerError.
 from __future__ import annotations
 
 import errno
+import math
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -61,22 +63,29 @@ REFUSED_LOGINS: Final[dict[str, Callable[[Any], Any]]] = {
 class MysqlConnection(socket.socket):
     """A connection whose whole answer, not each piece of it, has a time and a size."""
 
+    _ends = math.inf
+    _bytes_left = ANSWER_BYTES_MAX
+
     def allow(self, seconds: float) -> None:
         """An answer may now take so long."""
         self._ends = time.monotonic() + seconds
         self._bytes_left = ANSWER_BYTES_MAX
 
-    def recv_into(self, buffer: Buffer, nbytes: int = 0, flags: int = 0) -> int:
+    def recv_into(self, buffer: Buffer, nbytes: int | None = None, flags: int = 0) -> int:
         """As a socket's; TimeoutError or OSError when the answer takes too long or too much."""
         left_s = self._ends - time.monotonic()
         if left_s <= 0:
             raise TimeoutError("no whole answer in time")
-        self.settimeout(left_s)
-        count = super().recv_into(buffer, nbytes, flags)
+        self.settimeout(min(left_s, ANSWER_S_MAX))
+        count = super().recv_into(buffer, nbytes or memoryview(buffer).nbytes, flags)
         self._bytes_left -= count
         if self._bytes_left < 0:
             raise OSError(errno.EMSGSIZE, f"its answer is longer than {ANSWER_BYTES_MAX} bytes")
         return count
+
+
+class _EncryptedConnection(MysqlConnection, ssl.SSLSocket):
+    """What TLS makes of an open one in the midst of a login."""
 
 
 class Client:
@@ -103,7 +112,8 @@ class Client:
             except OSError:
                 return False
             except pymysql.err.OperationalError as error:
-                if error.args[0] in NOT_READY:
+                is_tls = isinstance(getattr(error, "original_exception", None), ssl.SSLError)
+                if error.args[0] in NOT_READY and not is_tls:
                     return False
                 raise self._failed("refused the login", error) from error
             except Exception as error:
@@ -167,15 +177,18 @@ class Client:
                 write_timeout=ANSWER_S_MAX,
                 defer_connect=True,
                 auth_plugin_map=REFUSED_LOGINS,
-                ssl_disabled=True,  # the line is a unix socket, and old servers' TLS is refused
+                **_transport(self._endpoint),
             )
-            self._line = line = _line_to(self._endpoint)
+            line = _line_to(self._endpoint)
+            self._line = line
             if self._endpoint.socket is not None:
                 # As PyMySQL says itself of a unix socket that it opened.
                 connection._secure = True  # type: ignore[attr-defined]
             try:
                 line.allow(CONNECT_S_MAX)
                 connection.connect(line)
+                if self._endpoint.encryption is not None:  # it wrapped the line
+                    self._line = connection._sock  # type: ignore[attr-defined]
             except BaseException:
                 line.close()
                 raise
@@ -195,6 +208,20 @@ class Client:
             f"{self.label}: the server {what} (user {self._who.user})",
             found=f"{type(error).__name__}: {error}",
         )
+
+
+def _transport(endpoint: Endpoint) -> dict[str, Any]:
+    """No TLS to our own servers: the line is a Unix socket, and old servers' TLS is refused."""
+    asked = endpoint.encryption
+    if asked is None:
+        return {"ssl_disabled": True}
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.sslsocket_class = _EncryptedConnection
+    context.check_hostname = asked.mode == "verify_identity"
+    context.verify_mode = ssl.CERT_NONE if asked.mode == "required" else ssl.CERT_REQUIRED
+    if asked.ca is not None:
+        context.load_verify_locations(asked.ca)
+    return {"ssl": context}
 
 
 def _line_to(endpoint: Endpoint) -> MysqlConnection:

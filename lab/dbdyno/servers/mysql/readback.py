@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.mysql.settings import OFF_WORDS, ON_WORDS
+from dbdyno.servers.mysql.settings import OFF_WORDS, ON_WORDS, lines_of
 
 VARIABLES_OF: Final = {  # an option's variable where it has another name; the first that is shown
     "ssl": ("have_ssl", "tls_version"),  # MySQL 8.4 has no switch left
@@ -21,7 +21,9 @@ VARIABLES_OF: Final = {  # an option's variable where it has another name; the f
     "transaction_isolation": ("transaction_isolation", "tx_isolation"),
 }
 PLUGINS_ASKED: Final = ("plugin_load", "plugin_load_add", "early_plugin_load")
-WITHOUT_VARIABLE: Final = frozenset({*PLUGINS_ASKED, "performance_schema_instrument"})
+WITHOUT_VARIABLE: Final = frozenset(
+    {*PLUGINS_ASKED, "performance_schema_instrument", "innodb_status_file"}
+)
 WITHOUT_TLS: Final = frozenset({"DISABLED", "NO", ""})
 UNITS: Final[Mapping[str, int]] = {
     unit: 1024**power for power, unit in enumerate("kmgtpe", start=1)
@@ -110,13 +112,16 @@ def _in_force(name: str, asked: str, shown: Mapping[str, str]) -> bool:
         return (effective == "OFF") == (asked.lower() in OFF_WORDS)
     if name in {"sql_mode", "optimizer_switch"}:
         return _contains(effective, asked)
-    return same_value(asked, effective)
+    *_, last = lines_of(asked)  # of a key given several times the variable shows the last
+    return same_value(last, effective)
 
 
 def same_value(asked: str, effective: str) -> bool:
     """Whether two spellings mean one value: 256M and 268435456, 1 and ON, row and ROW."""
     if asked.casefold() == effective.casefold():
         return True
+    if offset := re.fullmatch(r"([+-])(\d:\d\d)", asked):  # of a time zone
+        return f"{offset[1]}0{offset[2]}" == effective
     if _truth(asked) is not None and _truth(asked) == _truth(effective):
         return True
     left, right = _number(asked), _number(effective)

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Final
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.plan import TopologyPlan
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.settings import SettingValue
+from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers.base import Credentials, Server, count_of, row_of, rows_of
 from dbdyno.servers.mysql.settings import OFF_WORDS, normalise
 
@@ -164,20 +164,20 @@ def plugins_of(plan: TopologyPlan, words: ReplicationDialect) -> tuple[str, ...]
 
 def loading_keys(
     plan: TopologyPlan, words: ReplicationDialect, own: Mapping[str, str]
-) -> dict[str, OptionValue]:
+) -> dict[str, SettingValue]:
     """For the primary alone while rows are loaded: nothing is logged, so all copies begin equal."""
     return {"log_bin": False, **_plugin(plan, words, own, 0)}
 
 
 def member_keys(
     plan: TopologyPlan, words: ReplicationDialect, own: Mapping[str, str], number: int
-) -> dict[str, OptionValue]:
+) -> dict[str, SettingValue]:
     """For the primary (number 0) or a replica that replicates.
 
     Args:
         own: what the plan says of the system for this start, by variable name.
     """
-    keys: dict[str, OptionValue] = {"server_id": number + 1}
+    keys: dict[str, SettingValue] = {"server_id": number + 1}
     if own.get("log_bin", "OFF").lower() in OFF_WORDS:
         keys["log_bin"] = True
     if words.mariadb:
@@ -191,7 +191,7 @@ def member_keys(
     return {**keys, **_plugin(plan, words, own, number)}
 
 
-def group_keys(name: str, addresses: list[str], number: int) -> dict[str, OptionValue]:
+def group_keys(name: str, addresses: list[str], number: int) -> dict[str, SettingValue]:
     """For a member of the group `name`, whose members talk at `addresses` (host:port)."""
     hosts = [address.rpartition(":")[0] for address in addresses]
     return {
@@ -207,7 +207,7 @@ def group_keys(name: str, addresses: list[str], number: int) -> dict[str, Option
     }
 
 
-def own_keys(*asked: Mapping[str, OptionValue]) -> dict[str, str]:
+def own_keys(*asked: Mapping[str, SettingValue]) -> dict[str, str]:
     """The settings of a system for a start, by variable name, later ones over earlier ones.
 
     Raises:
@@ -226,7 +226,9 @@ def own_keys(*asked: Mapping[str, OptionValue]) -> dict[str, str]:
     return own
 
 
-def _semisync(plan: TopologyPlan, words: ReplicationDialect, number: int) -> dict[str, OptionValue]:
+def _semisync(
+    plan: TopologyPlan, words: ReplicationDialect, number: int
+) -> dict[str, SettingValue]:
     if number:
         return {words.variable("replica", "enabled"): "ON"}
     return {
@@ -237,7 +239,7 @@ def _semisync(plan: TopologyPlan, words: ReplicationDialect, number: int) -> dic
 
 def _plugin(
     plan: TopologyPlan, words: ReplicationDialect, own: Mapping[str, str], number: int
-) -> dict[str, OptionValue]:
+) -> dict[str, SettingValue]:
     """The plugin beside those that the plan itself loads."""
     plugins = plugins_of(plan, words)
     if not plugins:

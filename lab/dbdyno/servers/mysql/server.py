@@ -122,6 +122,8 @@ class MysqlServer(StartedServer):
 def start(site: Site, port: int) -> MysqlServer:
     """Start the server on a port and return it when it is ready and proven.
 
+    One without networking has no port: all reach it through its socket.
+
     Raises:
         ServerError: it did not start (PortTakenError if that is why), or it did not take its
             settings; no process is left.
@@ -129,7 +131,7 @@ def start(site: Site, port: int) -> MysqlServer:
     for path in (site.work / "pid", site.work / "err.log", printed_log(site.work)):
         path.unlink(missing_ok=True)
     socket = socket_place(site.label, site.work, "my.sock", site.user, commas=True)
-    endpoint = Endpoint(site.place.address, port, socket)
+    endpoint = Endpoint(site.place.address, 0 if settings.is_local(site.asked) else port, socket)
     root = Credentials.fresh("root")
     load = Credentials.fresh(LOAD_USER)
     passwords = site.work / "passwords.sql"

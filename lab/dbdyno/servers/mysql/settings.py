@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import UsageError
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import refuse_owned, unique_settings
 from dbdyno.servers.mysql.versions import REDO_CAPACITY, REDO_PAIR, Family, family_of
 from dbdyno.servers.programs.catalog import CatalogEntry
@@ -73,12 +73,20 @@ OWNED: Final = frozenset(  # where an instance's files are is the lab's business
         *("initialize", "initialize_insecure", "daemonize", "bootstrap", "plugin_dir"),
     }
 )
-REAL_SKIP: Final = frozenset({"skip_name_resolve", "skip_external_locking", "skip_show_database"})
+REAL_SKIP: Final = frozenset(
+    {"skip_name_resolve", "skip_external_locking", "skip_show_database", "skip_networking"}
+)
 ON_WORDS: Final = frozenset({"1", "on", "true", "yes"})
 OFF_WORDS: Final = frozenset({"0", "off", "false", "no"})
 
 
-def effective(entry: CatalogEntry, asked: Mapping[str, OptionValue]) -> dict[str, str]:
+class SeveralValues(str):
+    """The values of a key that is given several times, a line each; no user's text holds a line."""
+
+    __slots__ = ()
+
+
+def effective(entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[str, str]:
     """Every setting the server is given, by variable name: the common ones, then the user's.
 
     Raises:
@@ -102,7 +110,7 @@ def _common(entry: CatalogEntry, own: Mapping[str, str]) -> dict[str, str]:
     return common
 
 
-def normalise(asked: Mapping[str, OptionValue]) -> dict[str, str]:
+def normalise(asked: Mapping[str, SettingValue]) -> dict[str, str]:
     """Keys as variable names, values as text: ``skip-log-bin: true`` becomes ``log_bin: OFF``.
 
     Raises:
@@ -111,12 +119,10 @@ def normalise(asked: Mapping[str, OptionValue]) -> dict[str, str]:
     return unique_settings((key, *_normal(key, value)) for key, value in asked.items())
 
 
-def _normal(key: str, value: OptionValue) -> tuple[str, str]:
+def _normal(key: str, value: SettingValue) -> tuple[str, str]:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", key):
         raise UsageError(f"{key!r} is not the name of a setting")
-    text = ("ON" if value else "OFF") if isinstance(value, bool) else str(value)
-    if not text.isprintable() or '"' in text:
-        raise UsageError(f"{key}: {text!r} cannot stand in a configuration file")
+    text = _text(key, value)
     name = key.lower().replace("-", "_").removeprefix("loose_")  # proven, so never loose
     if name in REAL_SKIP:
         return name, text or "ON"
@@ -126,6 +132,19 @@ def _normal(key: str, value: OptionValue) -> tuple[str, str]:
     return name, text
 
 
+def _text(key: str, value: SettingValue) -> str:
+    if value == ():
+        raise UsageError(f"{key} is given no value", hint="leave the key out")
+    if isinstance(value, tuple):
+        return SeveralValues("\n".join(_text(key, one) for one in value))
+    if isinstance(value, SeveralValues):  # was looked at before
+        return value
+    text = ("ON" if value else "OFF") if isinstance(value, bool) else str(value)
+    if not text.isprintable() or '"' in text:
+        raise UsageError(f"{key}: {text!r} cannot stand in a configuration file")
+    return text
+
+
 def _switched(key: str, text: str, word: str) -> str:
     """What ``skip_x`` (word OFF) says of x, given the value it was written with."""
     if text.lower() in ON_WORDS or text == "":
@@ -133,6 +152,11 @@ def _switched(key: str, text: str, word: str) -> str:
     if text.lower() in OFF_WORDS:
         return "OFF" if word == "ON" else "ON"
     raise UsageError(f"{key} takes no value but ON or OFF", found=repr(text))
+
+
+def is_local(settings: Mapping[str, str]) -> bool:
+    """Whether the server can be reached through its Unix socket alone."""
+    return settings.get("skip_networking", "OFF").lower() not in OFF_WORDS
 
 
 def data_format(_: CatalogEntry, settings: Mapping[str, str]) -> dict[str, str]:
@@ -175,8 +199,15 @@ def places_of(entry: CatalogEntry, home: Path, work: Path, socket: Path) -> dict
 
 def render(settings: Mapping[str, str], family: Family) -> str:
     """The text of a my.cnf, in the words of a family."""
-    lines = (_line(name, text, family) for name, text in settings.items())
+    lines = (
+        _line(name, text, family) for name, texts in settings.items() for text in lines_of(texts)
+    )
     return "\n".join(["[mysqld]", *lines, ""])
+
+
+def lines_of(text: str) -> list[str]:
+    """The values of a key that is given several times, in their order; else its only one."""
+    return text.splitlines() if isinstance(text, SeveralValues) else [text]
 
 
 def _line(name: str, text: str, family: Family) -> str:

@@ -20,8 +20,9 @@ import psutil
 
 from dbdyno.errors import ServerError, UsageError
 from dbdyno.measurement import replication
-from dbdyno.plan.plan import NetworkPlan, TopologyPlan
-from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.plan import NetworkPlan
+from dbdyno.plan.settings import SettingValue
+from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers import process
 from dbdyno.servers.base import STOP_S, Observer, Server, ServerSpec, odd_answer, row_of, rows_of
 from dbdyno.servers.local import network
@@ -42,6 +43,7 @@ from dbdyno.servers.mysql.replication import (
     own_keys,
     plugins_of,
 )
+from dbdyno.servers.mysql.settings import is_local, normalise
 from dbdyno.servers.process import HERE, Place
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
@@ -98,7 +100,7 @@ class TopologyInstance:
         self._group = str(uuid.uuid4())
         self._report = report
 
-    def start(self, settings: Mapping[str, OptionValue] | None = None) -> Server:
+    def start(self, settings: Mapping[str, SettingValue] | None = None) -> Server:
         """Start all servers and join them; without a snapshot the primary alone, to be loaded.
 
         Raises:
@@ -106,6 +108,12 @@ class TopologyInstance:
             ServerError: a server did not start or did not join; none is left running.
         """
         plan, asked = self.spec.topology, settings or {}
+        if is_local(normalise({**self.spec.settings, **asked})):
+            raise UsageError(
+                f"{self.spec.label}: replicas and delays need a network",
+                found="skip_networking",
+                hint="leave skip_networking out, or replicas and delays",
+            )
         if not self.has_snapshot():
             own = own_keys(self.spec.settings, asked) if plan.replicas else {}
             keys = loading_keys(plan, self._links.words, own) if plan.replicas else {}
@@ -177,8 +185,8 @@ class TopologyInstance:
         return self._network.client.namespace, self._network.members
 
     def _keys(
-        self, asked: Mapping[str, OptionValue], places: tuple[Place, ...]
-    ) -> list[dict[str, OptionValue]]:
+        self, asked: Mapping[str, SettingValue], places: tuple[Place, ...]
+    ) -> list[dict[str, SettingValue]]:
         plan, words = self.spec.topology, self._links.words
         if not plan.replicas:
             return [{}]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.settings import OptionValue, on_or_off
+from dbdyno.plan.settings import SettingValue, on_or_off
 from dbdyno.servers.base import refuse_owned, unique_settings
 from dbdyno.servers.programs.catalog import CatalogEntry
 
@@ -51,7 +51,7 @@ SWITCHED_ON: Final = frozenset({"on", "true", "yes", "1"})
 SWITCHED_OFF: Final = frozenset({"off", "false", "no", "0"})
 
 
-def effective(entry: CatalogEntry, asked: Mapping[str, OptionValue]) -> dict[str, str]:
+def effective(entry: CatalogEntry, asked: Mapping[str, SettingValue]) -> dict[str, str]:
     """Every setting the server is given, by parameter name: the common ones, then the user's.
 
     Raises:
@@ -65,7 +65,7 @@ def effective(entry: CatalogEntry, asked: Mapping[str, OptionValue]) -> dict[str
     return whole
 
 
-def normalise(asked: Mapping[str, OptionValue]) -> dict[str, str]:
+def normalise(asked: Mapping[str, SettingValue]) -> dict[str, str]:
     """Keys as parameter names, values as text: ``Shared-Buffers`` becomes ``shared_buffers``.
 
     Raises:
@@ -74,10 +74,11 @@ def normalise(asked: Mapping[str, OptionValue]) -> dict[str, str]:
     return unique_settings((key, *_normal(key, value)) for key, value in asked.items())
 
 
-def _normal(key: str, value: OptionValue) -> tuple[str, str]:
+def _normal(key: str, value: SettingValue) -> tuple[str, str]:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$-]*(\.[A-Za-z_][A-Za-z0-9_$-]*)*", key):
         raise UsageError(f"{key!r} is not the name of a setting")
-    text = str(on_or_off(value))
+    values = value if isinstance(value, tuple) else (value,)
+    text = ",".join(str(on_or_off(one)) for one in values)
     if not text.isprintable():
         raise UsageError(f"{key}: {text!r} cannot stand in a configuration file")
     return key.lower().replace("-", "_"), text

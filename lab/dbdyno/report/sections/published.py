@@ -1,0 +1,160 @@
+"""The published experiment that a plan follows: what it was, what was done here, what differs.
+
+A repeat on a smaller machine says nothing about the published numbers, and is soon read as if it
+did. So all that differs stands in one place. What the plan records of the publication as facts is
+compared with what the plan asks for, so that nothing is called published that was not, and each
+difference of a smaller scale is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.outcome import RunFacts
+from dbdyno.plan.plan import Plan, PublishedFacts
+from dbdyno.plan.settings import SettingValue, on_or_off
+from dbdyno.plan.systems import SystemPlan
+from dbdyno.report.numbers import NONE, seconds
+from dbdyno.report.parts import Items, Paragraph, Section, table
+from dbdyno.report.sections.settings import TOPICS, tested
+
+HEADING: Final = say("The published experiment")
+KEYS_NAMED_MAX: Final = 8
+"""More keys that are not as published are counted."""
+
+
+class _Fact(NamedTuple):
+    """One topic as it was published and as the plan asks for it; `same` if both mean one thing."""
+
+    topic: Text
+    theirs: Text
+    ours: Text
+    same: bool
+
+
+def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
+    """What was published, what was done here, and why it differs; empty for a plan of one's own."""
+    if plan.published is None:
+        return Section(HEADING, ())
+    here, setup = tested(plan, measurements, run), plan.published.setup
+    facts = list(_facts(plan, plan.published.facts, here))
+    rows = [(fact.topic, fact.theirs, fact.ours) for fact in facts]
+    told = {row[0] for row in rows}
+    rows += [
+        (topic, name(setup.get(key, NONE)), here.get(key, NONE))
+        for key in dict.fromkeys([*setup, *here])
+        if (topic := TOPICS.get(key, name(key))) not in told
+    ]
+    differences = (
+        *(
+            say("{topic}: {ours} in place of {theirs}", **fact._asdict())
+            for fact in facts
+            if not fact.same
+        ),
+        *map(name, plan.published.differences),
+    )
+    parts = (
+        Paragraph(
+            say(
+                "The plan follows: {source}. Its numbers and this run's cannot be put beside each "
+                "other: machine, data and load differ as the table says.",
+                source=plan.published.source,
+            )
+        ),
+        table(
+            say("Published and here"),
+            rows,
+            (say("What"), lambda row: row[0]),
+            (say("Published"), lambda row: row[1]),
+            (say("This run"), lambda row: row[2]),
+        ),
+        *((Items(differences),) if differences else ()),
+    )
+    return Section(HEADING, parts)
+
+
+def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Iterator[_Fact]:
+    """Every topic that the facts name; what was seen here is told more exactly than it was asked.
+
+    Args:
+        here: topics of this run.
+    """
+    if facts.systems:
+        references = " ".join(system.reference for system in plan.systems)
+        yield _Fact(
+            say("systems"),
+            listed(facts.systems),
+            here["systems"],
+            all(system.rpartition(" ")[2] in references for system in facts.systems),
+        )
+    if facts.tables and facts.rows:
+        same = (facts.tables, facts.rows) == (plan.dataset.tables, plan.dataset.rows)
+        yield _Fact(say("data"), _rows(facts.tables, facts.rows), here["data"], same)
+    if facts.threads:
+        load = sorted(plan.load.threads)
+        yield _compared(say("threads"), _list(facts.threads), _list(load))
+    if facts.workloads:
+        asked = sorted(workload.name for workload in plan.workloads)
+        yield _compared(say("workloads"), _list(sorted(facts.workloads)), _list(asked))
+    if facts.distribution:
+        yield _compared(say("rows drawn"), name(facts.distribution), name(plan.distribution.name))
+    if facts.window_s:
+        yield _compared(say("window"), seconds(facts.window_s), seconds(plan.trial.window_s))
+    if facts.buffer_pool:
+        pools = plan.settings.buffer_pool or ()
+        yield _compared(say("buffer pool"), _list(facts.buffer_pool), _list(pools))
+    if facts.durability:
+        asked_for = plan.settings.durability or ()
+        yield _compared(say("durability"), _list(facts.durability), _list(asked_for))
+    if facts.settings:
+        yield _keys(plan, facts)
+
+
+def _compared(topic: Text, theirs: Text, ours: Text) -> _Fact:
+    return _Fact(topic, theirs, ours or NONE, theirs == ours)
+
+
+def _list(values: Sequence[object]) -> Text:
+    return listed(str(value) for value in values)
+
+
+def _rows(tables: int, rows: int) -> Text:
+    return say("{tables} of {rows}", tables=count(tables, "table"), rows=count(rows, "row"))
+
+
+def _keys(plan: Plan, facts: PublishedFacts) -> _Fact:
+    """How many of the published keys every system is given with the published value."""
+    given = [_given(plan, system) for system in plan.systems if not system.is_endpoint]
+    missing = [
+        key
+        for key, value in facts.settings.items()
+        if any(keys.get(_plain(key)) != _value(value) for keys in given)
+    ]
+    theirs = count(len(facts.settings), "configuration key")
+    as_published = len(facts.settings) - len(missing)
+    if not missing:
+        return _Fact(say("configuration"), theirs, say("all as published"), same=True)
+    named = missing if len(missing) <= KEYS_NAMED_MAX else [*missing[:KEYS_NAMED_MAX], "…"]
+    ours = say("{count} as published, without {keys}", count=as_published, keys=listed(named))
+    return _Fact(say("configuration"), theirs, ours, same=False)
+
+
+def _given(plan: Plan, system: SystemPlan) -> dict[str, str]:
+    """A system's own keys, and those that an axis with one value gives to all."""
+    keys = dict(system.settings)
+    for values in plan.settings.own.values():
+        if len(values) == 1:
+            keys |= next(iter(values.values()))
+    return {_plain(key): _value(value) for key, value in keys.items()}
+
+
+def _plain(key: str) -> str:
+    return key.lower().replace("-", "_")
+
+
+def _value(value: SettingValue) -> str:
+    several = value if isinstance(value, tuple) else (value,)
+    return "\n".join(str(on_or_off(one)).lower() for one in several)

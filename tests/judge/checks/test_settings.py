@@ -212,6 +212,14 @@ def test_difference_that_the_plan_asks_for_is_a_note():
     assert on_purpose.evidence.startswith("innodb_flush_method")
 
 
+def test_a_thread_pool_that_the_plan_loads_as_a_plugin_is_asked_for():
+    loaded = SystemPlan(label=B, reference=B, settings={"plugin_load_add": "thread_pool.so"})
+    asking = PLAN.model_copy(update={"systems": (PLAN.systems[0], loaded)})
+    trials = two({"thread_handling": "one-thread"}, {"thread_handling": "loaded-dynamically"})
+    assert [found.level for found in unequal_settings(trials, asking)] == [Level.NOTE]
+    assert [found.level for found in unequal_settings(trials, PLAN)] == [Level.DOUBTFUL]
+
+
 def test_one_version_per_system_is_right_and_two_are_doubtful():
     trials = making.pairs((1.0, 1.0))
     assert not list(changed_versions(trials, PLAN))

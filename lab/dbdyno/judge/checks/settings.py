@@ -114,8 +114,12 @@ def _differ(key: str, one: Values, other: Values) -> bool:
 
 
 def _asked(plan: Plan, *labels: str) -> set[str]:
-    """Settings that the plan itself gives for one of these systems."""
-    return {name.replace("-", "_") for label in labels for name in plan.system(label).settings}
+    """Settings that the plan itself gives for one of these systems, as a plugin too."""
+    given = [item for label in labels for item in plan.system(label).settings.items()]
+    pooled = (
+        {"thread_handling"} if any("thread_pool" in str(value) for _, value in given) else set()
+    )
+    return {name.replace("-", "_") for name, _ in given} | pooled
 
 
 def _plain(key: str, value: str) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 
 from dbdyno.language.words import say
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.settings import SettingValue
+from dbdyno.plan.settings import SettingValue, each_value
 
 FROM_CATALOG: Final = re.compile(r"(?:mysql|mariadb|percona|postgres|postgresql):[0-9][\w.+-]*")
 NUMBER_OR_SWITCH: Final = re.compile(
@@ -55,7 +55,7 @@ def risks(plan: Plan) -> Iterator[str]:
 
 
 def _reaching(settings: Mapping[str, SettingValue]) -> Iterator[str]:
-    every = ((n, one) for n, v in settings.items() for one in (v if isinstance(v, tuple) else [v]))
+    every = ((key, one) for key, value in settings.items() for one in each_value(value))
     for name, value in every:
         if PLAIN_NAME.fullmatch(name) and NUMBER_OR_SWITCH.fullmatch(str(value)):
             continue

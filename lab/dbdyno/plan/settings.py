@@ -29,6 +29,11 @@ _SHARE: Final = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*%")
 _UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T"))}
 
 
+def each_value(value: SettingValue) -> tuple[OptionValue, ...]:
+    """The values of a key: those of a list, else the only one."""
+    return value if isinstance(value, tuple) else (value,)
+
+
 def size_bytes(text: str) -> int | None:
     """Bytes of ``512M`` or ``1G`` (units of 1024), None for what is no size."""
     found = _SIZE.fullmatch(text.strip())

@@ -215,7 +215,7 @@ def comparisons_of(
 def _asked(
     entries: Sequence[str], systems: Sequence[str], settings: SettingsPlan
 ) -> Iterator[Comparison]:
-    seen: dict[tuple[str, str], int] = {}
+    seen: set[tuple[str, str]] = set()
     for at, entry in enumerate(entries):
         place = f"compare[{at}]"
         above, against, below = entry.partition(AGAINST)
@@ -229,11 +229,12 @@ def _asked(
                 f" found {entry!r}"
             )
         for one in _all(baseline, arm, systems, settings):
-            pair = (one.baseline.label, one.arm.label)
-            if pair[0] == pair[1] or pair in seen or pair[::-1] in seen:
-                found = "is compared with itself" if pair[0] == pair[1] else "stands twice"
-                raise ValueError(f"{place}: {entry!r} {found}")
-            seen[pair] = at
+            baseline_label, arm_label = one.labels
+            if baseline_label == arm_label:
+                raise ValueError(f"{place}: {entry!r} is compared with itself")
+            if one.labels in seen:
+                raise ValueError(f"{place}: {entry!r} stands twice")
+            seen |= {one.labels, one.labels[::-1]}
             yield one
 
 

@@ -17,7 +17,7 @@ from dbdyno.measurement.metric import BY_NAME, PRIMARY, RATE_AT_LIMIT
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Step
 from dbdyno.plan.plan import Plan, latency_of
-from dbdyno.plan.settings import SettingValue, axes, on_or_off
+from dbdyno.plan.settings import SettingValue, axes, each_value, on_or_off
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.plan.timed import FIRST_BLOCKS
 from dbdyno.report.numbers import NONE, measured_value, number, seconds, share
@@ -211,11 +211,7 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
 
 
 def _options(options: Mapping[str, SettingValue]) -> Text:
-    every = (
-        (key, one)
-        for key, value in options.items()
-        for one in (value if isinstance(value, tuple) else (value,))
-    )
+    every = ((key, one) for key, value in options.items() for one in each_value(value))
     return listed(f"{key}={on_or_off(value)}" for key, value in every) or NONE
 
 

@@ -15,7 +15,7 @@ from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan, PublishedFacts
-from dbdyno.plan.settings import SettingValue, on_or_off
+from dbdyno.plan.settings import SettingValue, each_value, on_or_off
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.report.numbers import NONE, seconds
 from dbdyno.report.parts import Items, Paragraph, Section, table
@@ -156,5 +156,4 @@ def _plain(key: str) -> str:
 
 
 def _value(value: SettingValue) -> str:
-    several = value if isinstance(value, tuple) else (value,)
-    return "\n".join(str(on_or_off(one)).lower() for one in several)
+    return "\n".join(str(on_or_off(one)).lower() for one in each_value(value))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.plan.settings import SettingValue, on_or_off
+from dbdyno.plan.settings import SettingValue, each_value, on_or_off
 from dbdyno.servers.base import refuse_owned, unique_settings
 from dbdyno.servers.programs.catalog import CatalogEntry
 
@@ -77,8 +77,7 @@ def normalise(asked: Mapping[str, SettingValue]) -> dict[str, str]:
 def _normal(key: str, value: SettingValue) -> tuple[str, str]:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$-]*(\.[A-Za-z_][A-Za-z0-9_$-]*)*", key):
         raise UsageError(f"{key!r} is not the name of a setting")
-    values = value if isinstance(value, tuple) else (value,)
-    text = ",".join(str(on_or_off(one)) for one in values)
+    text = ",".join(str(on_or_off(one)) for one in each_value(value))
     if not text.isprintable():
         raise UsageError(f"{key}: {text!r} cannot stand in a configuration file")
     return key.lower().replace("-", "_"), text

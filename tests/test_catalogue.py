@@ -31,10 +31,11 @@ NAMES = {
 }
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""
 NO_SENTENCES = {
+    "ClaimedCell.doubts",
     *("Code.text", "Drawing.svg", "Figure.spec", "Table.looks", "Timeline.title"),
     *("VerdictLook.sign", "VerdictLook.background", "VerdictLook.line"),
 }
-"""Fields that hold what is copied, drawn or looked up elsewhere: a chart, a colour, code."""
+"""Fields that hold what is copied, drawn or looked up elsewhere: a chart, a colour, a check."""
 TWO_WORDS = re.compile(r"(?<![-\w])[A-Za-z]{3,} [a-z]{2,}")
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 CODE = re.compile("`[^`]*`")

@@ -169,7 +169,12 @@ def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:
     assert [system.label for system in plan.systems] == ["mysql:5.7.22", "tuned"]
     assert plan.workload("short-ranges").options == {"range_size": 10}
     assert read(file, known_workloads(), open.check, "small").dataset.rows == 10_000
-    for part in shown[1:]:
+    (about_it,) = [part for part in shown[1:] if part.startswith("published:")]
+    file.write_text(f"{shown[0]}{about_it}")
+    published = read(file, known_workloads(), open.check).published
+    assert published is not None
+    assert [claim.of for claim in published.claims] == ["mysql:5.7.22", "tuned"]
+    for part in (part for part in shown[1:] if part != about_it):
         file.write_text(f"systems: [mysql:8.0.15]\nworkloads: [oltp_read_only]\n{part}")
         assert read(file, known_workloads(), open.check).settings != plan.settings
 

@@ -5,13 +5,15 @@ What a plan leaves out or does otherwise it says under `published: differences`.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
+from dbdyno.errors import PlanError
 from dbdyno.plan import file
-from dbdyno.plan.plan import Plan, comparisons, known_workloads
+from dbdyno.plan.plan import Plan, cells, comparisons, known_workloads
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.mysql.settings import normalise
 from support.source import ROOT
@@ -102,3 +104,43 @@ def test_small_scales_keep_the_systems_and_what_is_compared(name: str) -> None:
     full, small = plan_of(name), plan_of(name, "small")
     assert len(small.systems) == len(full.systems)
     assert len(comparisons(small)) == len(comparisons(full))
+
+
+def test_claims_are_about_cells_of_the_whole_plan_and_a_scale_may_leave_them_out() -> None:
+    name = "mysql57-vs-80"
+    for scale in ("", "short", "small"):
+        published = plan_of(name, scale).published
+        assert published is not None
+        assert [one.text for one in published.claims] == PUBLISHED[name]["claims"]
+    whole, short = plan_of(name), plan_of(name, "short")
+    assert cells(short) == cells(whole)
+    assert len(cells(short)) == 2 * 3 * 8
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ("{text: t, of: b, than: a}", "give ratio_min, ratio_max or both"),
+        ("{text: t, of: b, ratio_min: 1.1}", "give the other system as than"),
+        ("{text: t, of: b, than: a, ratio_min: 2, ratio_max: 1}", "ratio_max must be above"),
+        ("{text: t, of: b, than: a, ratio_min: 2, metric: speed}", "no metric 'speed'; there are"),
+        ("{text: t, of: b, than: c, ratio_min: 2}", "claims[0]: the plan has no c;"),
+        (
+            "{text: t, of: b, than_threads: 99, ratio_min: 2}",
+            "claims[0]: the plan has no 99 threads",
+        ),
+    ],
+)
+def test_a_claim_that_cannot_be_judged_is_a_mistake_with_its_line(
+    tmp_path: Path, claim: str, message: str
+) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(
+        "systems: [{label: a, reference: mysql:5.7.22}, {label: b, reference: mysql:8.0.15}]\n"
+        "workloads: [oltp_read_only]\n"
+        "load: {threads: [8]}\n"
+        f"published:\n  source: s\n  claims:\n    - {claim}\n"
+    )
+    with pytest.raises(PlanError) as caught:
+        file.read(path, known_workloads(), lambda reference: None)
+    assert message in str(caught.value)

@@ -20,7 +20,7 @@ from dbdyno.measurement.metric import TABLE, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.controls import TRUTH
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
-from dbdyno.plan.systems import Comparison
+from dbdyno.plan.systems import Comparison, MeasuredArm
 from dbdyno.stats.settling import NEAR
 
 LOG_MAX: Final = 700.0
@@ -180,13 +180,19 @@ class Pairs:
 
     def of(self, comparison: Comparison) -> Pairs:
         """The trials of two arms alone, filed under the cells and names of their verdicts."""
+        return self.filed(
+            (cell, label, place)
+            for cell in comparison.cells(dict.fromkeys(cell for cell, _ in self._arms))
+            for label, place in zip(comparison.labels, comparison.places(cell), strict=True)
+        )
+
+    def filed(self, arms: Iterable[tuple[Cell, str, MeasuredArm]]) -> Pairs:
+        """The trials of these arms alone, each filed under that cell and name."""
         found = Pairs(())
-        for cell in comparison.cells(dict.fromkeys(cell for cell, _ in self._arms)):
-            arms = (comparison.baseline, comparison.arm)
-            for arm, place in zip(arms, comparison.places(cell), strict=True):
-                measured = (place.cell, place.system)
-                found._arms[cell, arm.label] = self._arms.get(measured, {})
-                found._again[cell, arm.label] = self._again.get(measured, {})
+        for cell, label, place in arms:
+            measured = (place.cell, place.system)
+            found._arms[cell, label] = self._arms.get(measured, {})
+            found._again[cell, label] = self._again.get(measured, {})
         return found
 
     def arm(self, cell: Cell, system: str) -> Mapping[int, Sound]:

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
 from dbdyno.judge.beside.accounting import Accounting, accountings
+from dbdyno.judge.beside.claims import JudgedClaim, judged_claims
 from dbdyno.judge.beside.grid import GridSummary
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.beside.outliers import BadRestarts, Outlier, bad_restarts, outliers
@@ -69,6 +70,7 @@ class Judgement(Noun):
             systems, where both peak.
         stability: every sound trial; stability_counts: stalls and dips of two systems.
         outliers, bad_restarts: what lies apart; it stays in all numbers.
+        claims: what the publication that the plan follows says of its results.
         controls: outcomes of the run's control trials, which are in ratios of throughput too.
         ledger: the same counted over all complete runs of the workspace.
     """
@@ -88,6 +90,7 @@ class Judgement(Noun):
     stability_counts: tuple[CountPair, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     bad_restarts: tuple[BadRestarts, ...] = ()
+    claims: tuple[JudgedClaim, ...] = ()
     controls: tuple[ControlOutcome, ...] = ()
     ledger: Ledger = Ledger()
 
@@ -151,6 +154,7 @@ def judge(
         stability_counts=tuple(one for pair in against for one in counts(even, *pair)),
         outliers=tuple(outliers(sound, design.margin, metric)),
         bad_restarts=tuple(bad_restarts(sound, design.margin, metric, per_cell=per_cell)),
+        claims=judged_claims(pairs, judged, audited.findings, plan),
         controls=checked.outcomes,
         ledger=ledger,
     )

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from dbdyno import _engine
 from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.measurement.metric import BY_NAME, PRIMARY, TABLE, Metric
 from dbdyno.measurement.parts import IF_KNOWN, FiniteNoun
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
 from dbdyno.plan.settings import OptionValue, SettingsPlan, SettingValue, axes, setting_names
@@ -97,12 +97,56 @@ class PublishedFacts(FiniteNoun):
     settings: dict[str, SettingValue] = {}
 
 
+RATE_VARIATION: Final = "rate_variation"
+"""Of a claim: standard deviation of the rates of a window's seconds, as a share of their mean."""
+
+
+class PublishedClaim(FiniteNoun):
+    """A sentence of a publication as a ratio, which each of its cells can support or contradict.
+
+    Attributes:
+        text: the sentence, in the plan's own words.
+        of, than: labels of two systems; of one alone where it is compared with itself.
+        than_threads: connections at which `than` is taken, where the sentence goes along the load.
+        workloads, threads: its cells; all of the plan's unless given.
+        metric: a metric of reports, or `rate_variation` for how unevenly the seconds went.
+        ratio_min, ratio_max: between them `of` / `than` lies if the sentence is true.
+    """
+
+    text: Annotated[str, Field(min_length=1)]
+    of: str
+    than: str = ""
+    than_threads: Annotated[int | None, Field(ge=1)] = None
+    workloads: tuple[str, ...] = ()
+    threads: tuple[int, ...] = ()
+    metric: str = PRIMARY.name
+    ratio_min: Annotated[float, Field(ge=0)] = 0
+    ratio_max: Annotated[float | None, Field(gt=0)] = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> PublishedClaim:
+        if self.metric not in CLAIMED:
+            raise ValueError(f"no metric {self.metric!r}; there are {', '.join(CLAIMED)}")
+        if (self.than or self.of) == self.of and self.than_threads is None:
+            raise ValueError("give the other system as than, or its load as than_threads")
+        if self.ratio_min == 0 and self.ratio_max is None:
+            raise ValueError("give ratio_min, ratio_max or both")
+        if self.ratio_max is not None and self.ratio_max <= self.ratio_min:
+            raise ValueError("ratio_max must be above ratio_min")
+        return self
+
+
+CLAIMED: Final = (*(metric.name for metric in TABLE), RATE_VARIATION)
+"""What claims can be about."""
+
+
 class PublishedPlan(FiniteNoun):
     """The published experiment that a plan follows, so that a report can say what differs.
 
     Attributes:
         source: who published it, when, under which title.
         facts: what can be compared with the plan.
+        claims: what it says of its results; a run tells in which cells that holds.
         setup: what else it used, by topic: machine, procedure, repeats…
         differences: what this plan does otherwise for a reason, beyond what the facts show.
     """
@@ -111,6 +155,7 @@ class PublishedPlan(FiniteNoun):
     facts: Annotated[PublishedFacts, Field(exclude_if=lambda value: value == PublishedFacts())] = (
         PublishedFacts()
     )
+    claims: Annotated[tuple[PublishedClaim, ...], IF_KNOWN] = ()
     setup: dict[str, str] = {}
     differences: tuple[str, ...] = ()
 
@@ -436,6 +481,23 @@ class Plan(FiniteNoun):
     @model_validator(mode="after")
     def _compared_arms_are_there(self) -> Plan:
         comparisons(self)
+        return self
+
+    @model_validator(mode="after")
+    def _claims_are_about_its_cells(self) -> Plan:
+        """A scale may leave out what a claim is about; a report says so then."""
+        labels = {one.label for one in self.systems}
+        known = {one.label for one in self.workloads}
+        for at, claim in enumerate(self.published.claims if self.published else ()):
+            unknown = sorted({claim.of, claim.than or claim.of} - labels)
+            unknown += sorted(set(claim.workloads) - known)
+            levels = {*claim.threads, *filter(None, [claim.than_threads])}
+            unknown += [f"{level} threads" for level in sorted(levels - {*self.load.threads})]
+            if unknown and not self.scale:
+                raise ValueError(
+                    f"published.claims[{at}]: the plan has no {', '.join(unknown)}; a claim is"
+                    " about its systems, workloads and load levels"
+                )
         return self
 
     def hash(self) -> str:

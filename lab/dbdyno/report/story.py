@@ -58,7 +58,7 @@ def story_of(
     procedure = (
         method.how_measured(plan, measurements),
         cells.pilot(plan),
-        published(plan, measurements, run),
+        published(plan, measurements, run, judgement.claims),
         settings.settings(plan, measurements),
         settings.environment(plan, measurements, run),
         method.trial_order(every),

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.plan.plan import NetworkPlan, ProcedurePlan, PublishedFacts, PublishedPlan
+from dbdyno.judge.judgement import judge
+from dbdyno.plan.plan import (
+    NetworkPlan,
+    ProcedurePlan,
+    PublishedClaim,
+    PublishedFacts,
+    PublishedPlan,
+)
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Table
@@ -12,6 +19,7 @@ from dbdyno.report.sections import settings
 from dbdyno.report.sections.published import published
 from support import making
 from support.made_run import Run, facts
+from support.making import A, B
 
 
 def test_settings_that_differ_are_shown_and_a_long_table_is_folded(made: Run) -> None:
@@ -99,6 +107,43 @@ def test_without_measurements_it_still_says_what_was_asked(empty: Run) -> None:
     assert {what: ours for what, _, ours in table.rows}["repeats"].startswith(
         f"windows of 10 s × {run.plan.design.blocks} blocks"
     )
+
+
+def test_each_claim_says_in_which_cells_it_holds(made: Run) -> None:
+    better = PublishedClaim(
+        text="a third better", of=A, than=B, threads=(8,), ratio_min=1.25, ratio_max=1.42
+    )
+    drops = PublishedClaim(text="drops", of=B, threads=(8,), than_threads=1, ratio_max=0.98)
+    absent = PublishedClaim(text="jitters", of=B, than_threads=99, ratio_min=1.1)
+    followed = FOLLOWED.model_copy(update={"claims": (better, drops, absent)})
+    plan = made.plan.model_copy(update={"published": followed})
+    claims = judge(made.measurements, plan).claims
+    section = published(plan, made.measurements, made.facts, claims)
+    told = [part.items for part in section.parts if isinstance(part, Items)][-1]
+    assert told == (
+        "“a third better”: supported in 1, contradicted in 0, open in 0 of 1 cell",
+        "“drops”: supported in 0, contradicted in 1, open in 0 of 1 cell",
+        "“jitters”: this run has no such cells",
+    )
+    table = [part for part in section.parts if isinstance(part, Table)][-1]
+    assert [(row[1:4], row[6]) for row in table.rows] == [
+        (
+            (
+                "oltp_read_write, 8 threads",
+                "TPS of mysql:5.7.22 against mysql:8.0.15",
+                "+25.0 % to +42.0 %",
+            ),
+            "supported",
+        ),
+        (
+            (
+                "oltp_read_write, 8 threads",
+                "TPS of mysql:8.0.15 against mysql:8.0.15 with 1 thread",
+                "−2.0 % or less",
+            ),
+            "contradicted",
+        ),
+    ]
 
 
 def test_each_difference_from_the_published_facts_is_named(made: Run) -> None:

@@ -3,7 +3,8 @@
 A repeat on a smaller machine says nothing about the published numbers, and is soon read as if it
 did. So all that differs stands in one place. What the plan records of the publication as facts is
 compared with what the plan asks for, so that nothing is called published that was not, and each
-difference of a smaller scale is named.
+difference of a smaller scale is named. What it says of its results is held against this run's,
+cell by cell (`judge.beside.claims`).
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.judge.beside.claims import VARIATION, ClaimedCell, ClaimWord, JudgedClaim
+from dbdyno.judge.finding import check_name
+from dbdyno.language.words import Text, clauses, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
-from dbdyno.plan.plan import Plan, PublishedFacts
+from dbdyno.plan.plan import RATE_VARIATION, Plan, PublishedClaim, PublishedFacts
 from dbdyno.plan.settings import SettingValue, each_value, on_or_off
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.report.numbers import NONE, seconds
-from dbdyno.report.parts import Items, Paragraph, Section, table
+from dbdyno.report.numbers import NONE, change, interval, seconds
+from dbdyno.report.parts import Items, Paragraph, Part, Section, numeric, table
 from dbdyno.report.sections.settings import TOPICS, tested
 
 HEADING: Final = say("The published experiment")
@@ -35,7 +39,12 @@ class _Fact(NamedTuple):
     same: bool
 
 
-def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> Section:
+def published(
+    plan: Plan,
+    measurements: Sequence[Measurement],
+    run: RunFacts,
+    claims: Sequence[JudgedClaim] = (),
+) -> Section:
     """What was published, what was done here, and why it differs; empty for a plan of one's own."""
     if plan.published is None:
         return Section(HEADING, ())
@@ -72,8 +81,84 @@ def published(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) ->
             (say("This run"), lambda row: row[2]),
         ),
         *((Items(differences),) if differences else ()),
+        *_claims(claims),
     )
     return Section(HEADING, parts)
+
+
+def _claims(claims: Sequence[JudgedClaim]) -> tuple[Part, ...]:
+    """What the publication says of its results, and in which cells this run agrees."""
+    if not claims:
+        return ()
+    explained = say(
+        "What it says of its results, held against this run: a cell supports a claim if the whole "
+        "interval of its ratio lies within what is claimed, contradicts it if the whole interval "
+        "lies outside, and leaves it open otherwise. The intervals of a claim hold together at "
+        "95 % over its cells."
+    )
+    lines = [(one.claim, cell) for one in claims for cell in one.cells]
+    cells = table(
+        say("Claims, cell by cell"),
+        lines,
+        (say("Claim"), lambda line: line[0].text),
+        (say("Cell"), lambda line: line[1].cell.title),
+        (say("Compared"), lambda line: _sides(line[0])),
+        (numeric(say("Claimed")), lambda line: _range(line[0])),
+        (
+            numeric(say("Change [95 %]")),
+            lambda line: interval(line[1].ratio, line[1].low, line[1].high),
+        ),
+        (numeric(say("Blocks")), lambda line: line[1].blocks),
+        (say("In words"), lambda line: _in_words(line[1])),
+    )
+    summed = Items(tuple(_summed(one) for one in claims))
+    return (Paragraph(explained), summed, *((cells,) if lines else ()))
+
+
+def _summed(judged: JudgedClaim) -> Text:
+    if not judged.cells:
+        return say("“{claim}”: this run has no such cells", claim=judged.claim.text)
+    counted = {word.value: judged.count(word) for word in ClaimWord}
+    return say(
+        "“{claim}”: supported in {supported}, contradicted in {contradicted}, open in {open} of "
+        "{cells}",
+        claim=judged.claim.text,
+        cells=count(len(judged.cells), "cell"),
+        **counted,
+    )
+
+
+def _sides(claim: PublishedClaim) -> Text:
+    metric = VARIATION if claim.metric == RATE_VARIATION else BY_NAME[claim.metric]
+    than = claim.than or claim.of
+    if claim.than_threads:
+        return say(
+            "{metric} of {system} against {baseline} with {threads}",
+            metric=metric.label,
+            system=claim.of,
+            baseline=than,
+            threads=count(claim.than_threads, "thread"),
+        )
+    return say(
+        "{metric} of {system} against {baseline}",
+        metric=metric.label,
+        system=claim.of,
+        baseline=than,
+    )
+
+
+def _range(claim: PublishedClaim) -> Text:
+    if claim.ratio_max is None:
+        return say("{least} or more", least=change(claim.ratio_min))
+    if not claim.ratio_min:
+        return say("{most} or less", most=change(claim.ratio_max))
+    least, most = change(claim.ratio_min), change(claim.ratio_max)
+    return say("{least} to {most}", least=least, most=most)
+
+
+def _in_words(cell: ClaimedCell) -> Text:
+    doubts = [say("doubtful: {checks}", checks=listed(map(check_name, cell.doubts)))]
+    return clauses([cell.word.said, *(doubts if cell.doubts else [])])
 
 
 def _facts(plan: Plan, facts: PublishedFacts, here: Mapping[str, Text]) -> Iterator[_Fact]:

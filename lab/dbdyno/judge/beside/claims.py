@@ -1,0 +1,181 @@
+"""What a publication says of its results, held against this run, cell by cell.
+
+A claim is a range of ratios (`plan.plan.PublishedClaim`). A cell supports it if the whole interval
+of its ratio lies within that range, and contradicts it if the whole interval lies outside. All else
+leaves it open: an interval that touches the range proves nothing. The intervals of one claim hold
+together at 95 % over its cells, as those of verdicts do (docs/how-it-works/verdicts.md); several
+claims do not allow for each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from dbdyno.judge.audit import Sound
+from dbdyno.judge.checks.course import SECONDS_MIN, rates_of
+from dbdyno.judge.estimate import Estimate, Pairs, Unsettled, estimate_of
+from dbdyno.judge.finding import Finding, Level, Spoken
+from dbdyno.judge.verdict import Adjusted, adjusted
+from dbdyno.language.words import say
+from dbdyno.measurement.measurement import RATES, Cell
+from dbdyno.measurement.metric import BY_NAME, Better, Merge, Metric
+from dbdyno.measurement.parts import IF_KNOWN, Noun
+from dbdyno.plan.plan import RATE_VARIATION, Plan, PublishedClaim
+from dbdyno.plan.systems import MeasuredArm
+
+VARIATION: Final = Metric(
+    RATE_VARIATION, say("variation of seconds"), "", Better.LOWER, Merge.MAXIMUM
+)
+"""Of one window by itself: windows are compared within blocks, and never merged."""
+
+
+class ClaimWord(Spoken):
+    """What a cell says of a claim."""
+
+    SUPPORTED = "supported", say("supported")
+    CONTRADICTED = "contradicted", say("contradicted")
+    OPEN = "open", say("open")
+
+
+class ClaimedCell(Noun):
+    """A claim in one cell.
+
+    Attributes:
+        ratio: `of` / `than`, geometric mean over blocks; None without a block that has both.
+        low, high: interval that holds together with those of the claim's other cells; None below 3
+            such blocks.
+        doubts: checks with doubtful findings on one of the two.
+    """
+
+    cell: Cell
+    word: ClaimWord
+    ratio: float | None
+    low: float | None
+    high: float | None
+    blocks: int
+    doubts: Annotated[tuple[str, ...], IF_KNOWN] = ()
+
+
+class JudgedClaim(Noun):
+    """A claim with all of its cells that this run has; none where it leaves them out."""
+
+    claim: PublishedClaim
+    cells: tuple[ClaimedCell, ...]
+
+    def count(self, word: ClaimWord) -> int:
+        """In how many cells that is what this run says."""
+        return sum(one.word is word for one in self.cells)
+
+
+def judged_claims(
+    pairs: Pairs, cells: Sequence[Cell], findings: Sequence[Finding], plan: Plan
+) -> tuple[JudgedClaim, ...]:
+    """Every claim of the publication that the plan follows."""
+    claims = plan.published.claims if plan.published else ()
+    return tuple(_judged(claim, pairs, cells, findings, plan) for claim in claims)
+
+
+def _judged(
+    claim: PublishedClaim,
+    pairs: Pairs,
+    cells: Sequence[Cell],
+    findings: Sequence[Finding],
+    plan: Plan,
+) -> JudgedClaim:
+    arms = [arms for cell in cells if (arms := _arms(claim, cell, cells, plan))]
+    compared = [_compared(claim, pairs, of, than, plan) for of, than in arms]
+    together = adjusted([estimate for estimate, _ in compared], plan.design)
+    return JudgedClaim(
+        claim=claim,
+        cells=tuple(
+            _claimed(claim, estimate, held, unsettled, _doubts(findings, both))
+            for (estimate, unsettled), held, both in zip(compared, together, arms, strict=True)
+        ),
+    )
+
+
+def _arms(
+    claim: PublishedClaim, cell: Cell, cells: Sequence[Cell], plan: Plan
+) -> tuple[MeasuredArm, MeasuredArm] | None:
+    """What is compared in that cell; None if the claim is not about it or the run has no such."""
+    than = claim.than or claim.of
+    levels = {"threads": claim.than_threads} if claim.than_threads else {}
+    beside = cell.model_copy(update=levels)
+    is_claimed = (
+        cell.rate_per_s is None
+        and cell.workload in (claim.workloads or [cell.workload])
+        and cell.threads in (claim.threads or [cell.threads])
+        and (than, beside) != (claim.of, cell)
+    )
+    if is_claimed and beside in cells and {claim.of, than} <= {one.label for one in plan.systems}:
+        return MeasuredArm(cell, claim.of), MeasuredArm(beside, than)
+    return None
+
+
+def _compared(
+    claim: PublishedClaim, pairs: Pairs, of: MeasuredArm, than: MeasuredArm, plan: Plan
+) -> tuple[Estimate, Unsettled | None]:
+    """The ratio within blocks, and what warm-ups may have left in it."""
+    cell, above, below = of.cell, of.system, f"{than.system} at {than.cell.threads}"
+    both = pairs.filed([(cell, above, of), (cell, below, than)])
+    if claim.metric == RATE_VARIATION:
+        over, under = (_variations(both, cell, label) for label in (above, below))
+        logs = {block: over[block] - under[block] for block in under if block in over}
+        return estimate_of(list(logs.values()), cell, VARIATION, below, above, plan.design), None
+    metric = BY_NAME[claim.metric]
+    logs = both.log_ratios(cell, below, above, metric)
+    found = estimate_of(list(logs.values()), cell, metric, below, above, plan.design)
+    return found, both.unsettled(cell, below, above) if metric.name in RATES else None
+
+
+def _variations(pairs: Pairs, cell: Cell, label: str) -> dict[int, float]:
+    """ln of each block's variation; windows of fewer than ten seconds have none."""
+    found = {block: _variation(one) for block, one in pairs.arm(cell, label).items()}
+    return {block: math.log(value) for block, value in sorted(found.items()) if value}
+
+
+def _variation(one: Sound) -> float | None:
+    rates = rates_of(one.condensed)
+    if len(rates) < SECONDS_MIN or not rates.any():
+        return None
+    return float(rates.std(ddof=1) / rates.mean())
+
+
+def _claimed(
+    claim: PublishedClaim,
+    estimate: Estimate,
+    held: Adjusted | None,
+    unsettled: Unsettled | None,
+    doubts: tuple[str, ...],
+) -> ClaimedCell:
+    low, high = (held.low, held.high) if held else (None, None)
+    if low is not None and high is not None and unsettled is not None:
+        low, high = unsettled.widened(low, high)
+    return ClaimedCell(
+        cell=estimate.cell,
+        word=_word(claim, low, high),
+        ratio=estimate.ratio,
+        low=low,
+        high=high,
+        blocks=estimate.blocks,
+        doubts=doubts,
+    )
+
+
+def _word(claim: PublishedClaim, low: float | None, high: float | None) -> ClaimWord:
+    if low is None or high is None:
+        return ClaimWord.OPEN
+    most = math.inf if claim.ratio_max is None else claim.ratio_max
+    if claim.ratio_min <= low and high <= most:
+        return ClaimWord.SUPPORTED
+    return ClaimWord.CONTRADICTED if high < claim.ratio_min or low > most else ClaimWord.OPEN
+
+
+def _doubts(findings: Sequence[Finding], arms: tuple[MeasuredArm, MeasuredArm]) -> tuple[str, ...]:
+    doubtful = (one for one in findings if one.level is Level.DOUBTFUL)
+    touching = (
+        one.check for one in doubtful if any(one.concerns(arm.cell, arm.system) for arm in arms)
+    )
+    return tuple(dict.fromkeys(touching))

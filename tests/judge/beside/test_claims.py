@@ -1,0 +1,120 @@
+"""A publication's claims against planted rates: supported, contradicted or open, cell by cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbdyno.judge.beside.claims import ClaimedCell, ClaimWord
+from dbdyno.judge.judgement import judge
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import RATE_VARIATION, Plan, PublishedClaim, PublishedPlan
+from support import making
+from support.making import A, B
+
+EVEN = (1.0, 1.01, 0.99, 1.005, 0.995)
+"""What a block does to the second system."""
+WIDE = (1.0, 1.5, 0.7, 1.3, 0.8)
+THIRD = PublishedClaim(text="a third better", of=A, than=B, ratio_min=1.25, ratio_max=1.42)
+
+
+def plan(*claims: PublishedClaim, threads: tuple[int, ...] = (8,), **facts: object) -> Plan:
+    published = PublishedPlan(source="somebody", claims=claims)
+    return making.plan(threads=threads, published=published, **facts)
+
+
+def judged(made: list[Measurement], asked: Plan) -> list[ClaimedCell]:
+    (found,) = judge(made, asked).claims
+    return list(found.cells)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "blocks", "word"),
+    [
+        (0.75, EVEN, ClaimWord.SUPPORTED),
+        (0.9, EVEN, ClaimWord.CONTRADICTED),  # better, but not by a third
+        (0.5, EVEN, ClaimWord.CONTRADICTED),  # by far more
+        (0.75, WIDE, ClaimWord.OPEN),
+        (0.8, EVEN, ClaimWord.OPEN),  # the interval holds the claim's end
+        (0.75, EVEN[:2], ClaimWord.OPEN),  # no interval
+    ],
+)
+def test_a_cell_says_what_its_whole_interval_says(
+    ratio: float, blocks: tuple[float, ...], word: ClaimWord
+) -> None:
+    made = making.pairs(tuple(ratio * one for one in blocks))
+    (cell,) = judged(made, plan(THIRD, blocks=len(blocks)))
+    assert cell.word is word
+    assert cell.blocks == len(blocks)
+    assert cell.ratio == pytest.approx(1 / ratio, rel=0.02)
+
+
+def test_each_cell_speaks_for_itself_and_they_hold_together() -> None:
+    made = [
+        trial
+        for threads, ratio in ((1, 0.75), (8, 0.98))
+        for trial in making.pairs(tuple(ratio * one for one in EVEN), threads=threads)
+    ]
+    both = judged(made, plan(THIRD, threads=(1, 8)))
+    assert [(one.cell.threads, one.word.value) for one in both] == [
+        (1, "supported"),
+        (8, "contradicted"),
+    ]
+    alone = judged(made, plan(THIRD.model_copy(update={"threads": (8,)}), threads=(1, 8)))
+    width, width_alone = (one.high / one.low for one in (both[1], alone[0]) if one.low)
+    assert width > width_alone
+
+
+def test_a_claim_along_the_load_compares_a_system_with_itself() -> None:
+    drops = PublishedClaim(text="drops at 64", of=B, threads=(64,), than_threads=8, ratio_max=0.98)
+    made = [
+        *making.pairs(tuple(1.2 * one for one in EVEN), threads=8),
+        *making.pairs(tuple(0.8 * one for one in EVEN[::-1]), threads=64),
+    ]
+    (cell,) = judged(made, plan(drops, threads=(8, 64)))
+    assert (cell.cell.threads, cell.word) == (64, ClaimWord.SUPPORTED)
+    assert cell.ratio == pytest.approx(0.8 / 1.2, rel=0.001)
+
+
+def test_how_unevenly_the_seconds_went_is_compared_too() -> None:
+    jitters = PublishedClaim(text="jitters", of=B, than=A, metric=RATE_VARIATION, ratio_min=1.5)
+    shape = (1, -1, 1, -1, 1, -1, 1, -1, 1, -1)
+    made = [
+        making.measurement(
+            system, block, rates=tuple(1000 * (1 + swing * moved * one) for one in shape)
+        )
+        for block, moved in enumerate(EVEN)
+        for system, swing in ((A, 0.02), (B, 0.2))
+    ]
+    (cell,) = judged(made, plan(jitters))
+    assert cell.word is ClaimWord.SUPPORTED
+    assert cell.ratio == pytest.approx(10, rel=0.01)
+    short = [
+        making.measurement(system, block, window_s=4) for block in range(5) for system in (A, B)
+    ]
+    (cell,) = judged(short, plan(jitters, window_s=4))
+    assert (cell.word, cell.ratio) == (ClaimWord.OPEN, None)
+
+
+def test_what_a_run_leaves_out_is_not_judged() -> None:
+    made = making.pairs(EVEN)
+    for claim in (
+        THIRD.model_copy(update={"workloads": ("oltp_read_only",)}),
+        THIRD.model_copy(update={"threads": (64,)}),
+        THIRD.model_copy(update={"than_threads": 64}),
+        THIRD.model_copy(update={"of": "another"}),
+    ):
+        assert judged(made, plan(claim)) == []
+
+
+def test_doubts_on_either_side_stand_beside_the_word() -> None:
+    made = [
+        making.measurement(system, block, tps=rate, steal=1.0 if block == 2 else 0.0)
+        for block in range(5)
+        for system, rate in ((A, 1000.0), (B, 750.0))
+    ]
+    (cell,) = judged(made, plan(THIRD, design={"disturbance_max": None}))
+    assert cell.doubts
+
+
+def test_a_plan_without_claims_judges_none() -> None:
+    assert judge(making.pairs(EVEN), making.plan()).claims == ()

@@ -94,7 +94,13 @@ impl Shared {
 
     fn admit(self: &Arc<Self>, socket: Socket) -> io::Result<()> {
         let connection_id = self.connections.fetch_add(1, Ordering::SeqCst) + 1;
-        locked(&self.open).push((connection_id, socket.try_clone()?));
+        let mut open = locked(&self.open);
+        if self.is_stopped() {
+            // Whoever was let in before has been shut down; nobody is afterwards.
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        open.push((connection_id, socket.try_clone()?));
+        drop(open);
         let shared = Arc::clone(self);
         let serve = move || {
             // A client that leaves in any way ends its session; the server goes on.

@@ -41,7 +41,7 @@ def test_the_window_is_watched_second_by_second(server):
     inside = [s for s in measured.watch if 1 <= s.at_s <= 4]
     assert len(inside) in {2, 3, 4}
     assert measured.server.cpu_s >= 0.0
-    assert server.readings == 2
+    assert server.readings == 3, "the edges, and once more to see whether the second is right"
 
 
 def test_a_refusal_before_the_load_is_raised_while_the_server_lives(server):

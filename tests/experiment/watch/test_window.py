@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from dbdyno.errors import ServerError
 from dbdyno.experiment.watch.window import WindowCounters
 from support.fakes import FakeServer
 
@@ -119,3 +120,42 @@ def test_a_server_without_replicas_has_nothing_to_tell_of_them(server):
     window.interval_ended(10.0)
     window.read_if_due()
     assert window.replication() == {}
+
+
+def test_a_session_that_ended_while_the_server_added_up_is_counted_once(server, monkeypatch):
+    counts = iter([1000.0, 5000.0, 3000.0])  # the second has 2000 twice
+    monkeypatch.setattr(server, "status", lambda: {"Questions": next(counts)})
+    window = WindowCounters(server, warmup_s=5, window_s=10)
+    for at_s in (5.0, 15.0):
+        window.interval_ended(at_s)
+        window.read_if_due()
+    assert window.status() == {"Questions": 4000.0}
+    time.sleep(0.05)
+    window.close()
+    assert window.status() == {"Questions": 2000.0}
+    assert window.read_at_s()[2] >= 15.05
+
+
+def test_what_was_counted_later_is_none_of_the_window(server):
+    window = WindowCounters(server, warmup_s=5, window_s=10)
+    for at_s in (5.0, 15.0):
+        window.interval_ended(at_s)
+        window.read_if_due()
+    before = window.status(), window.read_at_s()
+    window.close()
+    assert (window.status(), window.read_at_s()) == before
+
+
+def test_a_server_that_is_gone_after_the_window_takes_nothing_away(server, monkeypatch):
+    window = WindowCounters(server, warmup_s=5, window_s=10)
+    for at_s in (5.0, 15.0):
+        window.interval_ended(at_s)
+        window.read_if_due()
+
+    def gone():
+        raise ServerError("gone", wanted="counters", found="nothing", hint="")
+
+    monkeypatch.setattr(server, "status", gone)
+    before = window.status()
+    window.close()
+    assert (window.status(), window.error) == (before, None)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.experiment import runner
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.wording import sentence
 from dbdyno.measurement.measurement import Measurement
@@ -17,8 +16,7 @@ from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, Trial
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers import base, open
-from dbdyno.store.store import Store
-from support.fakes import Progress
+from support.real_run import measured_alone
 from support.real_server import SMALL_REDO
 
 pytestmark = pytest.mark.live
@@ -49,13 +47,8 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def measured() -> Iterator[list[Measurement]]:
-    with tempfile.TemporaryDirectory(prefix="dbdyno-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        with Store.open(folder) as store:
-            run = store.create_run(plan(), "dbdyno run", {}, 12)
-            runner.run(plan(), store, run, folder, Progress())
-            yield store.measurements(run.run_id)
+    with measured_alone(plan(), 12) as found:
+        yield found
 
 
 def test_two_settings_of_one_system_are_compared(measured: list[Measurement]) -> None:

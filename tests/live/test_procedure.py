@@ -7,21 +7,17 @@ of themselves.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from dbdyno.experiment import runner
 from dbdyno.judge.judgement import judge
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan, WorkloadPlan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.systems import SystemPlan
-from dbdyno.store.store import Store
-from support.fakes import Progress
+from support.real_run import measured_alone
 from support.real_server import SMALL_REDO
 
 pytestmark = pytest.mark.live
@@ -50,15 +46,8 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def measured() -> Iterator[list[Measurement]]:
-    with tempfile.TemporaryDirectory(prefix="dbdyno-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        with Store.open(folder) as store:
-            run = store.create_run(plan(), "dbdyno run", {}, 8)
-            runner.run(plan(), store, run, folder, Progress())
-            assert store.run(run.run_id).finished_at is not None
-            assert len(store.done(run.run_id)) == 8
-            yield store.measurements(run.run_id)
+    with measured_alone(plan(), 8) as found:
+        yield found
 
 
 def ran(measured: list[Measurement]) -> list[Measurement]:

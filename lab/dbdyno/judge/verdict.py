@@ -113,7 +113,7 @@ def verdict_of(
         unsettled: what warm-ups may have left in the ratio.
     """
     lost = any(finding.level is Level.VOID for finding in findings)
-    own, shown = (_settled(one, unsettled) for one in (_own(estimate), adjusted or _own(estimate)))
+    own, shown = (settled(one, unsettled) for one in (_own(estimate), adjusted or _own(estimate)))
     word, material = _word(estimate.metric, shown, margin, lost)
     level = shown.level if shown else LEVEL
     is_helped = word is Word.UNDECIDED and unsettled is None
@@ -198,7 +198,7 @@ def _own(estimate: Estimate) -> Adjusted | None:
     return Adjusted(low=estimate.low, high=estimate.high, level=LEVEL, cells=1)
 
 
-def _settled(found: Adjusted | None, unsettled: Unsettled | None) -> Adjusted | None:
+def settled(found: Adjusted | None, unsettled: Unsettled | None) -> Adjusted | None:
     """The interval with room for what warm-ups may have left."""
     if found is None or unsettled is None:
         return found

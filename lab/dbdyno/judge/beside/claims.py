@@ -17,7 +17,7 @@ from dbdyno.judge.audit import Sound
 from dbdyno.judge.checks.course import SECONDS_MIN, rates_of
 from dbdyno.judge.estimate import Estimate, Pairs, Unsettled, estimate_of
 from dbdyno.judge.finding import Finding, Level, Spoken
-from dbdyno.judge.verdict import Adjusted, adjusted
+from dbdyno.judge.verdict import Adjusted, adjusted, settled
 from dbdyno.language.words import say
 from dbdyno.measurement.measurement import RATES, Cell
 from dbdyno.measurement.metric import BY_NAME, Better, Merge, Metric
@@ -150,9 +150,8 @@ def _claimed(
     unsettled: Unsettled | None,
     doubts: tuple[str, ...],
 ) -> ClaimedCell:
-    low, high = (held.low, held.high) if held else (None, None)
-    if low is not None and high is not None and unsettled is not None:
-        low, high = unsettled.widened(low, high)
+    shown = settled(held, unsettled)
+    low, high = (shown.low, shown.high) if shown else (None, None)
     return ClaimedCell(
         cell=estimate.cell,
         word=_word(claim, low, high),

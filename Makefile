@@ -34,7 +34,7 @@ demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five
 		--tables 4 --table-size 50000 --time 5m
 
 test: requirements-of-tests setup programs-of-tests ## set-up, then every test; a failure hides no later one
-	@$(PY) tools/stages.py cargo quick live alone
+	@DBDYNO_SEEDS=10000 $(PY) tools/stages.py cargo quick live alone
 
 quick: requirements-of-tests setup ## every test that needs no server
 	@$(PY) tools/stages.py cargo quick

@@ -39,13 +39,13 @@ ARROWS: dict[str, str] = {
 }
 # The same for the folders of engine/core/src.
 ENGINE_ARROWS: dict[str, str] = {
-    "run": "worker opening record placement reactor spec error random system time workload",
+    "run": "worker opening record placement reactor session spec error random system time workload",
     "worker": "opening record spec reactor session time workload placement error random",
     "opening": "spec session workload error",
-    "record": "time workload error random",
+    "reference": "session record system random",
+    "record": "time workload placement error random",
     "dataset": "spec session error random",
-    "spec": "reactor session time workload error random",
-    "reference": "session system",
+    "spec": "reactor session placement time workload error random",
     "reactor": "system time",
     "time": "random",
     "workload": "random",
@@ -65,7 +65,6 @@ LINES_OF_A_SMALL_FILE = 120
 # Files below that with a single importer, and why they stand alone.
 SMALL_WITH_ONE_IMPORTER = {
     "cli.bundle": "one file a command",
-    "cli.durability": "one file a command",
     "cli.gate": "one file a command",
     "cli.serve": "one file a command",
     "judge.multiplier_table": "written by validation/multipliers.py",

@@ -82,6 +82,43 @@ class Responder:
     def serve(self, stop: Stop) -> None:
         """Serves until `stop` is set; OSError if the system refuses. The GIL is released."""
 
+@final
+class Reference:
+    """A server whose truth is known: it speaks MySQL, and each statement takes a planned time.
+
+    A statement takes the worker that is free first. Its time is planned as it arrives, so the truth
+    does not depend on how busy the machine is. It serves until it is dropped.
+    """
+
+    def __new__(
+        cls,
+        law: str,
+        time_s: float,
+        *,
+        sigma: float = 0.0,
+        workers: int | None = None,
+        stall_s: tuple[float, float] | None = None,
+    ) -> Reference:
+        """Starts it on a free port of 127.0.0.1.
+
+        Args:
+            law: of the service time: `fixed`, `exponential` (mean `time_s`) or `lognormal` (median
+                `time_s`, `sigma` of the logarithm).
+            workers: statements that it works on at a time; None for as many as arrive.
+            stall_s: when nothing begins, counted from the first statement, and for how long.
+
+        Raises:
+            ValueError: an unknown law, or a time that is none.
+            OSError: the system gives no port.
+        """
+    @property
+    def port(self) -> int: ...
+    @property
+    def login(self) -> tuple[str, str, str]:
+        """User, password and database of its only login."""
+    def truth(self) -> tuple[Histogram, int]:
+        """Times from arrival until the answer was due, waiting included, and their sum in ns."""
+
 def run(spec: str, on_interval: Callable[[str], None] | None, stop: Stop) -> str:
     """Drives a load as the JSON `spec` says and returns the record as JSON.
 

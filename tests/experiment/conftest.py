@@ -2,9 +2,9 @@
 
 import pytest
 
-from dbdyno.experiment import evidence
+from dbdyno.experiment.watch import probe
 
 
 @pytest.fixture(autouse=True)
 def quick_probe(monkeypatch):
-    monkeypatch.setattr(evidence, "PIECES", 1)
+    monkeypatch.setattr(probe, "PIECES", 1)

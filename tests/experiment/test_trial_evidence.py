@@ -11,6 +11,7 @@ import pytest
 
 from dbdyno.errors import Interrupted, ServerError
 from dbdyno.experiment import evidence, order, runner
+from dbdyno.experiment.watch import probe
 from dbdyno.plan.plan import known_workloads
 from dbdyno.store.store import Store
 from support import making
@@ -85,7 +86,7 @@ def test_a_server_that_does_not_answer_ends_no_run(store, monkeypatch):
 
 def test_arithmetic_and_syncs_take_some_time(tmp_path: Path) -> None:
     began_s = time.monotonic()
-    taken = evidence.probe_speed(tmp_path)
+    taken = probe.probe_speed(tmp_path)
     assert 0.1 < taken.cpu_ms < 1000
     assert taken.sync_ms is not None
     assert 0 < taken.sync_ms < 5000
@@ -102,15 +103,15 @@ def test_a_disk_that_is_slow_is_asked_fewer_times(
         nonlocal syncs
         syncs += 1
 
-    monkeypatch.setattr(evidence.os, "fdatasync", slow)
-    monkeypatch.setattr(evidence.time, "perf_counter", lambda: 0.04 * syncs)
-    assert evidence.probe_speed(tmp_path).sync_ms == pytest.approx(40)
+    monkeypatch.setattr(probe.os, "fdatasync", slow)
+    monkeypatch.setattr(probe.time, "perf_counter", lambda: 0.04 * syncs)
+    assert probe.probe_speed(tmp_path).sync_ms == pytest.approx(40)
     assert syncs == 3
 
 
 def test_without_a_folder_only_the_arithmetic_is_reported(tmp_path: Path) -> None:
-    assert evidence.probe_speed(None).sync_ms is None
-    assert evidence.probe_speed(tmp_path / "missing").sync_ms is None
+    assert probe.probe_speed(None).sync_ms is None
+    assert probe.probe_speed(tmp_path / "missing").sync_ms is None
 
 
 # Ways through the tables as servers explain them, in the words of old and new versions.

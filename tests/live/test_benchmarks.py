@@ -117,3 +117,26 @@ def test_a_given_time_is_tried_on_equal_systems() -> None:
     ended = ran("validation.power", "ties", *size)
     assert "better or worse in " in ended.stdout
     assert re.search(r"^1: [a-z ]+; [3-9] blocks in \d+ s$", ended.stdout, re.MULTILINE)
+
+
+def test_both_generators_are_held_against_a_known_server() -> None:
+    if shutil.which("sysbench") is None:
+        pytest.skip("sysbench is not installed; `make test` as root installs it")
+    ended = ran("validation.truth", "--seconds", "1", "--repeats", "1")
+    rows = [line.split("|") for line in ended.stdout.splitlines()[2:]]
+    assert [row[2].strip() for row in rows] == ["sysbench", "dbdyno"] * 7
+    errors = [cell.strip() for row in rows for cell in row[3:-1]]
+    assert all(re.fullmatch(r"[+-][0-9.]+ %|\u2014", cell) for cell in errors), errors
+
+
+def test_placements_are_compared_beside_sysbench(tmp_path: Path) -> None:
+    if shutil.which("sysbench") is None:
+        pytest.skip("sysbench is not installed; `make test` as root installs it")
+    told = tmp_path / "placement.json"
+    place = ["--systems", "mysql:5.7.22", "--workloads", "oltp_point_select"]
+    size = ["--transports", "tcp", "--connections", "2", "--seconds", "1", "--repeats", "1"]
+    ended = bench("placement", *place, *size, "--target", "0", "--json", str(told))
+    assert "worst cell: normal" in ended.stdout
+    measured = read(told)
+    programs = {one["program"] for one in measured["samples"]}
+    assert programs == {"sysbench", "normal", "batch"} == set(measured["late"])

@@ -11,6 +11,7 @@ import dbdyno
 from dbdyno._engine import Histogram
 from dbdyno.errors import ServerError
 from dbdyno.experiment.context import Makers
+from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.servers.base import Credentials, Endpoint
 
 FAKE_ENGINE = f"""\
@@ -192,6 +193,7 @@ class World:
             open_instance=self.open,
             command=command(**options),
             ceiling=lambda plan, trial: 10_000.0,
+            certificate=CertificateFacts,
         )
 
     def open(self, spec, folder, report):

@@ -10,6 +10,12 @@ pub struct Histogram {
     counts: Counts,
 }
 
+impl From<Counts> for Histogram {
+    fn from(counts: Counts) -> Self {
+        Self { counts }
+    }
+}
+
 #[pymethods]
 impl Histogram {
     #[new]

@@ -1,6 +1,7 @@
 //! `dbdyno._engine`: what Python sees of the engine. Conversions and error mapping, nothing else.
 mod histogram;
 mod load;
+mod reference;
 mod responder;
 
 use pyo3::prelude::*;
@@ -17,6 +18,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<histogram::IntervalLog>()?;
     module.add_class::<load::Stop>()?;
     module.add_class::<responder::Responder>()?;
+    module.add_class::<reference::Reference>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::legacy_workloads, module)?)?;

@@ -3,7 +3,7 @@
 //! `reference_server --service-ms N` prints where it listens and who may log in as one line of JSON
 //! and serves until its standard input is closed, so it never outlives whoever started it.
 
-use dbdyno_core::reference::{Reference, Script};
+use dbdyno_core::reference::{Reference, Script, Service};
 use std::io::{Read, Write};
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let service_time = Duration::try_from_secs_f64(service_ms / 1e3)?;
-    let server = Reference::start(Script { service_time, ..Script::default() })?;
+    let server =
+        Reference::start(Script { service: Service::Fixed(service_time), ..Script::default() })?;
     let login = server.login();
     let told = serde_json::json!({
         "endpoint": {"host": "127.0.0.1", "port": server.port},

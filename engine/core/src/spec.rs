@@ -1,6 +1,7 @@
 //! What a run is asked to do, as JSON; all mistakes of a spec are reported at once.
 
 use crate::error::is_loss;
+use crate::placement;
 use crate::random::{Distribution, Seeding};
 use crate::reactor::Choice;
 use crate::session::Endpoint;
@@ -14,6 +15,8 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::time::Duration;
 
+/// Events a second of a schedule that one engine thread begins with ease.
+const RATE_OF_A_THREAD: f64 = 50_000.0;
 /// More engine threads than any load needs; each is a thread of the system.
 const THREADS_MAX: u32 = 1024;
 
@@ -87,6 +90,9 @@ server_spec! {
         /// Engine threads; 0 lets the engine choose.
         #[serde(default)]
         pub threads: u32,
+        /// How they are placed.
+        #[serde(default)]
+        pub placement: placement::Choice,
         /// Load before the window, s.
         #[serde(default)]
         pub warmup_s: f64,
@@ -298,10 +304,19 @@ impl RunSpec {
     /// would have half of their requests wake a core from idleness (50,000 queries a second instead
     /// of 80,000 on two cores).
     #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked: 0 or more"
+    )]
     pub fn engine_threads(&self, cores: usize) -> usize {
+        let large = (cores / 8).clamp(1, 16);
         let chosen = match self.threads {
-            0 if self.connections == 2 && cores >= 2 && !self.is_scheduled() => 2,
-            0 => (cores / 8).clamp(1, 16),
+            // Each thread that waits for an event wakes up when it falls due.
+            0 if self.rate_per_s > 0.0 => {
+                large.min((self.rate_per_s / RATE_OF_A_THREAD).ceil() as usize)
+            }
+            0 => large,
             threads => threads as usize,
         };
         chosen.min(self.connections as usize)

@@ -9,7 +9,7 @@ use dbdyno_core::record::recorder::Recorder;
 use dbdyno_core::reference::{Reference, Script};
 use dbdyno_core::spec::RunSpec;
 use dbdyno_core::time::clock::Clock;
-use dbdyno_core::time::due_times::{Part, Spacing};
+use dbdyno_core::time::due_times::{DueTimes, Spacing};
 use dbdyno_core::time::schedule::Timetable;
 use dbdyno_core::worker::connection::Connection;
 use dbdyno_core::worker::{Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, Worker};
@@ -47,15 +47,16 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// What decides when events begin.
-type Schedule = fn() -> Pacing;
+type Schedule = fn() -> Pacing<'static>;
 
 /// More than the server can do, so that a backlog grows while events are begun.
-fn at_a_rate() -> Pacing {
-    let part = Part { rate_per_s: 1e5, connections: 4, own_connections: 4, thread: 0 };
-    Pacing::rate(Spacing::Poisson, part, 1, Timetable::new(0, 0, 0))
+fn at_a_rate() -> Pacing<'static> {
+    let times = DueTimes::new(Spacing::Poisson, 1e5, 1);
+    let queue = Box::leak(Box::default());
+    Pacing::rate(times, queue, true, 4, Timetable::new(0, 0, 0))
 }
 
-fn with_thinking() -> Pacing {
+fn with_thinking() -> Pacing<'static> {
     Pacing::thinking([0.0, 0.5], 0..4, 1, Timetable::new(0, 0, 0))
 }
 
@@ -98,7 +99,7 @@ fn allocations<R: Reactor>(
     let reactor = R::open(sockets, MAX_WAIT).unwrap();
     let recorder = Recorder::new(Timetable::new(0, 0, 0), 0, finished);
     let (pacing, reconnect) = (schedule(), Reconnect::default());
-    let (pause, placement) = (Pause::never(), Placement::Free);
+    let (pause, placement) = (Pause::never(), Placement::normal());
     let parts =
         Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
     let worker = Worker::new(parts);

@@ -123,6 +123,7 @@ class _Arm:
         return measured.model_copy(
             update={
                 "evidence": evidence,
+                "certificate": context.certificate,
                 "procedure": tuple(self.steps.taken),
                 "until_steady": warmed,
                 "dataset": context.dataset.get(self.instance.spec.label, ""),

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from dbdyno.experiment import certify
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import COMMAND
 from dbdyno.experiment.forecast import Forecast
+from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import open
@@ -45,11 +48,12 @@ Ceiling = Callable[[Plan, Trial], float | None]
 
 @dataclass(frozen=True)
 class Makers:
-    """How instances are opened, the engine's child is started, and its ceiling is measured."""
+    """How instances are opened, the engine's child is started, and what is known of it."""
 
     open_instance: OpenInstance = field(default_factory=lambda: open.instance)
     command: tuple[str, ...] = COMMAND
     ceiling: Ceiling = ceiling.measure
+    certificate: Callable[[], CertificateFacts] = certify.known
 
 
 @dataclass
@@ -90,6 +94,11 @@ class RunContext:
     ceilings: dict[str, float | None] = field(default_factory=dict)
     query_plans: dict[str, dict[str, str]] = field(default_factory=dict)
     interrupted: bool = False
+
+    @cached_property
+    def certificate(self) -> CertificateFacts:
+        """What the machine's certificate says of the generator as the run begins."""
+        return self.makers.certificate()
 
     def refusal(self, trial: Trial) -> str | None:
         """Why the trial cannot be run, if that was found out before; None otherwise."""

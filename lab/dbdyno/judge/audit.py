@@ -111,6 +111,8 @@ RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     machine.uneven_clock,
     probe_strays,
     generator.generator_threads,
+    generator.unequal_placement,
+    generator.certificate_failed,
     design.stopped_early,
 )
 

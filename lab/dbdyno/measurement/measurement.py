@@ -16,6 +16,7 @@ from pydantic import Field
 
 from dbdyno._engine import Histogram
 from dbdyno.language.words import Said, count, name, say
+from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.measurement.metric import Merge, Metric
 from dbdyno.measurement.parts import (
     IF_KNOWN,
@@ -124,10 +125,25 @@ class Trial(Noun):
         return f"{self.block}/{self.system}{control}/{self.cell.key}"
 
 
+class ThreadPlacement(Noun):
+    """Where one engine thread ran beside the server, as the system told it.
+
+    Attributes:
+        policy: its scheduling policy: `normal` or `batch`.
+        core: the one that it was pinned to; None if it might run on several.
+        refused: what was asked for and was not so; empty if nothing.
+    """
+
+    policy: str
+    core: int | None = None
+    refused: str = ""
+
+
 class EngineFacts(Noun):
     """What drove the load, and how hard it had to work.
 
     Attributes:
+        placements: of each engine thread; empty in runs of a dbdyno that did not tell.
         cpu_s: user + system seconds of the whole generator process within the measured window.
         cpu_share_max: the busiest engine thread's CPU seconds per second of the window (0 to 1).
     """
@@ -139,6 +155,7 @@ class EngineFacts(Noun):
     cpu_share_max: float
     distribution: str
     prepared_statements: bool
+    placements: Annotated[tuple[ThreadPlacement, ...], IF_KNOWN] = ()
 
 
 class ServerFacts(Noun):
@@ -188,6 +205,7 @@ class Measurement(Noun):
         load: name of the load that the data are a copy of, which other blocks may share; empty
             where there was but one, as on endpoints and in runs before loads were repeated.
         evidence: what was found out around it, for the checks.
+        certificate: what that of the machine said of the generator; None where nobody looked.
     """
 
     trial: Trial
@@ -206,6 +224,7 @@ class Measurement(Noun):
     dataset: str = ""
     load: Annotated[str, Field(exclude_if=lambda value: not value)] = ""
     evidence: TrialEvidence = TrialEvidence()
+    certificate: Annotated[CertificateFacts | None, IF_KNOWN] = None
 
     @property
     def measured(self) -> tuple[Interval, ...]:

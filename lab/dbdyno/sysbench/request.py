@@ -15,6 +15,7 @@ from dbdyno.sysbench.options.values import Refusal, Values, fatal, whole
 from dbdyno.sysbench.target import Address, address, transport
 
 _ARRIVALS = ("poisson", "uniform")
+_PLACEMENTS = ("normal", "batch")
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _PAUSE = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?", re.ASCII)
 
@@ -83,6 +84,15 @@ _DRAIN_S_MIN = 0.001
 _GRACE = re.compile(r"([0-9]{1,9})(%?)", re.ASCII)
 
 
+def _placement(text: str) -> str:
+    if text not in _PLACEMENTS:
+        raise fatal(
+            f"Invalid value for --client-placement: '{text}'. It must be one of"
+            f" {', '.join(_PLACEMENTS)}."
+        )
+    return text
+
+
 class General(NamedTuple):
     """The options that every test has, checked before anything begins.
 
@@ -92,6 +102,7 @@ class General(NamedTuple):
         forced_shutdown_s: how long events in flight may outlast the time limit; None for as long
             as they take.
         seed: None for one from the system's entropy.
+        placement: how the engine's threads run beside the server, as in its spec.
         distribution: as in the engine's spec.
     """
 
@@ -107,6 +118,7 @@ class General(NamedTuple):
     debug: bool
     validate: bool
     seed: int | None
+    placement: str
     distribution: dict[str, Any]
 
     @classmethod
@@ -135,6 +147,7 @@ class General(NamedTuple):
             debug=debug,
             validate=values.flag("validate"),
             seed=values.integer("rand-seed") or None,
+            placement=_placement(values.text("client-placement")),
             distribution=_distribution(values),
         )
 
@@ -146,6 +159,7 @@ class General(NamedTuple):
             "events": self.events,
             "tell_begin": True,
             "drain_s": 0,
+            "placement": self.placement,
         }
         if self.warmup_s:
             spec["warmup_s"] = self.warmup_s

@@ -13,11 +13,13 @@ from dbdyno.judge.checks import generator
 from dbdyno.judge.checks.generator import few_requests, rate_not_sustained
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
-from dbdyno.measurement.measurement import EVENT, Cell
+from dbdyno.measurement.certificate import CertificateFacts, KnownAnswer
+from dbdyno.measurement.measurement import EVENT, Cell, ThreadPlacement
 from dbdyno.measurement.parts import DoubledThreads, ThreadsSlice, TrialEvidence
 from dbdyno.plan.load import LoadPlan, SloPlan
 from support import making
 from support.made_rates import at_rate
+from support.making import A, B
 
 PLAN = making.plan()
 
@@ -55,6 +57,28 @@ def test_lateness_is_held_against_a_fifth_of_a_millisecond_and_the_median(
     if finding:
         assert finding.level is Level.DOUBTFUL
         assert f"p99 {lag_ms:.2f} ms" in finding.evidence
+
+
+def placed(system: str, block: int, *placements: ThreadPlacement):
+    made = making.measurement(system, block)
+    return making.changed(made, engine=made.engine.model_copy(update={"placements": placements}))
+
+
+def test_arms_of_a_block_want_one_placement_of_the_generator():
+    batch = [ThreadPlacement(policy="batch", core=core) for core in (0, 1)]
+    beside = ThreadPlacement(policy="batch", refused="a core of its own")
+    same = [placed(system, block, batch[block]) for block in (0, 1) for system in (A, B)]
+    assert list(generator.unequal_placement(same, PLAN)) == []
+    assert list(generator.unequal_placement([placed(A, 0), placed(B, 0, beside)], PLAN)) == []
+    other = [*same, placed(A, 2, beside), placed(B, 2, batch[0])]
+    (found,) = generator.unequal_placement(other, PLAN)
+    assert (found.level, found.cell) == (Level.DOUBTFUL, making.measurement().trial.cell)
+    assert found.evidence == (
+        "the generator's threads ran otherwise beside one system than beside another in 1 of 3 "
+        "blocks: mysql:5.7.22: batch; mysql:8.0.15: batch, pinned"
+    )
+    broken = making.changed(placed(B, 3, batch[0]), failure="lost")
+    assert list(generator.unequal_placement([*same, placed(A, 3, beside), broken], PLAN)) == []
 
 
 def test_a_closed_loop_has_no_timer_that_could_be_late():
@@ -219,3 +243,31 @@ def test_a_verdict_at_a_rate_is_about_latency_and_carries_the_doubt() -> None:
     (verdict,) = judge(blocks, plan).verdicts
     assert (verdict.metric, verdict.word.value) == ("latency_ms_p99", "worse")
     assert any("rate-not-sustained" in reason for reason in verdict.reasons)
+
+
+WRONG = KnownAnswer(question="saturated", statistic="throughput", truth=400.0, seen=360.0)
+
+
+@pytest.mark.parametrize(
+    ("facts", "void"),
+    [
+        (None, False),
+        (CertificateFacts(), False),
+        (CertificateFacts(digest="abc", made_at="then"), False),
+        (CertificateFacts(digest="abc", made_at="then", wrong=(WRONG,)), True),
+        (CertificateFacts(digest="abc", wrong=(WRONG,), changed=("kernel",)), False),
+    ],
+)
+def test_no_verdict_beside_a_certificate_that_failed(facts, void):
+    measured = [
+        making.changed(one, certificate=facts) for one in making.pairs([0.8, 0.81, 0.79, 0.8, 0.8])
+    ]
+    judged = judge(measured, making.plan(blocks=5))
+    assert {verdict.word.value for verdict in judged.verdicts} == {"void" if void else "worse"}
+    found = [one for one in judged.findings if one.check == "certificate-failed"]
+    assert len(found) == void
+    if found:
+        assert found[0].evidence == (
+            "the generator's certificate of then did not pass: throughput off by -10.0 % (limit"
+            " 2.0 %): four workers of 10 ms, asked by 8 connections"
+        )

@@ -27,7 +27,15 @@ from dbdyno.sysbench.options.values import canonical
 # Of sysbench 1.1, and dbdyno's own.
 ADDED = {"rand-zipfian-exp", "warmup-time", "thread-init-timeout", "luajit-cmd", "compat"}
 ADDED |= {"mysql-ssl-ca", "mysql-ssl-cert", "mysql-ssl-key", "mysql-compression-algorithms"}
-ADDED |= {"arrival", "think-time", "detail", "output", "output-file", "percentile-format"}
+ADDED |= {
+    "client-placement",
+    "arrival",
+    "think-time",
+    "detail",
+    "output",
+    "output-file",
+    "percentile-format",
+}
 ADDED_TO_TESTS = {"create_table_options", "reconnect"}
 PROGRAM = shutil.which("sysbench", path="/usr/bin:/usr/local/bin")
 OURS = {option.name: option.default for option in (*GENERAL, *RANDOM, *LOG, *DATABASE, *MYSQL)}

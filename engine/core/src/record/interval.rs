@@ -36,8 +36,14 @@ pub struct Interval {
     pub reconnects: u64,
     /// Events that fell due; 0 in a closed loop, where nothing is due by itself.
     pub arrivals: u64,
-    /// Events due and not yet begun at its end.
+    /// Events due and not yet begun at its end, on any thread; the [`Merger`] knows.
     pub backlog: u64,
+    /// Events that were due and were begun in it.
+    #[serde(skip)]
+    pub taken: u64,
+    /// Whether what was due before it and not begun is forgotten.
+    #[serde(skip)]
+    pub drops_backlog: bool,
     /// Events begun and not yet complete at its end.
     pub in_flight: u64,
     /// Longest stretch that ended in it in which events were in flight and no statement of this
@@ -127,6 +133,8 @@ impl Interval {
             reconnects: 0,
             arrivals: 0,
             backlog: 0,
+            taken: 0,
+            drops_backlog: false,
             in_flight: 0,
             silence_ns_max: 0,
             bytes_received: 0,
@@ -151,7 +159,8 @@ impl Interval {
         self.restarts += other.restarts;
         self.reconnects += other.reconnects;
         self.arrivals += other.arrivals;
-        self.backlog += other.backlog;
+        self.taken += other.taken;
+        self.drops_backlog |= other.drops_backlog;
         self.in_flight += other.in_flight;
         self.silence_ns_max = self.silence_ns_max.max(other.silence_ns_max);
         self.bytes_received += other.bytes_received;
@@ -176,16 +185,19 @@ impl Interval {
 }
 
 /// Adds up the intervals of several workers, slice by slice.
+///
+/// An event falls due on one thread and may begin on another, so only here it is known how many wait.
 pub struct Merger {
     delivered: Vec<u64>,
     waiting: BTreeMap<u64, Interval>,
+    backlog: u64,
 }
 
 impl Merger {
     /// A merger for `workers` workers, each of which delivers its intervals in order.
     #[must_use]
     pub fn new(workers: usize) -> Self {
-        Self { delivered: vec![0; workers], waiting: BTreeMap::new() }
+        Self { delivered: vec![0; workers], waiting: BTreeMap::new(), backlog: 0 }
     }
 
     /// Adds a worker's interval; gives back the slices that are complete now, in order.
@@ -197,13 +209,31 @@ impl Merger {
         }
         let complete = self.delivered.iter().copied().min().unwrap_or(0);
         let rest = self.waiting.split_off(&complete);
-        std::mem::replace(&mut self.waiting, rest).into_values().collect()
+        let complete = std::mem::replace(&mut self.waiting, rest);
+        self.in_order(complete)
     }
 
     /// What is left when no worker delivers any more, in order.
     #[must_use]
-    pub fn rest(self) -> Vec<Interval> {
-        self.waiting.into_values().collect()
+    pub fn rest(&mut self) -> Vec<Interval> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.in_order(waiting)
+    }
+
+    /// Events due and not begun at the end of the last slice that was given back.
+    #[must_use]
+    pub const fn backlog(&self) -> u64 {
+        self.backlog
+    }
+
+    fn in_order(&mut self, slices: BTreeMap<u64, Interval>) -> Vec<Interval> {
+        let mut complete: Vec<Interval> = slices.into_values().collect();
+        for interval in &mut complete {
+            let before = if interval.drops_backlog { 0 } else { self.backlog };
+            self.backlog = (before + interval.arrivals).saturating_sub(interval.taken);
+            interval.backlog = self.backlog;
+        }
+        complete
     }
 }
 
@@ -225,5 +255,19 @@ mod tests {
         let complete = merger.add(1, interval(0, 10));
         assert_eq!(complete.iter().map(|i| (i.index, i.events)).collect::<Vec<_>>(), [(0, 11)]);
         assert_eq!(merger.rest().iter().map(|i| (i.index, i.events)).collect::<Vec<_>>(), [(1, 2)]);
+    }
+
+    #[test]
+    fn what_falls_due_on_one_thread_may_begin_on_another() {
+        let mut merger = Merger::new(2);
+        let due = |index, arrivals| Interval { arrivals, ..interval(index, 0) };
+        let begun = |index, taken| Interval { taken, ..interval(index, 0) };
+        for (index, (arrivals, taken)) in (0..).zip([(5, 3), (0, 2), (7, 0)]) {
+            merger.add(0, due(index, arrivals));
+            let complete = merger.add(1, begun(index, taken));
+            assert_eq!(complete[0].backlog, [2, 0, 7][index as usize]);
+        }
+        merger.add(0, Interval { drops_backlog: true, ..due(3, 2) });
+        assert_eq!((merger.add(1, begun(3, 1))[0].backlog, merger.backlog()), (1, 1));
     }
 }

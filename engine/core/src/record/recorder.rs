@@ -28,8 +28,6 @@ pub struct Remainder {
     pub cpu: WindowCpu,
     /// Events begun and never completed.
     pub unfinished: u64,
-    /// Events due and never begun.
-    pub unserved: u64,
 }
 
 /// One worker's recorder.
@@ -40,7 +38,6 @@ pub struct Recorder {
     worker: usize,
     window_began: Option<(Duration, Duration, u64)>,
     window: WindowCpu,
-    backlog: u64,
     in_flight: u64,
     /// Since when events are in flight and nothing was answered.
     heard_ns: u64,
@@ -58,7 +55,6 @@ impl Recorder {
             worker,
             window_began: None,
             window: WindowCpu::default(),
-            backlog: 0,
             in_flight: 0,
             heard_ns: 0,
         };
@@ -85,18 +81,22 @@ impl Recorder {
     pub fn fell_due(&mut self, due_ns: u64) {
         self.advance(due_ns);
         self.current.arrivals += 1;
-        self.backlog += 1;
     }
 
-    /// Forgets the events that are due and not begun.
+    /// Forgets the events that were due before the current slice and are not begun.
     pub fn drop_backlog(&mut self) {
-        self.backlog = 0;
+        self.current.drops_backlog = true;
     }
 
     /// Whether no event is in flight.
     #[must_use]
     pub const fn is_idle(&self) -> bool {
         self.in_flight == 0
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn in_flight(&self) -> u64 {
+        self.in_flight
     }
 
     /// An event begins at `sent_ns`.
@@ -111,7 +111,7 @@ impl Recorder {
     /// One of the events that are due is about to begin.
     #[inline]
     pub fn taken_from_backlog(&mut self) {
-        self.backlog -= 1;
+        self.current.taken += 1;
     }
 
     /// An event that was due at `due_ns` is sent at `sent_ns`, and a connection was free for it all the
@@ -202,14 +202,13 @@ impl Recorder {
             self.heard(now_ns);
         }
         self.rotate(now_ns);
-        Remainder { cpu: self.window, unfinished: self.in_flight, unserved: self.backlog }
+        Remainder { cpu: self.window, unfinished: self.in_flight }
     }
 
     fn rotate(&mut self, end_ns: u64) {
         let phase_before = self.current.slice.phase;
         let next = Interval::new(self.current.index + 1, self.timetable.slice_from(end_ns));
         let mut closed = std::mem::replace(&mut self.current, next);
-        closed.backlog = self.backlog;
         closed.in_flight = self.in_flight;
         closed.slice.end_ns = end_ns.max(closed.slice.start_ns);
         self.note_window(Some(phase_before), end_ns);

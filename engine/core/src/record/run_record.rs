@@ -1,6 +1,7 @@
 //! What a run leaves behind, in the form that Python reads (JSON; histograms as base64 HDR V2).
 
 use crate::error::Failure;
+use crate::placement::Placed;
 use crate::random::Distribution;
 use crate::record::histogram::Histogram;
 use crate::record::interval::Interval;
@@ -23,6 +24,8 @@ pub struct RunRecord {
     pub reactor: &'static str,
     /// Engine threads.
     pub threads: usize,
+    /// How each of them was placed.
+    pub placements: Vec<Placed>,
     /// Connections.
     pub connections: usize,
     /// What the server said it is.

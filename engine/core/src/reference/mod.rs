@@ -12,6 +12,7 @@ mod login;
 mod null;
 mod ready_made;
 mod script;
+mod service;
 mod session;
 
 use std::io;
@@ -19,18 +20,20 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dbdyno_wire::mysql::parameter::Value;
 
+use self::service::Workers;
 use crate::session::socket::Socket;
 use crate::session::{Endpoint, Login};
 
 pub use self::answer::{RANGE_ROWS, ROW_LENGTH};
 pub use self::null::NullResponder;
-pub use self::script::{Fail, Files, Malformed, Script, Stall};
+pub use self::script::{Fail, Files, Malformed, Script};
+pub use self::service::{Service, Slowdown, Stall, Truth};
 
 /// The longest message of a client: MySQL's own default.
 const MESSAGE_LENGTH_MAX: usize = 64 << 20;
@@ -60,7 +63,7 @@ struct Shared {
     statements: AtomicU64,
     failable: AtomicU64,
     answering_ns: AtomicU64,
-    first_statement: OnceLock<Instant>,
+    workers: Workers,
     open: Mutex<Vec<(u32, Socket)>>,
     log: Mutex<Vec<Statement>>,
 }
@@ -68,13 +71,13 @@ struct Shared {
 impl Shared {
     fn new(script: Script) -> Self {
         Self {
+            workers: script.workers(),
             script,
             stopped: AtomicBool::new(false),
             connections: AtomicU32::new(0),
             statements: AtomicU64::new(0),
             failable: AtomicU64::new(0),
             answering_ns: AtomicU64::new(0),
-            first_statement: OnceLock::new(),
             open: Mutex::new(Vec::new()),
             log: Mutex::new(Vec::new()),
         }
@@ -191,6 +194,12 @@ impl Reference {
     #[must_use]
     pub fn answering(&self) -> Duration {
         Duration::from_nanos(self.shared.answering_ns.load(Ordering::SeqCst))
+    }
+
+    /// What was planned for all statements that arrived.
+    #[must_use]
+    pub fn truth(&self) -> Truth {
+        self.shared.workers.truth()
     }
 
     /// How many sessions are open now.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::service::{Service, Slowdown, Stall, Workers};
+
 /// The planned behaviour of a [`super::Reference`].
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -13,8 +15,10 @@ pub struct Script {
     pub server_version: String,
     /// Whether it offers `CLIENT_DEPRECATE_EOF`; MariaDB before 10.2 and MySQL 5.6 do not.
     pub deprecate_eof: bool,
-    /// How long it waits before each answer to a statement.
-    pub service_time: Duration,
+    /// How long a statement takes.
+    pub service: Service,
+    /// Statements that it works on at a time; others wait. None for as many as arrive.
+    pub workers: Option<usize>,
     /// Statements it refuses.
     pub fail: Option<Fail>,
     /// It dies instead of answering the statement after so many, counted over all sessions.
@@ -23,12 +27,23 @@ pub struct Script {
     pub hang_up_every_nth_statement: Option<u64>,
     /// A time in which it answers nothing.
     pub stall: Option<Stall>,
+    /// A time in which it is slower.
+    pub slowdown: Option<Slowdown>,
+    /// The pause between two bytes of an answer; None for answers in one piece.
+    pub drip: Option<Duration>,
     /// Nonsense it answers to every statement.
     pub malformed: Option<Malformed>,
     /// How it takes files from its client; `None` answers LOAD DATA as any statement.
     pub files: Option<Files>,
     /// Whether it keeps what arrived.
     pub log_statements: bool,
+}
+
+impl Script {
+    /// Those who serve by it.
+    pub(super) fn workers(&self) -> Workers {
+        Workers::new(self.workers, self.service.clone(), self.stall, self.slowdown)
+    }
 }
 
 impl Default for Script {
@@ -39,11 +54,14 @@ impl Default for Script {
             password: "yardstick".into(),
             server_version: "8.0.0-dbdyno-reference".into(),
             deprecate_eof: true,
-            service_time: Duration::ZERO,
+            service: Service::Fixed(Duration::ZERO),
+            workers: None,
             fail: None,
             die_after_statements: None,
             hang_up_every_nth_statement: None,
             stall: None,
+            slowdown: None,
+            drip: None,
             malformed: None,
             files: None,
             log_statements: false,
@@ -84,15 +102,6 @@ impl Fail {
     pub fn only_containing(self, part: &str) -> Self {
         Self { only_containing: Some(part.to_owned()), ..self }
     }
-}
-
-/// A time in which no statement is answered.
-#[derive(Clone, Copy, Debug)]
-pub struct Stall {
-    /// When it begins, counted from the arrival of the first statement.
-    pub after: Duration,
-    /// How long it lasts.
-    pub lasting: Duration,
 }
 
 /// What becomes of a file.

@@ -73,7 +73,18 @@ impl Session<'_> {
                     self.answers.error(1047, *b"08S01", message);
                 }
             }
-            self.writer.write_all(&self.answers.out)?;
+            self.answer()?;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self) -> io::Result<()> {
+        let Some(pause) = self.shared.script.drip else {
+            return self.writer.write_all(&self.answers.out);
+        };
+        for byte in self.answers.out.chunks(1) {
+            self.writer.write_all(byte)?;
+            thread::sleep(pause);
         }
         Ok(())
     }
@@ -120,7 +131,8 @@ impl Session<'_> {
             let text = text.to_owned();
             locked(&shared.log).push(Statement { connection_id, statement_id, text, parameters });
         }
-        thread::sleep(self.delay());
+        let due = shared.workers.due(arrived);
+        thread::sleep(due.saturating_duration_since(Instant::now()));
         match self.refusal(text) {
             Some(error) => error.write(&mut self.answers.out, &mut 1),
             None if text.starts_with("LOAD DATA LOCAL") && shared.script.files.is_some() => {
@@ -132,16 +144,6 @@ impl Session<'_> {
         let answering_ns = u64::try_from(arrived.elapsed().as_nanos()).unwrap_or(u64::MAX);
         shared.answering_ns.fetch_add(answering_ns, Ordering::SeqCst);
         shared.script.malformed.map_or(Ok(()), |kind| self.spoil(kind, statement_id.is_some()))
-    }
-
-    /// The service time, and what is left of a stall.
-    fn delay(&self) -> Duration {
-        let script = &self.shared.script;
-        let first = *self.shared.first_statement.get_or_init(Instant::now);
-        let elapsed = first.elapsed();
-        let held = script.stall.filter(|stall| elapsed >= stall.after);
-        let left = held.map(|stall| (stall.after + stall.lasting).saturating_sub(elapsed));
-        script.service_time + left.unwrap_or_default()
     }
 
     fn refusal(&self, text: &str) -> Option<ServerError> {

@@ -4,6 +4,8 @@
 //! the intervals that they send until the last one ends.
 
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod simulation;
 mod threads;
 
@@ -16,19 +18,19 @@ use crate::record::recorder::{Recorder, WindowCpu};
 use crate::record::run_record::{Fairness, LiveInterval, MeasuredCpu, RunRecord, Share, encoded};
 use crate::spec::RunSpec;
 use crate::time::clock::{Clock, ns};
-use crate::time::due_times::Part;
+use crate::time::due_times::DueTimes;
 use crate::time::pauses::{PauseBarrier, Pauses};
 use crate::time::schedule::{Slice, Timetable};
 use crate::worker::ReconnectThreads;
 use crate::worker::connection::Connection;
 use crate::worker::{
-    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, Worker, WorkerEnd,
+    Control, MAX_WAIT, Orders, Pacing, Parts, Pause, Reconnect, SharedQueue, Worker, WorkerEnd,
 };
 use crate::workload::Workload;
 use serde_json::value::RawValue;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, OnceLock};
 use threads::{ConnectionSource, ServerInfo, ThreadConnections};
 
@@ -65,22 +67,17 @@ fn load<R: Reactor>(
     on_interval: &mut dyn FnMut(&LiveInterval),
 ) -> Result<RunRecord, Failure> {
     let threads = sources.len();
-    let control = Control {
-        stop,
-        failed: AtomicBool::new(false),
-        budget: (spec.events > 0).then(|| AtomicU64::new(spec.events)),
-    };
+    let shared = Shared::new(spec, threads, stop);
     let (finished, arriving) = channel();
     let start = Start::new(threads);
-    let barrier = PauseBarrier::new(threads);
-    let (intervals, ends) = std::thread::scope(|scope| {
+    let (found, ends) = std::thread::scope(|scope| {
         let workers: Vec<_> = sources
             .into_iter()
             .enumerate()
             .map(|(number, connections)| {
                 let recorder = (number, finished.clone());
-                let together = (&start, &barrier, &control);
-                scope.spawn(move || work::<R>(spec, workload, connections, recorder, together))
+                let (start, shared) = (&start, &shared);
+                scope.spawn(move || work::<R>(spec, workload, connections, recorder, start, shared))
             })
             .collect();
         drop(finished);
@@ -92,11 +89,11 @@ fn load<R: Reactor>(
             tell(spec, &nothing, record, on_interval);
         }
         start.go.wait();
-        let intervals = collect(spec, &arriving, threads, on_interval);
+        let found = collect(spec, &arriving, threads, on_interval);
         let ends = workers.into_iter().map(|one| one.join().expect("a worker does not panic"));
-        (intervals, ends.collect::<Result<Vec<_>, Failure>>())
+        (found, ends.collect::<Result<Vec<_>, Failure>>())
     });
-    let record = record_of::<R>(spec, intervals, ends?, &control);
+    let record = record_of::<R>(spec, found, ends?, &shared.control);
     let server = start.server.into_inner().unwrap_or_default();
     Ok(RunRecord { server_version: server.server_version, transport: server.transport, ..record })
 }
@@ -104,19 +101,20 @@ fn load<R: Reactor>(
 /// The record of a run from what its workers measured.
 fn record_of<R: Reactor>(
     spec: &RunSpec,
-    intervals: Vec<Box<RawValue>>,
+    (intervals, unserved): (Vec<Box<RawValue>>, u64),
     ends: Vec<WorkerEnd>,
     control: &Control,
 ) -> RunRecord {
     let shares: Vec<Share> = ends.iter().flat_map(|one| one.shares.iter().copied()).collect();
+    let placements = ends.iter().map(|one| one.placed).collect();
     let windows: Vec<WindowCpu> = ends.iter().map(|one| one.remainder.cpu).collect();
     let unfinished = ends.iter().map(|one| one.remainder.unfinished).sum();
-    let unserved = ends.iter().map(|one| one.remainder.unserved).sum();
     let failure = ends.iter().find_map(|one| one.failure.clone());
     RunRecord {
         engine_version: env!("CARGO_PKG_VERSION"),
         reactor: R::NAME,
         threads: ends.len(),
+        placements,
         connections: spec.connections as usize,
         server_version: String::new(),
         transport: String::new(),
@@ -165,18 +163,38 @@ impl Start {
     }
 }
 
+/// What the workers of a run share.
+struct Shared<'a> {
+    control: Control<'a>,
+    barrier: PauseBarrier,
+    queue: SharedQueue,
+}
+
+impl<'a> Shared<'a> {
+    fn new(spec: &RunSpec, threads: usize, stop: &'a AtomicBool) -> Self {
+        let control = Control {
+            stop,
+            failed: AtomicBool::new(false),
+            budget: (spec.events > 0).then(|| AtomicU64::new(spec.events)),
+        };
+        let barrier = PauseBarrier::new(threads);
+        Self { control, barrier, queue: SharedQueue::default() }
+    }
+}
+
 fn work<R: Reactor>(
     spec: &RunSpec,
     workload: &dyn Workload,
     source: ConnectionSource,
-    (number, finished): (usize, std::sync::mpsc::Sender<(usize, Interval)>),
-    (start, barrier, control): (&Start, &PauseBarrier, &Control),
+    (number, finished): (usize, Sender<(usize, Interval)>),
+    start: &Start,
+    shared: &Shared<'_>,
 ) -> Result<WorkerEnd, Failure> {
     let give_up = |failure| {
-        control.failed.store(true, Ordering::Relaxed);
+        shared.control.failed.store(true, Ordering::Relaxed);
         failure
     };
-    let connections = source.connections(spec, control.stop);
+    let connections = source.connections(spec, shared.control.stop);
     let ThreadConnections { mut sockets, connections, server } = match connections {
         Ok(connections) => connections,
         Err(failure) => {
@@ -188,20 +206,39 @@ fn work<R: Reactor>(
     if let Some(server) = server {
         let _ = start.server.set(server);
     }
-    let placement = match &sockets[..] {
-        _ if spec.is_scheduled() => Placement::with_exact_timers(),
-        [only] if !spec.reopens() => {
-            Placement::following_server(only.as_fd(), spec.connections == 1)
-        }
-        _ => Placement::pinned(),
-    };
     let reconnect = reconnect(spec, connections.len(), &mut sockets);
+    // Threads that log in again were begun before this one is placed, which they would inherit.
+    let placement = Placement::of(spec.placement, spec.is_scheduled());
     // A ring belongs to the thread that opens it.
     let reactor = R::open(sockets, MAX_WAIT);
     let clock = start.wait();
     let (reconnect, reactor) = reconnect.and_then(|it| Ok((it, reactor?))).map_err(|error| {
         give_up(Failure::new("connect", format!("{} cannot be opened: {error}", R::NAME)))
     })?;
+    let recorder = Recorder::new(spec.timetable(), number, finished);
+    let thread = Thread { number, connections, reactor, reconnect, placement };
+    Ok(worker(spec, workload, thread, recorder, clock, shared).drive())
+}
+
+/// What belongs to one engine thread.
+struct Thread<R: Reactor> {
+    number: usize,
+    connections: Vec<Connection>,
+    reactor: R,
+    reconnect: Reconnect,
+    placement: Placement,
+}
+
+/// The worker of a thread, before its first event.
+fn worker<'a, R: Reactor>(
+    spec: &'a RunSpec,
+    workload: &'a dyn Workload,
+    thread: Thread<R>,
+    recorder: Recorder,
+    clock: Clock,
+    shared: &'a Shared<'a>,
+) -> Worker<'a, R> {
+    let Thread { number, connections, reactor, reconnect, placement } = thread;
     let timetable = spec.timetable();
     let patience_ns = if spec.drain_s > 0.0 { ns(spec.drain_s) } else { u64::MAX };
     let orders = Orders {
@@ -210,14 +247,20 @@ fn work<R: Reactor>(
         clock,
         deadline_ns: timetable.deadline_ns(),
         give_up_ns: timetable.deadline_ns().saturating_add(patience_ns),
-        control,
+        control: &shared.control,
     };
-    let recorder = Recorder::new(timetable, number, finished);
-    let pacing = pacing(spec, timetable, &connections, number);
-    let pause = pause(spec, timetable, barrier, connections.len());
-    let parts =
-        Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
-    Ok(Worker::new(parts).drive())
+    let pacing = pacing(spec, timetable, &connections, number, &shared.queue);
+    let pause = pause(spec, timetable, &shared.barrier, connections.len());
+    Worker::new(Parts {
+        reactor,
+        connections,
+        recorder,
+        orders,
+        pacing,
+        reconnect,
+        pause,
+        placement,
+    })
 }
 
 /// When this thread pauses, if the spec asks for a planted slowdown.
@@ -233,20 +276,16 @@ fn pause<'a>(
 }
 
 /// When the connections of thread `number` begin their events.
-fn pacing(
+fn pacing<'a>(
     spec: &RunSpec,
     timetable: Timetable,
     connections: &[Connection],
     number: usize,
-) -> Pacing {
+    queue: &'a SharedQueue,
+) -> Pacing<'a> {
     if spec.rate_per_s > 0.0 {
-        let part = Part {
-            rate_per_s: spec.rate_per_s,
-            connections: spec.connections as usize,
-            own_connections: connections.len(),
-            thread: number,
-        };
-        Pacing::rate(spec.arrival, part, spec.seed, timetable)
+        let times = DueTimes::new(spec.arrival, spec.rate_per_s, spec.seed);
+        Pacing::rate(times, queue, number == 0, connections.len(), timetable)
     } else if spec.think_time_ms[1] > 0.0 {
         let numbers = connections.iter().map(Connection::number);
         Pacing::thinking(spec.think_time_ms, numbers, spec.seed, timetable)
@@ -270,13 +309,14 @@ fn reconnect(
     Ok(Reconnect::new(threads, spec.ignore_errors.survives_loss(), spec.reconnect_every))
 }
 
-/// Puts the workers' intervals together as they come, tells and encodes them.
+/// Puts the workers' intervals together as they come, tells and encodes them; and how many events were
+/// due and never begun.
 fn collect(
     spec: &RunSpec,
     arriving: &Receiver<(usize, Interval)>,
     workers: usize,
     on_interval: &mut dyn FnMut(&LiveInterval),
-) -> Vec<Box<RawValue>> {
+) -> (Vec<Box<RawValue>>, u64) {
     let mut merger = Merger::new(workers);
     let mut records = Vec::new();
     let mut keep = |interval: Interval| {
@@ -290,7 +330,7 @@ fn collect(
         merger.add(worker, interval).into_iter().for_each(&mut keep);
     }
     merger.rest().into_iter().for_each(&mut keep);
-    records
+    (records, merger.backlog())
 }
 
 fn tell(

@@ -1,30 +1,101 @@
 //! Whole runs under a virtual clock: what schedules and pauses give, exactly.
 
 use super::*;
-use crate::reactor::simulated::Simulated;
+use crate::random::Random;
+use crate::reactor::simulated::{
+    Coming, MS, OK, Server, Simulated, Socket, Wire, World, answering_after_ms, stalling,
+};
 use crate::test_record::{end_s, histogram, in_phase, largest, total};
 use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::rc::Rc;
 
-const MS: u64 = 1_000_000;
-
-fn simulate<R: Reactor>(changes: &Value) -> RunRecord {
+/// The spec of a small run with these changes.
+pub(super) fn spec(changes: &Value) -> RunSpec {
     let mut whole = json!({
         "endpoint": {"socket": "/nowhere"}, "user": "nobody", "database": "sbtest", "seed": 7,
         "connections": 4, "window_s": 1, "interval_s": 0.1, "threads": 1,
         "workload": {"name": "oltp_point_select"},
     });
     whole.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    let spec: RunSpec = serde_json::from_value(whole).unwrap();
+    serde_json::from_value(whole).unwrap()
+}
+
+fn simulate(server: Server, changes: &Value) -> RunRecord {
+    let stop = AtomicBool::new(false);
+    let alone = |_: &Rc<RefCell<Wire>>, _| Reconnect::default();
+    play(&spec(changes), &World::of(server), &stop, alone, |_, connection| connection)
+}
+
+/// A whole run in this thread: each engine thread gets its turn when it has something to do.
+///
+/// `sessions` gives a thread with so many connections what opens sessions again, and `wrap` puts
+/// compression or TLS around a connection.
+///
+/// # Panics
+/// When a worker is in a state that it must never be in, or goes on for ever.
+pub(super) fn play(
+    spec: &RunSpec,
+    world: &Rc<World>,
+    stop: &AtomicBool,
+    sessions: impl Fn(&Rc<RefCell<Wire>>, usize) -> Reconnect,
+    wrap: impl Fn(Socket, Connection) -> Connection,
+) -> RunRecord {
     let workload = spec.workload().unwrap();
-    let connections = threads::dry_run(&spec, &*workload);
-    let sources = connections.into_iter().map(ConnectionSource::Open).collect();
-    load::<R>(&spec, &*workload, sources, &AtomicBool::new(false), &mut |_| {}).unwrap()
+    let threads = threads::dry_run(spec, &*workload);
+    let shared = Shared::new(spec, threads.len(), stop);
+    let (finished, arriving) = channel();
+    let wires: Vec<_> =
+        (0..threads.len()).map(|thread| Rc::new(RefCell::new(Wire::of(thread)))).collect();
+    let mut workers: Vec<_> = threads
+        .into_iter()
+        .enumerate()
+        .map(|(number, ThreadConnections { connections, .. })| {
+            let reactor = Simulated::on(world, &wires[number], MAX_WAIT);
+            let reconnect = sessions(&wires[number], connections.len());
+            let placement = Placement::normal();
+            let numbered = connections.into_iter().zip(0..);
+            let connections = numbered.map(|(one, slot)| wrap((number, slot, 0), one)).collect();
+            let thread = Thread { number, connections, reactor, reconnect, placement };
+            let recorder = Recorder::new(spec.timetable(), number, finished.clone());
+            Some(worker(spec, &*workload, thread, recorder, Clock::start(), &shared))
+        })
+        .collect();
+    drop(finished);
+    let mut ends = Vec::new();
+    let mut turn = |at: usize, is_first: bool| {
+        let Some(mut worker) = workers[at].take() else { return };
+        let outcome = if is_first { worker.begin() } else { worker.turn() };
+        if outcome.is_ok() {
+            worker.check();
+        }
+        match outcome.and_then(|()| worker.wait()) {
+            Ok(()) if worker.goes_on() => workers[at] = Some(worker),
+            outcome => {
+                ends.push(worker.end(outcome.err()));
+                wires[at].borrow_mut().end();
+            }
+        }
+    };
+    (0..wires.len()).for_each(|at| turn(at, true));
+    for turns in 0_u64.. {
+        let times = wires.iter().map(|wire| wire.borrow().next_ns());
+        let Some((next_ns, at)) = times.zip(0..).min().filter(|first| first.0 < u64::MAX) else {
+            break;
+        };
+        assert!(turns < 10_000_000, "it does not end, at {next_ns} ns");
+        world.now_ns.set(next_ns.max(world.now_ns.get()));
+        turn(at, false);
+    }
+    let found = collect(spec, &arriving, wires.len(), &mut |_| {});
+    record_of::<Simulated>(spec, found, ends, &shared.control)
 }
 
 #[test]
 fn a_known_service_time_is_the_latency_and_gives_the_throughput() {
     for threads in [1, 2] {
-        let record = simulate::<Simulated<5>>(&json!({"window_s": 0.25, "threads": threads}));
+        let record =
+            simulate(answering_after_ms(5), &json!({"window_s": 0.25, "threads": threads}));
         // X = N / S, and N = X · R.
         let counts = ["events", "latency_ns_sum"].map(|name| total(&record, name));
         assert_eq!(counts, [200, 200 * 5 * MS]);
@@ -35,7 +106,7 @@ fn a_known_service_time_is_the_latency_and_gives_the_throughput() {
 
 #[test]
 fn a_rate_is_kept_within_the_poisson_error() {
-    let record = simulate::<Simulated<0>>(&json!({"rate_per_s": 2000, "connections": 8}));
+    let record = simulate(answering_after_ms(0), &json!({"rate_per_s": 2000, "connections": 8}));
     let arrivals = total(&record, "arrivals");
     // Five standard deviations of a Poisson count.
     assert!(arrivals.abs_diff(2000) < 225, "{arrivals} arrivals");
@@ -50,7 +121,7 @@ fn equal_gaps_give_the_exact_count_whatever_the_threads() {
     for threads in [1, 2] {
         let changes = json!({"rate_per_s": 400, "arrival": "uniform", "connections": 6,
             "threads": threads});
-        let record = simulate::<Simulated<1>>(&changes);
+        let record = simulate(answering_after_ms(1), &changes);
         // One every 2.5 ms from 2.5 ms on; the one at 1 s is due when the time is over.
         assert_eq!((total(&record, "arrivals"), total(&record, "events")), (399, 399));
     }
@@ -60,14 +131,14 @@ fn equal_gaps_give_the_exact_count_whatever_the_threads() {
 /// waits for its rest, and then for those before. A closed loop asks four times in that second.
 #[test]
 fn a_stall_is_in_the_p99_of_an_open_loop_and_in_the_max_of_a_closed_one() {
-    type Stalled = Simulated<4, 800, 1000>;
-    let open = simulate::<Stalled>(&json!({"window_s": 3, "rate_per_s": 400}));
+    let stalled = || stalling(4, 800, 1000);
+    let open = simulate(stalled(), &json!({"window_s": 3, "rate_per_s": 400}));
     let latency = histogram(&open, "event");
     assert!((900 * MS..1100 * MS).contains(&latency.quantile(0.99)), "{latency:?}");
     assert!(latency.quantile(0.75) > 200 * MS, "{latency:?}");
     // What the server took for each, once it was asked, is another truth.
     assert!(histogram(&open, "event_service").quantile(0.95) < 5 * MS);
-    let closed = simulate::<Stalled>(&json!({"window_s": 3}));
+    let closed = simulate(stalled(), &json!({"window_s": 3}));
     assert_eq!(total(&closed, "events"), 2000);
     assert!(histogram(&closed, "event").quantile(0.99) < 5 * MS);
     assert_eq!(largest(&closed, "latency_ns_max"), 1004 * MS);
@@ -77,9 +148,46 @@ fn a_stall_is_in_the_p99_of_an_open_loop_and_in_the_max_of_a_closed_one() {
     }
 }
 
+/// P(T > t) of the time in an M/M/c system (Erlang C; Gross and Harris, Fundamentals of Queueing Theory,
+/// section 2.3), and from it the time that one of a hundred exceeds, in service times.
+fn erlang_c_p99(servers: u32, load: f64) -> f64 {
+    let offered = f64::from(servers) * load;
+    let blocking = (1..=servers).fold(1.0, |b, n| offered * b / (f64::from(n) + offered * b));
+    let waits = blocking / (1.0 - load * (1.0 - blocking));
+    let idle = f64::from(servers) - 1.0 - offered;
+    let beyond = |t: f64| (-t).exp() * (1.0 + waits * (1.0 - (-idle * t).exp()) / idle);
+    let (mut low, mut high) = (0.0, 1e3);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if beyond(middle) > 0.01 { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Sixteen connections, each of them a server with exponential times of 10 ms, at four fifths of what they
+/// can do: M/M/16. If each thread had a queue of its own, 16 threads would give M/M/1, whose p99 is five
+/// times as large.
+#[test]
+fn one_queue_gives_the_latency_of_erlang_c_whatever_the_threads() {
+    let wanted_ms = 10.0 * erlang_c_p99(16, 0.8);
+    for threads in [1, 4, 16] {
+        let mut random = Random::for_stream(3, 0);
+        let exponential: Server = Box::new(move |_| {
+            let service_ns = -1e7 * (1.0 - random.uniform_double()).ln();
+            vec![(service_ns as u64, Coming::Bytes(OK.to_vec()))]
+        });
+        let changes = json!({"rate_per_s": 1280, "connections": 16, "threads": threads,
+            "warmup_s": 2, "window_s": 60, "interval_s": 10});
+        let record = simulate(exponential, &changes);
+        let p99_ms = histogram(&record, "event").quantile(0.99) as f64 / 1e6;
+        assert!((p99_ms / wanted_ms - 1.0).abs() < 0.1, "{threads}: {p99_ms} for {wanted_ms} ms");
+        assert_eq!(histogram(&record, "timer_lag").max(), 0);
+    }
+}
+
 #[test]
 fn an_overloaded_run_goes_on_and_says_what_is_left() {
-    let record = simulate::<Simulated<10>>(&json!({"rate_per_s": 1000, "connections": 2}));
+    let record = simulate(answering_after_ms(10), &json!({"rate_per_s": 1000, "connections": 2}));
     assert_eq!((record.failure.clone(), record.stopped_by), (None, "time"));
     let (arrivals, events) = (total(&record, "arrivals"), total(&record, "events"));
     assert!(arrivals.abs_diff(1000) < 160 && (198..=200).contains(&events), "{arrivals} {events}");
@@ -98,7 +206,7 @@ fn an_overloaded_run_goes_on_and_says_what_is_left() {
 fn the_backlog_of_the_warmup_is_not_carried_into_the_window() {
     let changes = json!({"rate_per_s": 1000, "arrival": "uniform", "connections": 1,
         "warmup_s": 0.5, "window_s": 0.2});
-    let record = simulate::<Simulated<2>>(&changes);
+    let record = simulate(answering_after_ms(2), &changes);
     let left = in_phase(&record, "warmup").last().unwrap()["backlog"].as_u64().unwrap();
     assert!((245..=255).contains(&left), "{left}");
     let measured = in_phase(&record, "measured");
@@ -115,19 +223,19 @@ fn the_backlog_of_the_warmup_is_not_carried_into_the_window() {
 #[test]
 fn a_run_at_a_rare_rate_ends_at_its_limit_of_events_or_of_time() {
     let limited = json!({"rate_per_s": 0.5, "arrival": "uniform", "events": 1, "window_s": 0});
-    let record = simulate::<Simulated<0>>(&limited);
+    let record = simulate(answering_after_ms(0), &limited);
     // The first is due at 2 s, and nobody waits for a second, which would fall due at 4 s.
     assert_eq!((total(&record, "events"), total(&record, "arrivals")), (1, 1));
     assert_eq!((end_s(&record), record.stopped_by), (2.0, "events"));
     // The first event would be due after 100 s.
-    let record = simulate::<Simulated<0>>(&json!({"rate_per_s": 0.01, "window_s": 0.3}));
+    let record = simulate(answering_after_ms(0), &json!({"rate_per_s": 0.01, "window_s": 0.3}));
     assert_eq!((total(&record, "events"), end_s(&record), record.stopped_by), (0, 0.3, "time"));
 }
 
 #[test]
 fn a_connection_thinks_between_its_events() {
     let changes = json!({"think_time_ms": [10, 20], "connections": 10, "window_s": 1.5});
-    let record = simulate::<Simulated<5>>(&changes);
+    let record = simulate(answering_after_ms(5), &changes);
     let events = total(&record, "events");
     // X = N / (Z + S): 10 / (15 + 5 ms) for 1.5 s, and each begins with an event.
     assert!((745..=765).contains(&events), "{events} events");
@@ -142,7 +250,7 @@ fn a_connection_thinks_between_its_events() {
 fn events_without_a_request_fall_due_at_a_rate_too() {
     let changes = json!({"rate_per_s": 50_000, "arrival": "uniform", "connections": 3,
         "warmup_s": 0.3, "window_s": 0.3, "workload": {"name": "bulk_insert"}});
-    let record = simulate::<Simulated<0>>(&changes);
+    let record = simulate(answering_after_ms(0), &changes);
     assert_eq!(record.failure.clone(), None);
     let arrivals = total(&record, "arrivals");
     assert!(arrivals.abs_diff(30_000) <= 1, "{arrivals}");
@@ -150,10 +258,10 @@ fn events_without_a_request_fall_due_at_a_rate_too() {
 }
 
 /// Four pauses of 50 ms in a window of 2 s, unless said otherwise.
-fn paused<R: Reactor>(changes: &Value) -> RunRecord {
+fn paused(server: Server, changes: &Value) -> RunRecord {
     let mut whole = json!({"standstill": {"share": 0.1, "period_s": 0.5}, "window_s": 2});
     whole.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    simulate::<R>(&whole)
+    simulate(server, &whole)
 }
 
 #[test]
@@ -164,19 +272,19 @@ fn a_closed_loop_loses_its_share_of_the_time() {
     };
     for connections in [1, 4] {
         assert_eq!(
-            idle_ns(&paused::<Simulated<1>>(&json!({"connections": connections}))),
+            idle_ns(&paused(answering_after_ms(1), &json!({"connections": connections}))),
             200 * MS
         );
     }
     let two_percent = json!({"standstill": {"share": 0.02, "period_s": 2}});
-    assert_eq!(idle_ns(&paused::<Simulated<2>>(&two_percent)), 40 * MS);
-    assert_eq!(idle_ns(&paused::<Simulated<2>>(&json!({"standstill": null}))), 0);
+    assert_eq!(idle_ns(&paused(answering_after_ms(2), &two_percent)), 40 * MS);
+    assert_eq!(idle_ns(&paused(answering_after_ms(2), &json!({"standstill": null}))), 0);
 }
 
 #[test]
 fn a_pause_is_no_stall_and_no_latency() {
     let changes = json!({"warmup_s": 0.1, "standstill": {"share": 0.5, "period_s": 1}});
-    let record = paused::<Simulated<1>>(&changes);
+    let record = paused(answering_after_ms(1), &changes);
     assert_eq!(largest(&record, "silence_ns_max"), MS);
     assert_eq!(largest(&record, "latency_ns_max"), MS);
     // The warm-up has no pause.
@@ -188,7 +296,7 @@ fn a_pause_is_no_stall_and_no_latency() {
 fn a_rate_goes_on_falling_due_and_waits() {
     let schedule = json!({"rate_per_s": 400, "arrival": "uniform",
         "standstill": {"share": 0.2, "period_s": 1}});
-    let record = paused::<Simulated<1>>(&schedule);
+    let record = paused(answering_after_ms(1), &schedule);
     assert_eq!((total(&record, "arrivals"), total(&record, "events")), (799, 799));
     // A fifth of them is due in 200 ms in which nothing begins: from the intended start that shows.
     let latency = histogram(&record, "event");
@@ -201,7 +309,7 @@ fn a_rate_goes_on_falling_due_and_waits() {
 #[test]
 fn thinking_connections_pause_too() {
     let thinking = json!({"think_time_ms": [1, 2], "standstill": {"share": 0.5, "period_s": 1}});
-    let record = paused::<Simulated<1>>(&thinking);
+    let record = paused(answering_after_ms(1), &thinking);
     let measured = in_phase(&record, "measured");
     let silent = measured.iter().filter(|it| it["events"].as_u64() == Some(0)).count();
     // Each pause of 500 ms holds four whole tenths of a second at least.
@@ -211,10 +319,10 @@ fn thinking_connections_pause_too() {
 #[test]
 fn a_paused_run_can_end() {
     let few = json!({"events": 900, "window_s": 0, "standstill": {"share": 0.4, "period_s": 0.5}});
-    let record = paused::<Simulated<1>>(&few);
+    let record = paused(answering_after_ms(1), &few);
     assert_eq!((total(&record, "events"), record.stopped_by), (900, "events"));
     // The window ends in the middle of a pause.
     let long = json!({"window_s": 1, "standstill": {"share": 0.5, "period_s": 1.9}});
-    let record = paused::<Simulated<1>>(&long);
+    let record = paused(answering_after_ms(1), &long);
     assert_eq!((record.stopped_by, record.unfinished, end_s(&record)), ("time", 0, 1.0));
 }

@@ -98,6 +98,19 @@ impl Link {
         }
     }
 
+    /// Changes the keys of TLS; gives what tells the other end.
+    #[cfg(test)]
+    pub(crate) fn change_keys(&mut self) -> Vec<u8> {
+        let Self::Wrapped(wrapped) = self else { return Vec::new() };
+        let Some(records) = &mut wrapped.records else { return Vec::new() };
+        records.refresh_traffic_keys().expect("TLS 1.3, after its handshake");
+        let mut told = Vec::new();
+        while records.wants_write() {
+            records.write_tls(&mut told).expect("memory takes every byte");
+        }
+        told
+    }
+
     /// Takes bytes that arrived and hands on the packets' bytes in them, in pieces cut anywhere. They
     /// may hold none, such as a part of a record.
     ///

@@ -204,9 +204,7 @@ impl Session {
 
     /// Logs out. Errors no longer matter: the session ends in any case.
     pub fn quit(mut self) {
-        self.request.clear();
-        command::quit(&mut self.request);
-        drop(self.stream.request(&self.request));
+        drop(self.stream.request(command::QUIT_PACKET));
     }
 
     fn failed(&self, statement: &str, problem: Problem) -> SessionError {

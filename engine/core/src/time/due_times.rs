@@ -2,8 +2,8 @@
 //! changes.
 //!
 //! It has its own random stream, so the events of a run are the same in a closed loop and at any
-//! rate. Pure and small: a backlog of millions is two copies of it and a number, one copy at what
-//! falls due next, the other at what is begun next.
+//! rate. Pure and small: a backlog of millions is two copies of it, one at what falls due next, the
+//! other at what is begun next, and each engine thread can have its own.
 
 use crate::random::Random;
 use serde::Deserialize;
@@ -24,52 +24,31 @@ pub enum Spacing {
     Uniform,
 }
 
-/// One engine thread's part of a run's rate.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// Events a second of the whole run.
-    pub rate_per_s: f64,
-    /// Connections of the whole run.
-    pub connections: usize,
-    /// Connections of this thread; it gets their share of the rate.
-    pub own_connections: usize,
-    /// Its number among the threads, from 0.
-    pub thread: usize,
-}
-
-/// The intended starts of one engine thread, one after another, ns since the load began.
+/// The intended starts of a run, one after another, ns since the load began.
 #[derive(Clone, Debug)]
 pub struct DueTimes {
     spacing: Spacing,
     gap_ns: f64,
-    first_ns: f64,
-    passed: f64,
+    passed: u64,
     at_ns: f64,
     random: Random,
 }
 
 impl DueTimes {
-    /// The process of one thread of a run with `seed`.
-    ///
-    /// Equal gaps of several threads are set off against each other, so that the gaps of the whole are
-    /// equal too where the threads have equally many connections.
+    /// The process of a run with `seed`, in which `rate_per_s` events fall due in a second.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "connections are counted in 32 bits")]
-    pub fn new(spacing: Spacing, part: Part, seed: u64) -> Self {
-        let whole_gap_ns = 1e9 / part.rate_per_s;
-        let mut times = Self {
-            spacing,
-            gap_ns: whole_gap_ns * part.connections as f64 / part.own_connections as f64,
-            first_ns: whole_gap_ns * (part.thread + 1) as f64,
-            passed: 0.0,
-            at_ns: 0.0,
-            random: Random::for_stream(seed, STREAM + part.thread as u64),
-        };
-        times.at_ns = match spacing {
-            Spacing::Poisson => times.exponential_gap_ns(),
-            Spacing::Uniform => times.first_ns,
-        };
+    pub fn new(spacing: Spacing, rate_per_s: f64, seed: u64) -> Self {
+        let random = Random::for_stream(seed, STREAM);
+        let mut times = Self { spacing, gap_ns: 1e9 / rate_per_s, passed: 0, at_ns: 0.0, random };
+        times.at_ns = times.next_ns();
         times
+    }
+
+    /// How many events were due before the one at hand.
+    #[inline]
+    #[must_use]
+    pub const fn passed(&self) -> u64 {
+        self.passed
     }
 
     /// When the event at hand is due.
@@ -83,13 +62,17 @@ impl DueTimes {
     /// Goes on to the next event.
     #[inline]
     pub fn advance(&mut self) {
+        self.passed += 1;
+        self.at_ns = self.next_ns();
+    }
+
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "2^52 events are more than any run has")]
+    fn next_ns(&mut self) -> f64 {
         match self.spacing {
-            Spacing::Poisson => self.at_ns += self.exponential_gap_ns(),
-            Spacing::Uniform => {
-                // Counted, not added up: equal gaps stay equal for days.
-                self.passed += 1.0;
-                self.at_ns = self.first_ns + self.passed * self.gap_ns;
-            }
+            Spacing::Poisson => self.at_ns + self.exponential_gap_ns(),
+            // Counted, not added up: equal gaps stay equal for days.
+            Spacing::Uniform => (self.passed + 1) as f64 * self.gap_ns,
         }
     }
 
@@ -105,10 +88,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn part(rate_per_s: f64) -> Part {
-        Part { rate_per_s, connections: 8, own_connections: 8, thread: 0 }
-    }
-
     fn first(mut times: DueTimes, count: usize) -> Vec<u64> {
         let mut next = || {
             let due_ns = times.due_ns();
@@ -120,25 +99,15 @@ mod tests {
 
     #[test]
     fn equal_gaps_are_equal() {
-        let due = first(DueTimes::new(Spacing::Uniform, part(1000.0), 1), 100_000);
+        let due = first(DueTimes::new(Spacing::Uniform, 1000.0, 1), 100_000);
         assert!(due.iter().zip(1..).all(|(&due_ns, number)| due_ns == number * 1_000_000));
     }
 
     #[test]
-    fn equal_gaps_of_equal_threads_make_equal_gaps() {
-        let thread = |thread| Part { own_connections: 4, thread, ..part(1000.0) };
-        let mut due = first(DueTimes::new(Spacing::Uniform, thread(0), 1), 1000);
-        due.extend(first(DueTimes::new(Spacing::Uniform, thread(1), 1), 1000));
-        due.sort_unstable();
-        assert!(due.iter().zip(1..).all(|(&due_ns, number)| due_ns == number * 1_000_000));
-    }
-
-    #[test]
-    fn a_copy_repeats_the_process_and_threads_do_not() {
-        let times = DueTimes::new(Spacing::Poisson, part(500.0), 9);
+    fn a_copy_repeats_the_process_and_another_seed_does_not() {
+        let times = DueTimes::new(Spacing::Poisson, 500.0, 9);
         assert_eq!(first(times.clone(), 100), first(times.clone(), 100));
-        let other = DueTimes::new(Spacing::Poisson, Part { thread: 1, ..part(500.0) }, 9);
-        assert_ne!(first(times, 100), first(other, 100));
+        assert_ne!(first(times, 100), first(DueTimes::new(Spacing::Poisson, 500.0, 10), 100));
     }
 
     proptest! {
@@ -149,7 +118,7 @@ mod tests {
         #[test]
         fn gaps_of_a_poisson_process_are_exponential(seed in any::<u64>(), rate in 1.0..1e5_f64) {
             let count = 4000;
-            let due = first(DueTimes::new(Spacing::Poisson, part(rate), seed), count);
+            let due = first(DueTimes::new(Spacing::Poisson, rate, seed), count);
             let mut gaps: Vec<f64> = std::iter::once(due[0])
                 .chain(due.windows(2).map(|pair| pair[1] - pair[0]))
                 .map(|gap_ns| gap_ns as f64 / 1e9 * rate)
@@ -164,15 +133,6 @@ mod tests {
             });
             let distance = distance.fold(0.0, f64::max);
             prop_assert!(distance < (2e6_f64.ln() / 2.0 / n).sqrt(), "distance {distance}");
-        }
-
-        #[test]
-        fn threads_share_the_rate_by_their_connections(own in 1_usize..8) {
-            let thread = Part { own_connections: own, ..part(80_000.0) };
-            let due = first(DueTimes::new(Spacing::Poisson, thread, 3), 10_000);
-            let rate = 10_000.0 / (due[9_999] as f64 / 1e9);
-            let wanted = 10_000.0 * own as f64;
-            prop_assert!((rate / wanted - 1.0).abs() < 0.05, "{rate} instead of {wanted}");
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::session::Endpoint;
 use crate::session::link::{Link, LinkError};
 use crate::workload::event::{Event, Reply, Step};
 use crate::workload::{Client, Workload};
+use dbdyno_wire::mysql::command::QUIT_PACKET;
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner};
 use std::os::fd::OwnedFd;
 
@@ -115,9 +116,9 @@ impl Connection {
         self.link.request(self.event.packet(self.step))
     }
 
-    /// The bytes to send for `packet`, which has no reply: a logout.
-    pub fn logout<'a>(&'a mut self, packet: &'a [u8]) -> &'a [u8] {
-        self.link.request(packet)
+    /// The bytes of a logout, which has no reply.
+    pub fn logout(&mut self) -> &[u8] {
+        self.link.request(QUIT_PACKET)
     }
 
     /// Feeds bytes that arrived; the outcome once the reply is complete.
@@ -130,6 +131,16 @@ impl Connection {
             Link::Plain => Ok(self.scanner.feed(bytes)?),
             link => feed_through(link, &mut self.scanner, bytes),
         }
+    }
+
+    /// Takes bytes that arrived while nothing was asked: TLS may change its keys at rest, and a server's
+    /// last words are for nobody.
+    ///
+    /// # Errors
+    /// When they break TLS or the compressed protocol: the session is out of step.
+    #[cold]
+    pub fn feed_at_rest(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
+        self.link.decode(bytes, &mut |_| Ok(()))
     }
 
     /// The statement that waits for its reply, or was answered last.

@@ -11,7 +11,7 @@ mod pause;
 mod reconnect;
 
 use crate::error::Failure;
-use crate::placement::Placement;
+use crate::placement::{Placed, Placement};
 use crate::reactor::{Arrival, ArrivalKind, Reactor};
 use crate::record::recorder::{Answer, Recorder, Remainder};
 use crate::record::run_record::Share;
@@ -20,11 +20,10 @@ use crate::time::clock::Clock;
 use crate::time::schedule::Phase;
 use crate::workload::Workload;
 use connection::Connection;
-use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::{Outcome, Summary};
-pub use pacing::Pacing;
+pub use pacing::{Pacing, SharedQueue};
 pub use pause::Pause;
-pub use reconnect::{Reconnect, ReconnectThreads};
+pub use reconnect::{Attempt, Reconnect, ReconnectThreads, Sessions};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -46,7 +45,7 @@ pub struct Parts<'a, R: Reactor> {
     /// What to run, and until when.
     pub orders: Orders<'a>,
     /// When events begin.
-    pub pacing: Pacing,
+    pub pacing: Pacing<'a>,
     /// How sessions are opened again.
     pub reconnect: Reconnect,
     /// When the load pauses.
@@ -61,7 +60,7 @@ pub struct Worker<'a, R: Reactor> {
     connections: Vec<Connection>,
     recorder: Recorder,
     orders: Orders<'a>,
-    pacing: Pacing,
+    pacing: Pacing<'a>,
     reconnect: Reconnect,
     pause: Pause<'a>,
     placement: Placement,
@@ -99,51 +98,72 @@ impl<'a, R: Reactor> Worker<'a, R> {
     /// Loads the server until the run is over.
     pub fn drive(mut self) -> WorkerEnd {
         let failure = self.load().err();
-        if failure.is_some() {
-            self.orders.control.failed.store(true, Ordering::Relaxed);
-        }
-        self.log_out();
-        let remainder = self.recorder.finish(self.reactor.now_ns(&self.orders.clock));
-        let shares = self.connections.iter().map(|connection| connection.share).collect();
-        WorkerEnd { failure, remainder, shares }
+        self.end(failure)
     }
 
     fn load(&mut self) -> Result<(), Failure> {
         self.begin()?;
-        while self.active > 0 && self.now_ns < self.give_up_ns {
-            let at_most = self.time_to_wait();
-            self.reactor.wait(at_most).map_err(|error| broken(&error))?;
-            let before_ns = self.now_ns;
-            while let Some(arrival) = self.reactor.next_arrival() {
-                let slot = arrival.slot as usize;
-                let outcome = self.scan(slot, &arrival);
-                self.reactor.give_back(arrival);
-                match outcome {
-                    Ok(None) => {}
-                    Ok(Some(Outcome::Done(summary))) => self.answered(slot, &summary)?,
-                    Ok(Some(Outcome::Failed(error))) => self.refused(slot, &error)?,
-                    Err(failure) => self.lost(slot, failure)?,
-                }
-            }
-            if self.now_ns == before_ns || !self.pacing.is_closed() {
-                self.read_the_clock();
-                self.recorder.advance(self.now_ns);
-            }
-            self.placement.look(self.now_ns);
-            if self.reconnect.is_pending() {
-                self.finish_reconnects()?;
-            }
-            if self.pause.is_on(self.now_ns) {
-                self.pass_pause()?;
-            }
-            if !self.pacing.is_closed() {
-                self.begin_due()?;
-            }
-            if self.orders.control.is_over() {
-                self.give_up_ns = self.give_up_ns.min(self.now_ns + STOP_GRACE_NS);
-            }
+        while self.goes_on() {
+            self.wait()?;
+            self.turn()?;
         }
         Ok(())
+    }
+
+    /// Whether a connection has something to do, and time for it.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.active > 0 && self.now_ns < self.give_up_ns
+    }
+
+    /// Sends what is queued and waits until something arrives or is due.
+    pub(crate) fn wait(&mut self) -> Result<(), Failure> {
+        let at_most = self.time_to_wait();
+        self.reactor.wait(at_most).map_err(|error| broken(&error))
+    }
+
+    /// Deals with all that has arrived, and with all that has fallen due.
+    pub(crate) fn turn(&mut self) -> Result<(), Failure> {
+        let before_ns = self.now_ns;
+        while let Some(arrival) = self.reactor.next_arrival() {
+            let slot = arrival.slot as usize;
+            let outcome = self.scan(slot, &arrival);
+            self.reactor.give_back(arrival);
+            match outcome {
+                Ok(None) => {}
+                Ok(Some(Outcome::Done(summary))) => self.answered(slot, &summary)?,
+                Ok(Some(Outcome::Failed(error))) => self.refused(slot, &error)?,
+                Err(failure) => self.lost(slot, failure)?,
+            }
+        }
+        if self.now_ns == before_ns || !self.pacing.is_closed() {
+            self.read_the_clock();
+            self.recorder.advance(self.now_ns);
+        }
+        if self.reconnect.is_pending() {
+            self.finish_reconnects()?;
+        }
+        if self.pause.is_on(self.now_ns) {
+            self.pass_pause()?;
+        }
+        if !self.pacing.is_closed() {
+            self.begin_due()?;
+        }
+        if self.orders.control.is_over() {
+            self.give_up_ns = self.give_up_ns.min(self.now_ns + STOP_GRACE_NS);
+        }
+        Ok(())
+    }
+
+    /// Logs out, and gives what was measured.
+    pub(crate) fn end(mut self, failure: Option<Failure>) -> WorkerEnd {
+        if failure.is_some() {
+            self.orders.control.failed.store(true, Ordering::Relaxed);
+        }
+        self.log_out();
+        self.read_the_clock();
+        let remainder = self.recorder.finish(self.now_ns);
+        let shares = self.connections.iter().map(|connection| connection.share).collect();
+        WorkerEnd { failure, remainder, shares, placed: self.placement.placed }
     }
 
     /// The outcome of the connection's statement, once its reply is complete. What arrives
@@ -152,7 +172,9 @@ impl<'a, R: Reactor> Worker<'a, R> {
     fn scan(&mut self, slot: usize, arrival: &Arrival) -> Result<Option<Outcome>, Failure> {
         let Some(connection) = self.connections.get_mut(slot) else { return Ok(None) };
         if !connection.is_in_flight() {
-            if arrival.what != ArrivalKind::Bytes {
+            let is_well = arrival.what == ArrivalKind::Bytes
+                && connection.feed_at_rest(self.reactor.bytes(arrival)).is_ok();
+            if !is_well {
                 connection.lose();
             }
             return Ok(None);
@@ -365,6 +387,8 @@ pub struct WorkerEnd {
     pub remainder: Remainder,
     /// What each connection did.
     pub shares: Vec<Share>,
+    /// How its thread was placed at the end.
+    pub placed: Placed,
 }
 
 impl<R: Reactor> Worker<'_, R> {
@@ -390,13 +414,40 @@ impl<R: Reactor> Worker<'_, R> {
     /// Logs out on idle connections, so that the server does not count an aborted client. A connection with a
     /// request in flight is only closed.
     pub(super) fn log_out(&mut self) {
-        let mut packet = Vec::new();
-        command::quit(&mut packet);
         for (slot, connection) in self.connections.iter_mut().enumerate() {
             if !connection.is_in_flight() && !connection.is_gone() {
-                let _ = self.reactor.send(slot_number(slot), connection.logout(&packet));
+                let _ = self.reactor.send(slot_number(slot), connection.logout());
             }
         }
         let _ = self.reactor.flush();
+    }
+}
+
+#[cfg(test)]
+impl<R: Reactor> Worker<'_, R> {
+    /// Every connection is in exactly one state, and as many events are in flight as connections run one;
+    /// those that were given up when the run was over count as in flight for ever.
+    ///
+    /// # Panics
+    /// When that does not hold.
+    pub(crate) fn check(&self) {
+        let running = |connection: &&Connection| connection.is_in_flight();
+        let in_flight = self.connections.iter().filter(running).count();
+        let leaving =
+            self.connections.iter().filter(running).filter(|one| one.is_leaving()).count();
+        let resting = self.connections.iter().zip(0..).filter(|(one, _)| one.is_in_flight());
+        let mut slots: Vec<usize> = resting.map(|(_, slot)| slot).collect();
+        slots.extend(self.reconnect.pending());
+        slots.extend(self.pause.held());
+        slots.extend(self.pacing.waiting());
+        assert_eq!(slots.len(), self.active, "active connections: {slots:?}");
+        slots.sort_unstable();
+        assert!(slots.windows(2).all(|pair| pair[0] != pair[1]), "a slot twice: {slots:?}");
+        let events = in_flight - leaving + self.reconnect.pending().len();
+        let given_up = self.recorder.in_flight().checked_sub(events as u64);
+        assert!(
+            given_up.is_some_and(|count| count == 0 || self.is_over()),
+            "{given_up:?} of {events}"
+        );
     }
 }

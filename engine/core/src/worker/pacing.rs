@@ -1,9 +1,14 @@
 //! When events begin: closed loop, rate (open loop), or think time.
 //!
 //! In a closed loop a connection's next event is due when the one before it has ended, and nothing
-//! here is asked. With a rate, events fall due by themselves and wait in a backlog for a free
-//! connection; with think time, each connection has its own next start. The backlog is a number and
-//! two copies of the arrival process: one at what falls due next, the other at what is begun next.
+//! here is asked. With a rate, events fall due by themselves and wait in a queue for a free
+//! connection; with think time, each connection has its own next start.
+//!
+//! **There is one queue for all engine threads** ([`SharedQueue`]): whichever has a free connection
+//! takes the event that has waited for longest. With a queue for each thread, events would wait at
+//! one while connections of another are free, and the latency would depend on the client's cores. The
+//! queue is one number, how many events were begun; each thread knows when they fall due, as each has
+//! the same arrival process. One of them counts the arrivals.
 //!
 //! **The backlog that the warm-up leaves is dropped**, and events in flight at that moment no
 //! longer count the time they waited in it. Both are what a cold server left behind; carried into
@@ -15,10 +20,11 @@ use super::Worker;
 use crate::error::Failure;
 use crate::random::Random;
 use crate::reactor::Reactor;
-use crate::time::due_times::{DueTimes, Part, Spacing};
+use crate::time::due_times::DueTimes;
 use crate::time::schedule::Timetable;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Streams of a run's seed from here on belong to think times.
@@ -32,38 +38,93 @@ pub(super) struct Start {
     was_free: bool,
 }
 
+/// The events of a run's schedule that wait for a connection of any thread.
+#[derive(Debug, Default)]
+pub struct SharedQueue {
+    /// How many were begun or dropped: the next one has this number.
+    begun: AtomicU64,
+}
+
+impl SharedQueue {
+    /// Takes the event that has waited for longest, of the first `fallen_due` of the run; gives its
+    /// number.
+    #[inline]
+    fn take(&self, fallen_due: u64) -> Option<u64> {
+        let next = |begun: u64| (begun < fallen_due).then_some(begun + 1);
+        self.begun.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
+    }
+
+    /// Forgets what waits of the first `fallen_due`; each thread says so, with the same number.
+    fn drop_first(&self, fallen_due: u64) {
+        self.begun.fetch_max(fallen_due, Ordering::Relaxed);
+    }
+
+    fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+}
+
 /// What decides when events begin.
-pub struct Pacing {
-    rule: Rule,
+pub struct Pacing<'a> {
+    rule: Rule<'a>,
+    /// Whether this thread counts what falls due.
+    counts_arrivals: bool,
     warmup_ns: u64,
     deadline_ns: u64,
     is_warm: bool,
     is_over: bool,
 }
 
-enum Rule {
+enum Rule<'a> {
     Closed,
-    Rate { falls_due: DueTimes, begins: DueTimes, backlog: u64, free: VecDeque<(usize, u64)> },
-    Thinking { least_ns: f64, width_ns: f64, draws: Vec<Random>, until: Until, due: Due },
+    Rate {
+        queue: &'a SharedQueue,
+        falls_due: DueTimes,
+        /// At what this thread would begin next.
+        begins: DueTimes,
+        /// Connections, and since when each is free.
+        free: VecDeque<(usize, u64)>,
+    },
+    Thinking {
+        least_ns: f64,
+        width_ns: f64,
+        draws: Vec<Random>,
+        until: Until,
+        due: Due,
+    },
 }
 
 type Until = BinaryHeap<Reverse<(u64, usize)>>;
 type Due = VecDeque<(usize, u64)>;
 
-impl Pacing {
+impl<'a> Pacing<'a> {
     /// Each event follows the one before it.
     #[must_use]
     pub const fn closed() -> Self {
-        Self { rule: Rule::Closed, warmup_ns: 0, deadline_ns: 0, is_warm: true, is_over: false }
+        Self {
+            rule: Rule::Closed,
+            counts_arrivals: false,
+            warmup_ns: 0,
+            deadline_ns: 0,
+            is_warm: true,
+            is_over: false,
+        }
     }
 
-    /// Events fall due at a rate, and wait for a connection where none is free.
+    /// Events fall due at `times`, and wait in the `queue` of all threads where no connection is free.
+    /// One thread `counts_arrivals`. There is room for so many `connections` of this thread.
     #[must_use]
-    pub fn rate(spacing: Spacing, part: Part, seed: u64, timetable: Timetable) -> Self {
-        let process = DueTimes::new(spacing, part, seed);
-        let free = VecDeque::with_capacity(part.own_connections);
-        let begins = process.clone();
-        Self::open(Rule::Rate { falls_due: process, begins, backlog: 0, free }, timetable)
+    pub fn rate(
+        times: DueTimes,
+        queue: &'a SharedQueue,
+        counts_arrivals: bool,
+        connections: usize,
+        timetable: Timetable,
+    ) -> Self {
+        let free = VecDeque::with_capacity(connections);
+        let begins = times.clone();
+        let rule = Rule::Rate { queue, falls_due: times, begins, free };
+        Self { counts_arrivals, ..Self::open(rule, timetable) }
     }
 
     /// Each connection pauses after each event for a time drawn evenly from a range, ms. `numbers` are
@@ -82,9 +143,15 @@ impl Pacing {
         Self::open(Rule::Thinking { least_ns, width_ns, draws, until, due }, timetable)
     }
 
-    fn open(rule: Rule, timetable: Timetable) -> Self {
-        let (warmup_ns, deadline_ns) = (timetable.warmup_ns(), timetable.deadline_ns());
-        Self { rule, warmup_ns, deadline_ns, is_warm: warmup_ns == 0, is_over: false }
+    fn open(rule: Rule<'a>, timetable: Timetable) -> Self {
+        Self {
+            rule,
+            counts_arrivals: true,
+            warmup_ns: timetable.warmup_ns(),
+            deadline_ns: timetable.deadline_ns(),
+            is_warm: timetable.warmup_ns() == 0,
+            is_over: false,
+        }
     }
 
     /// Whether each event follows the one before it.
@@ -109,13 +176,15 @@ impl Pacing {
         if self.is_warm { due_ns } else { due_ns.min(self.warmup_ns) }
     }
 
+    /// Whether an event that falls due can begin at once: nobody need wake up for one that waits.
+    fn has_free_connection(&self) -> bool {
+        !matches!(&self.rule, Rule::Rate { free, .. } if free.is_empty())
+    }
+
     fn fall_due(&mut self) {
         match &mut self.rule {
             Rule::Closed => {}
-            Rule::Rate { falls_due, backlog, .. } => {
-                falls_due.advance();
-                *backlog += 1;
-            }
+            Rule::Rate { falls_due, .. } => falls_due.advance(),
             Rule::Thinking { until, due, .. } => {
                 due.extend(until.pop().map(|Reverse((due_ns, slot))| (slot, due_ns)));
             }
@@ -123,9 +192,9 @@ impl Pacing {
     }
 
     fn drop_backlog(&mut self) {
-        if let Rule::Rate { falls_due, begins, backlog, .. } = &mut self.rule {
+        if let Rule::Rate { queue, falls_due, begins, .. } = &mut self.rule {
+            queue.drop_first(falls_due.passed());
             begins.clone_from(falls_due);
-            *backlog = 0;
         }
     }
 
@@ -134,12 +203,18 @@ impl Pacing {
     fn take(&mut self) -> Option<Start> {
         match &mut self.rule {
             Rule::Closed => None,
-            Rule::Rate { begins, backlog, free, .. } => {
-                let (slot, free_since_ns) = *free.front().filter(|_| *backlog > 0)?;
+            Rule::Rate { queue, falls_due, begins, free } => {
+                let first = free.front().copied();
+                let taken = first.and_then(|_| queue.take(falls_due.passed()));
+                // Without one, what others began is passed by, so that it never is a long way.
+                let next = taken.unwrap_or_else(|| queue.begun().min(falls_due.passed()));
+                while begins.passed() < next {
+                    begins.advance();
+                }
+                let ((slot, free_since_ns), _) = first.zip(taken)?;
                 free.pop_front();
                 let due_ns = begins.due_ns();
                 begins.advance();
-                *backlog -= 1;
                 Some(Start { slot, due_ns, was_free: free_since_ns <= due_ns })
             }
             Rule::Thinking { due, .. } => {
@@ -178,6 +253,19 @@ impl Pacing {
         }
     }
 
+    /// The slots that wait for an event to fall due.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> Vec<usize> {
+        match &self.rule {
+            Rule::Closed => Vec::new(),
+            Rule::Rate { free, .. } => free.iter().map(|one| one.0).collect(),
+            Rule::Thinking { until, due, .. } => {
+                let until = until.iter().map(|Reverse((_, slot))| *slot);
+                until.chain(due.iter().map(|one| one.0)).collect()
+            }
+        }
+    }
+
     /// No event is begun any more: takes out a connection that waits for one, as long as there are any.
     fn dismiss(&mut self) -> Option<usize> {
         self.is_over = true;
@@ -194,7 +282,7 @@ impl Pacing {
 
 impl<R: Reactor> Worker<'_, R> {
     /// Begins the load: in a closed loop on all connections at once.
-    pub(super) fn begin(&mut self) -> Result<(), Failure> {
+    pub(crate) fn begin(&mut self) -> Result<(), Failure> {
         self.active = self.connections.len();
         if !self.pacing.is_closed() {
             self.pacing.begin(self.active);
@@ -216,7 +304,8 @@ impl<R: Reactor> Worker<'_, R> {
         }
         let now_ns = self.reactor.now_ns(&self.orders.clock);
         let wakes_ns = self.pause.wakes_ns(now_ns);
-        let next_ns = self.next_ns.min(self.orders.deadline_ns).min(wakes_ns);
+        let begins_ns = if self.pacing.has_free_connection() { self.next_ns } else { u64::MAX };
+        let next_ns = begins_ns.min(self.orders.deadline_ns).min(wakes_ns);
         (now_ns < self.orders.deadline_ns && next_ns < u64::MAX)
             .then(|| Duration::from_nanos(next_ns.saturating_sub(now_ns)))
     }
@@ -229,7 +318,11 @@ impl<R: Reactor> Worker<'_, R> {
             if !self.pacing.is_warm && self.next_ns == self.pacing.warmup_ns {
                 self.leave_the_warmup();
             } else {
-                self.recorder.fell_due(self.next_ns);
+                if self.pacing.counts_arrivals {
+                    self.recorder.fell_due(self.next_ns);
+                } else {
+                    self.recorder.advance(self.next_ns);
+                }
                 self.pacing.fall_due();
             }
             self.next_ns = self.pacing.next_ns();

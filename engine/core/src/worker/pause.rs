@@ -64,6 +64,11 @@ impl<'a> Pause<'a> {
         self.held.push_back(slot);
     }
 
+    #[cfg(test)]
+    pub(super) fn held(&self) -> impl Iterator<Item = &usize> {
+        self.held.iter()
+    }
+
     /// When to check again if no reply comes; `u64::MAX` for never.
     pub(super) fn wakes_ns(&self, now_ns: u64) -> u64 {
         match (self.has_arrived, self.resume_ns) {

@@ -10,7 +10,6 @@ use crate::error::{CANNOT_CONNECT, Failure, is_loss};
 use crate::opening::{Opened, Opener};
 use crate::reactor::Reactor;
 use crate::spec::RunSpec;
-use dbdyno_wire::mysql::command;
 use dbdyno_wire::mysql::scanner::ServerError;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -28,7 +27,7 @@ const THREADS_MAX: usize = 16;
 /// Whether and when a worker reconnects; by default never.
 #[derive(Default)]
 pub struct Reconnect {
-    threads: Option<ReconnectThreads>,
+    sessions: Option<Box<dyn Sessions>>,
     survives_loss: bool,
     /// Events after which a session is replaced; 0 for never.
     every: u32,
@@ -40,8 +39,8 @@ impl Reconnect {
     /// Reconnects after every so many events of a session (0 for never), and if `survives_loss` when a
     /// session is lost.
     #[must_use]
-    pub const fn new(threads: ReconnectThreads, survives_loss: bool, every: u32) -> Self {
-        Self { threads: Some(threads), survives_loss, every, pending: Vec::new() }
+    pub fn new(sessions: impl Sessions + 'static, survives_loss: bool, every: u32) -> Self {
+        Self { sessions: Some(Box::new(sessions)), survives_loss, every, pending: Vec::new() }
     }
 
     /// Whether sessions are renewed by plan.
@@ -54,6 +53,21 @@ impl Reconnect {
     pub(super) const fn is_pending(&self) -> bool {
         !self.pending.is_empty()
     }
+
+    /// The slots that wait for a new session.
+    #[cfg(test)]
+    pub(super) fn pending(&self) -> &[usize] {
+        &self.pending
+    }
+}
+
+/// Who opens other sessions while the worker goes on.
+pub trait Sessions {
+    /// Asks for another session for the run's connection `number`, which has this slot.
+    fn request(&self, slot: usize, number: u32);
+
+    /// An attempt that has ended since the last call.
+    fn next(&self) -> Option<Attempt>;
 }
 
 impl<R: Reactor> Worker<'_, R> {
@@ -125,9 +139,7 @@ impl<R: Reactor> Worker<'_, R> {
         if !events.is_multiple_of(self.reconnect.every) || self.is_over() {
             return Ok(false);
         }
-        let mut packet = Vec::new();
-        command::quit(&mut packet);
-        let logout = self.connections[slot].logout(&packet);
+        let logout = self.connections[slot].logout();
         self.reactor.send(slot_number(slot), logout).map_err(|error| broken(&error))?;
         self.flush()?;
         self.reconnect_slot(slot);
@@ -136,8 +148,8 @@ impl<R: Reactor> Worker<'_, R> {
 
     fn reconnect_slot(&mut self, slot: usize) {
         self.connections[slot].lose();
-        if let Some(threads) = &self.reconnect.threads {
-            threads.request(slot, self.connections[slot].number());
+        if let Some(sessions) = &self.reconnect.sessions {
+            sessions.request(slot, self.connections[slot].number());
             self.reconnect.pending.push(slot);
         }
     }
@@ -147,7 +159,7 @@ impl<R: Reactor> Worker<'_, R> {
     pub(super) fn finish_reconnects(&mut self) -> Result<(), Failure> {
         self.read_the_clock();
         while let Some(Attempt { slot, outcome }) =
-            self.reconnect.threads.as_ref().and_then(ReconnectThreads::next)
+            self.reconnect.sessions.as_ref().and_then(|sessions| sessions.next())
         {
             match outcome {
                 Ok(opened) => self.reconnected(slot, opened)?,
@@ -188,10 +200,11 @@ struct Request {
 }
 
 /// How an attempt to open a session ended.
-struct Attempt {
-    slot: usize,
+pub struct Attempt {
+    /// Which slot asked for it.
+    pub slot: usize,
     /// The session, or why there is none.
-    outcome: Result<Opened, Failure>,
+    pub outcome: Result<Opened, Failure>,
 }
 
 /// The threads that reconnect for one worker, as the worker sees them.
@@ -241,14 +254,14 @@ impl ReconnectThreads {
         }
         Ok((Self { requests, attempts, is_over }, woken.into()))
     }
+}
 
-    /// Asks for another session for the run's connection `number`, which has this slot.
+impl Sessions for ReconnectThreads {
     fn request(&self, slot: usize, number: u32) {
         // The threads live as long as this end of the channel.
         let _ = self.requests.send(Request { slot, number });
     }
 
-    /// An attempt that has ended since the last call.
     fn next(&self) -> Option<Attempt> {
         self.attempts.try_recv().ok()
     }

@@ -30,4 +30,5 @@ mod runs {
     mod run;
     mod spec;
     mod worker;
+    mod yardstick;
 }

@@ -90,10 +90,8 @@ pub fn statement_close(out: &mut Vec<u8>, statement_id: u32) {
     append(out, STATEMENT_CLOSE, &statement_id.to_le_bytes());
 }
 
-/// Appends `COM_QUIT`; the server closes the connection.
-pub fn quit(out: &mut Vec<u8>) {
-    append(out, QUIT, &[]);
-}
+/// `COM_QUIT`, a whole packet; the server closes the connection.
+pub const QUIT_PACKET: &[u8] = &[1, 0, 0, 0, QUIT];
 
 /// Appends `COM_PING`.
 pub fn ping(out: &mut Vec<u8>) {
@@ -172,7 +170,7 @@ mod tests {
     #[test]
     fn every_command_is_read_as_it_was_written() {
         let packets = [
-            (written(quit), Command::Quit),
+            (QUIT_PACKET.to_vec(), Command::Quit),
             (written(ping), Command::Ping),
             (written(|out| query(out, "SELECT 1")), Command::Query(b"SELECT 1")),
             (written(|out| statement_prepare(out, "SELECT ?")), Command::Prepare(b"SELECT ?")),

@@ -62,7 +62,7 @@ def measure(plan: Plan, trial: Trial, command: Sequence[str] = COMMAND) -> float
 def _reached(asked: str, cores: tuple[int, ...], command: tuple[str, ...]) -> float | None:
     """The rate of the best tenth of a second: what disturbs only ever makes one slower."""
     try:
-        with _responding() as port:
+        with responding() as port:
             spec = {**json.loads(asked), "endpoint": {"host": HERE, "port": port}}
             with EngineProcess("run", spec, cores=cores, command=command) as engine:
                 record = engine.answer()
@@ -74,7 +74,7 @@ def _reached(asked: str, cores: tuple[int, ...], command: tuple[str, ...]) -> fl
 
 
 @contextmanager
-def _responding() -> Iterator[int]:
+def responding() -> Iterator[int]:
     """A responder in a thread of its own; gives its port."""
     responder, stop = _engine.Responder(), _engine.Stop()
     thread = threading.Thread(target=responder.serve, args=(stop,), name="responder", daemon=True)

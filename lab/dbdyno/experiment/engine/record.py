@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dbdyno import _engine
 from dbdyno.errors import CellError, LoadError
-from dbdyno.measurement.measurement import EngineFacts
+from dbdyno.measurement.measurement import EngineFacts, ThreadPlacement
 from dbdyno.measurement.parts import Interval, Phase
 
 UNKNOWN_CODE: Final = "unknown"
@@ -65,6 +65,7 @@ def engine_facts(record: Mapping[str, Any]) -> EngineFacts:
         cpu_share_max=record["measured"]["cpu_share_max"],
         distribution=_distribution(record["distribution"]),
         prepared_statements=record["prepared"],
+        placements=tuple(ThreadPlacement(**one) for one in record["placements"]),
     )
 
 

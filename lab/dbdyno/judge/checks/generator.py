@@ -13,8 +13,8 @@ from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.judge.interval import FIXED, interval
-from dbdyno.language.words import Said, say
-from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.language.words import Said, Text, clauses, count, listed, say
+from dbdyno.measurement.measurement import Cell, Measurement, ThreadPlacement
 from dbdyno.measurement.parts import DoubledThreads
 from dbdyno.plan.pilot import backlog_growth
 from dbdyno.plan.plan import Plan, latency_of
@@ -125,6 +125,73 @@ def generator_threads(measurements: Sequence[Measurement], plan: Plan) -> Iterat
             logs = _log_ratios(seen)
             if measurement.failure is None and len(logs) >= PAIRS_MIN:
                 yield from _judged(seen, logs)
+
+
+def unequal_placement(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful: in a block the generator's threads ran otherwise beside one system than another.
+
+    Which core a thread is pinned to may differ; its policy, and whether it is pinned at all, decide
+    how much of the machine the server gets.
+    """
+    arms: dict[Cell, dict[int, dict[str, Text]]] = {}
+    for one in measurements:
+        if one.engine.placements and one.failure is None:
+            of_cell = arms.setdefault(one.trial.cell, {}).setdefault(one.trial.block, {})
+            of_cell[one.trial.system] = placement_of(one)
+    for cell, blocks in arms.items():
+        unequal = [of for of in blocks.values() if len(set(of.values())) > 1]
+        if unequal:
+            seen = unequal[0]
+            yield Finding(
+                check="unequal-placement",
+                level=Level.DOUBTFUL,
+                evidence=say(
+                    "the generator's threads ran otherwise beside one system than beside another in"
+                    " {unequal} of {blocks}: {seen}",
+                    unequal=len(unequal),
+                    blocks=count(len(blocks), "block"),
+                    seen=listed(
+                        (
+                            say("{system}: {how}", system=system, how=how)
+                            for system, how in seen.items()
+                        ),
+                        "; ",
+                    ),
+                ),
+                advice=say(
+                    "something kept them from what was asked for: quiet the machine, or take"
+                    " `client_placement: normal`, which is never refused"
+                ),
+                cell=cell,
+            )
+
+
+def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Void: `dbdyno certify` found that on this machine the generator's numbers are wrong."""
+    facts = next((one.certificate for one in measurements if one.certificate), None)
+    if facts is None or not facts.failed:
+        return
+    yield Finding(
+        check="certificate-failed",
+        level=Level.VOID,
+        evidence=say(
+            "the generator's certificate of {made} did not pass: {faults}",
+            made=facts.made_at,
+            faults=listed(facts.faults(), "; "),
+        ),
+        advice=say("quiet the machine, run `dbdyno certify` until it passes, then measure again"),
+    )
+
+
+def placement_of(measurement: Measurement) -> Text:
+    """How the engine's threads were placed, each way once: ``batch, pinned``; empty if unknown."""
+    placements = measurement.engine.placements
+    return listed(dict.fromkeys(sorted(map(_way, placements))), "; ")
+
+
+def _way(one: ThreadPlacement) -> Text:
+    pinned = [say("pinned")] if one.core is not None else []
+    return clauses([one.policy, *pinned])
 
 
 def _log_ratios(seen: DoubledThreads) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
+from dbdyno.judge.checks.generator import placement_of
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.wording import duration
 from dbdyno.language.stored import from_stored
@@ -109,8 +110,47 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
             engines=engines,
             distributions=distributions,
         ),
+        *_placements(measurements),
+        *_certified(measurements),
         *_loaded_anew(measurements),
     ]
+
+
+def _placements(measurements: Sequence[Measurement]) -> list[Text]:
+    """Every way in which the generator's threads ran; nothing of runs that did not tell."""
+    ways = dict.fromkeys(filter(None, map(placement_of, measurements)))
+    if not ways:
+        return []
+    return [
+        say("Threads of the load generator ran as: {placements}.", placements=listed(ways, "; "))
+    ]
+
+
+def _certified(measurements: Sequence[Measurement]) -> list[Text]:
+    """What the machine's certificate says; nothing of runs that did not look for one."""
+    facts = next((one.certificate for one in measurements if one.certificate), None)
+    if facts is None:
+        return []
+    if not facts.digest:
+        return [say("The generator has no certificate on this machine: `dbdyno certify` makes it.")]
+    quoted = say(
+        "certificate {digest} of {made}, at most {most} queries/s",
+        digest=facts.digest[:12],
+        made=facts.made_at,
+        most=number(facts.queries_per_s, 0),
+    )
+    if facts.changed:
+        changed = listed(facts.changed)
+        return [
+            say(
+                "The generator's {quoted}; since then changed: {changed}. Make it anew.",
+                quoted=quoted,
+                changed=changed,
+            )
+        ]
+    if facts.failed:
+        return [say("The generator's {quoted}: it did not pass.", quoted=quoted)]
+    return [say("The generator's {quoted}: it passed.", quoted=quoted)]
 
 
 def _loaded_anew(measurements: Sequence[Measurement]) -> list[Text]:

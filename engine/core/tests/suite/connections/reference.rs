@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dbdyno_core::reference::{Malformed, Reference, Script, Stall, Statement};
+use dbdyno_core::reference::{Malformed, Reference, Script, Service, Stall, Statement};
 use dbdyno_core::session::{CONNECT_TIMEOUT, Session, SessionError};
 
 fn reference(script: Script) -> Reference {
@@ -20,7 +20,8 @@ fn session(reference: &Reference) -> Session {
 #[test]
 fn every_answer_takes_the_service_time() {
     let service_time = Duration::from_millis(20);
-    let reference = reference(Script { service_time, ..Script::default() });
+    let reference =
+        reference(Script { service: Service::Fixed(service_time), ..Script::default() });
     let mut session = session(&reference);
     let begun = Instant::now();
     for _ in 0..5 {

@@ -2,7 +2,7 @@
 
 use crate::support::merged;
 use dbdyno_core::dataset::{self, PrepareSpec};
-use dbdyno_core::reference::{Fail, Reference, Script};
+use dbdyno_core::reference::{Fail, Reference, Script, Service};
 use dbdyno_core::run::run;
 use dbdyno_core::spec::RunSpec;
 use serde::de::DeserializeOwned;
@@ -83,7 +83,7 @@ fn a_server_that_is_not_there_is_named() {
 
 #[test]
 fn loading_sessions_are_dealt_out_too() {
-    let slow = || Script { service_time: Duration::from_millis(3), ..Script::default() };
+    let slow = || Script { service: Service::Fixed(Duration::from_millis(3)), ..Script::default() };
     let (first, second) = (server(slow()), server(slow()));
     let sized = json!({"tables": 40, "table_size": 10, "threads": 4});
     let spec: PrepareSpec = spec(&[&first, &second], sized);

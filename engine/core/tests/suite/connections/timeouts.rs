@@ -3,7 +3,7 @@
 use crate::support::in_a_quiet_moment;
 use dbdyno_core::dataset::{CleanupSpec, PrepareSpec, cleanup, prepare, prewarm};
 use dbdyno_core::error::Failure;
-use dbdyno_core::reference::{Files, Reference, Script, Stall};
+use dbdyno_core::reference::{Files, Reference, Script, Service, Stall};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,8 @@ fn spec(port: u16) -> Value {
 fn stalled(after: Duration, lasting: Duration) -> Reference {
     let service_time = after * 2;
     let stall = Some(Stall { after, lasting });
-    Reference::start(Script { stall, service_time, ..Script::default() }).expect("a free port")
+    Reference::start(Script { stall, service: Service::Fixed(service_time), ..Script::default() })
+        .expect("a free port")
 }
 
 #[test]

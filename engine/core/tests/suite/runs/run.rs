@@ -3,8 +3,10 @@
 use crate::support::{
     end_s, errors, go, histogram, in_a_quiet_moment, merged, reactors, server, spec, total,
 };
-use dbdyno_core::reference::{Fail, Malformed, Script, Stall};
+use dbdyno_core::placement::Placed;
+use dbdyno_core::reference::{Fail, Malformed, Reference, Script, Service, Stall};
 use dbdyno_core::run::run;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +16,7 @@ use std::time::Duration;
 fn real_latencies_lie_between_what_the_server_took_and_how_long_the_run_was() {
     for reactor in reactors() {
         let service_time = Duration::from_millis(5);
-        let server = server(Script { service_time, ..Script::default() });
+        let server = server(Script { service: Service::Fixed(service_time), ..Script::default() });
         let changes = json!({"connections": 4, "window_s": 0.25, "reactor": reactor});
         let record = go(&server, "oltp_point_select", &changes);
         assert_eq!((total(&record, "events"), record.unfinished), (server.statements(), 0));
@@ -28,9 +30,9 @@ fn real_latencies_lie_between_what_the_server_took_and_how_long_the_run_was() {
 #[test]
 fn a_real_rate_is_kept() {
     let server = server(Script::default());
-    for reactor in reactors() {
+    for (reactor, threads) in reactors().into_iter().flat_map(|it| [(it, 1), (it, 4)]) {
         let changes = json!({"rate_per_s": 2000, "window_s": 0.25, "connections": 8,
-            "reactor": reactor});
+            "reactor": reactor, "threads": threads});
         assert!(in_a_quiet_moment(|| {
             let record = go(&server, "oltp_point_select", &changes);
             let (arrivals, events) = (total(&record, "arrivals"), total(&record, "events"));
@@ -49,7 +51,8 @@ fn a_real_rate_is_kept() {
 /// latency a pause at most.
 #[test]
 fn a_real_pause_is_as_long_as_planned_on_all_threads() {
-    let server = server(Script { service_time: Duration::from_millis(1), ..Script::default() });
+    let server =
+        server(Script { service: Service::Fixed(Duration::from_millis(1)), ..Script::default() });
     for reactor in reactors() {
         let changes = json!({"standstill": {"share": 0.25, "period_s": 0.2}, "window_s": 0.4,
             "connections": 4, "threads": 2, "reactor": reactor});
@@ -273,4 +276,43 @@ fn the_begin_of_the_load_is_told_before_the_first_statement_if_asked_for() {
         assert_eq!(told[0], (asked, asked));
         assert_eq!(told.len(), record.unwrap().intervals.len() + usize::from(asked));
     }
+}
+
+/// How the engine's threads were placed, as the record has it.
+fn placed(server: &Reference, changes: &Value) -> Vec<Placed> {
+    go(server, "oltp_point_select", changes).placements
+}
+
+#[test]
+fn a_record_tells_how_each_thread_was_placed() {
+    let server = server(Script::default());
+    let asked = |placement: &str| {
+        json!({"connections": 3, "threads": 2, "events": 30,
+        "window_s": 0, "placement": placement})
+    };
+    let normal = Placed { policy: "normal", core: None, refused: "" };
+    assert_eq!(placed(&server, &asked("normal")), [normal, normal]);
+    let batch = placed(&server, &asked("batch"));
+    assert_eq!(batch.len(), 2);
+    // Another engine may be pinned where the second would be.
+    let refused = |one: &Placed| if one.core.is_some() { "" } else { "a core of its own" };
+    assert!(batch.iter().all(|one| one.policy == "batch" && one.refused == refused(one)));
+    let mut scheduled = asked("batch");
+    scheduled["rate_per_s"] = json!(1e6);
+    assert_eq!(placed(&server, &scheduled), [normal, normal], "threads that must be on time");
+}
+
+/// Root, an ordinary user and a container without capabilities are placed alike.
+#[test]
+fn a_placement_needs_no_privilege() {
+    let server = server(Script::default());
+    let told = std::thread::spawn(move || {
+        let none = CapabilitySet::empty();
+        let own = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, own).unwrap();
+        placed(&server, &json!({"events": 30, "window_s": 0, "connections": 1}))
+    });
+    let [one] = told.join().unwrap()[..] else { panic!("one thread") };
+    assert_eq!(one.policy, "batch");
+    assert!(one.core.is_some() || one.refused == "a core of its own", "{one:?}");
 }

@@ -83,13 +83,14 @@ fn a_spec_is_shown_without_its_password() {
 }
 
 #[test]
-fn few_engine_threads_are_enough_unless_two_connections_can_have_a_core_each() {
+fn few_engine_threads_are_enough() {
     let threads = |changes: Value, cores| read(changes).unwrap().engine_threads(cores);
     assert_eq!(threads(json!({"connections": 1}), 2), 1);
-    assert_eq!(threads(json!({"connections": 2}), 2), 2);
-    assert_eq!(threads(json!({"connections": 2}), 1), 1);
-    assert_eq!(threads(json!({"connections": 2, "rate_per_s": 100}), 2), 1);
-    assert_eq!(threads(json!({"connections": 3}), 2), 1);
+    assert_eq!(threads(json!({"connections": 2}), 2), 1);
     assert_eq!(threads(json!({"connections": 1000}), 64), 8);
     assert_eq!(threads(json!({"connections": 2, "threads": 7}), 64), 2);
+    // Each thread that waits for a schedule wakes up with every event of it.
+    assert_eq!(threads(json!({"connections": 1000, "rate_per_s": 1000}), 64), 1);
+    assert_eq!(threads(json!({"connections": 1000, "rate_per_s": 120_000}), 64), 3);
+    assert_eq!(threads(json!({"connections": 1000, "rate_per_s": 1e9}), 64), 8);
 }

@@ -65,7 +65,7 @@ fn load<R: Reactor>(
         control: &control,
     };
     let reactor = R::open(sockets, MAX_WAIT).unwrap();
-    let (pacing, placement) = (Pacing::closed(), Placement::Free);
+    let (pacing, placement) = (Pacing::closed(), Placement::normal());
     let parts =
         Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
     let end = Worker::new(parts).drive();

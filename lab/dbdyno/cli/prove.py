@@ -1,0 +1,221 @@
+"""`dbdyno prove-durability`, of a server, and `dbdyno certify`, of this machine's load generator.
+
+Exit status 0: it was proved. 3: it was not. Commits were lost, or had reached no disk when they
+were answered; or a number of the generator lies beyond its limit, and runs on this machine give no
+verdict until the certificate is made again.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dbdyno.cli import options
+from dbdyno.errors import GateError
+from dbdyno.experiment import certify, durability
+from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import Text, listed, name, say
+from dbdyno.measurement.certificate import LAG_MS_MAX, QUESTIONS, Certificate
+from dbdyno.measurement.parts import KilledServer
+from dbdyno.plan.systems import label_of
+from dbdyno.report.formats.stdout import Output, Result, render
+from dbdyno.report.numbers import NONE, number
+from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
+from dbdyno.servers.base import ServerSpec
+
+KEPT: Final = (Proof.DURABLE,)
+
+
+def prove_durability(
+    system: options.Reference,
+    settings: options.ServerSettings = None,
+    kills: options.Kills = 3,
+    connections: options.CommitConnections = durability.CONNECTIONS,
+    seconds: options.CommitSeconds = durability.LOAD_S,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Kill a server under load (kill -9) and look for every acknowledged commit."""
+    spec = ServerSpec(label_of(system), system, options.settings_of(settings or []))
+    with tempfile.TemporaryDirectory(prefix="dbdyno-durability-") as temporary:
+        folder = Path(temporary)
+        folder.chmod(0o755)  # the servers' user must enter it
+        killed = durability.prove(
+            spec,
+            folder / "server",
+            _note,
+            kills=kills,
+            connections=connections,
+            load_s=seconds,
+        )
+    verdict = verdict_of(killed)
+    sys.stdout.write(render(DurabilityResult(killed, verdict), output, lang))
+    if verdict.proof not in KEPT:
+        raise GateError(
+            f"{spec.label}: durable commits are not proved",
+            wanted="every acknowledged commit, flushed before it was acknowledged",
+            found=f"{verdict.proof.value}: {verdict.sentence}",
+            hint="see docs/how-to/durability.md for what each word means",
+        )
+
+
+@dataclass(frozen=True)
+class DurabilityResult(Result):
+    """What became of the commits of a server that was killed, and the verdict on it."""
+
+    killed: KilledServer
+    verdict: DurabilityVerdict
+
+    def plain(self, language: Language) -> Iterator[Text]:
+        """The verdict, what it rests on, and a line for each kill."""
+        yield self._answer()
+        yield from _indented(self.verdict.reasons)
+        yield name("")
+        yield from _indented(_rounds(self.killed))
+
+    def markdown(self) -> Iterator[Paragraph | Items]:
+        """The verdict, and a list of each of the two."""
+        yield Paragraph(self._answer(), strong=True)
+        yield Items(self.verdict.reasons)
+        yield Items(tuple(_rounds(self.killed)))
+
+    def document(self) -> dict[str, Any]:
+        """The verdict and every count behind it."""
+        return {
+            "verdict": self.verdict.model_dump(mode="json"),
+            "seen": self.killed.model_dump(mode="json", exclude={"settings"}),
+        }
+
+    def _answer(self) -> Text:
+        verdict = self.verdict
+        return say("{proof}: {sentence}", proof=verdict.proof.said, sentence=verdict.sentence)
+
+
+def _rounds(killed: KilledServer) -> list[Text]:
+    return [
+        say(
+            "kill {number}: {acknowledged} acknowledged in {load_s:.1f} s, {kept} of them there, "
+            "{unanswered} more that were on their way; back after {recovery_s:.1f} s",
+            number=number,
+            acknowledged=one.acknowledged,
+            load_s=one.load_s,
+            kept=one.kept,
+            unanswered=one.unanswered,
+            recovery_s=one.recovery_s,
+        )
+        for number, one in enumerate(killed.kills, 1)
+    ]
+
+
+def _indented(sentences: Iterable[Text]) -> list[Text]:
+    return [say("  {sentence}", sentence=sentence) for sentence in sentences]
+
+
+def prove_generator(
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Try the load generator on servers whose truth is known, and this machine."""
+    made = certify.certify(_note)
+    sys.stdout.write(render(CertificateResult(made), output, lang))
+    if not made.passed:
+        faults = made.facts(made.machine).faults()
+        raise GateError(
+            "the generator did not pass on this machine",
+            wanted="every number within its limit",
+            found="; ".join(faults),
+            hint="quiet the machine and try again; until it passes, runs here give no verdict",
+        )
+
+
+@dataclass(frozen=True)
+class CertificateResult(Result):
+    """A certificate that was just made."""
+
+    made: Certificate
+
+    def plain(self, language: Language) -> Iterator[Text | Table]:
+        """The answer, then each part as a table."""
+        yield self._answer()
+        for part in self._tables():
+            yield name("")
+            yield part
+        yield name("")
+        yield from self._machine()
+
+    def markdown(self) -> Iterator[Paragraph | Items | Table]:
+        """The same."""
+        yield Paragraph(self._answer(), strong=True)
+        yield from self._tables()
+        yield Items(tuple(self._machine()))
+
+    def document(self) -> dict[str, Any]:
+        """Every number, and whether it passed."""
+        made = self.made
+        return {"passed": made.passed, "digest": made.digest, **made.model_dump(mode="json")}
+
+    def _answer(self) -> Text:
+        made = self.made
+        about = {"digest": made.digest[:12], "made": made.made_at}
+        if made.passed:
+            return say("passed: certificate {digest} of {made}", **about)
+        return say("NOT passed: certificate {digest} of {made}", **about)
+
+    def _tables(self) -> Iterator[Table]:
+        made = self.made
+        yield table(
+            say("On a server that answers at once"),
+            made.reached,
+            (numeric(say("Connections")), lambda one: one.connections),
+            (numeric(say("Queries/s")), lambda one: number(one.queries_per_s, 0)),
+            (
+                numeric(say("Its CPU µs per query")),
+                lambda one: number(one.cpu_us_per_query),
+            ),
+        )
+        yield table(
+            say("Punctuality at a rate (p99 at most {limit:g} ms)", limit=LAG_MS_MAX),
+            made.punctuality,
+            (numeric(say("Events/s asked for")), lambda one: number(one.rate_per_s, 0)),
+            (numeric(say("Reached")), lambda one: number(one.reached_per_s, 0)),
+            (numeric(say("Late by, p50 ms")), lambda one: number(one.lag_ms_p50, 3)),
+            (numeric(name("p99 ms")), lambda one: number(one.lag_ms_p99, 3)),
+            (numeric(say("Most ms")), lambda one: number(one.lag_ms_max, 3)),
+        )
+        yield table(
+            say("Beside the truth of a server that is known"),
+            made.answers,
+            (say("Server and load"), lambda one: QUESTIONS[one.question]),
+            (say("Of it"), lambda one: one.statistic),
+            (numeric(say("Truth")), lambda one: number(one.truth)),
+            (numeric(say("Seen")), lambda one: number(one.seen)),
+            (numeric(say("Error")), lambda one: say("{error:+.1%}", error=one.error)),
+            (numeric(say("Limit")), lambda one: say("{limit:.1%}", limit=one.allowed)),
+        )
+
+    def _machine(self) -> Iterator[Text]:
+        noise = self.made.noise
+        yield say(
+            "Machine: computing varied by {cpu:.1%}, a synced write takes {sync} ms, {steal:.1%} of"
+            " the CPU time was stolen.",
+            cpu=noise.cpu,
+            sync=NONE if noise.sync_ms is None else number(noise.sync_ms),
+            steal=noise.steal,
+        )
+        yield say(
+            "Smallest difference that four of five comparisons find, where a load needs CPU only: "
+            "{differences}.",
+            differences=listed(
+                say("{ratio:.1%} in {minutes} min", ratio=one.ratio, minutes=one.minutes)
+                for one in self.made.differences
+            ),
+        )
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

@@ -1,0 +1,282 @@
+"""Tries the load generator on servers whose truth is known, and the machine beside it.
+
+    ceiling        on a server that answers at once, by connections
+    punctuality    how late it sends at fixed rates, on the same server
+    known answers  throughput and latency beside what the reference server planned
+    noise          a fixed computation and synced writes, again and again; time stolen meanwhile
+    differences    what comparisons of 5, 30 and 120 minutes can see, by how evenly it ran itself
+
+It takes about a minute. The certificate lies in the cache folder, as it is the machine's; a run
+takes along what it says (`known`).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+import psutil
+from pydantic import ValidationError
+
+from dbdyno import _engine
+from dbdyno.errors import LoadError
+from dbdyno.experiment.engine.ceiling import HERE, responding
+from dbdyno.experiment.engine.process import COMMAND, EngineProcess
+from dbdyno.experiment.engine.record import intervals_of, measured_of
+from dbdyno.experiment.watch import environment
+from dbdyno.experiment.watch.probe import probe_speed
+from dbdyno.files import replaced
+from dbdyno.measurement.certificate import (
+    FEATURES,
+    Certificate,
+    CertificateFacts,
+    Difference,
+    KnownAnswer,
+    MachineNoise,
+    Punctuality,
+    Reached,
+)
+from dbdyno.measurement.measurement import EVENT
+from dbdyno.plan.load import LoadPlan
+from dbdyno.plan.plan import DesignPlan, Plan, WorkloadPlan
+from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.timed import Costs, Rates, begun, scatter_of, smallest_difference
+from dbdyno.servers.programs.places import cache_folder, make_cache_folder
+
+FILE: Final = "certificate.json"
+CONNECTIONS: Final = (1, 8, 64, 512)
+RATES_PER_S: Final = (100, 1_000, 10_000)
+ROOM: Final = 256
+"""Connections of a load at a rate: more than ever wait, so that the queue is at the server."""
+STARTS: Final = 6
+PROBES: Final = 30
+MINUTES: Final = (5, 30, 120)
+START: Final = Costs(start_s=5.0, trial_s=1.5)
+"""What a start of a server takes, and a trial beyond its load."""
+WINDOW_S: Final = 3.0
+SHORT_S: Final = 1.5
+WARMUP_S: Final = 0.5
+TIMER_LAG: Final = "timer_lag"
+
+Tell = Callable[[str], None]
+
+
+def certify(tell: Tell, window_s: float = WINDOW_S, probes: int = PROBES) -> Certificate:
+    """Makes the certificate of this machine and stores it.
+
+    Args:
+        tell: hears what is done.
+        window_s: of each load.
+
+    Raises:
+        LoadError: the generator cannot be run at all.
+        ProvisionError: the cache folder cannot be used.
+    """
+    folder = make_cache_folder()
+    stolen, before = _stolen_s(), _all_s()
+    tell("1/4 how fast it is: a server that answers at once")
+    with responding() as port:
+        nobody = {"endpoint": {"host": HERE, "port": port}, **_LOGIN_OF_NOBODY}
+        reached = [_reached(nobody, count, min(SHORT_S, window_s)) for count in CONNECTIONS]
+        tell("2/4 how late it sends at fixed rates")
+        punctual = [_punctuality(nobody, rate, window_s) for rate in RATES_PER_S]
+        tell("3/4 how evenly it runs: starts, computing, synced writes")
+        starts = [_seconds(nobody, 1 + number, window_s) for number in range(STARTS)]
+    noise = [probe_speed(folder) for _ in range(probes)]
+    tell("4/4 what it says of a server whose truth is known")
+    answers = [answer for question in _questions(window_s) for answer in question]
+    spent = max(_all_s() - before, 1e-9)
+    cpu_ms = [one.cpu_ms for one in noise]
+    sync_ms = [one.sync_ms for one in noise if one.sync_ms]
+    made = Certificate(
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        machine=machine(),
+        reached=tuple(reached),
+        punctuality=tuple(punctual),
+        answers=tuple(answers),
+        noise=MachineNoise(
+            cpu=_spread(cpu_ms),
+            sync_ms=statistics.median(sync_ms) if sync_ms else None,
+            sync=_spread(sync_ms) if sync_ms else None,
+            steal=max(0.0, (_stolen_s() - stolen) / spent),
+        ),
+        differences=tuple(
+            Difference(minutes=minutes, ratio=_difference(minutes, starts)) for minutes in MINUTES
+        ),
+    )
+    with replaced(folder / FILE) as new:
+        new.write_text(made.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    return made
+
+
+def machine() -> dict[str, str]:
+    """The features by which a machine and its generator are known again."""
+    seen = environment.describe()
+    return {name: seen[name] for name in FEATURES}
+
+
+def known() -> CertificateFacts:
+    """What this machine's certificate says; that of another program or half a file says nothing."""
+    try:
+        text = (cache_folder() / FILE).read_text(encoding="utf-8")
+        return Certificate.model_validate_json(text).facts(machine())
+    except (OSError, ValidationError):
+        return CertificateFacts()
+
+
+_LOGIN_OF_NOBODY: Final = {"user": "load", "password": "", "database": "sbtest"}
+
+
+def _record(login: Mapping[str, Any], **asked: object) -> dict[str, Any]:
+    """The engine's record of point selects at that server."""
+    spec = {
+        **login,
+        "warmup_s": 0.0,
+        "interval_s": 1.0,
+        "drain_s": 10.0,
+        "seed": 1,
+        "check_limits": False,
+        "workload": {"name": "oltp_point_select", "options": {"tables": 1, "table_size": 1000}},
+        **asked,
+    }
+    with EngineProcess("run", spec, command=COMMAND) as engine:
+        record = engine.answer()
+    if record.get("failure") is not None:
+        raise LoadError(
+            "the load generator failed on a server of its own",
+            found=str(record["failure"]),
+            hint="is something ending processes or sockets on this machine? try it once more",
+        )
+    return record
+
+
+def _warmed(window_s: float) -> dict[str, float]:
+    return {"warmup_s": min(WARMUP_S, window_s / 4)}
+
+
+def _reached(login: Mapping[str, Any], connections: int, window_s: float) -> Reached:
+    record = _record(login, connections=connections, window_s=window_s, **_warmed(window_s))
+    measured = measured_of(record)
+    queries = sum(one.reads for one in measured)
+    seconds = measured[-1].end_s - measured[0].start_s
+    return Reached(
+        connections=connections,
+        queries_per_s=queries / seconds,
+        cpu_us_per_query=record["measured"]["cpu_s"] / max(1, queries) * 1e6,
+    )
+
+
+def _punctuality(login: Mapping[str, Any], rate_per_s: int, window_s: float) -> Punctuality:
+    asked = {
+        "connections": ROOM,
+        "window_s": window_s,
+        "rate_per_s": rate_per_s,
+        "arrival": "uniform",
+    }
+    record = _record(login, **asked, **_warmed(window_s))
+    measured = measured_of(record)
+    lag = _merged(record, TIMER_LAG)
+    seconds = measured[-1].end_s - measured[0].start_s
+    return Punctuality(
+        rate_per_s=rate_per_s,
+        reached_per_s=sum(one.events for one in measured) / seconds,
+        lag_ms_p50=lag.quantile(0.5) / 1e6,
+        lag_ms_p99=lag.quantile(0.99) / 1e6,
+        lag_ms_max=lag.max() / 1e6,
+    )
+
+
+def _seconds(login: Mapping[str, Any], seed: int, window_s: float) -> Rates:
+    """The rate of each second of a start of its own."""
+    part_s = min(1.0, window_s / 3)
+    asked = {"connections": 8, "seed": seed, "window_s": window_s, "interval_s": part_s}
+    record = _record(login, **asked, **_warmed(window_s))
+    whole = [one for one in measured_of(record) if one.end_s - one.start_s > part_s / 2]
+    return np.array([one.events / (one.end_s - one.start_s) for one in whole])
+
+
+def _questions(window_s: float) -> Iterator[list[KnownAnswer]]:
+    """Each question with the numbers that are known of it."""
+    server = _engine.Reference("fixed", 0.01, workers=4)
+    record = _record(_login(server), connections=8, window_s=window_s, **_warmed(window_s))
+    measured = measured_of(record)
+    seconds = measured[-1].end_s - measured[0].start_s
+    seen = sum(one.events for one in measured) / seconds
+    answer = KnownAnswer(question="saturated", statistic="throughput", truth=400.0, seen=seen)
+    yield [answer, *_latencies("saturated", record, server, ("p95", "p99"))]
+
+    server = _engine.Reference("exponential", 0.01)
+    record = _record(_login(server), connections=8, window_s=window_s)
+    yield _latencies("exponential", record, server)
+
+    at_rate = {"connections": ROOM, "window_s": window_s}
+    server = _engine.Reference("exponential", 0.01, workers=4)
+    record = _record(_login(server), rate_per_s=250, arrival="poisson", **at_rate)
+    yield _latencies("rate", record, server)
+
+    server = _engine.Reference("fixed", 0.002, stall_s=(window_s / 3, 0.5))
+    record = _record(_login(server), rate_per_s=200, **at_rate)
+    yield _latencies("stall", record, server)
+
+
+def _login(server: _engine.Reference) -> dict[str, Any]:
+    user, password, database = server.login
+    place = {"host": HERE, "port": server.port}
+    return {"endpoint": place, "user": user, "password": password, "database": database}
+
+
+def _latencies(
+    question: str,
+    record: Mapping[str, Any],
+    server: _engine.Reference,
+    wanted: Sequence[str] = ("mean", "p95", "p99"),
+) -> list[KnownAnswer]:
+    """All events, as every statement that the server got was one."""
+    seen, (planned, sum_ns) = _merged(record, EVENT), server.truth()
+    mean_ns = sum(one.latency_ns_sum for one in intervals_of(record)) / max(1, seen.count())
+    numbers = {
+        "mean": (sum_ns / max(1, planned.count()), mean_ns),
+        "p95": (planned.quantile(0.95), seen.quantile(0.95)),
+        "p99": (planned.quantile(0.99), seen.quantile(0.99)),
+    }
+    return [
+        KnownAnswer(question=question, statistic=name, truth=truth / 1e6, seen=own / 1e6)
+        for name, (truth, own) in numbers.items()
+        if name in wanted
+    ]
+
+
+def _merged(record: Mapping[str, Any], name: str) -> _engine.Histogram:
+    whole = _engine.Histogram()
+    for interval in intervals_of(record):
+        if name in interval.histograms:
+            whole.add(_engine.Histogram.decode(interval.histograms[name]))
+    return whole
+
+
+def _difference(minutes: int, starts: Sequence[Rates]) -> float:
+    """What two equal systems under one load would have to differ by."""
+    labels = ("first", "second")
+    plan = Plan(
+        systems=tuple(SystemPlan(label=label, reference="mysql:8.0.15") for label in labels),
+        workloads=(WorkloadPlan(name="oltp_point_select", label="oltp_point_select"),),
+        load=LoadPlan(threads=(8,)),
+        design=DesignPlan(time_s=60.0 * minutes),
+    )
+    return smallest_difference(begun(plan), scatter_of([starts]), START)
+
+
+def _spread(values: Sequence[float]) -> float:
+    return statistics.stdev(map(math.log, values)) if len(values) > 1 else 0.0
+
+
+def _stolen_s() -> float:
+    return float(getattr(psutil.cpu_times(), "steal", 0.0))
+
+
+def _all_s() -> float:
+    return float(sum(psutil.cpu_times()))

@@ -1,0 +1,74 @@
+"""`dbdyno certify` as it is typed: what a person sees, what programs read, exit status."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.cli.test_app import run
+
+from dbdyno.experiment import certify
+from support.made_certificate import certificate
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """What the generator sees of 10 ms."""
+    seen = {"seen_ms": 10.2}
+    monkeypatch.setattr(certify, "certify", lambda tell: certificate(seen["seen_ms"]))
+    return seen
+
+
+def test_a_person_reads_the_answer_first(
+    made: dict[str, float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run("certify", capsys=capsys)
+    assert (status, err) == (0, "")
+    digest = certificate().digest[:12]
+    assert out.splitlines() == [
+        f"passed: certificate {digest} of 2026-11-22T12:00:00+00:00",
+        "",
+        "On a server that answers at once",
+        "Connections  Queries/s  Its CPU µs per query",
+        "          1     20 000                 12.50",
+        "         64    200 000                  3.21",
+        "",
+        "Punctuality at a rate (p99 at most 5 ms)",
+        "Events/s asked for  Reached  Late by, p50 ms  p99 ms  Most ms",
+        "             1 000    1 001            0.051   0.200    1.234",
+        "",
+        "Beside the truth of a server that is known",
+        "Server and load                                Of it       Truth   Seen   Error   Limit",
+        "four workers of 10 ms, asked by 8 connections  throughput  400.0  399.0  -0.2 %   2.0 %",
+        "exponential service of 10 ms, 8 connections    p99         10.00  10.20  +2.0 %  10.0 %",
+        "",
+        "Machine: computing varied by 2.1 %, a synced write takes 0.400 ms, 1.2 % of the CPU time "
+        "was stolen.",
+        "Smallest difference that four of five comparisons find, where a load needs CPU only: "
+        "4.2 % in 5 min, 1.1 % in 120 min.",
+    ]
+
+
+def test_a_program_gets_every_number(
+    made: dict[str, float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = run("certify", "--output", "json", capsys=capsys)
+    document = json.loads(out)
+    assert status == 0
+    assert document["passed"] is True
+    assert document["answers"][1] == {
+        "question": "exponential",
+        "statistic": "p99",
+        "truth": 10.0,
+        "seen": 10.2,
+    }
+
+
+def test_a_generator_that_is_wrong_has_status_3(
+    made: dict[str, float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made["seen_ms"] = 12.0
+    status, out, err = run("certify", capsys=capsys)
+    assert status == 3
+    assert out.startswith("NOT passed")
+    assert "p99 off by +20.0 % (limit 10.0 %): exponential service of 10 ms" in err

@@ -1,0 +1,43 @@
+"""The certificate of this machine, made in a few seconds: its shape, not how good it is here.
+
+How good it is depends on how quiet the machine is; `tests/live/test_certify.py` asks for that.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbdyno.experiment import certify
+from dbdyno.measurement.certificate import QUESTIONS, CertificateFacts
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def test_a_certificate_is_made_stored_and_found_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+    made = certify.certify(heard.append, window_s=0.3, probes=2)
+    assert [text[:3] for text in heard] == ["1/4", "2/4", "3/4", "4/4"]
+    assert [one.connections for one in made.reached] == list(certify.CONNECTIONS)
+    assert all(one.queries_per_s > 0 and one.cpu_us_per_query > 0 for one in made.reached)
+    assert {one.question for one in made.answers} == set(QUESTIONS)
+    assert all(one.truth > 0 and one.seen > 0 for one in made.answers)
+    assert all(0 < one.ratio < 10 for one in made.differences)
+
+    assert certify.known() == made.facts(certify.machine())
+    monkeypatch.setattr(certify, "machine", lambda: {**made.machine, "kernel": "another"})
+    assert certify.known().changed == ("kernel",)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", '{"made_at": "then"}'])
+def test_without_a_whole_certificate_nothing_is_known(cache: Path, text: str | None) -> None:
+    if text is not None:
+        (cache / certify.FILE).write_text(text)
+    assert certify.known() == CertificateFacts()

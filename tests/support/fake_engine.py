@@ -146,7 +146,7 @@ def run(spec, stop):
         "threads": spec.get("threads") or OPTIONS.get("usual_threads", 1),
         "connections": spec["connections"],
         "server_version": "8.0.15",
-        "placements": [{"policy": "batch", "core": 0, "refused": ""}],
+        "placements": [{"policy": "batch", "refused": ""}],
         "distribution": spec["distribution"],
         "prepared": spec["prepared"],
         "intervals": intervals,

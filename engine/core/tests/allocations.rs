@@ -2,7 +2,7 @@
 //! takes none wherever the network cuts it.
 
 use dbdyno_core::opening::open_all;
-use dbdyno_core::placement::Placement;
+use dbdyno_core::placement;
 use dbdyno_core::random::Seeding;
 use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
 use dbdyno_core::record::recorder::Recorder;
@@ -99,9 +99,8 @@ fn allocations<R: Reactor>(
     let reactor = R::open(sockets, MAX_WAIT).unwrap();
     let recorder = Recorder::new(Timetable::new(0, 0, 0), 0, finished);
     let (pacing, reconnect) = (schedule(), Reconnect::default());
-    let (pause, placement) = (Pause::never(), Placement::normal());
-    let parts =
-        Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
+    let (pause, placed) = (Pause::never(), placement::NORMAL);
+    let parts = Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placed };
     let worker = Worker::new(parts);
     let before = ALLOCATIONS.get();
     let end = worker.drive();

@@ -126,16 +126,14 @@ class Trial(Noun):
 
 
 class ThreadPlacement(Noun):
-    """Where one engine thread ran beside the server, as the system told it.
+    """How one engine thread was scheduled beside the server, as the system told it.
 
     Attributes:
         policy: its scheduling policy: `normal` or `batch`.
-        core: the one that it was pinned to; None if it might run on several.
         refused: what was asked for and was not so; empty if nothing.
     """
 
     policy: str
-    core: int | None = None
     refused: str = ""
 
 

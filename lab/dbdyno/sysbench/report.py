@@ -281,9 +281,8 @@ def _placements(record: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def _placement(policy: str, core: int | None, refused: str) -> str:
-    where = f", pinned to core {core}" if core is not None else ""
-    return f"{policy}{where}{f'; refused: {refused}' if refused else ''}"
+def _placement(policy: str, refused: str) -> str:
+    return f"{policy}{f'; refused: {refused}' if refused else ''}"
 
 
 def facts(record: Mapping[str, Any]) -> list[str]:

@@ -46,7 +46,7 @@ RECORD = {
     "threads": 2,
     "distribution": {"name": "uniform"},
     "prepared": True,
-    "placements": [{"policy": "batch", "core": 1, "refused": ""}],
+    "placements": [{"policy": "batch", "refused": ""}],
     "measured": {"cpu_s": 1.5, "cpu_share_max": 0.4},
 }
 
@@ -89,7 +89,7 @@ def test_facts_name_the_distribution_with_its_parameters():
     pareto = {**RECORD, "distribution": {"name": "pareto", "h": 0.2}}
     assert engine_facts(pareto).distribution == "pareto (h=0.2)"
     assert engine_facts(RECORD).cpu_share_max == 0.4
-    assert engine_facts(RECORD).placements == (ThreadPlacement(policy="batch", core=1),)
+    assert engine_facts(RECORD).placements == (ThreadPlacement(policy="batch"),)
     assert engine_facts_unknown("uniform", True).reactor == "unknown"
 
 

@@ -65,8 +65,8 @@ def placed(system: str, block: int, *placements: ThreadPlacement):
 
 
 def test_arms_of_a_block_want_one_placement_of_the_generator():
-    batch = [ThreadPlacement(policy="batch", core=core) for core in (0, 1)]
-    beside = ThreadPlacement(policy="batch", refused="a core of its own")
+    batch = [ThreadPlacement(policy="batch") for _ in (0, 1)]
+    beside = ThreadPlacement(policy="normal", refused="a batch thread")
     same = [placed(system, block, batch[block]) for block in (0, 1) for system in (A, B)]
     assert list(generator.unequal_placement(same, PLAN)) == []
     assert list(generator.unequal_placement([placed(A, 0), placed(B, 0, beside)], PLAN)) == []
@@ -75,7 +75,7 @@ def test_arms_of_a_block_want_one_placement_of_the_generator():
     assert (found.level, found.cell) == (Level.DOUBTFUL, making.measurement().trial.cell)
     assert found.evidence == (
         "the generator's threads ran otherwise beside one system than beside another in 1 of 3 "
-        "blocks: mysql:5.7.22: batch; mysql:8.0.15: batch, pinned"
+        "blocks: mysql:5.7.22: normal; mysql:8.0.15: batch"
     )
     broken = making.changed(placed(B, 3, batch[0]), failure="lost")
     assert list(generator.unequal_placement([*same, placed(A, 3, beside), broken], PLAN)) == []

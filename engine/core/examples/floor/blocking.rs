@@ -1,7 +1,7 @@
 //! One thread for each connection, which sends and then waits in `recv`: as sysbench is built.
 
 use crate::load::{Load, Tally, packets};
-use dbdyno_core::placement::{Choice, Placement};
+use dbdyno_core::placement::become_batch_thread;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -16,7 +16,7 @@ pub fn drive(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally) {
 }
 
 fn converse(socket: OwnedFd, load: &Load, tally: &Tally, mut number: u64) {
-    let _placement = Placement::of(Choice::Batch, false);
+    become_batch_thread();
     // A stream of whatever kind: it is only read and written.
     let mut stream = TcpStream::from(socket);
     let mut buffer = [0; 16 * 1024];

@@ -1,7 +1,7 @@
 //! One thread over `io_uring`, in the flavours that a kernel offers for the same conversation.
 
 use crate::load::{Load, Tally, packets};
-use dbdyno_core::placement::{Choice, Placement};
+use dbdyno_core::placement::become_batch_thread;
 use io_uring::types::{self, BufRingEntry};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -90,7 +90,7 @@ impl Pool {
 
 /// Drives the load until the tally says that it is over.
 pub fn drive(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally, flavour: Flavour) {
-    let _placement = Placement::of(Choice::Batch, false);
+    become_batch_thread();
     let mut pool = Pool::new(sockets.len().next_power_of_two().clamp(8, 256));
     let mut ring = open(&sockets, &pool, flavour);
     let mut number = 0;

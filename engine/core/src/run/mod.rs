@@ -10,7 +10,7 @@ mod simulation;
 mod threads;
 
 use crate::error::Failure;
-use crate::placement::Placement;
+use crate::placement::{self, Placed};
 use crate::reactor::{Choice, DryRun, Epoll, Reactor, Uring, settle};
 use crate::record::interval::Interval;
 use crate::record::interval::Merger;
@@ -208,7 +208,7 @@ fn work<R: Reactor>(
     }
     let reconnect = reconnect(spec, connections.len(), &mut sockets);
     // Threads that log in again were begun before this one is placed, which they would inherit.
-    let placement = Placement::of(spec.placement, spec.is_scheduled());
+    let placed = placement::place(spec.placement, spec.connections, spec.is_scheduled());
     // A ring belongs to the thread that opens it.
     let reactor = R::open(sockets, MAX_WAIT);
     let clock = start.wait();
@@ -216,7 +216,7 @@ fn work<R: Reactor>(
         give_up(Failure::new("connect", format!("{} cannot be opened: {error}", R::NAME)))
     })?;
     let recorder = Recorder::new(spec.timetable(), number, finished);
-    let thread = Thread { number, connections, reactor, reconnect, placement };
+    let thread = Thread { number, connections, reactor, reconnect, placed };
     Ok(worker(spec, workload, thread, recorder, clock, shared).drive())
 }
 
@@ -226,7 +226,7 @@ struct Thread<R: Reactor> {
     connections: Vec<Connection>,
     reactor: R,
     reconnect: Reconnect,
-    placement: Placement,
+    placed: Placed,
 }
 
 /// The worker of a thread, before its first event.
@@ -238,7 +238,7 @@ fn worker<'a, R: Reactor>(
     clock: Clock,
     shared: &'a Shared<'a>,
 ) -> Worker<'a, R> {
-    let Thread { number, connections, reactor, reconnect, placement } = thread;
+    let Thread { number, connections, reactor, reconnect, placed } = thread;
     let timetable = spec.timetable();
     let patience_ns = if spec.drain_s > 0.0 { ns(spec.drain_s) } else { u64::MAX };
     let orders = Orders {
@@ -251,16 +251,7 @@ fn worker<'a, R: Reactor>(
     };
     let pacing = pacing(spec, timetable, &connections, number, &shared.queue);
     let pause = pause(spec, timetable, &shared.barrier, connections.len());
-    Worker::new(Parts {
-        reactor,
-        connections,
-        recorder,
-        orders,
-        pacing,
-        reconnect,
-        pause,
-        placement,
-    })
+    Worker::new(Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placed })
 }
 
 /// When this thread pauses, if the spec asks for a planted slowdown.

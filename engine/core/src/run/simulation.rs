@@ -53,10 +53,10 @@ pub(super) fn play(
         .map(|(number, ThreadConnections { connections, .. })| {
             let reactor = Simulated::on(world, &wires[number], MAX_WAIT);
             let reconnect = sessions(&wires[number], connections.len());
-            let placement = Placement::normal();
+            let placed = placement::NORMAL;
             let numbered = connections.into_iter().zip(0..);
             let connections = numbered.map(|(one, slot)| wrap((number, slot, 0), one)).collect();
-            let thread = Thread { number, connections, reactor, reconnect, placement };
+            let thread = Thread { number, connections, reactor, reconnect, placed };
             let recorder = Recorder::new(spec.timetable(), number, finished.clone());
             Some(worker(spec, &*workload, thread, recorder, Clock::start(), &shared))
         })

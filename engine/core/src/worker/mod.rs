@@ -11,7 +11,7 @@ mod pause;
 mod reconnect;
 
 use crate::error::Failure;
-use crate::placement::{Placed, Placement};
+use crate::placement::Placed;
 use crate::reactor::{Arrival, ArrivalKind, Reactor};
 use crate::record::recorder::{Answer, Recorder, Remainder};
 use crate::record::run_record::Share;
@@ -51,7 +51,7 @@ pub struct Parts<'a, R: Reactor> {
     /// When the load pauses.
     pub pause: Pause<'a>,
     /// On which core the thread runs.
-    pub placement: Placement,
+    pub placed: Placed,
 }
 
 /// One thread of the engine.
@@ -63,7 +63,7 @@ pub struct Worker<'a, R: Reactor> {
     pacing: Pacing<'a>,
     reconnect: Reconnect,
     pause: Pause<'a>,
-    placement: Placement,
+    placed: Placed,
     /// Connections that may still begin an event or are in one.
     active: usize,
     now_ns: u64,
@@ -77,7 +77,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
     #[must_use]
     pub fn new(parts: Parts<'a, R>) -> Self {
         let Parts { reactor, connections, recorder, orders, .. } = parts;
-        let Parts { pacing, reconnect, pause, placement, .. } = parts;
+        let Parts { pacing, reconnect, pause, placed, .. } = parts;
         let give_up_ns = orders.give_up_ns;
         Self {
             reactor,
@@ -87,7 +87,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
             pacing,
             reconnect,
             pause,
-            placement,
+            placed,
             active: 0,
             now_ns: 0,
             next_ns: u64::MAX,
@@ -163,7 +163,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
         self.read_the_clock();
         let remainder = self.recorder.finish(self.now_ns);
         let shares = self.connections.iter().map(|connection| connection.share).collect();
-        WorkerEnd { failure, remainder, shares, placed: self.placement.placed }
+        WorkerEnd { failure, remainder, shares, placed: self.placed }
     }
 
     /// The outcome of the connection's statement, once its reply is complete. What arrives

@@ -13,8 +13,8 @@ from typing import Final
 
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.judge.interval import FIXED, interval
-from dbdyno.language.words import Said, Text, clauses, count, listed, say
-from dbdyno.measurement.measurement import Cell, Measurement, ThreadPlacement
+from dbdyno.language.words import Said, Text, count, listed, say
+from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import DoubledThreads
 from dbdyno.plan.pilot import backlog_growth
 from dbdyno.plan.plan import Plan, latency_of
@@ -130,8 +130,7 @@ def generator_threads(measurements: Sequence[Measurement], plan: Plan) -> Iterat
 def unequal_placement(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: in a block the generator's threads ran otherwise beside one system than another.
 
-    Which core a thread is pinned to may differ; its policy, and whether it is pinned at all, decide
-    how much of the machine the server gets.
+    Its policy decides how much of the machine the server gets.
     """
     arms: dict[Cell, dict[int, dict[str, Text]]] = {}
     for one in measurements:
@@ -184,14 +183,9 @@ def certificate_failed(measurements: Sequence[Measurement], plan: Plan) -> Itera
 
 
 def placement_of(measurement: Measurement) -> Text:
-    """How the engine's threads were placed, each way once: ``batch, pinned``; empty if unknown."""
+    """How the engine's threads were scheduled, each way once: ``batch``; empty if unknown."""
     placements = measurement.engine.placements
-    return listed(dict.fromkeys(sorted(map(_way, placements))), "; ")
-
-
-def _way(one: ThreadPlacement) -> Text:
-    pinned = [say("pinned")] if one.core is not None else []
-    return clauses([one.policy, *pinned])
+    return listed(dict.fromkeys(sorted(one.policy for one in placements)), "; ")
 
 
 def _log_ratios(seen: DoubledThreads) -> list[float]:

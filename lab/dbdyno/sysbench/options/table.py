@@ -49,8 +49,8 @@ rate                INT    0       events that fall due per second; 0 for as fas
 arrival             STRING poisson gaps between the events of a rate {poisson,uniform}: random or
     all the same
 think-time          STRING 0       milliseconds a connection rests after each event, N or LEAST-MOST
-client-placement    STRING batch   how the client's threads run {batch,normal}: pinned to a core and
-    yielding to the server, or as the system makes them
+client-placement    STRING batch   how the client's threads run {batch,normal}: several connections
+    without preempting the server, or as the system makes them
 report-interval     DOUBLE 0       print a line of rates every N seconds, 0.01 or more; 0 for none
 report-checkpoints  LIST   ""      whole seconds at which a report is printed and counting begins
     anew

@@ -286,20 +286,19 @@ fn placed(server: &Reference, changes: &Value) -> Vec<Placed> {
 #[test]
 fn a_record_tells_how_each_thread_was_placed() {
     let server = server(Script::default());
-    let asked = |placement: &str| {
-        json!({"connections": 3, "threads": 2, "events": 30,
-        "window_s": 0, "placement": placement})
+    let asked = |placement: &str, connections: u32| {
+        let size = json!({"connections": connections, "threads": 2, "events": 30, "window_s": 0});
+        let mut changes = size.as_object().unwrap().clone();
+        changes.insert("placement".into(), placement.into());
+        Value::from(changes)
     };
-    let normal = Placed { policy: "normal", core: None, refused: "" };
-    assert_eq!(placed(&server, &asked("normal")), [normal, normal]);
-    let batch = placed(&server, &asked("batch"));
-    assert_eq!(batch.len(), 2);
-    // Another engine may be pinned where the second would be.
-    let refused = |one: &Placed| if one.core.is_some() { "" } else { "a core of its own" };
-    assert!(batch.iter().all(|one| one.policy == "batch" && one.refused == refused(one)));
-    let mut scheduled = asked("batch");
+    let told = |policy| Placed { policy, refused: "" };
+    assert_eq!(placed(&server, &asked("normal", 3)), [told("normal"); 2]);
+    assert_eq!(placed(&server, &asked("batch", 3)), [told("batch"); 2]);
+    assert_eq!(placed(&server, &asked("batch", 1)), [told("normal")], "nothing to wait for");
+    let mut scheduled = asked("batch", 3);
     scheduled["rate_per_s"] = json!(1e6);
-    assert_eq!(placed(&server, &scheduled), [normal, normal], "threads that must be on time");
+    assert_eq!(placed(&server, &scheduled), [told("normal"); 2], "threads that must be on time");
 }
 
 /// Root, an ordinary user and a container without capabilities are placed alike.
@@ -310,9 +309,7 @@ fn a_placement_needs_no_privilege() {
         let none = CapabilitySet::empty();
         let own = CapabilitySets { effective: none, permitted: none, inheritable: none };
         set_capabilities(None, own).unwrap();
-        placed(&server, &json!({"events": 30, "window_s": 0, "connections": 1}))
+        placed(&server, &json!({"events": 30, "window_s": 0, "connections": 2}))
     });
-    let [one] = told.join().unwrap()[..] else { panic!("one thread") };
-    assert_eq!(one.policy, "batch");
-    assert!(one.core.is_some() || one.refused == "a core of its own", "{one:?}");
+    assert_eq!(told.join().unwrap(), [Placed { policy: "batch", refused: "" }]);
 }

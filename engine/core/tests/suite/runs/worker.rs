@@ -1,7 +1,7 @@
 //! The loop on bare sockets: the test is the server, and does what a real one does too rarely.
 
 use dbdyno_core::error::CONNECTION_LOST;
-use dbdyno_core::placement::Placement;
+use dbdyno_core::placement;
 use dbdyno_core::random::{Distribution, Random};
 use dbdyno_core::reactor::{Epoll, Reactor, Uring, io_uring_is_allowed};
 use dbdyno_core::record::interval::Interval;
@@ -65,9 +65,8 @@ fn load<R: Reactor>(
         control: &control,
     };
     let reactor = R::open(sockets, MAX_WAIT).unwrap();
-    let (pacing, placement) = (Pacing::closed(), Placement::normal());
-    let parts =
-        Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placement };
+    let (pacing, placed) = (Pacing::closed(), placement::NORMAL);
+    let parts = Parts { reactor, connections, recorder, orders, pacing, reconnect, pause, placed };
     let end = Worker::new(parts).drive();
     (end, intervals.iter().map(|(_, interval)| interval).collect())
 }

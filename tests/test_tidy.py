@@ -18,12 +18,14 @@ from support.source import LAB, ROOT, named
 # below it. ARCHITECTURE.md shows the same table.
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
-    "cli": "serve api export experiment report store servers judge sysbench plan measurement stats "
-    "language files errors _engine",
+    "cli": "serve api export experiment intake audit report store servers judge sysbench plan "
+    "measurement stats language files errors _engine",
     "serve": "store report judge plan measurement language files errors",
     "api": "export report store judge plan measurement language errors",
     "export": "report measurement files errors",
     "experiment": "servers store plan measurement stats files errors _engine",
+    "intake": "audit plan measurement errors _engine",
+    "audit": "judge plan measurement language errors",
     "report": "judge plan measurement stats language files errors _engine",
     "store": "plan measurement files errors _engine",
     "servers": "plan measurement files errors",
@@ -57,15 +59,19 @@ ENGINE_ARROWS: dict[str, str] = {
 }
 FILES_OF_A_FOLDER = 12
 # Folders with more files than that, and why.
-CROWDED = {"engine/wire/src/mysql": "one file a message of the protocol"}
+CROWDED = {
+    "engine/wire/src/mysql": "one file a message of the protocol",
+    "lab/dbdyno/cli": "one file a command",
+}
 LINES_OF_A_FILE = 600
 # Files with more lines than that, which they may not exceed, and why.
 LONG: dict[str, int] = {}
 LINES_OF_A_SMALL_FILE = 120
 # Files below that with a single importer, and why they stand alone.
 SMALL_WITH_ONE_IMPORTER = {
+    "audit.audit": "the door of the audit",
     "cli.bundle": "one file a command",
-    "cli.gate": "one file a command",
+    "cli.importing": "one file a command",
     "cli.serve": "one file a command",
     "judge.multiplier_table": "written by validation/multipliers.py",
     "plan.risks": "what a stranger's plan may do here is a security boundary",

@@ -20,6 +20,9 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
+from dbdyno.intake.columns import Mapping
+from dbdyno.intake.imported import imported
+from dbdyno.measurement.metric import BY_NAME, PRIMARY
 from dbdyno.servers import open
 from dbdyno.servers.base import Server
 from support.counters import settled
@@ -163,3 +166,22 @@ def test_a_server_that_is_asked_too_much_is_told_of(dbdyno):
     due = number(r"fell due +(\d+)", done.stdout)
     done_and_not = [number(rf"were {what} +(\d+)", done.stdout) for what in ("done", "never begun")]
     assert sum(done_and_not) == pytest.approx(due, abs=2)
+
+
+def test_what_is_printed_can_be_imported(dbdyno: Callable[[str], Done], tmp_path: Path) -> None:
+    done = dbdyno("oltp_read_write --threads=2 --time=3 --report-interval=1 --histogram=on run")
+    assert done.returncode == 0, done.stderr
+    log = tmp_path / "oltp_read_write_2_57.log"
+    log.write_text(done.stdout)
+    mapping, pattern = Mapping(systems={"57": "MySQL-5.7.22"}), "{workload}_{threads}_{port}"
+    plan, (made,) = imported([log], "imported", mapping, pattern)
+    assert [system.label for system in plan.systems] == ["MySQL-5.7.22"]
+    events = int(number(r"total number of events: +(\d+)", done.stdout))
+    queries = int(number(r"total: +(\d+)", done.stdout))
+    assert (made.failure, made.events, made.queries) == (None, events, queries)
+    assert made.value(PRIMARY) == number(r"transactions: +\d+ +\(([\d.]+) per sec", done.stdout)
+    assert len(made.intervals) in (3, 4)
+    assert made.histogram().count() == events
+    p95 = number(r"95th percentile: +([\d.]+)", done.stdout)
+    assert made.value(BY_NAME["latency_ms_p95"]) == p95
+    assert made.histogram().quantile(0.95) / 1e6 == pytest.approx(p95, rel=0.05)

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from dbdyno import __version__, _engine
-from dbdyno.cli import bundle, flow, gate, history, options, prove, serve, servers
+from dbdyno.cli import audit, bundle, flow, gate, history, importing, options, prove, serve, servers
 from dbdyno.cli.compare import TIME, CompareOptions, read
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import in_budget, plan_app, read_file
@@ -202,6 +202,8 @@ app.command("gate")(gate.command)
 app.command("history")(history.history_command)
 app.command("bundle")(bundle.pack)
 app.command("replay")(bundle.replay)
+app.command("import")(importing.command)
+app.command("audit")(audit.command)
 app.command("certify")(prove.prove_generator)
 app.command("prove-durability")(prove.prove_durability)
 

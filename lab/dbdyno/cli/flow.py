@@ -150,6 +150,12 @@ def _run(
         Interrupted, DbdynoError: what ended the measuring; raised after the report.
         LoadError: all trials were tried, and some failed.
     """
+    if run.plan.is_imported:
+        raise UsageError(
+            f"run {run.run_id} was measured by another tool",
+            wanted="a run of dbdyno's own, which can go on",
+            hint=f"its report: dbdyno report {run.run_id}; measure anew: dbdyno compare --help",
+        )
     _note(_announcement(run))
     sufficient = None if all_blocks else _enough(store, run)
     ended_by = _measure(store, run, workspace, sufficient, retry=retry, language=options.language)

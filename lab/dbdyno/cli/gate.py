@@ -37,10 +37,10 @@ def command(
     result = GateResult(held, judged.judgement, judged.facts)
     sys.stdout.write(render(result, output, lang))
     if junit_file is not None:
-        _write(junit_file, junit(held, judged.facts))
+        write(junit_file, junit(held, judged.facts))
     if comment is not None:
         text = render(result, Output.MARKDOWN, lang)
-        _write(comment, text.encode())
+        write(comment, text.encode())
     if not held.holds:
         slower = [p.text for p in held.passages if p.outcome is GateOutcome.SLOWER]
         raise GateError(
@@ -66,7 +66,8 @@ def share(text: str) -> float:
     return found
 
 
-def _write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes) -> None:
+    """Writes a file that was asked for; StoreError if that cannot be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -38,6 +38,9 @@ def history_command(
         runs = _compared(_readable(store), label)
         entries = list(_entries(store, runs[:last], workspace))
     sys.stdout.write(render(History(history.entries(entries, label)), output, lang))
+    for run in runs[:last]:
+        if run.plan.is_imported:
+            sys.stderr.write(f"run {run.run_id} ({run.plan.title}) was imported: no verdict\n")
     if len(runs) > last:
         sys.stderr.write(f"{last} of {count(len(runs), 'run')}; for more: --last {len(runs)}\n")
 

@@ -357,4 +357,32 @@ CommitSeconds = Annotated[
     typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Time of commits before each kill."),
 ]
 
+# `dbdyno audit`.
+
+Publication = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="FILE…", help="Data as YAML, pages with tables, or logs."),
+]
+Imported = Annotated[list[Path], typer.Argument(metavar="PATH…", help="Logs, and folders of logs.")]
+ImportedAs = Annotated[str, typer.Option("--as", metavar="NAME", help="Title of the run.")]
+NamePattern = Annotated[
+    str,
+    typer.Option(
+        metavar="PATTERN",
+        help="What file names say, such as {workload}_{threads}_{port}.",
+    ),
+]
+OwnRun = Annotated[
+    str | None,
+    typer.Option("--self", metavar="RUN", help="Audit what a run of your own would publish."),
+]
+AuditPage = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a page too.", callback=expanded_or_none),
+]
+ColumnMapping = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="YAML that says what columns of a table mean."),
+]
+
 Version = Annotated[bool, typer.Option("--version", help="Print the version and exit.")]

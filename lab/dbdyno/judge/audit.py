@@ -89,6 +89,7 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
 )
 
 RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
+    design.imported_run,
     design.unequal_load,
     work.unequal_dataset,
     work.rows_not_kept,

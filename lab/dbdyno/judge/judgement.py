@@ -117,7 +117,8 @@ def judge(
 ) -> Judgement:
     """Audits the measurements, estimates with those that are sound, and puts it into words.
 
-    Where a plan compares nothing, there are values but no verdicts.
+    Where a plan compares nothing, there are values but no verdicts; of imported runs there are
+    ratios without verdicts.
 
     Args:
         earlier: what the controls of the workspace's other runs came to.
@@ -228,7 +229,7 @@ def _family(
         )
         for estimate, standstill in zip(primary, still, strict=True)
     ]
-    return _Family(pairs, ratios, verdicts)
+    return _Family(pairs, ratios, [] if plan.is_imported else verdicts)
 
 
 def _by_cell(judged: Sequence[Cell], found: Iterable[OfCell]) -> tuple[OfCell, ...]:

@@ -204,6 +204,7 @@ class Measurement(Noun):
             where there was but one, as on endpoints and in runs before loads were repeated.
         evidence: what was found out around it, for the checks.
         certificate: what that of the machine said of the generator; None where nobody looked.
+        reported: metrics as another tool printed them, which count in place of the intervals'.
     """
 
     trial: Trial
@@ -223,6 +224,7 @@ class Measurement(Noun):
     load: Annotated[str, Field(exclude_if=lambda value: not value)] = ""
     evidence: TrialEvidence = TrialEvidence()
     certificate: Annotated[CertificateFacts | None, IF_KNOWN] = None
+    reported: Annotated[dict[str, float], IF_KNOWN] = {}
 
     @property
     def measured(self) -> tuple[Interval, ...]:
@@ -306,13 +308,17 @@ def value_of(parts: Iterable[Measurement], metric: Metric) -> float | None:
     Returns None where nothing was seen, or a quantile has too few requests beyond it.
     """
     measurements = list(parts)
+    if measurements and all(metric.name in m.reported for m in measurements):
+        return sum(m.reported[metric.name] for m in measurements) / len(measurements)
     events = sum(m.events for m in measurements)
     if not measurements or (events < metric.requests_needed() and metric.name not in RATES):
         return None
     if metric.merge is Merge.MAXIMUM:
-        return _latency_ns_max(measurements) / 1e6
+        return _latency_ns_max(measurements) / 1e6 or None
     if metric.quantile is not None:
         merged = merge_histograms(_stored(measurements, EVENT))
+        if merged.count() == 0:
+            return None
         # The upper edge of a size class can lie above the largest latency, which is kept exactly.
         return min(merged.quantile(metric.quantile), _latency_ns_max(measurements)) / 1e6
     numerator, denominator = _SIDES[metric.name](measurements)

@@ -57,8 +57,12 @@ class Document:
         self.mistakes.append(self.mistake(path, message))
 
 
-def parse(text: str) -> Document:
-    """Reads one YAML document; mistakes are in what is returned, nothing is raised."""
+def parse(text: str, *, as_printed: bool = False) -> Document:
+    """Reads one YAML document; mistakes are in what is returned, nothing is raised.
+
+    Args:
+        as_printed: numbers stay the text that they were written in, with all of their digits.
+    """
     document = Document()
     try:
         node = YAML(typ="safe", pure=True).compose(text)
@@ -73,7 +77,7 @@ def parse(text: str) -> Document:
     except RecursionError:
         document.mistakes.append(PlanMistake("YAML", "is nested too deeply"))
     else:
-        _Converter(document).begin(node)
+        _Converter(document, as_printed).begin(node)
     return document
 
 
@@ -90,8 +94,8 @@ class _TooBig(Exception):  # noqa: N818 - ends the conversion, never leaves this
 
 
 class _Converter:
-    def __init__(self, document: Document) -> None:
-        self._document = document
+    def __init__(self, document: Document, as_printed: bool) -> None:
+        self._document, self._as_printed = document, as_printed
         self._count = 0
 
     def begin(self, node: Node | None) -> None:
@@ -138,6 +142,8 @@ class _Converter:
         line = node.start_mark.line + 1
         if kind not in _READERS:
             self._mistake(path, f"the tag {node.tag} is not used in plans", line)
+            return text
+        if self._as_printed and kind in ("int", "float"):
             return text
         try:
             return _READERS[kind](text)

@@ -519,6 +519,11 @@ class Plan(FiniteNoun):
         canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether another tool measured it: nobody saw the servers, the machine and the order."""
+        return all(system.is_imported for system in self.systems)
+
     def system(self, label: str) -> SystemPlan:
         """The system of that label; KeyError if there is none."""
         return {system.label: system for system in self.systems}[label]

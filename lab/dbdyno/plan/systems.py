@@ -26,6 +26,8 @@ LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
 Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
 
 ENDPOINT_SCHEME = "mysql://"
+IMPORTED_SCHEME = "imported:"
+"""Before the label of a system that another tool measured; such a plan cannot be run."""
 """Begins the reference of servers that somebody else runs."""
 TIMEOUT_S_MAX = 604_800
 """A week."""
@@ -95,6 +97,16 @@ class SystemPlan(FiniteNoun):
     def is_endpoint(self) -> bool:
         """Whether somebody else runs its servers: dbdyno neither starts nor restores them."""
         return self.reference.strip().lower().startswith(ENDPOINT_SCHEME)
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another tool measured it: nobody saw its servers, its machine and its order."""
+        return self.reference.startswith(IMPORTED_SCHEME)
+
+
+def label_made_of(text: str) -> str:
+    """A label that is as near to any text as labels may be; empty if nothing of it is left."""
+    return re.sub(r"[^A-Za-z0-9._:+-]+", "-", text).strip("-._:+")[:64]
 
 
 def labelled(system: object) -> object:

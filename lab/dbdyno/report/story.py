@@ -55,7 +55,7 @@ def story_of(
         costs.flushes(plan, made),
         with_charts(costs.machine(plan, made), drawn, "cpu", "disk"),
     )
-    procedure = (
+    procedure: tuple[Section, ...] = (
         method.how_measured(plan, measurements),
         cells.pilot(plan),
         published(plan, measurements, run, judgement.claims),
@@ -63,10 +63,12 @@ def story_of(
         settings.environment(plan, measurements, run),
         method.trial_order(every),
     )
-    trust = (
+    trust: tuple[Section, ...] = (
         limits.trust(plan, judgement),
         method.limitations(plan, measurements, judgement, run),
     )
+    if plan.is_imported:  # nobody of ours was there
+        procedure, trust = (method.how_imported(measurements, run), method.trial_order(every)), ()
     sections = (
         glance.glance(plan, made, judgement, run, named(drawn, first)),
         folded(with_charts(cells.within_limit(judgement), drawn, "limits")),
@@ -82,7 +84,7 @@ def story_of(
         group(say("Costs and machine"), *work),
         group(say("Method, settings, trials"), *procedure),
         group(say("Trust and limitations"), *trust),
-        folded(method.repeat(plan, run)),
+        *(() if plan.is_imported else (folded(method.repeat(plan, run)),)),
     )
     return Story(
         title=title_of(plan),

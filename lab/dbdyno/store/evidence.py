@@ -127,7 +127,7 @@ def _completion(
     if run.plan.design.stop == "decided" and run.finished_at is not None:
         owed = owed // run.plan.design.blocks * blocks_begun
     awaits_pilot = run.plan.load.needs_pilot and not run.plan.load.pilot
-    complete = len(done) == owed and not awaits_pilot
+    complete = (len(done) == owed and not awaits_pilot) or run.plan.is_imported
     design = run.plan.design
     if complete and run.finished_at is None and design.disturbance_max is not None:
         complete = not owed_again(measurements(), design.blocks, design.disturbance_max)

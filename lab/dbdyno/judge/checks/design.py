@@ -92,6 +92,20 @@ def repeated_trial(measurements: Sequence[Measurement], plan: Plan) -> Iterator[
         )
 
 
+def imported_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful: another tool measured it, so that nobody saw what a verdict rests on."""
+    if plan.is_imported:
+        yield Finding(
+            check="imported-run",
+            level=Level.DOUBTFUL,
+            evidence=say(
+                "read from logs of another tool: the order of runs, the servers' settings and the"
+                " machine were not seen, so there are numbers and ratios and no verdict"
+            ),
+            advice=say("measure the same with `dbdyno compare` for a verdict"),
+        )
+
+
 def incomplete_run(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: trials that the plan asks for are missing, so that the end was not the plan's.
 

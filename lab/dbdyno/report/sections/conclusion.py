@@ -52,6 +52,13 @@ def conclusion(
     plan: Plan, judgement: Judgement, run: RunFacts, attempts: Sequence[Attempt]
 ) -> tuple[Text, ...]:
     """Verdicts, then what is missing, then what throws doubt on it; the first line says it all."""
+    if plan.is_imported:
+        return (
+            say(
+                "These are results of another tool: this report has their numbers and ratios, and"
+                " no verdict, as nobody saw in which order and on what they were measured."
+            ),
+        )
     parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts)]
     doubts = [finding for finding in judgement.findings if finding.level is Level.DOUBTFUL]
     if doubts and attempts:

@@ -40,6 +40,17 @@ def how_measured(plan: Plan, measurements: Sequence[Measurement]) -> Section:
     return Section(say("How it was measured"), (*parts, *(table for table in tables if table)))
 
 
+def how_imported(measurements: Sequence[Measurement], run: RunFacts) -> Section:
+    """Which tools measured an imported run, and from which files it was read."""
+    tools = _distinct(m.engine.version for m in measurements)
+    items = (
+        say("Measured by {tools}, and imported; nothing was run by dbdyno.", tools=tools),
+        say("Values are those that the tool printed; of repeats, their mean."),
+        *(name(f"{key}: {value}") for key, value in run.environment.items()),
+    )
+    return Section(say("Where it comes from"), (Items(items),))
+
+
 def _systems(plan: Plan, measurements: Sequence[Measurement]) -> Table:
     asked = {system.label: system for system in plan.systems}
     return table(

@@ -98,6 +98,12 @@ STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
 def tested(plan: Plan, measurements: Sequence[Measurement], run: RunFacts) -> dict[str, Text]:
     """The same topics of this run, as far as plan and measurements have them."""
     systems = systems_of(plan, measurements)
+    if plan.is_imported:
+        workloads = listed(workload.label for workload in plan.workloads)
+        return {
+            "systems": listed(map(name, systems)),
+            "load": listed((connections(plan.load.threads), workloads), "; "),
+        }
     data = say(
         "{tables} of {rows}",
         tables=count(plan.dataset.tables, "table"),

@@ -1,0 +1,71 @@
+"""The door: a publication becomes a ledger. Pure: no files, no clock."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dbdyno.audit.ledger import AuditLedger, ledger_of
+from dbdyno.audit.publication import LATENCY, QPS, TPS, Printed, Publication, PublishedTable
+from dbdyno.audit.rules import cells, claims, design
+from dbdyno.judge.judgement import Judgement
+from dbdyno.plan.plan import Plan
+
+METRICS: Final = {"transactions_per_s": TPS, "queries_per_s": QPS}
+
+
+def audit(publication: Publication) -> AuditLedger:
+    """Holds the publication's numbers, sentences and set-up against each other."""
+    every = publication.cells()
+    entries = (
+        *cells.check(publication, every),
+        *claims.check(publication, every),
+        *design.check(publication, every),
+    )
+    return ledger_of(entries, len(every))
+
+
+def of_run(plan: Plan, judgement: Judgement) -> Publication:
+    """A run of dbdyno's own as a publication: the numbers that its report prints."""
+    seen = [one for one in judgement.values if one.value is not None]
+    arms: dict[tuple[str, str, str], dict[int, dict[str, Printed]]] = {}
+    for one in seen:
+        arm = arms.setdefault((one.system, one.cell.workload, one.cell.setting), {})
+        metric = METRICS.get(one.metric, one.metric)
+        if metric in METRICS.values() or metric.startswith(LATENCY):
+            arm.setdefault(one.cell.threads, {})[metric] = Printed(text=f"{one.value:.3f}")
+    blocks = max((one.blocks for one in seen), default=0)
+    told = {
+        "repeats": f"{blocks} blocks" if blocks > 1 else "",
+        "spread": "95 %" if any(one.low is not None for one in seen) else "",
+        "duration": f"{plan.trial.window_s:g} s",
+        "warm_up": f"{plan.trial.warmup_s:g} s",
+        "order": "at random within each block",
+        "client": "its CPU in each window",
+        "durability": "settings as read back",
+        "rate": "open loop" if any(one.cell.rate_per_s is not None for one in seen) else "",
+    }
+    return Publication(
+        title=plan.title,
+        tool="dbdyno",
+        systems={system.label: system.reference for system in plan.systems},
+        tables=tuple(_table(*arm, levels) for arm, levels in arms.items()),
+        disclosed={name: str(text) for name, text in told.items()},
+    )
+
+
+def _table(
+    system: str, workload: str, setting: str, levels: dict[int, dict[str, Printed]]
+) -> PublishedTable:
+    """One arm's ladder: the metrics that were seen at each of its levels."""
+    rows = [levels[threads] for threads in sorted(levels)]
+    return PublishedTable(
+        system=system,
+        workload=workload,
+        at={} if setting == "default" else {"setting": setting},
+        threads=tuple(sorted(levels)),
+        values={
+            metric: tuple(row[metric] for row in rows)
+            for metric in rows[0]
+            if all(metric in row for row in rows)
+        },
+    )

@@ -1,0 +1,63 @@
+"""What an audit finds: claims recomputed, and numbers that cannot both be true.
+
+An entry names what contradicts what, with its arithmetic, and never an intent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from dbdyno.judge.finding import Spoken
+from dbdyno.language.words import Label, Text, say
+from dbdyno.measurement.parts import Noun
+
+
+class Severity(Spoken):
+    """How much an entry weighs, the weightiest first."""
+
+    CONTRADICTION = "contradiction", say("contradiction")  # two printed things cannot both be true
+    OVER_CLAIM = "over-claim", say("over-claim")  # the text says more than its numbers
+    UNSAFE = "unsafe design", say("unsafe design")  # the numbers do not carry such words
+    NOTE = "note", say("note")  # what a reader should know
+    CONFIRMED = "confirmed", say("confirmed")  # a claim that was recomputed and holds
+
+
+ORDER: Final = list(Severity)
+
+
+class LedgerEntry(Noun):
+    """One line of the ledger.
+
+    Attributes:
+        rule: its name (docs/how-to/audit.md).
+        sentence: what was found; arithmetic: the numbers that it follows from.
+        place: the cell or the claim that it is about.
+    """
+
+    severity: Severity
+    rule: str
+    sentence: Text
+    arithmetic: Text
+    place: Label = ""
+
+
+class AuditLedger(Noun):
+    """All entries, the weightiest first.
+
+    Attributes:
+        checked: how many cells, numbers and claims were looked at, by rule.
+    """
+
+    entries: tuple[LedgerEntry, ...]
+    cells: int
+
+    def count(self, severity: Severity) -> int:
+        """How many entries have that weight."""
+        return sum(one.severity is severity for one in self.entries)
+
+
+def ledger_of(entries: Iterable[LedgerEntry], cells: int) -> AuditLedger:
+    """The entries in order of weight; those of one weight as they came."""
+    ordered = sorted(entries, key=lambda one: ORDER.index(one.severity))
+    return AuditLedger(entries=tuple(ordered), cells=cells)

@@ -1,0 +1,284 @@
+"""A published comparison as data: its tables, its claims, and what it says of the set-up.
+
+Numbers keep the text in which they were printed, as their last digit says how much they may have
+been rounded. A publication is written down as YAML (docs/how-to/audit.md), or read from its own
+pages by `intake`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from dbdyno.errors import UsageError
+from dbdyno.measurement.parts import FiniteNoun
+from dbdyno.plan.document import parse, place
+
+TPS: Final = "tps"
+QPS: Final = "qps"
+MEAN: Final = "latency_ms_avg"
+LATENCY: Final = "latency_ms_"
+NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
+QUANTILE: Final = re.compile(r"latency_ms_p(\d+)")
+
+
+class Printed(FiniteNoun):
+    """A number as it was printed.
+
+    Attributes:
+        dropped: decimals that the rest of its column has and it lacks: "503.6" among "12.34" is
+            503.60, as a spreadsheet drops zeros at the end.
+    """
+
+    text: str
+    dropped: int = 0
+
+    @property
+    def value(self) -> float:
+        """The number itself."""
+        return float(self.text)
+
+    @property
+    def decimals(self) -> int:
+        """Decimals to which it was rounded."""
+        _, _, digits = self.text.partition(".")
+        return len(digits) + self.dropped
+
+    @property
+    def half(self) -> float:
+        """Half a unit of its last place: how much rounding may have changed."""
+        return 0.5 * 10.0**-self.decimals
+
+    @property
+    def low(self) -> float:
+        """The least that it may have been."""
+        return self.value - self.half
+
+    @property
+    def high(self) -> float:
+        """The most that it may have been."""
+        return self.value + self.half
+
+
+def as_printed(value: object) -> object:
+    """A number as it was written; anything else is left for the type to refuse."""
+    if isinstance(value, str | int | float) and NUMBER.fullmatch(str(value).strip()):
+        return {"text": str(value).strip()}
+    return value
+
+
+Number = Annotated[Printed, BeforeValidator(as_printed)]
+
+
+class PublishedTable(FiniteNoun):
+    """Rows of one system under one workload, its load levels in order.
+
+    Attributes:
+        at: what else it was measured at, such as `buffer_pool_gb: "48"`.
+        values: by metric (`tps`, `qps`, `latency_ms_avg`, `latency_ms_p95`, …), one for each level.
+        place: where it stands in the source.
+    """
+
+    system: str
+    workload: str = ""
+    threads: tuple[int, ...]
+    at: dict[str, str] = {}
+    values: dict[str, tuple[Number, ...]]
+    place: str = ""
+
+    @model_validator(mode="after")
+    def _as_many_values_as_levels(self) -> PublishedTable:
+        for metric, values in self.values.items():
+            if len(values) != len(self.threads):
+                raise ValueError(
+                    f"{metric} of {self.system} has {len(values)} values for"
+                    f" {len(self.threads)} load levels"
+                )
+        return self
+
+
+class AuditedClaim(FiniteNoun):
+    """A sentence of the publication, with the numbers that it rests on.
+
+    Attributes:
+        values: numbers that it names, each with what it is said to be about ("48", "avg").
+        systems: the system that is spoken of, then the one that it is held against; unless given,
+            those that the sentence names.
+    """
+
+    text: str
+    values: dict[str, Number] = {}
+    systems: tuple[str, str] | None = None
+
+
+class PublishedCell(FiniteNoun):
+    """One load level of one table: all metrics that were printed for it."""
+
+    system: str
+    workload: str
+    threads: int
+    at: dict[str, str]
+    values: dict[str, Printed]
+    place: str
+
+    @property
+    def key(self) -> tuple[str, int, tuple[tuple[str, str], ...]]:
+        """What the same cell of another system has too."""
+        return self.workload, self.threads, tuple(sorted(self.at.items()))
+
+    @property
+    def title(self) -> str:
+        """Its name for people: "MySQL, oltp_read_write, 32 threads, buffer_pool_gb 48"."""
+        at = (f"{name.replace('_', ' ')} {value}" for name, value in self.at.items())
+        parts = (self.system, self.workload, f"{self.threads} threads", *at)
+        return ", ".join(part for part in parts if part)
+
+    def quantiles(self) -> list[tuple[float, str, Printed]]:
+        """Its percentiles, rising: share, metric, number. `p999` is 99.9 %."""
+        found = []
+        for metric, number in self.values.items():
+            if match := QUANTILE.fullmatch(metric):
+                digits = match[1]
+                found.append((int(digits) / 10 ** len(digits.rjust(2, "0")), metric, number))
+        return sorted(found, key=lambda one: one[0])
+
+
+class Publication(FiniteNoun):
+    """A whole publication.
+
+    Attributes:
+        systems: versions by label, in the order of the source.
+        dataset: `tables`, `rows_per_table`, `size_gb`.
+        environment: what is said of machine and network, such as `memory_gb`, `network_ms`.
+        settings: of the servers, as printed.
+        disclosed: what it tells of its method, by the names of `design.DISCLOSURES`.
+        unread: tables of its pages that hold no results.
+    """
+
+    title: str = ""
+    source: str = ""
+    tool: str = ""
+    systems: dict[str, str] = {}
+    workload: str = ""
+    dataset: dict[str, float] = {}
+    environment: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    disclosed: dict[str, str] = {}
+    claims: tuple[AuditedClaim, ...] = ()
+    unread: tuple[str, ...] = ()
+    tables: Annotated[tuple[PublishedTable, ...], Field(min_length=1)]
+
+    def cells(self) -> list[PublishedCell]:
+        """Every cell; tables of one system and place that have other metrics are one.
+
+        A column in which numbers end with fewer decimals than most was written by a program that
+        drops zeros at the end.
+        """
+        found: dict[tuple[object, ...], PublishedCell] = {}
+        for one in self._cells():
+            place = (one.system, *one.key)
+            known = found.get(place)
+            values = {**known.values, **one.values} if known else one.values
+            found[place] = one.model_copy(update={"values": values})
+        return list(found.values())
+
+    def _cells(self) -> Iterator[PublishedCell]:
+        decimals = self._decimals()
+        for table in self.tables:
+            for level, threads in enumerate(table.threads):
+                yield PublishedCell(
+                    system=table.system,
+                    workload=table.workload or self.workload,
+                    threads=threads,
+                    at=table.at,
+                    values={
+                        metric: _restored(values[level], decimals[metric])
+                        for metric, values in table.values.items()
+                    },
+                    place=table.place,
+                )
+
+    def _decimals(self) -> dict[str, int]:
+        """The decimals of each metric where nothing was dropped."""
+        most: dict[str, int] = {}
+        for table in self.tables:
+            for metric, values in table.values.items():
+                most[metric] = max(most.get(metric, 0), *(one.decimals for one in values))
+        return most
+
+
+def _restored(number: Printed, decimals: int) -> Printed:
+    return number.model_copy(update={"dropped": max(0, decimals - number.decimals)})
+
+
+Read = TypeVar("Read", bound=FiniteNoun)
+
+
+def publication_of(text: str, source: str) -> Publication:
+    """A publication from its YAML.
+
+    Raises:
+        UsageError: it is no such text; each mistake is named with its line.
+    """
+    return read_as(
+        Publication, text, source, wanted="tables of values by system, threads and metric"
+    )
+
+
+def read_as(kind: type[Read], text: str, source: str, *, wanted: str) -> Read:
+    """YAML as such a noun; numbers stay as they were written.
+
+    Raises:
+        UsageError: it is no such text; each mistake is named with its line.
+    """
+    document = parse(text, as_printed=True)
+    mistakes = [f"line {one.line}: {one.place}: {one.message}" for one in document.mistakes]
+    if not mistakes:
+        try:
+            return kind.model_validate(document.value)
+        except ValidationError as error:
+            mistakes = [
+                f"line {document.line(one['loc'])}: {place(one['loc'])}: {one['msg']}"
+                for one in error.errors()
+            ]
+    raise UsageError(
+        f"{source} is no {kind.__name__.lower()}",
+        wanted=wanted,
+        found="; ".join(mistakes),
+        hint="docs/how-to/audit.md shows the form",
+    )
+
+
+def pairs(
+    cells: list[PublishedCell], first: str, second: str
+) -> list[tuple[PublishedCell, PublishedCell]]:
+    """The cells that two systems have alike."""
+    others = {cell.key: cell for cell in cells if cell.system == second}
+    return [
+        (cell, others[cell.key]) for cell in cells if cell.system == first and cell.key in others
+    ]
+
+
+def subsets(cells: list[PublishedCell]) -> Iterator[tuple[str, list[PublishedCell]]]:
+    """Every subset that a headline may mean: all, one value of an axis, one load level, both."""
+    names = dict.fromkeys(name for cell in cells for name in cell.at)
+    axes = {name: dict.fromkeys(cell.at.get(name, "") for cell in cells) for name in names}
+    values = [[None, *((name, value) for value in known)] for name, known in axes.items()]
+    levels = [None, *dict.fromkeys(cell.threads for cell in cells)]
+    workloads = [None, *dict.fromkeys(cell.workload for cell in cells)]
+    for workload, level, chosen in product(workloads, levels, product(*values)):
+        wanted = dict(one for one in chosen if one)
+        kept = [
+            cell
+            for cell in cells
+            if workload in (None, cell.workload)
+            and level in (None, cell.threads)
+            and all(cell.at.get(name) == value for name, value in wanted.items())
+        ]
+        said = [workload, f"{level} threads" if level else None, *wanted.values()]
+        if kept:
+            yield ", ".join(part for part in said if part) or "all cells", kept

@@ -1,0 +1,1 @@
+"""Rules of an audit, one file a question."""

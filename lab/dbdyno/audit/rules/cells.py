@@ -1,0 +1,393 @@
+"""Can the numbers of one cell all be true?
+
+concurrency    throughput × mean latency is the number of requests in flight (Little 1961), and a
+               closed loop of N connections never has more
+statements     queries over transactions is what one transaction of the workload sends
+percentiles    they rise; a share 1 - q of requests takes at least as long as the q-th, so it is
+               at most mean / (1 - q) (Markov); sysbench 1.0 and later print them on a grid
+copies         throughput of four digits and more repeats by chance in one pair of rows of ten
+               thousand: a row that stands twice, or whose last digits do, was copied or made of
+               the other. Percentiles lie on a grid and say nothing here
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, pairwise
+from typing import Final, NamedTuple
+
+from dbdyno.audit.ledger import LedgerEntry, Severity
+from dbdyno.audit.publication import (
+    MEAN,
+    QPS,
+    TPS,
+    Printed,
+    Publication,
+    PublishedCell,
+    PublishedTable,
+)
+from dbdyno.language.words import Said, listed, say
+
+ABOVE: Final = 1.005
+"""Requests in flight as a share of connections, beyond what rounding allows."""
+BELOW: Final = 0.97
+"""A closed loop has all connections in flight but for what the client needs itself."""
+ALONE: Final = 0.8
+"""A misprint is further off than a client that is a limit in one cell only."""
+ALONE_AMONG: Final = 2
+STATEMENTS: Final = {"read_write": 20, "read_only": 16, "write_only": 6}
+"""Of a transaction with sysbench's defaults; all other workloads send one."""
+SINGLE: Final = re.compile(r"point_select|update_(non_)?index|insert|delete|select_random")
+STATEMENTS_OFF: Final = 0.001
+GRID_LEAST_MS: Final = 0.001
+GRID_STEP: Final = math.log(1e8) / 1023
+"""sysbench 1.0: 1024 sizes from 0.001 to 100,000 ms, each larger by one factor."""
+GRID_TOOL: Final = re.compile(r"sysbench[^0-9]*1\.[01]")
+OFF_GRID_MIN: Final = 3
+DIGITS_MIN: Final = 4
+"""Fewer digits repeat by chance."""
+TAIL: Final = 3
+SAME_MIN: Final = 2
+CHANCE: Final = 1e-6
+
+
+def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    """All rules on every cell, then those that look at all cells."""
+    closed = not publication.disclosed.get("rate")
+    if closed:
+        yield from _concurrency(cells)
+    for cell in cells:
+        yield from _percentiles(cell)
+    yield from _statements(cells)
+    if GRID_TOOL.search(publication.tool):
+        yield from _grid(cells)
+    yield from _copies(publication.tables)
+
+
+def _concurrency(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    """More in flight than there are connections; less; and one cell that alone has far less."""
+    seen = [(cell, found) for cell in cells if (found := _in_flight(cell))]
+    for cell, flight in seen:
+        if flight.low > ABOVE:
+            severity, sentence = (
+                Severity.CONTRADICTION,
+                say(
+                    "throughput and mean latency need more requests in flight than the {threads} "
+                    "connections can have",
+                    threads=cell.threads,
+                ),
+            )
+        elif flight.high < BELOW and _is_alone(cell, flight, seen):
+            severity, sentence = (
+                Severity.CONTRADICTION,
+                say(
+                    "throughput and mean latency are not of one run: only here were far fewer "
+                    "requests in flight than there are connections ({threads})",
+                    threads=cell.threads,
+                ),
+            )
+        elif flight.high < BELOW:
+            severity, sentence = (
+                Severity.NOTE,
+                say(
+                    "fewer requests were in flight than there were {threads} connections: the "
+                    "client was a limit, waited between requests, or mean and throughput are not "
+                    "of one run",
+                    threads=cell.threads,
+                ),
+            )
+        else:
+            continue
+        yield LedgerEntry(
+            severity=severity,
+            rule="concurrency",
+            sentence=sentence,
+            arithmetic=flight.arithmetic(cell),
+            place=cell.title,
+        )
+
+
+class _InFlight(NamedTuple):
+    """Requests in flight as a share of the connections, and the least and most by rounding."""
+
+    share: float
+    low: float
+    high: float
+
+    def arithmetic(self, cell: PublishedCell) -> Said:
+        """How it follows from what was printed."""
+        tps, mean = _transactions(cell), cell.values[MEAN]
+        threads = cell.threads
+        return say(
+            "{tps:.6g}/s × {mean} ms = {in_flight:.4g} in flight, {least:.4g} to {most:.4g} with"
+            " rounding",
+            tps=tps[0] if tps else 0.0,
+            mean=mean.text,
+            in_flight=self.share * threads,
+            least=self.low * threads,
+            most=self.high * threads,
+        )
+
+
+def _in_flight(cell: PublishedCell) -> _InFlight | None:
+    rate, mean = _transactions(cell), cell.values.get(MEAN)
+    if rate is None or mean is None or cell.threads <= 0:
+        return None
+    shares = zip(rate, (mean.value, mean.low, mean.high), strict=True)
+    return _InFlight(*(tps * ms / 1e3 / cell.threads for tps, ms in shares))
+
+
+def _is_alone(
+    cell: PublishedCell, flight: _InFlight, seen: Sequence[tuple[PublishedCell, _InFlight]]
+) -> bool:
+    """Whether all other cells of its system, two at least, have every connection in flight."""
+    others = [one for other, one in seen if other.system == cell.system and other is not cell]
+    usual = [one for one in others if one.high >= BELOW and one.low <= ABOVE]
+    return flight.high < ALONE and len(usual) >= ALONE_AMONG and len(usual) >= len(others) - 1
+
+
+def _transactions(cell: PublishedCell) -> tuple[float, float, float] | None:
+    """Transactions a second with what rounding allows: as printed, or from queries."""
+    if (tps := cell.values.get(TPS)) is not None:
+        return tps.value, tps.low, tps.high
+    qps, each = cell.values.get(QPS), statements_of(cell.workload)
+    if qps is None or each is None:
+        return None
+    return qps.value / each, qps.low / each, qps.high / each
+
+
+def statements_of(workload: str) -> int | None:
+    """Statements of a transaction of sysbench's workload; None for one that is not known."""
+    for name, count in STATEMENTS.items():
+        if name in workload:
+            return count
+    return 1 if SINGLE.search(workload) else None
+
+
+def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    """Rows whose ratio is not that of their workload; one entry where all have another one."""
+    found: dict[str, list[tuple[PublishedCell, float, float, float]]] = {}
+    for cell in cells:
+        tps, qps = cell.values.get(TPS), cell.values.get(QPS)
+        if tps is not None and qps is not None and tps.low > 0:
+            low, high = qps.low / tps.high, qps.high / tps.low
+            found.setdefault(cell.workload, []).append((cell, qps.value / tps.value, low, high))
+    for workload, rows in found.items():
+        usual = statements_of(workload)
+        known = usual or round(sorted(ratio for _, ratio, _, _ in rows)[len(rows) // 2])
+        off = [row for row in rows if not _is_near(known, row[2], row[3])]
+        others = {round(ratio) for _, ratio, _, _ in rows}
+        if len(off) == len(rows) and len(others) == 1 and (other := others.pop()) != known:
+            near = all(_is_near(other, low, high) for _, _, low, high in rows)
+            if near:
+                yield LedgerEntry(
+                    severity=Severity.NOTE,
+                    rule="statements",
+                    sentence=say(
+                        "a transaction of {workload} has {other} statements here and {known} with"
+                        " sysbench's defaults: its options were changed",
+                        workload=workload or "?",
+                        other=other,
+                        known=known,
+                    ),
+                    arithmetic=say("queries over transactions in {rows} rows", rows=len(rows)),
+                )
+                continue
+        for cell, ratio, low, high in off:
+            yield LedgerEntry(
+                severity=Severity.CONTRADICTION,
+                rule="statements",
+                sentence=say(
+                    "queries and transactions are not of one run: a transaction has {known}"
+                    " statements",
+                    known=known,
+                ),
+                arithmetic=say(
+                    "{qps} / {tps} = {ratio:.4f}, {low:.4f} to {high:.4f} with rounding",
+                    qps=cell.values[QPS].text,
+                    tps=cell.values[TPS].text,
+                    ratio=ratio,
+                    low=low,
+                    high=high,
+                ),
+                place=cell.title,
+            )
+
+
+def _is_near(known: int, low: float, high: float) -> bool:
+    """Whether that many statements lie within rounding; retried transactions add a few."""
+    return low <= known * (1 + STATEMENTS_OFF) and high >= known * (1 - STATEMENTS_OFF)
+
+
+def _percentiles(cell: PublishedCell) -> Iterator[LedgerEntry]:
+    known = cell.quantiles()
+    rising = [("min", cell.values.get("latency_ms_min")), *((m, n) for _, m, n in known)]
+    rising.append(("max", cell.values.get("latency_ms_max")))
+    there = [(name.removeprefix("latency_ms_"), number) for name, number in rising if number]
+    for (less, small), (more, large) in pairwise(there):
+        if small.low > large.high:
+            yield _impossible(
+                cell,
+                say("{less} is above {more}", less=less, more=more),
+                say("{small} ms > {large} ms", small=small.text, large=large.text),
+            )
+    mean = _mean(cell)
+    if mean is None:
+        return
+    low_ms, high_ms, said = mean
+    for share, metric, number in known:
+        bound_ms = high_ms / (1 - share)
+        if number.low > bound_ms:
+            yield _impossible(
+                cell,
+                say(
+                    "{metric} is above what the mean allows",
+                    metric=metric.removeprefix("latency_ms_"),
+                ),
+                say(
+                    "{number} ms > {bound:.4g} ms, as {rest:.3g} of requests that take so long"
+                    " would make a mean above {said}",
+                    number=number.text,
+                    bound=bound_ms,
+                    rest=1 - share,
+                    said=said,
+                ),
+            )
+        if share >= 0.99 and number.high < low_ms:
+            yield _impossible(
+                cell,
+                say("{metric} is below the mean", metric=metric.removeprefix("latency_ms_")),
+                say("{number} ms < {said}", number=number.text, said=said),
+            )
+
+
+def _mean(cell: PublishedCell) -> tuple[float, float, str] | None:
+    """The least and most that mean latency may be, ms, and where that comes from."""
+    if mean := cell.values.get(MEAN):
+        return mean.low, mean.high, f"{mean.text} ms"
+    return None
+
+
+def _impossible(cell: PublishedCell, sentence: str, arithmetic: str) -> LedgerEntry:
+    return LedgerEntry(
+        severity=Severity.CONTRADICTION,
+        rule="percentiles",
+        sentence=say("{what}", what=sentence),
+        arithmetic=say("{what}", what=arithmetic),
+        place=cell.title,
+    )
+
+
+def _grid(cells: Iterable[PublishedCell]) -> Iterator[LedgerEntry]:
+    """Percentiles that a single run of sysbench 1.0 cannot have printed."""
+    every = [(cell, n) for cell in cells for share, _, n in cell.quantiles() if n.value > 0]
+    off = [(cell, number) for cell, number in every if not is_on_grid(number)]
+    if len(off) >= OFF_GRID_MIN:
+        cell, number = off[0]
+        yield LedgerEntry(
+            severity=Severity.NOTE,
+            rule="grid",
+            sentence=say(
+                "{off} of {count} percentiles cannot be those of single runs of sysbench: they are"
+                " means of several, or another tool's",
+                off=len(off),
+                count=len(every),
+            ),
+            arithmetic=say(
+                "sysbench 1.0 prints 0.001 · 1.01817^k ms; {number} ms lies between two of them",
+                number=number.text,
+            ),
+            place=cell.title,
+        )
+
+
+def is_on_grid(number: Printed) -> bool:
+    """Whether some percentile of sysbench 1.0 is printed so."""
+    near = round(math.log(number.value / GRID_LEAST_MS) / GRID_STEP)
+    return any(
+        number.low - 1e-9 <= GRID_LEAST_MS * math.exp(k * GRID_STEP) <= number.high + 1e-9
+        for k in (near - 1, near, near + 1)
+    )
+
+
+# Copies.
+
+
+def _copies(tables: tuple[PublishedTable, ...]) -> Iterator[LedgerEntry]:
+    """Rows of tables, pair by pair; the same cells printed twice are one measurement."""
+    rows = [
+        (table, metric, values)
+        for table in tables
+        for metric, values in table.values.items()
+        if metric in (TPS, QPS)
+    ]
+    for (one, metric, first), (other, other_metric, second) in combinations(rows, 2):
+        if metric != other_metric or _is_one_measurement(one, other):
+            continue
+        same = [a for a, b in zip(first, second, strict=False) if _is_same(a, b)]
+        if len(same) >= SAME_MIN:
+            yield LedgerEntry(
+                severity=Severity.CONTRADICTION,
+                rule="copies",
+                sentence=say(
+                    "{count} numbers of two different measurements are the same to the last digit:"
+                    " {first} and {second}",
+                    count=len(same),
+                    first=_title(one),
+                    second=_title(other),
+                ),
+                arithmetic=say(
+                    "{metric}: {values}", metric=metric, values=listed(v.text for v in same)
+                ),
+            )
+            continue
+        tails = [_same_tail(a, b) for a, b in zip(first, second, strict=False)]
+        if sum(tails) >= 2 and _chance(sum(tails), len(tails)) < CHANCE:
+            yield LedgerEntry(
+                severity=Severity.NOTE,
+                rule="copies",
+                sentence=say(
+                    "{count} numbers of two different measurements end with the same three digits:"
+                    " {first} and {second}",
+                    count=sum(tails),
+                    first=_title(one),
+                    second=_title(other),
+                ),
+                arithmetic=say("by chance in one of {chance:.0e}", chance=1 / CHANCE),
+            )
+
+
+def _title(table: PublishedTable) -> str:
+    parts = (table.system, table.workload, *(f"{k} {v}" for k, v in table.at.items()))
+    return ", ".join(part for part in parts if part)
+
+
+def _digits(number: Printed) -> str:
+    return number.text.replace(".", "").lstrip("0+-")
+
+
+def _is_same(one: Printed, other: Printed) -> bool:
+    return one.value == other.value and len(_digits(one)) >= DIGITS_MIN
+
+
+def _same_tail(one: Printed, other: Printed) -> bool:
+    """Whether numbers of equal precision end alike, though they are not the same."""
+    if one.decimals != other.decimals or one.value == other.value:
+        return False
+    first, second = _digits(one), _digits(other)
+    return min(len(first), len(second)) > TAIL + 1 and first[-TAIL:] == second[-TAIL:]
+
+
+def _chance(alike: int, count: int) -> float:
+    """At most: so many pairs of `count` that agree in three digits by chance."""
+    share = 10.0**-TAIL
+    ways = 1.0
+    for place in range(alike):
+        ways *= (count - place) / (place + 1)
+    return ways * share**alike
+
+
+def _is_one_measurement(one: PublishedTable, other: PublishedTable) -> bool:
+    return (one.system, one.workload, one.at) == (other.system, other.workload, other.at)

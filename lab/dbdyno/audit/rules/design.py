@@ -1,0 +1,291 @@
+"""What do the tables show that the text leaves out, what contradicts the set-up, and what is not
+told?
+
+shape      throughput that falls with more connections or more memory; systems that change places
+physics    latency against the network's round trip, caches against memory, bytes for each row
+settings   settings as printed against sizes and durability that the text states
+missing    what a reader needs to weigh numbers: repeats, spread, warm-up, order, …
+unread     tables of a page that were not taken for results
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import combinations, groupby, pairwise
+from typing import Final
+
+from dbdyno.audit.ledger import LedgerEntry, Severity
+from dbdyno.audit.publication import QPS, TPS, Printed, Publication, PublishedCell
+from dbdyno.language.words import Said, listed, say
+
+DROP: Final = 0.03
+"""Less is what one run differs by from the next."""
+SHOWN: Final = 3
+MEMORY: Final = re.compile(r"buffer_pool|cache|memory|内存")
+ROW_BYTES: Final = (150, 400)
+"""A row of sysbench with its index takes 190 to 300 bytes in InnoDB."""
+GIB: Final = 1024**3
+DISCLOSURES: Final[Mapping[str, Said]] = {
+    "repeats": say("how often each cell was measured"),
+    "spread": say("how far repeats lay apart"),
+    "duration": say("how long each run took"),
+    "warm_up": say("whether and how long servers were warmed up"),
+    "order": say("in which order cells and systems ran"),
+    "client": say("whether the load generator was a limit: its CPU, its machine"),
+    "versions": say("the servers' versions"),
+    "durability": say("what a commit waited for"),
+}
+DURABILITY: Final = re.compile(
+    r"sync_binlog|flush_log_at_trx_commit|synchronous_commit|sync-log|durability"
+)
+
+
+DOUBLE_ONE: Final = re.compile(
+    r"双\s*[1一]|double[- ]?(?:1|one)\b|fully durable|sync_binlog\s*=\s*1"
+    r"|flush_log_at_trx_commit\s*=\s*1",
+    re.IGNORECASE,
+)
+
+
+def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    """All of them."""
+    yield from _drops(cells)
+    yield from _crossovers(publication, cells)
+    yield from _physics(publication, cells)
+    yield from _settings(publication, cells)
+    yield from _missing(publication)
+    if publication.unread:
+        yield LedgerEntry(
+            severity=Severity.NOTE,
+            rule="unread",
+            sentence=say("tables without load levels and metrics were not read"),
+            arithmetic=listed(publication.unread, "; "),
+        )
+
+
+def _rate(cell: PublishedCell) -> Printed | None:
+    return cell.values.get(TPS) or cell.values.get(QPS)
+
+
+def _drops(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    """Neighbours along the load levels, and along an axis of memory."""
+    falls = list(_falls_with_threads(cells))
+    if falls:
+        yield _told(falls, say("throughput falls with more connections"), "shape")
+    falls = list(_falls_with_memory(cells))
+    if falls:
+        yield _told(falls, say("throughput falls with more memory"), "shape")
+
+
+def _told(falls: list[str], sentence: Said, rule: str) -> LedgerEntry:
+    return LedgerEntry(
+        severity=Severity.NOTE,
+        rule=rule,
+        sentence=say(
+            "{what} by over {share:.0%} in {count} places, which needs repeats to be believed",
+            what=sentence,
+            share=DROP,
+            count=len(falls),
+        ),
+        arithmetic=listed(falls[:SHOWN], "; "),
+    )
+
+
+def _falls_with_threads(cells: list[PublishedCell]) -> Iterator[str]:
+    def place(cell: PublishedCell) -> tuple[str, ...]:
+        return cell.system, cell.workload, *map(str, sorted(cell.at.items()))
+
+    for _, ladder in groupby(sorted(cells, key=lambda c: (place(c), c.threads)), key=place):
+        rungs = [(cell, rate) for cell in ladder if (rate := _rate(cell))]
+        for (low, less), (high, more) in pairwise(rungs):
+            if more.value < (1 - DROP) * less.value:
+                yield say(
+                    "{cell}: {less} with {low}, {more} with {high}",
+                    cell=high.title,
+                    less=less.text,
+                    more=more.text,
+                    low=low.threads,
+                    high=high.threads,
+                )
+
+
+def _falls_with_memory(cells: list[PublishedCell]) -> Iterator[str]:
+    for axis in dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name)):
+        sized = [
+            (cell, float(found[0]))
+            for cell in cells
+            if (found := re.findall(r"[\d.]+", cell.at.get(axis, "")))
+        ]
+
+        def place(one: tuple[PublishedCell, float], axis: str = axis) -> tuple[str, ...]:
+            cell = one[0]
+            rest = sorted(item for item in cell.at.items() if item[0] != axis)
+            return cell.system, cell.workload, f"{cell.threads:06}", *map(str, rest)
+
+        for _, group in groupby(sorted(sized, key=lambda o: (place(o), o[1])), key=place):
+            steps = [(cell, rate) for cell, _ in group if (rate := _rate(cell))]
+            for (_, less), (cell, more) in pairwise(steps):
+                if more.value < (1 - DROP) * less.value:
+                    yield say(
+                        "{cell}: {more} after {less}",
+                        cell=cell.title,
+                        more=more.text,
+                        less=less.text,
+                    )
+
+
+def _crossovers(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    """Systems of which neither is ahead in all cells."""
+    for first, second in combinations(dict.fromkeys(cell.system for cell in cells), 2):
+        others = {cell.key: cell for cell in cells if cell.system == second}
+        beside = [
+            (cell, one.value / other.value)
+            for cell in cells
+            if cell.system == first
+            and cell.key in others
+            and (one := _rate(cell))
+            and (other := _rate(others[cell.key]))
+            and other.value > 0
+        ]
+        ahead = [cell for cell, ratio in beside if ratio > 1 + DROP]
+        behind = [cell for cell, ratio in beside if ratio < 1 - DROP]
+        if ahead and behind:
+            yield LedgerEntry(
+                severity=Severity.NOTE,
+                rule="shape",
+                sentence=say(
+                    "neither of {first} and {second} is ahead everywhere: {ahead} cells against"
+                    " {behind}, the others within {share:.0%}",
+                    first=first,
+                    second=second,
+                    ahead=len(ahead),
+                    behind=len(behind),
+                    share=DROP,
+                ),
+                arithmetic=listed(
+                    (cell.title for cell in min(ahead, behind, key=len)[:SHOWN]), "; "
+                ),
+            )
+
+
+def _physics(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    about, data = publication.environment, publication.dataset
+    network_ms = _number(about.get("network_ms"))
+    for cell in cells if network_ms else ():
+        times = [n for m, n in cell.values.items() if m.startswith("latency_ms_")]
+        fastest = min(times, key=lambda one: one.high, default=None)
+        if network_ms and fastest and fastest.high < network_ms:
+            yield LedgerEntry(
+                severity=Severity.CONTRADICTION,
+                rule="physics",
+                sentence=say("a latency is below one round trip of the stated network"),
+                arithmetic=say(
+                    "{latency} ms < {network:g} ms", latency=fastest.text, network=network_ms
+                ),
+                place=cell.title,
+            )
+    memory_gb = _number(about.get("memory_gb"))
+    for axis in dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name)):
+        sizes = [_number(cell.at.get(axis)) for cell in cells]
+        most = max((size for size in sizes if size), default=0.0)
+        if memory_gb and most > memory_gb:
+            yield LedgerEntry(
+                severity=Severity.CONTRADICTION,
+                rule="physics",
+                sentence=say("{axis} is larger than the machine's memory", axis=axis),
+                arithmetic=say("{size:g} GB > {memory:g} GB", size=most, memory=memory_gb),
+            )
+    rows = data.get("tables", 0) * data.get("rows_per_table", 0)
+    if rows and (size_gb := data.get("size_gb")):
+        each = size_gb * GIB / rows
+        if not ROW_BYTES[0] <= each <= ROW_BYTES[1]:
+            yield LedgerEntry(
+                severity=Severity.OVER_CLAIM,
+                rule="physics",
+                sentence=say("the dataset's size does not fit its rows"),
+                arithmetic=say(
+                    "{size:g} GB / {rows:.3g} rows = {each:.0f} bytes each; a row of sysbench takes"
+                    " 190 to 300",
+                    size=size_gb,
+                    rows=rows,
+                    each=each,
+                ),
+            )
+
+
+def _settings(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    """A printed size that no table has, and a durability that the settings do not give."""
+    for axis in dict.fromkeys(name for cell in cells for name in cell.at if MEMORY.search(name)):
+        stem = re.sub(r"_(gb|mb|size)$", "", axis)
+        sizes = {_number(cell.at.get(axis)) for cell in cells} - {None}
+        for name, value in publication.settings.items():
+            size_gb = _gigabytes(value)
+            if stem in name and "instance" not in name and size_gb and size_gb not in sizes:
+                yield LedgerEntry(
+                    severity=Severity.NOTE,
+                    rule="settings",
+                    sentence=say(
+                        "the settings as printed are those of none of the tables: who copies them"
+                        " runs another experiment"
+                    ),
+                    arithmetic=say(
+                        "{name} = {value}, tables at {sizes} GB",
+                        name=name,
+                        value=str(value),
+                        sizes=listed(f"{size:g}" for size in sorted(filter(None, sizes))),
+                    ),
+                )
+    said = [
+        publication.title,
+        *publication.disclosed.values(),
+        *(c.text for c in publication.claims),
+    ]
+    for text in said:
+        weak = [
+            f"{name} = {value}"
+            for name, value in publication.settings.items()
+            if re.fullmatch(r"sync_binlog|innodb_flush_log_at_trx_commit", name)
+            and str(value) != "1"
+        ]
+        if weak and DOUBLE_ONE.search(text):
+            yield LedgerEntry(
+                severity=Severity.CONTRADICTION,
+                rule="settings",
+                sentence=say("the settings as printed do not give the durability that is stated"),
+                arithmetic=listed(weak),
+                place=text,
+            )
+
+
+def _gigabytes(value: object) -> float | None:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])i?B?", str(value).strip(), re.IGNORECASE)
+    if found is None:
+        return None
+    return float(found[1]) * {"m": 1 / 1024, "g": 1.0, "t": 1024.0}[found[2].lower()]
+
+
+def _number(value: object) -> float | None:
+    found = re.search(r"\d+(?:\.\d+)?", str(value or ""))
+    return float(found[0]) if found else None
+
+
+def _missing(publication: Publication) -> Iterator[LedgerEntry]:
+    told = {name for name, text in publication.disclosed.items() if text}
+    if publication.systems and all(re.search(r"\d", text) for text in publication.systems.values()):
+        told.add("versions")
+    if any(DURABILITY.search(name) for name in publication.settings):
+        told.add("durability")
+    missing = [text for name, text in DISCLOSURES.items() if name not in told]
+    if missing:
+        yield LedgerEntry(
+            severity=Severity.UNSAFE if "repeats" not in told else Severity.NOTE,
+            rule="missing",
+            sentence=say("what is not told: {missing}", missing=listed(missing, "; ")),
+            arithmetic=say(
+                "without repeats a difference cannot be told from what one run differs by from the"
+                " next"
+            )
+            if "repeats" not in told
+            else say("a reader cannot repeat it, or weigh it"),
+        )

@@ -1,0 +1,304 @@
+"""What the columns of a published table mean, in English and Chinese, and what their numbers are.
+
+A heading is a load level, a metric, a system, or a system with a metric ("v2.1 QPS"); load levels
+may stand in the heading too, and systems and workloads in columns of their own. What a page
+leaves open (the metric of columns that name systems only, the workload) a small mapping says::
+
+    columns: {并发: threads, "A 库": {system: A, metric: tps}}
+    metric: tps
+    workload: oltp_read_write
+    decimal: ","
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
+
+from pydantic import BeforeValidator
+
+from dbdyno.audit.publication import Printed, PublishedTable
+from dbdyno.audit.sentences import LEVEL_UNIT, WORKLOADS
+from dbdyno.errors import UsageError
+from dbdyno.intake.grids import Grid
+from dbdyno.measurement.parts import FiniteNoun
+
+THREADS: Final = "threads"
+SYSTEM: Final = "system"
+WORKLOAD: Final = "workload"
+BUFFER_POOL: Final = "buffer_pool_gb"
+ROLES: Final = {
+    THREADS: r"(?:#\s*)?(?:threads?|thds|concurrency|connections?|clients?"
+    r"|并发(?:数|线程数?|用户数?)?|线程(?:数)?|连接数?)(?:\s*[(（].*[)）])?",
+    SYSTEM: r"systems?|databases?|db|product|server|engine|version|branch|数据库|产品|版本|系统",
+    WORKLOAD: r"workloads?|tests?|scenarios?|benchmark|script|case"
+    r"|场景|测试(?:场景|项|类型)?|负载|模型",
+    BUFFER_POOL: r"(?:innodb[ _])?buffer[ _]pool(?:[ _]size)?(?:[ _]gb)?"
+    r"(?:\s*[(（]G(?:i?B)?[)）])?",
+}
+"""What a column is that has no numbers to compare, and how it is called."""
+BUFFER_POOL_SIZE: Final = re.compile(
+    r"buffer[ _]pool(?:[ _]size)?\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G", re.IGNORECASE
+)
+SPACES: Final = "\u00a0\u202f\u2009 _'"
+METRICS: Final[tuple[tuple[str, str], ...]] = (
+    (
+        r"(?:latency|lat|response time|延迟|响应时间|时延)?\W*(?:p|tp)?99\.9\s*(?:%|th)?",
+        "latency_ms_p999",
+    ),
+    (r"(?:latency|lat|response time|延迟|响应时间|时延)?\W*(?:p|tp)99\b", "latency_ms_p99"),
+    (r"(?:latency|lat|response time|延迟|响应时间|时延)?\W*(?:p|tp)95\b", "latency_ms_p95"),
+    (
+        r"99\s*(?:%|th)(?:\s*percentile)?(?:\s*(?:latency|lat|延迟|响应时间|时延))?",
+        "latency_ms_p99",
+    ),
+    (
+        r"95\s*(?:%|th)(?:\s*percentile)?(?:\s*(?:latency|lat|延迟|响应时间|时延))?",
+        "latency_ms_p95",
+    ),
+    (r"(?:avg|average|mean)\.?\s*(?:latency|lat|response time|rt)?", "latency_ms_avg"),
+    (r"平均(?:响应时间|延迟|时延|耗时)|响应时间|(?:response time|latency)", "latency_ms_avg"),
+    (r"tps|transactions?\s*(?:/s|per sec(?:ond)?)|每秒事务数?|事务数?/秒", "tps"),
+    (r"qps|quer(?:y|ies)\s*(?:/s|per sec(?:ond)?)|每秒查询数?|查询数?/秒", "qps"),
+    (r"读请求(?:数|/秒)?|reads?(?:/s| requests)?", "reads"),
+    (r"写请求(?:数|/秒)?|writes?(?:/s| requests)?", "writes"),
+)
+LATENCY: Final = re.compile(r"latency|\blat\b|response time|延迟|响应时间|时延|耗时", re.IGNORECASE)
+UNIT: Final = re.compile(r"[(（]\s*(ms|毫秒|s|秒|us|µs|微秒|/s|次/秒)\s*[)）]", re.IGNORECASE)
+UNITS_MS: Final = {
+    "ms": 1.0,
+    "毫秒": 1.0,
+    "s": 1e3,
+    "秒": 1e3,
+    "us": 1e-3,
+    "µs": 1e-3,
+    "微秒": 1e-3,
+}
+
+
+class TableColumn(FiniteNoun):
+    """What a column holds: one of `ROLES`, or a metric of a system."""
+
+    metric: str
+    system: str = ""
+    ms: float = 1.0
+
+
+def _column(value: object) -> object:
+    return {"metric": value} if isinstance(value, str) else value
+
+
+class Mapping(FiniteNoun):
+    """What the reader of a page says of it; all may be empty.
+
+    Attributes:
+        columns: by the heading's text.
+        metric, system, workload: where the page does not say.
+        systems: how those of imported logs are called, by what their files' names say.
+        decimal: the sign before decimals; "," where commas are no thousands.
+        at: what else was the same for a whole table.
+    """
+
+    columns: dict[str, Annotated[TableColumn, BeforeValidator(_column)]] = {}
+    metric: str = ""
+    system: str = ""
+    workload: str = ""
+    systems: dict[str, str] = {}
+    decimal: Literal[".", ","] = "."
+    at: dict[str, str] = {}
+
+
+def is_heading(text: str) -> bool:
+    """Whether a text alone is known as a column's name."""
+    return _role_of(text) is not None or _metric_of(text) is not None
+
+
+def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
+    """What a heading means; None if nothing is known of it."""
+    text = heading.strip()
+    if text in mapping.columns:
+        return mapping.columns[text]
+    if role := _role_of(text):
+        return TableColumn(metric=role)
+    found = _metric_of(text)
+    if found is None:
+        return TableColumn(metric=mapping.metric, system=text) if mapping.metric and text else None
+    metric, rest = found
+    unit = UNIT.search(text)
+    ms = UNITS_MS.get(unit[1].lower(), 1.0) if unit and metric.startswith("latency") else 1.0
+    return TableColumn(metric=metric, system=rest or mapping.system, ms=ms)
+
+
+def _role_of(text: str) -> str | None:
+    """What a column is that holds no metric; None if it is none of `ROLES`."""
+    bare = text.strip()
+    return next((r for r, words in ROLES.items() if re.fullmatch(words, bare, re.I)), None)
+
+
+def _metric_of(text: str) -> tuple[str, str] | None:
+    """The metric that a heading names, and the words beside it."""
+    bare = UNIT.sub("", text)
+    for pattern, metric in METRICS:
+        if match := re.search(rf"(?<![a-z]){pattern}(?![a-z])", bare, re.IGNORECASE):
+            rest = bare[: match.start()] + " " + bare[match.end() :]
+            if metric.startswith("latency"):
+                rest = LATENCY.sub(" ", rest)
+            return metric, " ".join(rest.strip(" :-/()（）").split())
+    return None
+
+
+def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
+    """A number as it was printed: "12,345.6", "12 345,6" with a decimal comma, "84.5%", "3.2万".
+
+    Raises:
+        UsageError: it is none, or its comma may be either; with its line.
+    """
+    bare = text.strip()
+    for space in SPACES:
+        bare = bare.replace(space, "")
+    factor = 1
+    if bare.endswith("万"):
+        bare, factor = bare[:-1], 10_000
+    elif bare[-1:] in ("k", "K"):
+        bare, factor = bare[:-1], 1000
+    bare = re.sub(r"(ms|s|%)$", "", bare)
+    if decimal == ",":
+        bare = bare.replace(".", "").replace(",", ".")
+    elif re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", bare):
+        bare = bare.replace(",", "")
+    if not re.fullmatch(r"[+-]?\d+(\.\d+)?", bare):
+        raise UsageError(
+            f"line {line} of {source}: {text!r} is no number",
+            wanted="digits with a decimal point, commas between thousands only",
+            hint='correct the cell, or say decimal: "," in the mapping if commas begin decimals',
+        )
+    if factor > 1:
+        whole, _, digits = bare.partition(".")
+        places = len(str(factor)) - 1
+        bare = whole + digits.ljust(places, "0")
+        if len(digits) > places:
+            bare = f"{bare[: len(whole) + places]}.{digits[places:]}"
+    return Printed(text=bare)
+
+
+def published(grid: Grid, mapping: Mapping, source: str) -> list[PublishedTable]:
+    """The tables that a grid holds, one for each system, workload and further setting.
+
+    A grid without load levels and without any metric is no table of results: none come of it.
+
+    Raises:
+        UsageError: no column has load levels, a heading is not known, or a cell is no number.
+    """
+    grid = _levels_down(grid)
+    said = _said_by(grid.caption, mapping)
+    columns = [column_of(heading, said) for heading in grid.heading]
+    levels = [n for n, one in enumerate(columns) if one is not None and one.metric == THREADS]
+    if not levels and not any(one and one.metric not in ROLES for one in columns):
+        return []
+    if len(levels) != 1:
+        raise UsageError(
+            f"line {grid.line} of {source}: which column has the load levels?",
+            wanted="one column of threads, connections or 并发",
+            found=", ".join(grid.heading),
+            hint="say it in the mapping: columns: {NAME: threads}",
+        )
+    unknown = [head for head, one in zip(grid.heading, columns, strict=True) if one is None]
+    if unknown:
+        raise UsageError(
+            f"line {grid.line} of {source}: what do these columns mean? {', '.join(unknown)}",
+            wanted="a metric (tps, qps, latency) in each heading, or metric: in the mapping",
+            hint="say it in the mapping: columns: {NAME: {system: …, metric: …}}, or metric: tps",
+        )
+    known = [one for one in columns if one is not None]
+    found: dict[tuple[str, str, tuple[tuple[str, str], ...]], _Rows] = {}
+    for row, line in zip(grid.rows, grid.lines, strict=True):
+        own = {one.metric: text.strip() for one, text in zip(known, row, strict=True)}
+        at = {**said.at, **_at(own)}
+        threads = _whole(row[levels[0]], line, source)
+        for system, values in _row_values(known, row, said, line, source).items():
+            place = (
+                system or own.get(SYSTEM) or grid.caption or "unnamed",
+                own.get(WORKLOAD) or said.workload,
+                tuple(at.items()),
+            )
+            found.setdefault(place, []).append((threads, values))
+    return [
+        PublishedTable(
+            system=system,
+            workload=workload,
+            at=dict(at),
+            threads=tuple(threads for threads, _ in rows),
+            values={metric: tuple(row[metric] for _, row in rows) for metric in rows[0][1]},
+            place=f"{source}, line {grid.line}",
+        )
+        for (system, workload, at), rows in found.items()
+    ]
+
+
+_Rows = list[tuple[int, dict[str, Printed]]]
+
+
+def _row_values(
+    columns: Sequence[TableColumn], row: Sequence[str], mapping: Mapping, line: int, source: str
+) -> dict[str, dict[str, Printed]]:
+    """The numbers of a row by system, "" where its columns name none."""
+    values: dict[str, dict[str, Printed]] = {}
+    for column, text in zip(columns, row, strict=True):
+        if column.metric not in ROLES:
+            number = number_of(text, mapping.decimal, line, source)
+            values.setdefault(column.system, {})[column.metric] = _in_ms(number, column.ms)
+    return values
+
+
+def _at(own: dict[str, str]) -> dict[str, str]:
+    return {BUFFER_POOL: re.sub(r"\s*G(i?B)?$", "", own[BUFFER_POOL])} if BUFFER_POOL in own else {}
+
+
+def _levels_down(grid: Grid) -> Grid:
+    """A table with its load levels in the heading, turned so that they are a column."""
+    levels = [
+        re.sub(rf"\s*{LEVEL_UNIT}$", "", one, flags=re.IGNORECASE) for one in grid.heading[1:]
+    ]
+    if len(levels) < 2 or not all(one.isdigit() for one in levels):
+        return grid
+    first = grid.heading[0].strip()
+    metric = _metric_of(first)
+    names = [row[0] if metric is None else f"{row[0]} {metric[0]}" for row in grid.rows]
+    columns = [levels, *(row[1:] for row in grid.rows)]
+    rows = tuple(tuple(cells) for cells in zip(*columns, strict=True))
+    return grid._replace(heading=(THREADS, *names), rows=rows, lines=(grid.line,) * len(rows))
+
+
+def _said_by(caption: str, mapping: Mapping) -> Mapping:
+    """What the words before a table say of it, where the mapping does not: metric, workload, …"""
+    workloads = [
+        one for one, words in WORKLOADS.items() if re.search(words, caption, re.IGNORECASE)
+    ]
+    size = BUFFER_POOL_SIZE.search(caption)
+    metric = mapping.metric or (_metric_of(caption) or ("",))[0]
+    return mapping.model_copy(
+        update={
+            "metric": metric,
+            "workload": mapping.workload or (f"oltp_{workloads[0]}" if len(workloads) == 1 else ""),
+            "at": mapping.at or ({BUFFER_POOL: size[1]} if size else {}),
+        }
+    )
+
+
+def _whole(text: str, line: int, source: str) -> int:
+    number = number_of(text, ".", line, source)
+    if number.value != int(number.value) or number.value < 1:
+        raise UsageError(
+            f"line {line} of {source}: {text!r} is no load level",
+            wanted="a whole number of threads",
+        )
+    return int(number.value)
+
+
+def _in_ms(number: Printed, factor: float) -> Printed:
+    """Another unit's number in ms, as exact as it was printed."""
+    if factor == 1.0:
+        return number
+    places = number.decimals - (3 if factor > 1 else -3)
+    return Printed(text=f"{number.value * factor:.{max(0, places)}f}")

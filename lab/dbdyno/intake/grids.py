@@ -1,0 +1,207 @@
+"""Finds the tables of a page: HTML, Markdown, CSV, or one cell a line as blogs leave them when
+copied.
+
+A grid holds text as it stood there, with the line of each row; what columns mean is settled in
+`columns.py`. Nothing is guessed: a table whose rows have unequal lengths is refused with its line.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from html.parser import HTMLParser
+from typing import Final, NamedTuple
+
+from dbdyno.errors import UsageError
+
+SPAN_MAX: Final = 200
+"""A cell over more columns or rows is no table that anybody published."""
+RULE: Final = re.compile(r"^\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?$")
+DELIMITERS: Final = ("\t", ";", ",")
+NUMERIC: Final = re.compile(r"^[+-]?\d[\d\s.,\u00a0\u202f]*(%|ms|s|k|K|万)?$")
+
+
+class Grid(NamedTuple):
+    """A table as it stood on the page.
+
+    Attributes:
+        heading: the text of its columns; rows: of equal length.
+        line: of the heading in the source, counted from 1; lines: of each row.
+        caption: the last words before it.
+    """
+
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    lines: tuple[int, ...]
+    line: int = 1
+    caption: str = ""
+
+
+def grids_in(text: str, source: str, is_heading: Callable[[str], bool]) -> list[Grid]:
+    """Every table of a text.
+
+    Args:
+        is_heading: whether a text is known as a column's name; by it tables with one cell a line
+            are found.
+
+    Raises:
+        UsageError: a table whose rows have unequal lengths.
+    """
+    if re.search(r"<table\b", text, re.IGNORECASE):
+        parser = _Tables()
+        parser.feed(text)
+        parser.close()
+        return [_checked(rows, lines, caption, source) for rows, lines, caption in parser.found]
+    found = [*_markdown(text, source)]
+    return found or [*_delimited(text, source)] or [*_cell_a_line(text, is_heading)]
+
+
+def _checked(
+    rows: Sequence[Sequence[str]], lines: Sequence[int], caption: str, source: str
+) -> Grid:
+    width = len(rows[0])
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != width:
+            raise UsageError(
+                f"line {line} of {source}: a row of another length than its table",
+                wanted=f"{width} cells, as in the heading",
+                found=f"{len(row)}: {' | '.join(row)[:100]}",
+                hint="is a cell missing, or one that holds a separator? mend the row",
+            )
+    heading, *body = (tuple(row) for row in rows)
+    return Grid(heading, tuple(body), tuple(lines[1:]), lines[0], caption)
+
+
+class _Tables(HTMLParser):
+    """HTML tables, cells that span rows or columns written out."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[list[list[str]], list[int], str]] = []
+        self._rows: list[list[str]] | None = None
+        self._lines: list[int] = []
+        self._row: list[str] = []
+        self._cell: list[str] | None = None
+        self._spans = (1, 1)
+        self._below: dict[int, tuple[int, str]] = {}
+        self._words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "table" and self._rows is None:
+            self._rows, self._lines, self._below = [], [], {}
+        elif tag == "tr" and self._rows is not None:
+            self._end_row()
+        elif tag in ("td", "th") and self._rows is not None:
+            if self._cell is not None:  # HTML may leave the ends of cells and rows out
+                self._end_cell()
+            known = dict(attrs)
+            self._spans = _span(known.get("colspan")), _span(known.get("rowspan"))
+            self._cell = []
+        elif tag == "br" and self._cell is not None:
+            self._cell.append(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th") and self._cell is not None:
+            self._end_cell()
+        elif tag == "tr" and self._rows is not None:
+            self._end_row()
+        elif tag == "table" and self._rows is not None:
+            self._end_row()
+            if len(self._rows) > 1:
+                self.found.append((self._rows, self._lines, " ".join(self._words[-1:])))
+            self._rows, self._words = None, []
+
+    def handle_data(self, data: str) -> None:
+        if self._cell is not None:
+            self._cell.append(data)
+        elif self._rows is None and data.strip():
+            self._words.append(" ".join(data.split()))
+
+    def _end_cell(self) -> None:
+        self._fill_from_above()
+        text, (columns, rows) = " ".join("".join(self._cell or ()).split()), self._spans
+        for _ in range(columns):
+            if rows > 1:
+                self._below[len(self._row)] = (rows - 1, text)
+            self._row.append(text)
+        self._cell = None
+
+    def _end_row(self) -> None:
+        if self._cell is not None:
+            self._end_cell()
+        if self._row and self._rows is not None:
+            self._fill_from_above()
+            self._rows.append(self._row)
+            self._lines.append(self.getpos()[0])
+        self._row = []
+
+    def _fill_from_above(self) -> None:
+        while (place := len(self._row)) in self._below:
+            left, text = self._below.pop(place)
+            if left > 1:
+                self._below[place] = (left - 1, text)
+            self._row.append(text)
+
+
+def _span(text: str | None) -> int:
+    return min(SPAN_MAX, int(text)) if text and text.isdigit() and int(text) > 0 else 1
+
+
+def _markdown(text: str, source: str) -> Iterator[Grid]:
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if number == 0 or "|" not in lines[number - 1] or not RULE.match(line.strip()):
+            continue
+        rows, places = [_piped(lines[number - 1])], [number]
+        for place, row in enumerate(lines[number + 1 :], number + 2):
+            if "|" not in row or RULE.match(row.strip()):
+                break
+            rows.append(_piped(row))
+            places.append(place)
+        if len(rows) > 1:
+            before = (one.strip("#* ") for one in reversed(lines[: number - 1]) if one.strip())
+            yield _checked(rows, places, next(before, ""), source)
+
+
+def _piped(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|")
+    if inner.endswith("|") and not inner.endswith("\\|"):
+        inner = inner[:-1]
+    return [cell.replace("\\|", "|").strip(" *`") for cell in re.split(r"(?<!\\)\|", inner)]
+
+
+def _delimited(text: str, source: str) -> Iterator[Grid]:
+    """One table of a file that has nothing else; the first delimiter that parts its heading."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    for delimiter in DELIMITERS:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+        if len(rows) > 1 and len(rows[0]) > 1:
+            numbers = [n for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+            yield _checked(rows, numbers, "", source)
+            return
+
+
+def _cell_a_line(text: str, is_heading: Callable[[str], bool]) -> Iterator[Grid]:
+    """Names of columns one below the other, then their cells, as many as there are names."""
+    lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    place = 0
+    while place < len(lines):
+        width = 0
+        while place + width < len(lines) and is_heading(lines[place + width][1]):
+            width += 1
+        end = place + width
+        while end + width <= len(lines) and width > 1 and _is_row(lines[end : end + width]):
+            end += width
+        if end > place + width:
+            cells = [cell for _, cell in lines[place:end]]
+            rows = [tuple(cells[i : i + width]) for i in range(0, len(cells), width)]
+            numbers = [lines[i][0] for i in range(place + width, end, width)]
+            caption = lines[place - 1][1] if place else ""
+            yield Grid(rows[0], tuple(rows[1:]), tuple(numbers), lines[place][0], caption)
+        place = max(end, place + 1)
+
+
+def _is_row(cells: Sequence[tuple[int, str]]) -> bool:
+    """Whether these lines are a row: all but the first are numbers."""
+    return all(NUMERIC.match(cell) for _, cell in cells[1:])

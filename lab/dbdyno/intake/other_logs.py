@@ -1,0 +1,115 @@
+"""Reads what pgbench and HammerDB printed, one run or many in a text; pure.
+
+pgbench's report begins with "transaction type:" and ends with its "tps = …"; HammerDB's is one line
+for each run, "System achieved N NOPM from M … TPM", after the number of its virtual users. A report
+that begins and is not whole is refused with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from dbdyno.errors import UsageError
+
+NUMBER: Final = r"(\d+(?:\.\d+)?)"
+BEGINS: Final = re.compile(r"^\s*transaction type: (?P<workload>.+?)\s*$")
+PGBENCH: Final = {
+    "threads": re.compile(r"^number of clients: (\d+)\s*$"),
+    "seconds": re.compile(r"^duration: (\d+) s\s*$"),
+    "events": re.compile(r"^number of transactions actually processed: (\d+)"),
+    "latency_ms_avg": re.compile(rf"^latency average(?: =|:) {NUMBER} ms\s*$"),
+    "latency_ms_stddev": re.compile(rf"^latency stddev(?: =|:) {NUMBER} ms\s*$"),
+    "tps": re.compile(
+        rf"^tps = {NUMBER} \((?:without initial connection time|including connections establishing"
+        r"|including reconnection times)\)\s*$"
+    ),
+}
+LENGTH: Final = ("seconds", "events")
+"""By which it is known how long a run took."""
+WITHOUT_CONNECTING: Final = re.compile(
+    r"^tps = (\d+(?:\.\d+)?) \(excluding connections establishing\)\s*$"
+)
+USERS: Final = re.compile(r"(\d+) Active Virtual Users configured")
+ACHIEVED: Final = re.compile(
+    r"TEST RESULT : System achieved (\d+) NOPM(?: from (\d+) (?P<product>.+?) TPM)?\s*(?:at|$)"
+)
+
+
+class LoggedRow(NamedTuple):
+    """One run: its connections and what was printed, by metric.
+
+    Attributes:
+        line: where it ends.
+        seconds: how long it ran; 0 where that was not printed.
+    """
+
+    threads: int
+    workload: str
+    values: dict[str, str]
+    line: int
+    seconds: float = 0.0
+
+
+def rows_in(text: str, source: str) -> list[LoggedRow]:
+    """Every run of a text, in its order; none if it is of neither program.
+
+    Raises:
+        UsageError: a report lacks its number of connections or its throughput.
+    """
+    lines = [(n, line.rstrip("\r\n")) for n, line in enumerate(text.splitlines(), 1)]
+    return [*_pgbench(lines, source), *_hammerdb(lines, source)]
+
+
+def _pgbench(lines: list[tuple[int, str]], source: str) -> Iterator[LoggedRow]:
+    values: dict[str, str] = {}
+    begun, workload, ended = 0, "", 0
+    for number, line in lines:
+        if found := BEGINS.match(line):
+            if begun:
+                yield _whole(values, workload, begun, ended, source)
+            begun, workload, values = number, found["workload"], {}
+        if not begun:
+            continue
+        for name, pattern in PGBENCH.items():
+            if found := pattern.match(line):
+                values[name], ended = found[1], number
+        # before 14 it printed both; the one without connecting is the one that newer ones print
+        if found := WITHOUT_CONNECTING.match(line):
+            values["tps"], ended = found[1], number
+    if begun:
+        yield _whole(values, workload, begun, ended, source)
+
+
+def _whole(values: dict[str, str], workload: str, begun: int, ended: int, source: str) -> LoggedRow:
+    if missing := [name for name in ("threads", "tps") if name not in values]:
+        raise UsageError(
+            f"line {begun} of {source}: a report of pgbench that is not whole",
+            wanted="its number of clients and its tps",
+            found=f"no {' and no '.join(missing)}",
+            hint="was the run cut off? remove it, or run it again",
+        )
+    rest = {name: text for name, text in values.items() if name not in ("threads", *LENGTH)}
+    name = re.sub(r"[<>]|builtin: ?", "", workload).strip()
+    seconds, events, tps = (float(values.get(one, 0)) for one in (*LENGTH, "tps"))
+    seconds = seconds or (events / tps if tps > 0 else 0.0)
+    return LoggedRow(int(values["threads"]), name, rest, ended, seconds)
+
+
+def _hammerdb(lines: list[tuple[int, str]], source: str) -> Iterator[LoggedRow]:
+    users = 0
+    for number, line in lines:
+        if found := USERS.search(line):
+            users = int(found[1])
+        if found := ACHIEVED.search(line):
+            if not users:
+                raise UsageError(
+                    f"line {number} of {source}: a result of HammerDB without its virtual users",
+                    wanted='a line "… Active Virtual Users configured" before it',
+                    hint="keep the whole log of a run, not only its result",
+                )
+            values = {"nopm": found[1]}
+            if found[2]:
+                values["tpm"] = found[2]
+            yield LoggedRow(users, "hammerdb_tprocc", values, number)

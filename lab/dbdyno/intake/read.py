@@ -1,0 +1,158 @@
+"""The door: files of any of these kinds become a publication that can be audited."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from dbdyno.audit.publication import Printed, Publication, PublishedTable, publication_of, read_as
+from dbdyno.errors import UsageError
+from dbdyno.intake.columns import Mapping, is_heading, published
+from dbdyno.intake.grids import grids_in
+from dbdyno.intake.other_logs import LoggedRow, rows_in
+from dbdyno.intake.prose import claims_in, disclosed_in, sentences
+from dbdyno.intake.sysbench_log import LoggedRun, runs_in
+
+YAML_SUFFIXES: Final = (".yaml", ".yml")
+SIZE_MAX: Final = 64 * 1024**2
+MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def read(paths: Sequence[Path], mapping: Path | None = None) -> Publication:
+    """What the files say together.
+
+    Args:
+        paths: a publication as YAML; pages with tables; logs of sysbench, one system a file.
+        mapping: a YAML file that says what columns mean.
+
+    Raises:
+        UsageError: a file that cannot be read, or holds nothing; with its line.
+    """
+    said = mapping_of(mapping) if mapping else Mapping()
+    whole = [path for path in paths if path.suffix in YAML_SUFFIXES]
+    if len(whole) > 1:
+        raise UsageError(
+            "one publication is audited at a time",
+            found=", ".join(map(str, whole)),
+            hint="audit them one after the other",
+        )
+    pages = [_page(path, said) for path in paths if path not in whole]
+    parts = {
+        "tables": tuple(table for page in pages for table in page.tables),
+        "unread": tuple(text for page in pages for text in page.unread),
+    }
+    if whole:
+        first = publication_of(text_of(whole[0]), str(whole[0]))
+        return first.model_copy(update={**parts, "tables": (*first.tables, *parts["tables"])})
+    return Publication(
+        title=", ".join(path.name for path in paths),
+        workload=said.workload,
+        claims=tuple(claim for page in pages for claim in page.claims),
+        disclosed={name: text for page in pages for name, text in page.disclosed.items()},
+        **parts,
+    )
+
+
+def mapping_of(path: Path) -> Mapping:
+    """What a mapping file says; UsageError with the lines of its mistakes."""
+    return read_as(Mapping, text_of(path), str(path), wanted="columns, metric, workload, decimal")
+
+
+def _page(path: Path, mapping: Mapping) -> Publication:
+    """What one file says: a log's runs, or a page's tables with the sentences around them."""
+    text = text_of(path)
+    if runs := [run for run in runs_in(text, str(path)) if run.has_report]:
+        return Publication(tables=(_of_runs(runs, path, mapping),))
+    if rows := rows_in(text, str(path)):
+        return Publication(tables=tuple(_of_rows(rows, path, mapping)))
+    tables, unread = [], []
+    for grid in grids_in(text, str(path), is_heading):
+        if found := published(grid, mapping, str(path)):
+            tables += found
+        else:
+            unread.append(f"{path}, line {grid.line}: {', '.join(grid.heading)}"[:200])
+    if not tables:
+        raise UsageError(
+            f"{path} has neither a table of results nor a log that is known",
+            wanted="HTML, Markdown, CSV, cells one a line; logs of sysbench, pgbench, HammerDB",
+            found="; ".join(unread) or None,
+            hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
+        )
+    page = Publication(tables=tuple(tables), unread=tuple(unread), disclosed=disclosed_in(text))
+    labels = [table.system for table in tables]
+    claims = tuple(claims_in(sentences(text), labels, page.cells()))
+    return page.model_copy(update={"claims": claims})
+
+
+def _of_runs(runs: Sequence[LoggedRun], path: Path, mapping: Mapping) -> PublishedTable:
+    """A log as the table that somebody would make of it: its runs, a column each metric."""
+    names = {"tps": "tps", "qps": "qps", "latency_ms_avg": "avg"}
+    values = {}
+    for metric, name in names.items():
+        printed = [_printed(run, name) for run in runs]
+        if all(printed):
+            values[metric] = tuple(Printed(text=text) for text in printed)
+    return PublishedTable(
+        system=mapping.system or path.stem,
+        workload=mapping.workload,
+        threads=tuple(run.threads for run in runs),
+        values=values,
+        place=f"{path}, lines {runs[0].first_line} to {runs[-1].last_line}",
+    )
+
+
+def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterator[PublishedTable]:
+    """A table for each workload and set of metrics that a log has."""
+    found: dict[tuple[str, tuple[str, ...]], list[LoggedRow]] = {}
+    for row in rows:
+        found.setdefault((row.workload, tuple(row.values)), []).append(row)
+    for (workload, metrics), alike in found.items():
+        yield PublishedTable(
+            system=mapping.system or path.stem,
+            workload=mapping.workload or workload,
+            threads=tuple(row.threads for row in alike),
+            values={m: tuple(Printed(text=row.values[m]) for row in alike) for m in metrics},
+            place=f"{path}, lines {alike[0].line} to {alike[-1].line}",
+        )
+
+
+def _printed(run: LoggedRun, name: str) -> str:
+    return {"tps": run.tps, "qps": run.qps}.get(name) or run.latency_ms.get(name, "")
+
+
+def text_of(path: Path) -> str:
+    """A stranger's file as text: UTF-8, UTF-16 with its mark, else GB 18030 (Chinese Windows).
+
+    Raises:
+        UsageError: it cannot be read, is too large, or is no text in any of these encodings.
+    """
+    try:
+        if path.stat().st_size > SIZE_MAX:
+            raise UsageError(
+                f"{path} is too large",
+                wanted=f"{SIZE_MAX // 1024**2} MiB at most",
+                found=f"{path.stat().st_size / 1024**2:.0f} MiB",
+                hint="cut it into files of single runs",
+            )
+        whole = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read", found=str(error)) from error
+    encoding = next((name for mark, name in MARKS if whole.startswith(mark)), "")
+    for tried in [encoding] if encoding else ["utf-8", "gb18030"]:
+        try:
+            text = whole.decode(tried)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text:
+            return text
+    raise UsageError(
+        f"{path} is no text",
+        wanted="UTF-8, UTF-16 with a byte order mark, or GB 18030",
+        hint="is it compressed, or a table of another program? export it as CSV",
+    )

@@ -1,0 +1,260 @@
+"""Reads what sysbench printed: 0.4, 0.5, 1.0, 1.1 and forks of them; pure.
+
+One text may hold several runs, of several versions, among lines of other programs (a shell script's
+echo, time stamps at the beginning of lines). A run begins with "Number of threads:" and ends with
+its report, or where the next one begins; one without a report has its interval lines only. Lines
+that begin like one of sysbench's and cannot be read are refused with their number, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from dbdyno.errors import UsageError
+
+NUMBER: Final = r"(\d+(?:\.\d+)?)"
+VERSION: Final = re.compile(r"\bsysbench (\d+\.\d+(?:\.\d+)?(?:-\w+)?)")
+THREADS: Final = re.compile(r"^Number of threads: (\d+)\s*$")
+RATE: Final = re.compile(rf"^Target transaction rate: {NUMBER}/sec")
+INTERVAL: Final = re.compile(rf"^\[\s*{NUMBER}s\s*\] th(?:ds|reads): (\d+),? (.*)$")
+BEGUN_INTERVAL: Final = re.compile(r"^\[\s*\d+(?:\.\d+)?s\s*\] th(?:ds|reads)")
+PART: Final = re.compile(
+    r"(tps|qps|eps|reads|writes|response time|lat|err/s|errors|reconn/s|reconnects)"
+    r"\s*(\([^)]*\))?:\s*([0-9./]+(?:ms)?)\s*(\([^)]*\))?"
+)
+COUNTED: Final = re.compile(rf"^ +([a-z/ ]+): +(\d+) +\({NUMBER} per sec\.\)\s*$")
+COUNT: Final = re.compile(r"^ +(read|write|other|total): +(\d+)\s*$")
+SECONDS: Final = re.compile(rf"^ +(?:total time|time elapsed): +{NUMBER}s\s*$")
+EVENTS: Final = re.compile(r"^ +total number of events: +(\d+)\s*$")
+LATENCY: Final = re.compile(rf"^ +(min|avg|max|sum): +{NUMBER}(ms|s)?\s*$")
+PERCENTILE: Final = re.compile(
+    rf"^ +(?:approx\. +)?{NUMBER}(?:th|st|nd|rd)? percentile: +{NUMBER}(ms|s)?\s*$"
+)
+JOINED: Final = re.compile(rf"^\s*lat \(ms,([0-9%.,]+)\): ({NUMBER}(?:/{NUMBER})*)\s*$")
+BUCKET: Final = re.compile(rf"^ *{NUMBER} \|[* ]* (\d+)\s*$")
+STAMP: Final = re.compile(r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s+")
+ENDED: Final = re.compile(r"^Threads fairness:")
+FATAL: Final = re.compile(r"^FATAL: (.*)$|^ALERT: (.*)$")
+BANDS: Final = {"queries performed", "SQL statistics", "OLTP test statistics"}
+
+
+@dataclass(frozen=True)
+class LoggedInterval:
+    """One line of rates.
+
+    Attributes:
+        latency_ms: by percentile, as the line names them: {"95": 12.3}.
+        tps: transactions, or events where no database was asked, a second.
+    """
+
+    at_s: float
+    threads: int
+    tps: str
+    qps: str = ""
+    reads: str = ""
+    writes: str = ""
+    others: str = ""
+    latency_ms: dict[str, str] = field(default_factory=dict)
+    errors_per_s: str = ""
+    reconnects_per_s: str = ""
+
+
+@dataclass
+class LoggedRun:
+    """What one run printed; numbers of the report keep their text, for how they were rounded.
+
+    Attributes:
+        first_line, last_line: where it stands, counted from 1.
+        version: of sysbench; empty where no banner was before it.
+        counts: reads, writes, others, total queries, by `read`, `write`, `other`, `total`.
+        per_s: rates by the name of their line, such as `transactions`, `read/write requests`.
+        latency_ms: `min`, `avg`, `max`, and percentiles by their number.
+        histogram: (latency ms, events) of each size that was printed.
+        failure: a FATAL line.
+    """
+
+    first_line: int
+    threads: int
+    version: str = ""
+    last_line: int = 0
+    rate_per_s: str = ""
+    intervals: list[LoggedInterval] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    counted: dict[str, int] = field(default_factory=dict)
+    per_s: dict[str, str] = field(default_factory=dict)
+    seconds: str = ""
+    events: int | None = None
+    latency_ms: dict[str, str] = field(default_factory=dict)
+    histogram: list[tuple[float, int]] = field(default_factory=list)
+    failure: str = ""
+
+    @property
+    def has_report(self) -> bool:
+        """Whether it came to its end."""
+        return bool(self.seconds) and self.events is not None
+
+    @property
+    def tps(self) -> str:
+        """Transactions a second of the report; of a run without a database its events."""
+        return self.per_s.get("transactions", "")
+
+    @property
+    def qps(self) -> str:
+        """Queries a second; before 1.0 those of both its lines."""
+        if "queries" in self.per_s:
+            return self.per_s["queries"]
+        old = [self.per_s.get(name) for name in ("read/write requests", "other operations")]
+        if old[0] is None or old[1] is None:
+            return ""
+        decimals = len(old[0].partition(".")[2])
+        return f"{float(old[0]) + float(old[1]):.{decimals}f}"
+
+
+def runs_in(text: str, source: str) -> list[LoggedRun]:
+    """Every run of a text, in its order.
+
+    Raises:
+        UsageError: a line of sysbench's that cannot be read, with its number.
+    """
+    return list(_runs(text, source))
+
+
+def _runs(text: str, source: str) -> Iterator[LoggedRun]:
+    version, run = "", None
+    for number, whole in enumerate(text.splitlines(), 1):
+        line = STAMP.sub("", whole.rstrip("\r\n").replace("\t", " "))
+        if banner := VERSION.search(line):
+            version = banner[1]
+        if begun := THREADS.match(line):
+            if run is not None:
+                yield run
+            run = LoggedRun(first_line=number, threads=int(begun[1]), version=version)
+        if run is None:
+            continue
+        if _take(run, line, number, source):
+            run.last_line = number
+    if run is not None:
+        yield run
+
+
+def _take(run: LoggedRun, line: str, number: int, source: str) -> bool:
+    """Takes what a line says; False for one that is not sysbench's."""
+    for pattern, take in _TAKERS:
+        if match := pattern.match(line):
+            take(run, match)
+            return True
+    if BEGUN_INTERVAL.match(line):
+        found = INTERVAL.match(line)
+        interval = _interval(found) if found else None
+        if interval is None:
+            raise UsageError(
+                f"line {number} of {source} cannot be read",
+                wanted="sysbench's line of rates",
+                found=line[:120],
+                hint="is it cut off, or of a fork that prints something else? mend or remove it",
+            )
+        run.intervals.append(interval)
+        return True
+    return bool(THREADS.match(line) or ENDED.match(line))
+
+
+def _interval(found: re.Match[str]) -> LoggedInterval | None:
+    at_s, threads, rest = float(found[1]), int(found[2]), found[3]
+    told = {name: (before, value, after) for name, before, value, after in PART.findall(rest)}
+    rate = told.get("tps") or told.get("eps")
+    numbers = [
+        part for _, value, _ in told.values() for part in value.removesuffix("ms").split("/")
+    ]
+    if rate is None or not all(re.fullmatch(NUMBER, one) for one in numbers):
+        return None
+    _, qps, split = told.get("qps", ("", "", ""))
+    reads = writes = others = ""
+    if (parts := re.search(r"([0-9.]+)/([0-9.]+)/([0-9.]+)", split)) is not None:
+        reads, writes, others = parts.groups()
+    return LoggedInterval(
+        at_s=at_s,
+        threads=threads,
+        tps=rate[1],
+        qps=qps,
+        reads=reads or told.get("reads", ("", "", ""))[1],
+        writes=writes or told.get("writes", ("", "", ""))[1],
+        others=others,
+        latency_ms=_latencies(told),
+        errors_per_s=told.get("err/s", told.get("errors", ("", "", "")))[1],
+        reconnects_per_s=told.get("reconn/s", told.get("reconnects", ("", "", "")))[1],
+    )
+
+
+def _latencies(told: dict[str, tuple[str, str, str]]) -> dict[str, str]:
+    """`lat (ms,95%): 4.5`, `lat (ms,99%,99%,99.9%): 1/2/3`, `response time: 4.5ms (95%)`."""
+    before, value, after = told.get("lat") or told.get("response time") or ("", "", "")
+    names = re.findall(r"([\d.]+)%", before or after)
+    values = value.removesuffix("ms").split("/")
+    return dict(zip(names, values, strict=False)) if len(names) == len(values) else {}
+
+
+def _counted(run: LoggedRun, match: re.Match[str]) -> None:
+    name = match[1].strip()
+    run.counted[name], run.per_s[name] = int(match[2]), match[3]
+
+
+def _latency(run: LoggedRun, match: re.Match[str]) -> None:
+    run.latency_ms[match[1]] = _in_ms(match[2], match[3])
+
+
+def _percentile(run: LoggedRun, match: re.Match[str]) -> None:
+    run.latency_ms[match[1].removesuffix(".0")] = _in_ms(match[2], match[3])
+
+
+def _in_ms(text: str, unit: str | None) -> str:
+    """0.4 prints seconds with four decimals: a thousandth of the unit, three decimals fewer."""
+    if unit != "s":
+        return text
+    decimals = max(0, len(text.partition(".")[2]) - 3)
+    return f"{float(text) * 1e3:.{decimals}f}"
+
+
+def _joined(run: LoggedRun, match: re.Match[str]) -> None:
+    names = re.findall(r"([\d.]+)%", match[1])
+    run.latency_ms.update(zip(names, match[2].split("/"), strict=False))
+
+
+def _rate(run: LoggedRun, match: re.Match[str]) -> None:
+    run.rate_per_s = match[1]
+
+
+def _seconds(run: LoggedRun, match: re.Match[str]) -> None:
+    run.seconds = match[1]
+
+
+def _events(run: LoggedRun, match: re.Match[str]) -> None:
+    run.events = int(match[1])
+
+
+def _count(run: LoggedRun, match: re.Match[str]) -> None:
+    run.counts[match[1]] = int(match[2])
+
+
+def _bucket(run: LoggedRun, match: re.Match[str]) -> None:
+    run.histogram.append((float(match[1]), int(match[2])))
+
+
+def _fatal(run: LoggedRun, match: re.Match[str]) -> None:
+    run.failure = run.failure or match[1] or match[2] or ""
+
+
+_TAKERS: Final[tuple[tuple[re.Pattern[str], Callable[[LoggedRun, re.Match[str]], None]], ...]] = (
+    (COUNTED, _counted),
+    (COUNT, _count),
+    (SECONDS, _seconds),
+    (EVENTS, _events),
+    (PERCENTILE, _percentile),
+    (LATENCY, _latency),
+    (JOINED, _joined),
+    (RATE, _rate),
+    (BUCKET, _bucket),
+    (FATAL, _fatal),
+)

@@ -1,0 +1,277 @@
+"""Each rule of an audit from both sides: what it finds, and what it lets pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbdyno.audit.audit import audit
+from dbdyno.audit.ledger import LedgerEntry, Severity
+from dbdyno.audit.publication import Publication, publication_of
+from dbdyno.audit.rules.cells import is_on_grid
+from dbdyno.errors import UsageError
+
+TOLD = dict.fromkeys(
+    ("repeats", "spread", "duration", "warm_up", "order", "client", "versions", "durability"), "yes"
+)
+
+
+def table(system: str = "A", **more: Any) -> dict[str, Any]:
+    return {"system": system, "workload": "oltp_read_write", "threads": [8, 16], **more}
+
+
+def publication(*tables: dict[str, Any], **more: Any) -> Publication:
+    return Publication.model_validate({"tables": tables, "disclosed": TOLD, **more})
+
+
+def found(asked: Publication, rule: str) -> list[LedgerEntry]:
+    return [one for one in audit(asked).entries if one.rule == rule]
+
+
+def words(asked: Publication, rule: str) -> list[tuple[str, str]]:
+    return [(one.severity.value, str(one.sentence)) for one in found(asked, rule)]
+
+
+# Concurrency: 8 connections at 100/s are 80 ms each.
+
+
+@pytest.mark.parametrize(
+    ("mean", "severity"),
+    [
+        ("80.0", None),
+        ("80.4", None),
+        ("80.5", "contradiction"),
+        ("77.6", None),
+        ("77.0", "note"),
+    ],
+)
+def test_throughput_and_mean_latency_are_held_against_the_connections(
+    mean: str, severity: str | None
+) -> None:
+    asked = publication(table(threads=[8], values={"tps": ["100.00"], "latency_ms_avg": [mean]}))
+    assert [one.severity.value for one in found(asked, "concurrency")] == (
+        [severity] if severity else []
+    )
+
+
+def test_a_coarse_mean_is_given_the_room_of_its_rounding() -> None:
+    # 0.6 ms may have been 0.55 to 0.65: at 13,000/s 7.15 to 8.45 in flight
+    asked = publication(table(threads=[8], values={"tps": ["13000"], "latency_ms_avg": ["0.6"]}))
+    assert found(asked, "concurrency") == []
+
+
+def test_one_cell_that_alone_has_few_in_flight_is_a_misprint() -> None:
+    ladder = {"threads": [8, 16, 32], "values": {"tps": ["100.0", "200.0", "400.0"]}}
+    ladder["values"] |= {"latency_ms_avg": ["80.0", "8.0", "80.0"]}
+    (entry,) = found(publication(table(**ladder)), "concurrency")
+    assert entry.severity is Severity.CONTRADICTION
+    assert "only here" in entry.sentence
+    assert entry.arithmetic == "200/s × 8.0 ms = 1.6 in flight, 1.59 to 1.61 with rounding"
+    ladder["values"]["latency_ms_avg"] = ["8.0", "8.0", "8.0"]
+    assert {one.severity for one in found(publication(table(**ladder)), "concurrency")} == {
+        Severity.NOTE
+    }
+
+
+def test_a_column_with_dropped_zeros_is_as_exact_as_its_others() -> None:
+    # 80.5 stands for 80.50 beside 40.00: no half of a tenth is given
+    values = {"tps": ["100.00", "400.00"], "latency_ms_avg": ["80.5", "40.00"]}
+    (entry,) = found(publication(table(values=values)), "concurrency")
+    assert entry.place.startswith("A, oltp_read_write, 8 threads")
+
+
+# Statements.
+
+
+def test_queries_are_so_many_times_the_transactions() -> None:
+    fine = {"tps": ["100.00", "200.00"], "qps": ["2000.40", "4001.00"]}
+    assert found(publication(table(values=fine)), "statements") == []
+    wrong = {"tps": ["100.00", "200.00"], "qps": ["2000.40", "4400.00"]}
+    (entry,) = found(publication(table(values=wrong)), "statements")
+    assert (entry.severity, entry.place) == (
+        Severity.CONTRADICTION,
+        "A, oltp_read_write, 16 threads",
+    )
+
+
+def test_other_options_in_all_rows_are_a_note() -> None:
+    values = {"tps": ["100.00", "200.00"], "qps": ["1800.00", "3600.00"]}
+    ((severity, sentence),) = words(publication(table(values=values)), "statements")
+    assert severity == "note"
+    assert sentence.startswith("a transaction of oltp_read_write has 18 statements here and 20")
+
+
+# Percentiles.
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"latency_ms_p95": ["9.0"], "latency_ms_p99": ["8.0"]}, "p95 is above p99"),
+        ({"latency_ms_p99": ["9.0"], "latency_ms_max": ["8.0"]}, "p99 is above max"),
+        ({"latency_ms_avg": ["10.0"], "latency_ms_p99": ["9.0"]}, "p99 is below the mean"),
+        (
+            {"latency_ms_avg": ["1.0"], "latency_ms_p95": ["22.0"]},
+            "p95 is above what the mean allows",
+        ),
+        ({"latency_ms_avg": ["1.0"], "latency_ms_p95": ["19.0"]}, None),
+        ({"latency_ms_avg": ["10.0"], "latency_ms_p95": ["9.0"]}, None),
+        ({"latency_ms_p99": ["9.0"], "latency_ms_p999": ["9.0"]}, None),
+    ],
+)
+def test_percentiles_that_no_latencies_have(values: dict[str, list[str]], said: str | None) -> None:
+    asked = publication(table(threads=[8], values=values))
+    assert [str(one.sentence) for one in found(asked, "percentiles")] == ([said] if said else [])
+
+
+def test_percentiles_of_sysbench_lie_on_its_grid() -> None:
+    asked = publication(table(values={"latency_ms_p95": ["1.61", "2.97"]}))
+    assert all(is_on_grid(n) for c in asked.cells() for _, _, n in c.quantiles())
+    means = ["1.60", "2.99", "5.23"]
+    values = {"threads": [1, 2, 3], "values": {"latency_ms_p95": means}}
+    ((severity, sentence),) = words(publication(table(**values), tool="sysbench 1.0.20"), "grid")
+    assert severity == "note"
+    assert sentence.startswith("3 of 3 percentiles cannot be those of single runs")
+    assert words(publication(table(**values), tool="another"), "grid") == []
+
+
+# Copies.
+
+
+def test_a_row_that_stands_twice_was_not_measured_twice() -> None:
+    one = table(values={"tps": ["512.33", "498.01"]})
+    other = table("B", values={"tps": ["512.33", "498.01"]})
+    ((severity, sentence),) = words(publication(one, other), "copies")
+    assert severity == "contradiction"
+    assert sentence.startswith("2 numbers of two different measurements are the same")
+    single = table("B", values={"tps": ["512.33", "501.12"]})
+    assert words(publication(one, single), "copies") == []
+
+
+# Claims.
+
+
+def test_a_number_against_another_comparator_is_told() -> None:
+    tables = [
+        table("A", values={"tps": ["100.0", "100.0"]}),
+        table("B", values={"tps": ["125.0", "125.0"]}),
+        table("B tuned", values={"tps": ["200.0", "200.0"]}),
+    ]
+    claim = {"text": "A reaches half of B", "values": {"all": "0.50"}, "systems": ["A", "B"]}
+    ((severity, sentence),) = words(publication(*tables, claims=[claim]), "headline")
+    assert (severity, sentence) == ("over-claim", "all: 0.50 holds against B tuned, not against B")
+    right = {**claim, "values": {"all": "0.80"}}
+    assert words(publication(*tables, claims=[right]), "headline") == [
+        ("confirmed", "all: 0.80 is what the tables give")
+    ]
+    wrong = {**claim, "values": {"all": "0.37"}}
+    assert words(publication(*tables, claims=[wrong]), "headline")[0][0] == "contradiction"
+
+
+def test_a_number_of_one_load_level_is_no_average() -> None:
+    tables = [
+        table("A", values={"tps": ["100.0", "100.0"]}),
+        table("B", values={"tps": ["100.0", "200.0"]}),
+    ]
+    claim = {"text": "A averages half of B", "values": {"all": "0.50"}}
+    (entry,) = found(publication(*tables, claims=[claim]), "headline")
+    assert entry.severity is Severity.OVER_CLAIM
+    assert entry.arithmetic == (
+        "16 threads, ratio of sums, against B: 0.5; all 2 cells, ratio of sums, against B: 0.6667"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "severities"),
+    [
+        ("A is always faster than B", ["contradiction"]),
+        ("A is faster than B", ["over-claim"]),
+        ("B is far below A whether small or large", ["contradiction", "over-claim"]),
+        ("无论并发多少，A 都高于 B", ["contradiction"]),
+        ("A is a database", ["note"]),
+    ],
+)
+def test_words_are_held_against_every_cell(text: str, severities: list[str]) -> None:
+    tables = [
+        table("A", values={"tps": ["100.0", "100.0"]}),
+        table("B", values={"tps": ["95.0", "120.0"]}),
+    ]
+    entries = [*found(publication(*tables, claims=[{"text": text}]), "words")]
+    entries += found(publication(*tables, claims=[{"text": text}]), "claims")
+    assert [one.severity.value for one in entries] == severities
+
+
+def test_a_sentence_that_all_cells_bear_out_is_confirmed() -> None:
+    tables = [
+        table("A", values={"tps": ["100.0", "200.0"]}),
+        table("B", values={"tps": ["50.0", "60.0"]}),
+    ]
+    asked = publication(*tables, claims=[{"text": "A is always far ahead of B"}])
+    assert words(asked, "words") == [("confirmed", "all 2 cells agree")]
+
+
+# Design.
+
+
+def test_falls_and_crossovers_are_told() -> None:
+    tables = [
+        table("A", at={"buffer_pool_gb": "8"}, values={"tps": ["100.0", "90.0"]}),
+        table("A", at={"buffer_pool_gb": "16"}, values={"tps": ["90.0", "120.0"]}),
+        table("B", at={"buffer_pool_gb": "8"}, values={"tps": ["80.0", "120.0"]}),
+    ]
+    said = [sentence for _, sentence in words(publication(*tables), "shape")]
+    assert said == [
+        "throughput falls with more connections by over 3 % in 1 places, which needs repeats to be"
+        " believed",
+        "throughput falls with more memory by over 3 % in 1 places, which needs repeats to be"
+        " believed",
+        "neither of A and B is ahead everywhere: 1 cells against 1, the others within 3 %",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"environment": {"network_ms": "5"}}, "a latency is below one round trip"),
+        ({"environment": {"memory_gb": "8"}}, "buffer_pool_gb is larger than the machine's memory"),
+        (
+            {"dataset": {"tables": "10", "rows_per_table": "1000000", "size_gb": "100"}},
+            "the dataset's size does not fit its rows",
+        ),
+        ({"environment": {"network_ms": "1", "memory_gb": "64"}}, None),
+    ],
+)
+def test_what_the_set_up_does_not_allow(more: dict[str, Any], said: str | None) -> None:
+    one = table(at={"buffer_pool_gb": "16"}, values={"latency_ms_p95": ["3.0", "4.0"]})
+    sentences = [sentence for _, sentence in words(publication(one, **more), "physics")]
+    assert bool(sentences) == bool(said)
+    assert all(sentence.startswith(said or "") for sentence in sentences)
+
+
+def test_what_is_not_told_is_listed() -> None:
+    one = table(values={"tps": ["1.0", "2.0"]})
+    assert words(publication(one), "missing") == []
+    ((severity, sentence),) = words(publication(one, disclosed={}), "missing")
+    assert severity == "unsafe design"
+    assert sentence.startswith("what is not told: how often each cell was measured; ")
+
+
+# The file.
+
+
+def test_mistakes_of_a_file_have_their_lines() -> None:
+    text = (
+        "title: x\ntables:\n  - system: A\n    threads: [1, 2]\n    values: {tps: [1.50, fast]}\n"
+    )
+    with pytest.raises(UsageError) as refused:
+        publication_of(text, "p.yaml")
+    assert "p.yaml is no publication" in str(refused.value)
+    assert "line 5: tables[0].values.tps[1]" in str(refused.value)
+
+
+def test_numbers_keep_their_last_digit() -> None:
+    text = "tables:\n  - {system: A, threads: [1, 2], values: {tps: [1.50, 2]}}\n"
+    (first, second) = publication_of(text, "p.yaml").cells()
+    assert (first.values["tps"].text, first.values["tps"].half) == ("1.50", 0.005)
+    assert (second.values["tps"].text, second.values["tps"].half) == ("2", 0.005)

@@ -1,0 +1,50 @@
+"""`dbdyno audit` as it is typed: pages, a run of one's own, and what is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dbdyno import __main__
+from support.source import ROOT
+from support.stored_run import store_made
+
+EXAMPLE = str(ROOT / "examples" / "published" / "greatsql-vs-mysql-2022.yaml")
+
+
+def test_a_publication_gives_a_ledger_and_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "audit.html"
+    assert __main__.main(["audit", EXAMPLE, "--html", str(page)]) == 0
+    said = capsys.readouterr().out
+    assert "60 cells looked at: contradiction 1, over-claim 5" in said
+    assert f"report: {page}" in said
+    text = page.read_text()
+    assert "Audit of GreatSQL against MySQL over buffer pools" in text
+    assert text.index("contradiction") < text.index("over-claim") < text.index("as they were read")
+    assert "1699.19" in text
+
+
+def test_json_has_the_publication_as_it_was_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["audit", EXAMPLE, "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {one["severity"] for one in document["entries"]} >= {"contradiction", "over-claim"}
+    assert document["publication"]["tables"][0]["values"]["tps"][0]["text"] == "969.16"
+
+
+def test_a_run_of_ones_own_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_made(tmp_path, (0.95, 0.951, 0.949))
+    assert __main__.main(["audit", "--self", "latest", "--workspace", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "2 cells looked at" in said
+    assert "contradiction" not in said
+    assert "unsafe design" not in said
+
+
+@pytest.mark.parametrize("arguments", [[], [EXAMPLE, "--self", "latest"]])
+def test_one_thing_is_audited(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["audit", *arguments]) == 2
+    assert "what is to be audited?" in capsys.readouterr().err

@@ -1,0 +1,194 @@
+"""`dbdyno import`: a folder of logs as scripts leave it becomes a run that every command takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dbdyno import __main__, api
+from dbdyno.measurement.measurement import Measurement
+from support.published_logs import HAMMERDB, PGBENCH, V04, V1
+
+REPORT = """sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)
+Number of threads: {threads}
+[ 1s ] thds: {threads} tps: {tps:.2f} qps: 200.00 (r/w/o: 140/40/20) lat (ms,95%): 9.5 err/s: 0 reconn/s: 0.00
+[ 2s ] thds: {threads} tps: {tps:.2f} qps: 200.00 (r/w/o: 140/40/20) lat (ms,95%): 9.5 err/s: 0 reconn/s: 0.00
+SQL statistics:
+    queries performed:
+        read:                            {reads}
+        write:                           {writes}
+        other:                           {others}
+        total:                           {queries}
+    transactions:                        {events}   ({tps:.2f} per sec.)
+    queries:                             {queries} ({qps:.2f} per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+    reconnects:                          0      (0.00 per sec.)
+
+General statistics:
+    total time:                          2.0000s
+    total number of events:              {events}
+
+Latency (ms):
+         min:                                    1.00
+         avg:                                    {mean:.2f}
+         max:                                   30.00
+         95th percentile:                        9.50
+"""  # noqa: E501
+
+
+def log(threads: int, tps: float) -> str:
+    events = round(2 * tps)
+    return REPORT.format(
+        threads=threads,
+        tps=tps,
+        qps=20 * tps,
+        events=events,
+        mean=threads / tps * 1e3,
+        reads=14 * events,
+        writes=4 * events,
+        others=2 * events,
+        queries=20 * events,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for port, speed in ((3306, 100.0), (3307, 80.0)):
+        for threads in (8, 16):
+            name = f"oltp_read_write_{threads}_{port}.log"
+            (logs / name).write_text(log(threads, speed * threads / 8))
+    return logs
+
+
+def imported(folder: Path, workspace: Path, *more: str) -> int:
+    pattern = ["--pattern", "{workload}_{threads}_{port}"]
+    typed = ["import", str(folder), "--as", "old logs", "--workspace", str(workspace)]
+    return __main__.main([*typed, *pattern, *more])
+
+
+def trials(workspace: Path) -> tuple[Measurement, ...]:
+    return api.load("latest", workspace).trials
+
+
+def test_a_folder_of_logs_is_a_run(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = tmp_path / "runs"
+    mapping = tmp_path / "names.yaml"
+    mapping.write_text('systems: {"3306": MySQL 5.7, "3307": MySQL 8.0}\n')
+    assert imported(folder, workspace, "--mapping", str(mapping)) == 0
+    said = capsys.readouterr().out
+    assert "no verdict" in said
+    run = api.load("latest", workspace)
+    assert [system.label for system in run.plan.systems] == ["MySQL-5.7", "MySQL-8.0"]
+    values = {
+        (one.system, one.cell.threads): one.value
+        for one in run.judgement.values
+        if one.metric == "transactions_per_s"
+    }
+    assert values == {
+        ("MySQL-5.7", 8): 100,
+        ("MySQL-5.7", 16): 200,
+        ("MySQL-8.0", 8): 80,
+        ("MySQL-8.0", 16): 160,
+    }
+    p95 = run.judgement.value(run.trials[0].trial.cell, "MySQL-5.7", "latency_ms_p95")
+    assert p95 is not None
+    assert p95.value == 9.5
+    ratios = [e.ratio for e in run.judgement.estimates if e.metric == "transactions_per_s"]
+    assert ratios == pytest.approx([0.8, 0.8])
+    assert run.judgement.verdicts == ()
+    assert [one.events for one in run.trials[0].intervals] == [200, 200]
+    page = (run.evidence.folder / "report.html").read_text()
+    assert "Measured by sysbench 1.0.20, and imported" in page
+    assert "restart" not in page.lower().split("<main", 1)[1].split("<script", 1)[0]
+
+
+def test_all_commands_take_it(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = tmp_path / "runs"
+    assert imported(folder, workspace) == 0
+    at = ["--workspace", str(workspace)]
+    capsys.readouterr()
+    assert __main__.main(["report", "latest", *at, "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"]["complete"] is True
+    assert __main__.main(["history", *at]) == 0
+    assert "(old logs) was imported: no verdict" in capsys.readouterr().err
+    assert __main__.main(["export", "latest", "--csv", str(tmp_path / "csv"), *at]) == 0
+    assert __main__.main(["audit", "--self", "latest", *at]) == 0
+    assert "4 cells looked at" in capsys.readouterr().out
+    assert __main__.main(["compare", "--resume", "latest", *at]) == 2
+    assert "was measured by another tool" in capsys.readouterr().err
+    assert __main__.main(["gate", "latest", *at]) == 3
+
+
+def test_repeats_are_blocks_and_no_verdict(folder: Path, tmp_path: Path) -> None:
+    workspace = tmp_path / "runs"
+    (folder / "oltp_read_write_8_3306.log").unlink()
+    for number in range(5):
+        (folder / f"oltp_read_write_8_3306.{number}").write_text(log(8, 100.0 + number))
+    assert (
+        __main__.main(
+            [
+                "import",
+                *map(str, sorted(folder.glob("*_8_3306*"))),
+                "--as",
+                "x",
+                "--workspace",
+                str(workspace),
+                "--pattern",
+                "{workload}_{threads}_{port}.{repeat}",
+            ]
+        )
+        == 0
+    )
+    assert [one.trial.block for one in trials(workspace)] == [0, 1, 2, 3, 4]
+
+
+def test_other_generations_and_pgbench(tmp_path: Path) -> None:
+    (tmp_path / "old.log").write_text(V1 + V04)
+    (tmp_path / "postgres.log").write_text(PGBENCH)
+    workspace = tmp_path / "runs"
+    files = [str(tmp_path / "old.log"), str(tmp_path / "postgres.log")]
+    assert __main__.main(["import", *files, "--as", "x", "--workspace", str(workspace)]) == 0
+    assert {one.engine.version for one in trials(workspace)} >= {"sysbench 1.0.20", "pgbench"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pattern", "said"),
+    [
+        ("a.log", "nothing\n", "", "is no log of sysbench or pgbench"),
+        ("a.log", HAMMERDB, "", "HammerDB's results can be audited"),
+        ("a.log", log(8, 1), "{workload}_{threads}", "a.log does not fit the pattern"),
+        ("rw_16.log", log(8, 1), "{workload}_{threads}", "its name and its text have different"),
+        ("a.log", log(8, 1), "none", "names no fields"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_and_nothing_is_stored(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    text: str,
+    pattern: str,
+    said: str,
+) -> None:
+    (tmp_path / name).write_text(text)
+    typed = ["import", str(tmp_path / name), "--as", "x", "--workspace", str(tmp_path / "runs")]
+    assert __main__.main([*typed, "--pattern", pattern] if pattern else typed) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_log_that_was_cut_off_is_a_failed_trial(tmp_path: Path) -> None:
+    whole = log(8, 100)
+    (tmp_path / "cut.log").write_text(whole[: whole.index("SQL statistics")] + whole)
+    workspace = tmp_path / "runs"
+    typed = ["import", str(tmp_path / "cut.log"), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main(typed) == 0
+    first, second = trials(workspace)
+    assert (first.failure, second.failure) == ("the log ends before its report", None)

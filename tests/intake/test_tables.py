@@ -1,0 +1,183 @@
+"""Tables of pages become what was published, with every digit; what is unclear is refused."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.errors import UsageError
+from dbdyno.intake.columns import Mapping, TableColumn, column_of, is_heading, number_of, published
+from dbdyno.intake.grids import grids_in
+from dbdyno.intake.read import read
+
+
+def tables(text, mapping=None):
+    grids = grids_in(text, "page", is_heading)
+    return [table for grid in grids for table in published(grid, mapping or Mapping(), "page")]
+
+
+def texts(table):
+    return {metric: [one.text for one in column] for metric, column in table.values.items()}
+
+
+MARKDOWN = """
+Point select on both:
+
+| Threads | v2.1 QPS | v2.1 95% latency (ms) | v3.0 QPS | v3.0 95% latency (ms) |
+| ---: | ---: | ---: | ---: | ---: |
+| 150 | 240,304.06 | 1.61 | 334,219.04 | 0.64 |
+| 300 | 276,635.75 | 2.97 | 456,444.86 | 1.10 |
+"""
+HTML = """
+<h2>读写混合</h2><table><thead><tr><th rowspan="2">并发</th><th colspan="2">A</th></tr>
+</thead><tbody>
+<tr><td>x</td><td>y</td></tr></tbody></table>
+<p>MySQL</p>
+<table border=1><tr><th>线程数<th>TPS<th>平均响应时间（ms）</tr>
+<tr><td>8</td><td>1&nbsp;234.5</td><td>6.48</td></tr>
+<tr><td>16</td><td>2.1万</td><td>0.76</td></tr></table>
+"""
+CELLS = """
+测试结果
+并发数
+TPS
+QPS
+8
+686.14
+13722.80
+16
+846.50
+16929.94
+说明：以上
+"""
+CSV = "threads;A;B\n8;1.234,5;2.000,0\n16;2.469,0;4.000,0\n"
+
+
+def test_a_markdown_table_has_a_table_for_each_system():
+    old, new = tables(MARKDOWN)
+    assert (old.system, new.system, old.threads) == ("v2.1", "v3.0", (150, 300))
+    assert texts(old) == {"qps": ["240304.06", "276635.75"], "latency_ms_p95": ["1.61", "2.97"]}
+    assert texts(new)["latency_ms_p95"] == ["0.64", "1.10"]
+    assert old.place == "page, line 4"
+
+
+def test_html_cells_may_span_and_words_be_chinese():
+    grids = grids_in(HTML, "page", is_heading)
+    assert grids[0].heading == ("并发", "A", "A")
+    assert grids[0].rows == (("并发", "x", "y"),)
+    (table,) = published(grids[1], Mapping(), "page")
+    assert (table.system, table.threads) == ("MySQL", (8, 16))
+    assert texts(table) == {"tps": ["1234.5", "21000"], "latency_ms_avg": ["6.48", "0.76"]}
+
+
+def test_cells_one_a_line_are_a_table_again():
+    (table,) = tables(CELLS)
+    assert (table.system, table.threads) == ("测试结果", (8, 16))
+    assert texts(table) == {"tps": ["686.14", "846.50"], "qps": ["13722.80", "16929.94"]}
+
+
+def test_a_mapping_says_what_the_page_leaves_open():
+    mapping = Mapping(metric="tps", decimal=",", workload="oltp_read_write")
+    first, second = tables(CSV, mapping)
+    assert (first.system, second.system, first.workload) == ("A", "B", "oltp_read_write")
+    assert texts(first) == {"tps": ["1234.5", "2469.0"]}
+    named = Mapping.model_validate(
+        {"columns": {"A": {"system": "mine", "metric": "qps"}, "B": "reads"}}
+    )
+    assert column_of("A", named) == TableColumn(metric="qps", system="mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("threads,A\n8,1\n", "what do these columns mean? A"),
+        ("A tps,B tps\n1,2\n", "which column has the load levels?"),
+        ("threads,tps\n8,fast\n", "line 2 of page: 'fast' is no number"),
+        ("threads,tps\n8,12,5\n", "line 2 of page: a row of another length"),
+        ("threads;tps\n8;12,5\n", "line 2 of page: '12,5' is no number"),
+        ("threads,tps\n8.5,12\n", "'8.5' is no load level"),
+    ],
+)
+def test_what_is_unclear_is_refused_with_its_line(text, said):
+    with pytest.raises(UsageError) as refused:
+        tables(text)
+    assert said in str(refused.value)
+
+
+def test_mistakes_of_a_mapping_have_their_lines(tmp_path):
+    page, mapping = tmp_path / "page.csv", tmp_path / "columns.yaml"
+    page.write_text("threads,A\n8,1\n")
+    mapping.write_text("metrics: tps\ncolumns:\n  A: {metric: tps, of: A}\n")
+    with pytest.raises(UsageError, match="is no mapping") as refused:
+        read([page], mapping)
+    assert "line 1: metrics: " in str(refused.value)
+    assert "line 3: columns.A.of: " in str(refused.value)
+
+
+LONG = """System,Workload,Threads,Buffer pool (GB),TPS
+A,oltp_read_only,8,16,100.5
+A,oltp_read_only,16,16,190.5
+B,oltp_read_only,8,16G,90.5
+A,oltp_read_only,8,48,101.5
+"""
+
+
+def test_systems_and_workloads_in_columns_of_their_own():
+    found = tables(LONG)
+    assert [(t.system, t.workload, t.at, t.threads) for t in found] == [
+        ("A", "oltp_read_only", {"buffer_pool_gb": "16"}, (8, 16)),
+        ("B", "oltp_read_only", {"buffer_pool_gb": "16"}, (8,)),
+        ("A", "oltp_read_only", {"buffer_pool_gb": "48"}, (8,)),
+    ]
+    assert texts(found[0]) == {"tps": ["100.5", "190.5"]}
+
+
+def test_load_levels_in_the_heading():
+    page = "QPS with a buffer pool of 48G, point select:\n\n| | 8 threads | 16 threads |\n"
+    page += "| --- | --- | --- |\n| A | 100.5 | 190.5 |\n| B | 90.5 | 170.1 |\n"
+    first, second = tables(page)
+    assert (first.system, first.workload, first.at) == (
+        "A",
+        "oltp_point_select",
+        {"buffer_pool_gb": "48"},
+    )
+    assert texts(second) == {"qps": ["90.5", "170.1"]}
+
+
+@pytest.mark.parametrize(
+    ("heading", "metric", "system"),
+    [
+        ("TPS", "tps", ""),
+        ("MySQL 8.0 TPS", "tps", "MySQL 8.0"),
+        ("QPS (v3.0)", "qps", "v3.0"),
+        ("95% Latency(ms)", "latency_ms_p95", ""),
+        ("p99", "latency_ms_p99", ""),
+        ("P99.9 延迟", "latency_ms_p999", ""),
+        ("平均响应时间(ms)", "latency_ms_avg", ""),
+        ("avg latency", "latency_ms_avg", ""),
+        ("读请求", "reads", ""),
+        ("并发", "threads", ""),
+        ("Threads", "threads", ""),
+    ],
+)
+def test_headings_in_two_languages(heading, metric, system):
+    found = column_of(heading, Mapping())
+    assert found is not None
+    assert (found.metric, found.system) == (metric, system)
+
+
+@given(st.decimals(0, 10**9, places=2, allow_nan=False))
+def test_a_number_keeps_its_digits_however_thousands_are_parted(value):
+    for text in (f"{value:,}", f"{value}", f"{value:,}".replace(",", "\u202f")):
+        assert number_of(text, ".", 1, "page").text == f"{value}"
+    comma = f"{value:,}".replace(",", " ").replace(".", ",")
+    assert number_of(comma, ",", 1, "page").text == f"{value}"
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_tables_or_is_refused(text):
+    with suppress(UsageError):
+        tables(text)

@@ -1,0 +1,307 @@
+"""How often does an audit accuse an honest publication, and how often does it find a planted fault?
+
+Publications are made of simulated closed loops: throughput along a ladder with noise, mean latency
+by Little's law, percentiles of lognormal latency on sysbench's grid, everything rounded as
+published, zeros at the end now and then dropped as spreadsheets do. A fault is then planted in
+each.
+
+    .venv/bin/python -m validation.audit_rates --honest 1000 --planted 200
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from dbdyno.audit.audit import audit
+from dbdyno.audit.ledger import Severity
+from dbdyno.audit.publication import AuditedClaim, Printed, Publication, PublishedTable, pairs
+from dbdyno.audit.rules.cells import GRID_LEAST_MS, GRID_STEP
+
+LADDERS: Final = ((8, 16, 32, 64, 128), (1, 4, 16, 64, 256), (50, 100, 200, 400), (16, 64, 256))
+WORKLOADS: Final = {"oltp_read_write": 20, "oltp_read_only": 16, "oltp_point_select": 1}
+NETWORK_MS: Final = 0.2
+HONEST_MAX, PLANTED_MIN = 0.01, 0.9
+
+
+def honest(dice: random.Random) -> Publication:
+    """Two or three systems on one ladder, at two sizes of memory."""
+    workload, each = dice.choice(list(WORKLOADS.items()))
+    ladder, decimals = dice.choice(LADDERS), dice.choice((1, 2, 2, 2))
+    tables = [
+        _table(dice, f"system {label}", workload, each, ladder, {"buffer_pool_gb": size}, decimals)
+        for label in "ABC"[: dice.choice((2, 3))]
+        for size in ("16", "64")
+    ]
+    made = Publication(
+        title="made",
+        tool="sysbench 1.0.20",
+        systems={table.system: "8.0" for table in tables},
+        workload=workload,
+        environment={"memory_gb": "128", "network_ms": str(NETWORK_MS)},
+        tables=tuple(tables),
+    )
+    return made.model_copy(update={"claims": tuple(_sentences(made, dice))})
+
+
+def _sentences(publication: Publication, dice: random.Random) -> Iterator[AuditedClaim]:
+    """What a careful author would write of two systems, in English and in Chinese."""
+    first, second = dice.sample(list(publication.systems), 2)
+    cells = publication.cells()
+    cell, other = dice.choice(pairs(cells, first, second))
+    own, its = cell.values["tps"].value, other.values["tps"].value
+    more, change = own > its, abs(own / its - 1)
+    where = f"{cell.threads} threads and a buffer pool of {cell.at['buffer_pool_gb']}G"
+    word, chinese = ("faster", "高") if more else ("slower", "低")
+    if change > 0.005:
+        yield AuditedClaim(text=f"At {where} {first} is {change:.1%} {word} than {second}.")
+        yield AuditedClaim(
+            text=f"{cell.at['buffer_pool_gb']}G、{cell.threads} 并发时，{first} 的吞吐比 {second}"
+            f" 更{chinese}，幅度为 {change:.1%}。"
+        )
+    whole, rest = (sum(_rates(publication, label)) for label in (first, second))
+    yield AuditedClaim(text=f"Over all, {first} reaches {whole / rest:.1%} of {second}.")
+    best = max(
+        a.values["tps"].value / b.values["tps"].value for a, b in pairs(cells, first, second)
+    )
+    if best > 1.005:
+        yield AuditedClaim(text=f"{first} is up to {best - 1:.1%} faster than {second}.")
+    mean, its_mean = (one.values["latency_ms_avg"].value for one in (cell, other))
+    if mean != its_mean:
+        word = "lower" if mean < its_mean else "higher"
+        yield AuditedClaim(text=f"At {where} the latency of {first} is {word} than {second}'s.")
+    yield AuditedClaim(text=f"{first} reaches {own:.0f} TPS.")
+
+
+def _table(
+    dice: random.Random,
+    system: str,
+    workload: str,
+    each: int,
+    ladder: tuple[int, ...],
+    at: dict[str, str],
+    decimals: int,
+) -> PublishedTable:
+    service_ms = dice.uniform(1.0, 20.0) if each > 1 else dice.uniform(0.4, 2.0)
+    most = dice.uniform(8, 60)
+    sigma, values = dice.uniform(0.2, 0.9), {}
+    drops = dice.random() < 0.5
+    for threads in ladder:
+        parallel = threads / (1 + threads / most)
+        tps = 1e3 * parallel / (service_ms + NETWORK_MS) * math.exp(dice.gauss(0, 0.03))
+        busy = dice.uniform(0.975, 1.0)
+        mean_ms = 1e3 * threads * busy / tps
+        median_ms = mean_ms / math.exp(sigma**2 / 2)
+        numbers = {
+            "tps": tps,
+            "qps": tps * each * (1 + dice.uniform(0, 0.0005)),
+            "latency_ms_avg": mean_ms,
+            "latency_ms_p95": _on_grid(median_ms * math.exp(1.645 * sigma)),
+            "latency_ms_p99": _on_grid(median_ms * math.exp(2.326 * sigma)),
+        }
+        for metric, number in numbers.items():
+            values.setdefault(metric, []).append(_printed(number, decimals, drops))
+    return PublishedTable(
+        system=system,
+        workload=workload,
+        threads=ladder,
+        at=at,
+        values={metric: tuple(column) for metric, column in values.items()},
+    )
+
+
+def _on_grid(ms: float) -> float:
+    return GRID_LEAST_MS * math.exp(round(math.log(ms / GRID_LEAST_MS) / GRID_STEP) * GRID_STEP)
+
+
+def _printed(number: float, decimals: int, drops: bool) -> Printed:
+    text = f"{number:.{decimals}f}"
+    return Printed(text=text.rstrip("0").rstrip(".") if drops and "." in text else text)
+
+
+# Faults.
+
+
+def _changed(table: PublishedTable, **columns: tuple[Printed, ...]) -> PublishedTable:
+    return table.model_copy(update={"values": {**table.values, **columns}})
+
+
+def _with(publication: Publication, place: int, table: PublishedTable) -> Publication:
+    tables = list(publication.tables)
+    tables[place] = table
+    return publication.model_copy(update={"tables": tuple(tables)})
+
+
+def _scaled_column(publication: Publication, dice: random.Random) -> Publication:
+    """Throughput of one table 10 % higher than it was."""
+    place = dice.randrange(len(publication.tables))
+    table = publication.tables[place]
+    metric = dice.choice(("tps", "qps"))
+    column = tuple(_times(one, 1.1) for one in table.values[metric])
+    return _with(publication, place, _changed(table, **{metric: column}))
+
+
+def _copied_row(publication: Publication, dice: random.Random) -> Publication:
+    """Another system's throughput, queries and latency in the place of its own."""
+    from_place, place = dice.sample(range(len(publication.tables)), 2)
+    return _with(
+        publication,
+        place,
+        publication.tables[place].model_copy(
+            update={"values": publication.tables[from_place].values}
+        ),
+    )
+
+
+def _mistyped_latency(publication: Publication, dice: random.Random) -> Publication:
+    """Two digits of a mean change places, or its point moves."""
+    place = dice.randrange(len(publication.tables))
+    table = publication.tables[place]
+    column = list(table.values["latency_ms_avg"])
+    level = dice.randrange(len(column))
+    column[level] = _times(column[level], dice.choice((0.1, 10.0, 1.5, 2.0)))
+    return _with(publication, place, _changed(table, latency_ms_avg=tuple(column)))
+
+
+def _selected_mean(publication: Publication, dice: random.Random) -> Publication:
+    """The mean of the best cells only, said of all."""
+    first, second = publication.tables[0].system, publication.tables[2].system
+    one, other = (_rates(publication, label) for label in (first, second))
+    ratios = [a / b for a, b in zip(one, other, strict=True)]
+    best = max(ratios)
+    claim = AuditedClaim(
+        text=f"{first} reaches so much of {second} on average",
+        values={"all": Printed(text=f"{best:.4f}")},
+        systems=(first, second),
+    )
+    return publication.model_copy(update={"claims": (claim,)})
+
+
+def _cherry_picked(publication: Publication, dice: random.Random) -> Publication:
+    """A ratio to another system than the one that is named."""
+    labels = list(publication.systems)
+    subject, named = labels[0], labels[1]
+    picked = labels[2] if len(labels) > 2 else labels[1]
+    own, other = (sum(_rates(publication, label)) for label in (subject, picked))
+    factor = 1.0 if len(labels) > 2 else 1.07
+    claim = AuditedClaim(
+        text=f"{subject} is so many times {named}",
+        values={"all": Printed(text=f"{factor * own / other:.4f}")},
+        systems=(subject, named),
+    )
+    return publication.model_copy(update={"claims": (claim,)})
+
+
+def _absolute_word(publication: Publication, dice: random.Random) -> Publication:
+    """ "Always faster", and one cell where it is not."""
+    labels = list(publication.systems)
+    first, second = labels[0], labels[1]
+    tables = [
+        _slower(table, publication, first) if table.system == second else table
+        for table in publication.tables
+    ]
+    last = tables[-1] if tables[-1].system == second else tables[3]
+    place = tables.index(last)
+    tables[place] = _changed(
+        last,
+        **{m: (_times(last.values[m][0], 1.5), *last.values[m][1:]) for m in ("tps", "qps")},
+    )
+    claim = AuditedClaim(text=f"{first} is always faster than {second}")
+    return publication.model_copy(update={"tables": tuple(tables), "claims": (claim,)})
+
+
+def _slower(table: PublishedTable, publication: Publication, than: str) -> PublishedTable:
+    """The other system's rates, each a fifth less."""
+    same = next(t for t in publication.tables if t.system == than and t.at == table.at)
+    rates = {m: tuple(_times(n, 0.8) for n in same.values[m]) for m in ("tps", "qps")}
+    return same.model_copy(update={"system": table.system, "values": rates})
+
+
+def _wrong_share(publication: Publication, dice: random.Random) -> Publication:
+    """A sentence whose percentage is ten points off what any cells give."""
+    first, second = list(publication.systems)[:2]
+    ratio = sum(_rates(publication, first)) / sum(_rates(publication, second))
+    beside = zip(_rates(publication, first), _rates(publication, second), strict=True)
+    most = max(a / b for a, b in beside)
+    claim = AuditedClaim(text=f"{first} is {max(most, ratio, 1) - 0.9:.0%} faster than {second}.")
+    return publication.model_copy(update={"claims": (claim,)})
+
+
+def _wrong_order(publication: Publication, dice: random.Random) -> Publication:
+    """The slower of two in a cell, said to be the faster one there."""
+    first, second = list(publication.systems)[:2]
+    cell, other = max(
+        pairs(publication.cells(), first, second),
+        key=lambda two: abs(two[0].values["tps"].value / two[1].values["tps"].value - 1),
+    )
+    slower = first if cell.values["tps"].value < other.values["tps"].value else second
+    faster = second if slower == first else first
+    where = f"{cell.threads} threads and a buffer pool of {cell.at['buffer_pool_gb']}G"
+    claim = AuditedClaim(text=f"With {where} {slower} outperforms {faster}.")
+    return publication.model_copy(update={"claims": (claim,)})
+
+
+def _below_network(publication: Publication, dice: random.Random) -> Publication:
+    """A latency that the stated network does not allow."""
+    return publication.model_copy(update={"environment": {"network_ms": "1000000"}})
+
+
+def _rates(publication: Publication, label: str) -> list[float]:
+    of_it = [table for table in publication.tables if table.system == label]
+    return [number.value for table in of_it for number in table.values["tps"]]
+
+
+def _times(number: Printed, factor: float) -> Printed:
+    return Printed(text=f"{number.value * factor:.{number.decimals}f}")
+
+
+FAULTS: Final[Mapping[str, Callable[[Publication, random.Random], Publication]]] = {
+    "a column scaled by 1.1": _scaled_column,
+    "a row copied into another table": _copied_row,
+    "a latency mistyped": _mistyped_latency,
+    "a mean of selected cells": _selected_mean,
+    "a cherry-picked comparator": _cherry_picked,
+    "an absolute word with one counter-example": _absolute_word,
+    "a latency below the network's": _below_network,
+    "a percentage that no cells give": _wrong_share,
+    "the slower one said to be ahead": _wrong_order,
+}
+
+
+def accused(publication: Publication) -> bool:
+    """Whether an audit says that something cannot be true, or that a sentence says too much."""
+    ledger = audit(publication)
+    return any(ledger.count(one) for one in (Severity.CONTRADICTION, Severity.OVER_CLAIM))
+
+
+def rates(honest_count: int, planted_count: int) -> dict[str, float]:
+    """The share of accused publications: honest ones, then those with each fault."""
+    dice = random.Random(16)
+    made = [honest(dice) for _ in range(honest_count)]
+    found = {"honest": sum(map(accused, made)) / honest_count}
+    for name, plant in FAULTS.items():
+        tried = [plant(honest(dice), dice) for _ in range(planted_count)]
+        found[name] = sum(map(accused, tried)) / planted_count
+    return found
+
+
+def main() -> int:
+    """Prints the table; exit status 1 where a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--honest", type=int, default=1000)
+    parser.add_argument("--planted", type=int, default=200)
+    options = parser.parse_args()
+    found = rates(options.honest, options.planted)
+    print("| publications | accused | target |\n| --- | ---: | ---: |")
+    for name, share in found.items():
+        target = f"{HONEST_MAX:.0%} at most" if name == "honest" else f"{PLANTED_MIN:.0%} at least"
+        print(f"| {name} | {share:.1%} | {target} |")
+    missed = found.pop("honest") > HONEST_MAX or min(found.values()) < PLANTED_MIN
+    return int(missed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -97,3 +99,23 @@ def test_a_damaged_bundle_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     for command in ("report", "gate", "replay"):
         assert dbdyno(command, tmp_path / "b.zip", "--workspace", tmp_path) == 1
         assert "b.zip is no evidence bundle" in capsys.readouterr().err
+
+
+def test_a_run_and_its_bundle_are_verified(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dbdyno("verify", "--workspace", workspace) == 0
+    said = capsys.readouterr().out
+    assert ": 6 measurements as stored; last digest of its chain: " in said
+    assert dbdyno("bundle", "latest", "--workspace", workspace) == 0
+    name = capsys.readouterr().out.strip()
+    assert dbdyno("verify", name, "--workspace", workspace) == 0
+    assert (
+        f"{name}: 6 measurements as its sums say; SHA-256 of the sums: " in capsys.readouterr().out
+    )
+    with closing(sqlite3.connect(workspace / "dbdyno.sqlite")) as file:
+        file.execute("DROP TRIGGER measurements_stay_as_they_are")
+        file.execute("UPDATE measurements SET measurement = replace(measurement, ':1', ':2')")
+        file.commit()
+    assert dbdyno("verify", "--workspace", workspace) == 1
+    assert "is not as it was stored" in capsys.readouterr().err

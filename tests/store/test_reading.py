@@ -159,10 +159,12 @@ DAMAGED: list[tuple[str, str, str]] = [
 ]
 
 
+@pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize(("table", "damage", "message"), DAMAGED)
 def test_damage_is_reported_with_run_and_trial(
     tmp_path: Path,
     good: StoredRun,
+    older: bool,
     table: str,
     damage: str,
     message: str,
@@ -177,6 +179,11 @@ def test_damage_is_reported_with_run_and_trial(
         "histograms": "measurement_id = 1",
     }
     change(tmp_path, lambda file: file.execute(f"UPDATE {table} SET {damage} WHERE {which[table]}"))
+    if older:  # a dbdyno that had no chain of digests
+        change(tmp_path, lambda file: file.execute("DELETE FROM chain"))
+    elif table != "runs":
+        message = "run {run} is not as it was stored\n  wanted: what was measured, unchanged\n"
+        message += "  found: changed: trial {trial}\n"
     assert main(["report", good.run_id, "--workspace", str(tmp_path)]) == 1
     assert message.format(run=good.run_id, trial=trial) in capsys.readouterr().err
     assert main(["report", other.run_id, "--workspace", str(tmp_path)]) == 0

@@ -245,3 +245,88 @@ def test_a_store_of_an_older_dbdyno_gets_a_ledger(tmp_path):
     with Store.open(tmp_path) as store:
         store.note_controls(run, [outcome()])
         assert len(store.controls()) == 1
+
+
+# The chain of digests: what the file's own triggers do not keep somebody from doing.
+
+
+def by_hand(store, *statements):
+    """Edits as somebody makes them who knows SQL: triggers taken away first."""
+    with closing(sqlite3.connect(store.path)) as file:
+        for (name,) in file.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall():
+            file.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            file.execute(statement)
+        file.commit()
+
+
+FASTER = (
+    "UPDATE measurements SET measurement = json_set(measurement, '$.intervals[2].events',"
+    " CAST(1.08 * json_extract(measurement, '$.intervals[2].events') AS INTEGER))"
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        ([f"{FASTER} WHERE id = 2"], "trial 1/"),
+        (
+            [
+                "UPDATE histograms SET hdr_v2 = zeroblob(40)"
+                " WHERE measurement_id = 3 AND interval = 1"
+            ],
+            "trial 2/",
+        ),
+        (["DELETE FROM histograms WHERE measurement_id = 1"], "trial 0/"),
+        (["UPDATE measurements SET failure = 'slow' WHERE id = 1"], "trial 0/"),
+        (
+            [
+                "DELETE FROM chain WHERE measurement_id = 3",
+                "DELETE FROM histograms WHERE measurement_id = 2",
+                "DELETE FROM measurements WHERE id = 2",
+            ],
+            "trial 2/",
+        ),
+        (
+            [
+                "DELETE FROM histograms WHERE measurement_id = 3",
+                "DELETE FROM measurements WHERE id = 3",
+            ],
+            "a trial is gone",
+        ),
+        (["UPDATE runs SET environment = '{}'"], "its plan, command or environment"),
+        (["UPDATE runs SET command = 'dbdyno compare b a'"], "its plan, command or environment"),
+    ],
+)
+def test_a_change_by_hand_is_found_when_it_is_read(store, statements, named):
+    run = new_run(store)
+    for block in range(3):
+        store.append(measurement(run, block=block))
+    digest = store.verified(run.run_id)
+    assert len(digest) == 64
+    assert len(store.measurements(run.run_id)) == 3
+    by_hand(store, *statements)
+    with pytest.raises(StoreError, match="is not as it was stored") as caught:
+        store.measurements(run.run_id)
+    assert named in str(caught.value)
+
+
+def test_each_measurement_changes_the_digest_and_reading_does_not(store):
+    run = new_run(store)
+    seen = [store.verified(run.run_id)]
+    for block in range(2):
+        store.append(measurement(run, block=block))
+        store.finish(run.run_id)
+        seen += [store.verified(run.run_id)] * 2
+    assert [len({*seen[: n + 1]}) for n in range(len(seen))] == [1, 2, 2, 3, 3]
+
+
+def test_a_run_of_an_older_dbdyno_has_no_chain_and_gets_none(store):
+    run = new_run(store)
+    store.append(measurement(run, block=0))
+    by_hand(store, "DELETE FROM chain")
+    store.append(measurement(run, block=1))
+    assert store.verified(run.run_id) == ""
+    assert len(store.measurements(run.run_id)) == 2

@@ -1,4 +1,4 @@
-"""`dbdyno bundle` and `dbdyno replay`: a run's evidence in a file, and the same run once more."""
+"""`dbdyno bundle`, `verify` and `replay`: a run's evidence in a file, checked, and run again."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dbdyno.plan.risks import risks
 from dbdyno.report.formats.replay import replay as replayed
 from dbdyno.report.formats.stdout import Output, printable, render
 from dbdyno.store import bundle
+from dbdyno.store.store import LATEST, opened
 
 
 def pack(
@@ -34,6 +35,27 @@ def pack(
         f"{count(len(evidence.measurements), 'measurement')}, {path.stat().st_size / 1e6:.1f} MB;"
         f" SHA-256 of its sums: {digest}\n"
     )
+
+
+def verify(
+    name: options.Verified = LATEST,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Check that a run or a bundle is as it was stored."""
+    evidence = api.load(name, workspace).evidence
+    held = count(len(evidence.measurements), "measurement")
+    if evidence.digest:
+        sys.stdout.write(
+            f"{name}: {held} as its sums say; SHA-256 of the sums: {evidence.digest}\n"
+        )
+        return
+    run_id = evidence.run.run_id
+    with opened(evidence.folder.parent) as store:
+        digest = store.verified(run_id)
+    told = f"as stored; last digest of its chain: {digest}"
+    if not digest:
+        told = "can be read; an older dbdyno stored them, without digests"
+    sys.stdout.write(f"run {run_id}: {held} {told}\n")
 
 
 def replay(

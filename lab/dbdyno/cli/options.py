@@ -287,6 +287,9 @@ With = Annotated[
         "--with", metavar="RUN", help="Compare with this stored run or bundle; run nothing."
     ),
 ]
+Verified = Annotated[
+    str, typer.Argument(metavar="[RUN]", help="A run's id, `latest`, or a bundle's file.")
+]
 Replayed = Annotated[
     str, typer.Argument(metavar="BUNDLE", help="A bundle's file, or a run of the workspace.")
 ]

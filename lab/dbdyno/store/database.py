@@ -1,7 +1,7 @@
 """The store's SQLite file: opened, created where it is missing, refused where it is not ours.
 
-Schema, ledger of controls and views are below. `store_errors` turns errors of SQLite into a
-StoreError; what the values mean is in `reading`.
+Schema, ledger of controls, chain of digests and views are below. `store_errors` turns errors of
+SQLite into a StoreError; what the values mean is in `reading`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -212,11 +214,114 @@ CREATE TABLE IF NOT EXISTS designs (
 """
 
 
+# The chain: SHA-256 of a run as it was asked for, then of each measurement with all its histograms
+# and the link before it. What is changed, lost or slipped in by hand is found when it is read;
+# whoever makes the chain anew as well is not. Runs of an older dbdyno have none.
+
+CHAIN: Final = f"""
+CREATE TABLE IF NOT EXISTS chain (
+    run_id TEXT NOT NULL REFERENCES runs (run_id),
+    place INTEGER NOT NULL,
+    measurement_id INTEGER REFERENCES measurements (id),
+    digest TEXT NOT NULL,
+    PRIMARY KEY (run_id, place)
+);
+{_kept("chain", "a link of a chain")}
+"""
+OF_RUN: Final = "created_at, plan_hash, plan, command, dbdyno_version, environment, trials_planned"
+OF_MEASUREMENT: Final = (
+    "id, trial_key, attempt, sequence, block, system, cell, started_at, failure, measurement"
+)
+
+
+def begin_chain(connection: sqlite3.Connection, run_id: str) -> None:
+    """Stores the first link of a run that was just stored."""
+    row = (run_id, 0, None, _first_link(connection, run_id))
+    connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", row)
+
+
+def add_link(connection: sqlite3.Connection, run_id: str, measurement_id: int) -> None:
+    """Stores the link of a measurement; nothing for a run that has no chain."""
+    last = connection.execute(
+        "SELECT place, digest FROM chain WHERE run_id = ? ORDER BY place DESC LIMIT 1", (run_id,)
+    ).fetchone()
+    if last is not None:
+        place, before = last
+        digest = _link(connection, before, measurement_id)
+        row = (run_id, place + 1, measurement_id, digest)
+        connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", row)
+
+
+def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
+    """The last digest of a run, each of its rows held against its link; empty without a chain.
+
+    Raises:
+        StoreError: what is stored is not what was stored; names the trial.
+    """
+    links = connection.execute(
+        "SELECT measurement_id, digest FROM chain WHERE run_id = ? ORDER BY place", (run_id,)
+    ).fetchall()
+    if not links:
+        return ""
+    if links[0] != (None, _first_link(connection, run_id)):
+        raise _changed(run_id, "its plan, command or environment")
+    stored = connection.execute(
+        "SELECT id, trial_key FROM measurements WHERE run_id = ? ORDER BY id", (run_id,)
+    ).fetchall()
+    names = dict(stored)
+    if [identity for identity, _ in stored] != [identity for identity, _ in links[1:]]:
+        linked = {identity for identity, _ in links[1:]}
+        other = next((f"trial {key}" for at, key in stored if at not in linked), "a trial is gone")
+        raise _changed(run_id, other)
+    for (_, before), (identity, digest) in pairwise(links):
+        if _link(connection, before, identity) != digest:
+            raise _changed(run_id, f"trial {names[identity]}")
+    return str(links[-1][1])
+
+
+def _changed(run_id: str, what: str) -> StoreError:
+    return StoreError(
+        f"run {run_id} is not as it was stored",
+        wanted="what was measured, unchanged",
+        found=f"changed: {what}",
+        hint="take the workspace's file, or a bundle of the run, from a copy",
+    )
+
+
+def _first_link(connection: sqlite3.Connection, run_id: str) -> str:
+    row = connection.execute(f"SELECT {OF_RUN} FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+    return _digest("", [run_id, *row])
+
+
+def _link(connection: sqlite3.Connection, before: str, measurement_id: int) -> str:
+    """The digest of a measurement: every column and every histogram, after the link before it."""
+    row = connection.execute(
+        f"SELECT {OF_MEASUREMENT} FROM measurements WHERE id = ?", (measurement_id,)
+    ).fetchone()
+    histograms = connection.execute(
+        "SELECT interval, name, hdr_v2 FROM histograms WHERE measurement_id = ?"
+        " ORDER BY interval, name",
+        (measurement_id,),
+    )
+    return _digest(before, [*row[1:], *(value for one in histograms for value in one)])
+
+
+def _digest(before: str, values: Iterable[object]) -> str:
+    """SHA-256 of the link before and of the values, each with its kind and its length."""
+    made = sha256(before.encode())
+    for value in values:
+        data = value if isinstance(value, bytes) else str(value).encode()
+        made.update(f"{type(value).__name__}:{len(data)}:".encode())
+        made.update(data)
+    return made.hexdigest()
+
+
 def make_added(connection: sqlite3.Connection) -> None:
     """Creates the tables that a store of an older dbdyno does not have yet."""
     for last, script in (
         ("controls_stay_as_they_are", LEDGER),
         ("designs_stay_as_they_are", DESIGNS),
+        ("chain_stay_as_they_are", CHAIN),
     ):
         found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (last,))
         if found.fetchone() is None:

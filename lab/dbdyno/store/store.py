@@ -103,6 +103,7 @@ class Store:
                 f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join(':' + k for k in row)})",
                 row,
             )
+            database.begin_chain(connection, run.run_id)
         return run
 
     def run(self, run_id: str) -> StoredRun:
@@ -205,14 +206,30 @@ class Store:
                     for name, blob in interval.histograms.items()
                 ],
             )
+            database.add_link(connection, trial.run_id, int(cursor.lastrowid or 0))
 
     def measurements(self, run_id: str) -> list[Measurement]:
         """All measurements of a run in the order stored, failed attempts and histograms too.
 
         Raises:
-            StoreError: one of them cannot be read (names its trial), or the store cannot.
+            StoreError: one of them cannot be read or is not as it was stored (names its trial),
+                or the store cannot be read.
         """
+        self.verified(run_id)
         return self._measurements("run_id = ?", run_id)
+
+    def verified(self, run_id: str) -> str:
+        """The digest of a run and all its measurements; empty for a run that has none.
+
+        Raises:
+            StoreError: something of it is not as it was stored (`database.check_chain`).
+        """
+        with store_errors(self.path):
+            self._connection.execute("BEGIN")  # one moment's rows, while a lab may add to them
+            try:
+                return database.check_chain(self._connection, run_id)
+            finally:
+                self._connection.execute("COMMIT")
 
     def pilots(self, run_id: str) -> list[Measurement]:
         """The measurements of the run's pilot, in the order stored."""

@@ -1,4 +1,4 @@
-"""A disturbed block is measured again: at once, as a whole, within a bound, and after a kill."""
+"""What was disturbed is measured again: at once, on all systems, within a bound, after a kill."""
 
 import pytest
 from tests.experiment.test_runner import after, created, small, start
@@ -6,7 +6,7 @@ from tests.experiment.test_runner import after, created, small, start
 from dbdyno.errors import Interrupted
 from dbdyno.experiment.order import trials_of
 from dbdyno.measurement import disturbance
-from dbdyno.measurement.disturbance import Disturbance
+from dbdyno.measurement.disturbance import Disturbance, current
 from dbdyno.store import evidence
 from dbdyno.store.store import Store
 from support import making
@@ -33,7 +33,7 @@ def keys_of(store, stored):
     return [m.trial.key for m in store.measurements(stored.run_id)]
 
 
-def test_a_disturbed_block_is_measured_again_at_once_as_a_whole(store, monkeypatch):
+def test_a_disturbed_cell_is_measured_again_at_once_on_all_systems(store, monkeypatch):
     plan, world, progress = small(threads=(8,), blocks=3), World(), Progress()
     planned = [trial.key for trial in trials_of(plan, "")]
     disturbing(monkeypatch, planned[2])
@@ -45,11 +45,23 @@ def test_a_disturbed_block_is_measured_again_at_once_as_a_whole(store, monkeypat
     arm = store.measurements(stored.run_id)[2].trial.arm
     assert (
         f"block 2 was disturbed: others had 25.0% of the host's CPU beside {arm} (limit 10 %);"
-        " it is measured again (repeat 1 of at most 2)"
+        " measured again on all systems: oltp_read_write/threads=8"
     ) in progress.stages
     assert store.done(stored.run_id) == {*planned[:2], *again, *planned[4:]}
     assert evidence.completion(store, stored.run_id) == (6, 6, True)
     assert progress.begun[-1] == (8, 8)
+
+
+def test_other_cells_of_the_block_stay_as_they_are(store, monkeypatch):
+    plan, progress = small(threads=(1, 8), blocks=2), Progress()
+    planned = [trial.key for trial in trials_of(plan, "")]
+    loud = next(key for key in planned if key.startswith("0/") and "threads=8" in key)
+    disturbing(monkeypatch, loud)
+    stored = start(store, plan, progress=progress)
+    again = [f"{key}/again=1" for key in planned[:4] if "threads=8" in key]
+    assert keys_of(store, stored) == [*planned[:4], *again, *planned[4:]]
+    assert evidence.completion(store, stored.run_id) == (8, 8, True)
+    assert len(current(store.measurements(stored.run_id))) == 8
 
 
 def test_no_more_blocks_are_measured_again_than_the_bound(store, monkeypatch):
@@ -59,7 +71,7 @@ def test_no_more_blocks_are_measured_again_than_the_bound(store, monkeypatch):
     disturbing(monkeypatch, *loud, f"{planned[0]}/again=2")
     stored = start(store, plan, progress=progress)
     assert len(keys_of(store, stored)) == 6 + 4
-    assert [text for text in progress.stages if "all 2 repeats are used" in text] != []
+    assert [text for text in progress.stages if "its repeats are used" in text] != []
     assert evidence.completion(store, stored.run_id).complete
 
 

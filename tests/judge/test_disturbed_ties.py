@@ -58,7 +58,8 @@ def run(random: Random, plan: Plan, hogs: list[float]) -> tuple[list[Measurement
         while True:
             hog = next(left, 0.0)
             stored += [trial(random, block, A, repeat, 0.0), trial(random, block, B, repeat, hog)]
-            if block not in owed_again(stored, BLOCKS, plan.design.disturbance_max):
+            owed = owed_again(stored, BLOCKS, plan.design.disturbance_max)
+            if block not in {place.block for place in owed}:
                 break
             repeat += 1
     return stored, judge(stored, plan)

@@ -89,11 +89,11 @@ def test_whatever_is_being_prepared_is_known() -> None:
     unknown = {text for _, text in told if from_stored(text).template == NAME}
     assert unknown == {
         "7: 7",  # an error's own message
-        "7; it is measured again (repeat 7 of at most 7)",  # the end of a sentence that is put
-        "7; all 7 repeats are used, its trial is void",  # together, whose whole is below
+        "7; measured again on all systems: 7",  # the end of a sentence that is put
+        "7; its repeats are used, its trial is void",  # together, whose whole is below
     }
     disturbed = "block 3 was disturbed: others had 12.0% of the host's CPU beside A (limit 10 %); "
-    whole = from_stored(f"{disturbed}it is measured again (repeat 1 of at most 2)")
+    whole = from_stored(f"{disturbed}measured again on all systems: oltp_read_write/threads=8")
     assert whole.values["share"] == "12.0%"
 
 

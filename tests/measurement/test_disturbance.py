@@ -9,13 +9,17 @@ from dbdyno.measurement.disturbance import (
     disturbance_of,
     disturbed,
     owed_again,
+    place_of,
     repeats_max,
     repeats_of,
 )
+from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.replication import REPLICAS_CPU_S
 from support import making
 from support.making import A, B
 
+LOAD = "oltp_read_write/threads=8"
+CELL = f"{LOAD}/default"
 QUIET, LOUD = 0.08, 1.0  # of four cores: 2 % and 25 %
 
 
@@ -106,7 +110,10 @@ def test_a_repeat_is_a_trial_of_its_own_at_the_same_place():
     assert (second.place, first.place) == (first.key, first.key)
     assert "repeat" not in first.model_dump_json()  # an older dbdyno reads what needs no repeat
     assert type(second).model_validate_json(second.model_dump_json()) == second
-    assert repeats_of([(3, first.key), (3, second.key), (4, "4/b/c")]) == {3: 2, 4: 0}
+    assert repeats_of([(3, CELL, first.key), (3, CELL, second.key), (4, CELL, "4/b/c")]) == {
+        (3, LOAD): 2,
+        (4, LOAD): 0,
+    }
 
 
 def test_only_the_last_repeat_of_a_block_counts_even_if_it_is_not_whole():
@@ -117,15 +124,50 @@ def test_only_the_last_repeat_of_a_block_counts_even_if_it_is_not_whole():
 
 def test_a_disturbed_block_is_owed_again_until_the_repeats_are_used():
     stored = [*block(0, QUIET, LOUD), *block(1, QUIET, QUIET), *block(2, LOUD, LOUD)]
-    assert owed_again(stored, blocks=5, limit=0.1) == [0, 2]
+    assert owed_again(stored, blocks=5, limit=0.1) == [(0, LOAD), (2, LOAD)]
     stored += block(0, LOUD, QUIET, repeat=1)
-    assert owed_again(stored, blocks=5, limit=0.1) == [0]  # one of two is left
+    assert owed_again(stored, blocks=5, limit=0.1) == [(0, LOAD)]  # one of two is left
     stored += block(0, QUIET, QUIET, repeat=2)
     assert owed_again(stored, blocks=5, limit=0.1) == []
-    assert owed_again(stored, blocks=12, limit=0.1) == [2]
+    assert owed_again(stored, blocks=12, limit=0.1) == [(2, LOAD)]
     assert owed_again(stored, blocks=12, limit=None) == []
 
 
 @pytest.mark.parametrize(("blocks", "most"), [(1, 2), (8, 2), (12, 3), (100, 25)])
 def test_a_quarter_of_the_blocks_may_be_repeated_and_two_in_any_case(blocks, most):
-    assert repeats_max(blocks) == most
+    assert repeats_max(blocks, 1) == most
+    assert repeats_max(blocks, 48) == 48 * most
+
+
+@pytest.mark.parametrize(
+    ("workload", "setting", "rate"),
+    [("oltp_read_write", "durability=0/2", None), ("a/threads", "default", 12.5)],
+)
+def test_all_arms_of_a_load_in_a_block_are_one_place(workload, setting, rate):
+    cell = Cell(workload=workload, threads=16, setting=setting, rate_per_s=rate)
+    trial = making.measurement().trial.model_copy(update={"cell": cell, "block": 2})
+    other = trial.model_copy(
+        update={"system": "C", "cell": cell.model_copy(update={"setting": "x"})}
+    )
+    assert place_of(trial) == place_of(other)
+    assert place_of(trial).load == cell.key.removesuffix(f"/{setting}")
+    more = trial.model_copy(update={"cell": cell.model_copy(update={"threads": 17})})
+    assert (
+        len({place_of(trial), place_of(more), place_of(trial.model_copy(update={"block": 3}))}) == 3
+    )
+
+
+def test_only_the_disturbed_cell_of_a_block_is_owed_again():
+    def cells(*cores, threads):
+        made = block(0, *cores)
+        return [
+            making.with_trial(m, cell=m.trial.cell.model_copy(update={"threads": threads}))
+            for m in made
+        ]
+
+    stored = [*cells(QUIET, QUIET, threads=8), *cells(QUIET, LOUD, threads=64)]
+    (owed,) = owed_again(stored, blocks=5, limit=0.1)
+    assert owed == (0, "oltp_read_write/threads=64")
+    again = [making.with_trial(m, repeat=1) for m in cells(QUIET, QUIET, threads=64)]
+    assert current([*stored, *again]) == [*stored[:2], *again]
+    assert owed_again([*stored, *again], blocks=5, limit=0.1) == []

@@ -97,7 +97,7 @@ def test_a_repeat_of_a_block_is_another_attempt_and_alone_is_done(store):
     with pytest.raises(StoreError):
         store.append(again)
     assert store.done(run.run_id) == {f"{first.trial.key}/again=1"}
-    assert store.repeats(run.run_id) == {1: 1}
+    assert store.repeats(run.run_id) == {(1, "oltp_read_write/threads=8"): 1}
     assert store.block(run.run_id, 1) == [first, again]
     with closing(sqlite3.connect(store.path)) as plain:
         rows = plain.execute("SELECT DISTINCT sequence, attempt FROM watch_seconds").fetchall()

@@ -165,7 +165,7 @@ DisturbanceMax = Annotated[
     str,
     typer.Option(
         metavar="RATIO",
-        help="A trial in whose window others had more of the host's CPU is void and its block "
+        help="A trial in whose window others had more of the host's CPU is void and its cell "
         "measured again; 100% for no such rule.",
     ),
 ]

@@ -28,6 +28,7 @@ from dbdyno.experiment.engine.record import measured_of
 from dbdyno.experiment.engine.spec import run_spec, table_names
 from dbdyno.experiment.order import WARMUP_SHARE, highest_loads, slice_s, turns
 from dbdyno.experiment.watch.probe import probe_speed
+from dbdyno.measurement.disturbance import place_of
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.measurement.parts import DoubledThreads, Probe, ThreadsSlice, TrialEvidence
 from dbdyno.plan.controls import directory_of
@@ -215,8 +216,8 @@ def _left_to_ask(context: RunContext, trial: Trial) -> list[Cell]:
     refused = [key for system, key in context.refused if system == trial.system]
     asked = highest_loads(context.plan, trial.cell.setting, refused)
     stored = context.store.measurements(trial.run_id) if asked else []
-    block, repeat = trial.block, trial.repeat
-    kept = (m for m in stored if m.trial.block != block or m.trial.repeat == repeat)
+    place, repeat = place_of(trial), trial.repeat
+    kept = (m for m in stored if place_of(m.trial) != place or m.trial.repeat == repeat)
     known = {one.workload for m in kept for one in m.evidence.doubled_threads}
     return [cell for cell in asked if cell.workload not in known]
 

@@ -24,7 +24,13 @@ from dbdyno.experiment.engine.spec import (
 from dbdyno.experiment.forecast import Forecast, pilot_s
 from dbdyno.experiment.order import arms, trials_of
 from dbdyno.files import locked
-from dbdyno.measurement.disturbance import current, disturbed, repeats_max
+from dbdyno.measurement.disturbance import (
+    current,
+    disturbed,
+    owed_again,
+    place_of,
+    repeats,
+)
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.plan.controls import control_system, directory_of
 from dbdyno.plan.pilot import foreseen, next_trial, piloting, resolved
@@ -73,12 +79,12 @@ def run(
         refuse_unspoken(system.reference)
     try:
         with store.locked(run.run_id):
-            done, repeats = store.done(run.run_id, impossible=not retry), store.repeats(run.run_id)
+            done, times = store.done(run.run_id, impossible=not retry), store.repeats(run.run_id)
             chosen_before = store.run(run.run_id).plan.design.chosen
             plan = with_chosen(resolved(plan, store.pilots(run.run_id)), chosen_before)
             plan = begun(plan)
             trials = trials_of(foreseen(plan), run.run_id)
-            now = [_again(trial, repeats.get(trial.block, 0)) for trial in trials]
+            now = [_again(trial, times.get(place_of(trial), 0)) for trial in trials]
             left = [trial for trial in now if not _is_done(trial, done)]
             context = RunContext(
                 plan, store, folder, progress, makers or Makers(), Forecast(plan), left, len(trials)
@@ -94,8 +100,8 @@ def run(
     except KeyboardInterrupt:
         plan = begun(foreseen(with_chosen(plan, store.run(run.run_id).plan.design.chosen)))
         planned = trials_of(plan, run.run_id)
-        repeats, done = store.repeats(run.run_id), store.done(run.run_id)
-        stored = sum(_again(trial, repeats.get(trial.block, 0)).key in done for trial in planned)
+        times, done = store.repeats(run.run_id), store.done(run.run_id)
+        stored = sum(_again(trial, times.get(place_of(trial), 0)).key in done for trial in planned)
         raise Interrupted(
             f"run {run.run_id} was interrupted by the user",
             wanted=f"{len(planned)} trials",
@@ -119,7 +125,7 @@ class _Blocks:
         self._context, self._enough, self._run_id = context, enough, run_id
 
     def __iter__(self) -> Iterator[list[Trial]]:
-        """One after the other; one that was disturbed comes again at once."""
+        """One after the other; of one that was disturbed, these loads come again at once."""
         context = self._context
         while context.left and not self.decided():
             block = context.left[0].block
@@ -129,7 +135,7 @@ class _Blocks:
             self.owe_again(block)
 
     def owe_again(self, block: int) -> None:
-        """Puts a complete block that was disturbed back before what is left, and tells so."""
+        """Puts what was disturbed in a complete block back before what is left, and tells so."""
         context, design = self._context, self._context.plan.design
         if design.disturbance_max is None or block < 0:
             return
@@ -138,19 +144,20 @@ class _Blocks:
         if not found or any(trial.block == block for trial in context.left):
             return
         trial, seen = max(found, key=lambda one: one[1].share)
-        used, most = sum(context.store.repeats(self._run_id).values()), repeats_max(design.blocks)
+        every = context.store.measurements(self._run_id)
+        all_owed = owed_again(every, design.blocks, design.disturbance_max)
+        owed = [place for place in all_owed if place.block == block]
         told = (
             f"block {block + 1} was disturbed: others had {seen.share:.1%} of the host's CPU beside"
             f" {trial.arm} (limit {design.disturbance_max * 100:g} %)"
         )
-        if used >= most:
-            context.progress.stage(f"{told}; all {most} repeats are used, its trial is void")
+        if not owed:
+            context.progress.stage(f"{told}; its repeats are used, its trial is void")
             return
-        context.progress.stage(
-            f"{told}; it is measured again (repeat {used + 1} of at most {most})"
-        )
-        trials = trials_of(foreseen(context.plan), self._run_id)
-        again = [_again(one, trial.repeat + 1) for one in trials if one.block == block]
+        loads = ", ".join(place.load for place in owed)
+        context.progress.stage(f"{told}; measured again on all systems: {loads}")
+        trials, times = trials_of(foreseen(context.plan), self._run_id), repeats(every)
+        again = [_again(one, times[place_of(one)] + 1) for one in trials if place_of(one) in owed]
         context.left[:0] = again
         context.total += len(again)
 
@@ -175,7 +182,7 @@ class _Blocks:
 
 
 def _again(trial: Trial, repeat: int) -> Trial:
-    """The same place of the plan, in that repeat of its block."""
+    """The same trial of the plan, in that repeat of it."""
     return trial.model_copy(update={"repeat": repeat}) if repeat else trial
 
 

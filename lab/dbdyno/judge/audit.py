@@ -135,7 +135,7 @@ CHECKS: Final = (
     *TRIAL_CHECKS,
     *RUN_CHECKS,
     *CELL_CHECKS,
-    disturbance.block_repeated,
+    disturbance.measured_again,
     instrument.out_of_calibration,
 )
 """Every check, in the order in which a trial meets them; the last two look at blocks that were

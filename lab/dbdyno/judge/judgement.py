@@ -22,7 +22,7 @@ from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.beside.outliers import BadRestarts, Outlier, bad_restarts, outliers
 from dbdyno.judge.beside.scalability import PeakRatio, Scalability, peak_ratios, scalability
 from dbdyno.judge.beside.stability import CountPair, Stability, counts, stability
-from dbdyno.judge.checks.disturbance import block_repeated
+from dbdyno.judge.checks.disturbance import measured_again
 from dbdyno.judge.checks.instrument import Ledger, ledger_of, out_of_calibration
 from dbdyno.judge.controls import judge_controls, split_controls
 from dbdyno.judge.estimate import (
@@ -127,7 +127,7 @@ def judge(
     checked = judge_controls(compared, controls, plan)
     ledger = ledger_of([*earlier, *checked.outcomes])
     audited = audit(compared, plan)
-    beyond = (*block_repeated(measurements, plan), *out_of_calibration(ledger))
+    beyond = (*measured_again(measurements, plan), *out_of_calibration(ledger))
     audited = replace(audited, findings=(*audited.findings, *beyond))
 
     design, pairs, judged = plan.design, checked.beside(audited.sound), _cells(compared, plan)

@@ -63,11 +63,11 @@ TEMPLATES: Final = (
     phrase("{workload}: is it faster with twice the load's threads?"),
     phrase(
         "block {block} was disturbed: others had {share} of the host's CPU beside {arm} (limit "
-        "{limit} %); all {most} repeats are used, its trial is void"
+        "{limit} %); its repeats are used, its trial is void"
     ),
     phrase(
         "block {block} was disturbed: others had {share} of the host's CPU beside {arm} (limit "
-        "{limit} %); it is measured again (repeat {repeat} of at most {most})"
+        "{limit} %); measured again on all systems: {loads}"
     ),
     phrase("decided after {blocks} of at most {most} blocks"),
     phrase(

@@ -1,10 +1,11 @@
-"""How much others disturbed a trial, and which blocks are measured again because of it.
+"""How much others disturbed a trial, and what is measured again because of it.
 
 A trial is disturbed by other processes' CPU and by CPU time that the hypervisor gave to others.
-Beyond the plan's `design.disturbance_max` it is void, and its block is measured again at once, all
-systems of it, while repeats are left. Whether that happens follows from what others used, never
-from a result. Making asks here whether to measure again, judging asks here which trials count, so
-both apply one limit.
+Beyond the plan's `design.disturbance_max` it is void, and what it is compared with in its block is
+measured again with it when the block has ended, while repeats are left: that workload at that load
+on all systems and settings. Whether that happens follows from what others used, never from a
+result. Making asks here whether to measure again, judging asks here which trials count, so both
+apply one limit.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.parts import WatchSample
 from dbdyno.measurement.replication import REPLICAS_CPU_S
 
 REPEATS_MIN: Final = 2
 REPEATS_SHARE: Final = 4
-"""So many blocks allow one repeat, and a run may have `REPEATS_MIN` in any case."""
+"""So many blocks allow one repeat of each load, and a run may have `REPEATS_MIN` in any case."""
+REPEATS_OF_PLACE: Final = 2
+"""What is disturbed that often at one place of a run is disturbed by something that stays."""
 CHARGED_MIN: Final = 0.2
 """Share of a window's seconds; one by itself may be a reading that came late."""
 
@@ -130,38 +133,66 @@ def disturbed(measurement: Measurement, limit: float | None) -> Disturbance | No
     return found if found is not None and found.share > limit else None
 
 
-def repeats_max(blocks: int) -> int:
-    """How many times a run of so many blocks may measure a block again, all blocks together."""
-    return max(REPEATS_MIN, blocks // REPEATS_SHARE)
+class BlockLoad(NamedTuple):
+    """Where trials are compared with each other: all arms of a block, at one workload and load."""
+
+    block: int
+    load: str
 
 
+_LOAD: Final = re.compile(r"^.*?/threads=\d+(?:/rate=[^/]+)?(?=/)")
 _AGAIN: Final = re.compile(r"/again=(\d+)$")
 
 
-def repeats_of(places: Iterable[tuple[int, str]]) -> dict[int, int]:
-    """How often each block was begun again.
+def _place(block: int, cell_key: str) -> BlockLoad:
+    found = _LOAD.match(cell_key)
+    return BlockLoad(block, found[0] if found else cell_key)
+
+
+def place_of(trial: Trial) -> BlockLoad:
+    """Where a trial is compared with those of the other arms."""
+    return _place(trial.block, trial.cell.key)
+
+
+def repeats_max(blocks: int, loads: int) -> int:
+    """How many times a run of so many blocks and loads may measure again, all places together."""
+    return loads * max(REPEATS_MIN, blocks // REPEATS_SHARE)
+
+
+def repeats_of(trials: Iterable[tuple[int, str, str]]) -> dict[BlockLoad, int]:
+    """How often each place was measured again.
 
     Args:
-        places: block and key of every trial that is stored.
+        trials: block, key of the cell, and key of every trial that is stored.
     """
-    latest: dict[int, int] = {}
-    for block, key in places:
-        found = _AGAIN.search(key)
-        latest[block] = max(latest.get(block, 0), int(found[1]) if found else 0)
+    latest: dict[BlockLoad, int] = {}
+    for block, cell_key, key in trials:
+        place, found = _place(block, cell_key), _AGAIN.search(key)
+        latest[place] = max(latest.get(place, 0), int(found[1]) if found else 0)
     return latest
 
 
+def repeats(measurements: Iterable[Measurement]) -> dict[BlockLoad, int]:
+    """The same of measurements."""
+    return repeats_of((m.trial.block, m.trial.cell.key, m.trial.key) for m in measurements)
+
+
 def current(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """Without those of blocks that were begun again: only a block's last repeat counts."""
+    """Without what was measured again: only the last repeat of each place counts."""
     every = list(measurements)
-    latest = repeats_of((m.trial.block, m.trial.key) for m in every)
-    return [m for m in every if m.trial.repeat == latest[m.trial.block]]
+    latest = repeats(every)
+    return [m for m in every if m.trial.repeat == latest[place_of(m.trial)]]
 
 
-def owed_again(measurements: Iterable[Measurement], blocks: int, limit: float | None) -> list[int]:
-    """The blocks that are to be measured again by what is stored of a run, the first one first."""
+def owed_again(
+    measurements: Iterable[Measurement], blocks: int, limit: float | None
+) -> list[BlockLoad]:
+    """What is to be measured again by what is stored of a run, the first block's first."""
     every = list(measurements)
-    latest = repeats_of((m.trial.block, m.trial.key) for m in every)
-    left = max(0, repeats_max(blocks) - sum(latest.values()))
-    found = {m.trial.block for m in current(every) if m.trial.block >= 0 and disturbed(m, limit)}
-    return sorted(found)[:left]
+    latest = repeats(every)
+    left = repeats_max(blocks, len({place.load for place in latest})) - sum(latest.values())
+    found = {
+        place_of(m.trial) for m in current(every) if m.trial.block >= 0 and disturbed(m, limit)
+    }
+    owed = sorted(place for place in found if latest[place] < REPEATS_OF_PLACE)
+    return owed[: max(0, left)]

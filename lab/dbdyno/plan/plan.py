@@ -278,7 +278,7 @@ class DesignPlan(FiniteNoun):
         time_s: time for measuring, after set-up: warm-up, window and blocks are chosen by what the
             first blocks show, and the run stops when decided (docs/how-it-works/time.md).
         chosen: what was chosen so; not a part of what was asked for.
-        disturbance_max: a trial is void, and its block measured again, if others and the
+        disturbance_max: a trial is void, and its cell measured again, if others and the
             hypervisor took more of the host's CPU in its window (docs/how-it-works/procedure.md);
             null or 100 % switches that off. None in runs of a dbdyno without this rule.
     """

@@ -2,7 +2,7 @@
 
 A report lists every attempt ever made, so each has a state: sound (it counts), void (a
 check took it away, or it cannot be run), failed (it did not end as planned), repeated (the trial
-was complete before, or its block was measured again).
+was complete before, or it was measured again).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dbdyno.judge.finding import Finding, Level, check_name
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.words import PARTED, Text, count, listed, name, say
-from dbdyno.measurement.disturbance import repeats_of
+from dbdyno.measurement.disturbance import place_of, repeats
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import SECRET
 from dbdyno.plan.plan import Plan, cells
@@ -72,12 +72,12 @@ def attempts(measurements: Iterable[Measurement], judgement: Judgement) -> tuple
     """Every measurement with its state, in the order of the trials' sequence."""
     measurements = list(measurements)
     complete: set[str] = set()
-    latest = repeats_of((m.trial.block, m.trial.key) for m in measurements)
+    latest = repeats(measurements)
     made = []
     for measurement in measurements:
         trial, key = measurement.trial, measurement.trial.key
-        if trial.repeat < latest[trial.block]:
-            why = say("its block was measured again")
+        if trial.repeat < latest[place_of(trial)]:
+            why = say("it was measured again")
             made.append(Attempt(measurement, State.REPEATED, why))
             continue
         made.append(_attempt(measurement, judgement.findings, key in complete))

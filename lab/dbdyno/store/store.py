@@ -20,7 +20,7 @@ from typing import Final, Self
 from dbdyno import __version__
 from dbdyno.errors import StoreError
 from dbdyno.files import locked
-from dbdyno.measurement.disturbance import repeats_of
+from dbdyno.measurement.disturbance import BlockLoad, repeats_of
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import ControlOutcome
 from dbdyno.plan.pilot import NO_BLOCK, resolved
@@ -262,7 +262,7 @@ class Store:
     def done(self, run_id: str, *, impossible: bool = True) -> set[str]:
         """Keys of the trials that need not run again: those with a measurement without failure.
 
-        Of a block that was begun again, only those of its last repeat.
+        Of what was measured again, only those of its last repeat.
 
         Args:
             impossible: count those too of which it is stored that they cannot be run.
@@ -270,20 +270,18 @@ class Store:
         latest = self.repeats(run_id)
         with store_errors(self.path):
             rows = self._connection.execute(
-                "SELECT block, trial_key FROM measurements WHERE run_id = ?"
+                "SELECT block, cell, trial_key FROM measurements WHERE run_id = ?"
                 " AND (failure IS NULL OR (?"
                 " AND json_valid(measurement) AND json_extract(measurement, '$.impossible')))",
                 (run_id, impossible),
             )
-            return {
-                key for block, key in rows if repeats_of([(block, key)]) == {block: latest[block]}
-            }
+            return {row[2] for row in rows if repeats_of([row]).items() <= latest.items()}
 
-    def repeats(self, run_id: str) -> dict[int, int]:
-        """How often each block that is stored of a run was begun again."""
+    def repeats(self, run_id: str) -> dict[BlockLoad, int]:
+        """How often each place that is stored of a run was measured again."""
         with store_errors(self.path):
             rows = self._connection.execute(
-                "SELECT block, trial_key FROM measurements WHERE run_id = ?", (run_id,)
+                "SELECT block, cell, trial_key FROM measurements WHERE run_id = ?", (run_id,)
             )
             return repeats_of(rows)
 

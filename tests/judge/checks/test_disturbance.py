@@ -6,8 +6,8 @@ import pytest
 
 from dbdyno.judge.checks.disturbance import (
     UNEVEN_MAX,
-    block_repeated,
     disturbed,
+    measured_again,
     uneven_disturbance,
 )
 from dbdyno.judge.finding import Level
@@ -79,15 +79,16 @@ def test_a_replaced_block_is_kept_told_and_in_no_number():
     loud, anew = arms(2, QUIET, 1.0, ratio=0.5), arms(2, QUIET, QUIET, repeat=1)
     made = judge([*quiet, *loud, *anew], PLAN)
     assert made == judge([*quiet, *anew], PLAN).model_copy(update={"findings": made.findings})
-    (told,) = [finding for finding in made.findings if finding.check == "block-repeated"]
+    (told,) = [finding for finding in made.findings if finding.check == "measured-again"]
     assert told.level is Level.NOTE
     assert told.evidence.startswith(
-        "block 3 was measured again, 1 time, because others disturbed it: 25.0 % of the host's CPU"
+        "oltp_read_write, 8 threads, in block 3 was measured again, 1 time, because others"
+        " disturbed it: 25.0 % of the host's CPU"
         f" beside {B}"
     )
     assert all(finding.level is not Level.VOID for finding in made.findings)
     states = [(a.state, a.why) for a in attempts([*quiet, *loud, *anew], made)]
-    assert states.count((State.REPEATED, "its block was measured again")) == 2
+    assert states.count((State.REPEATED, "it was measured again")) == 2
     assert [state for state, _ in states].count(State.SOUND) == 6
 
 
@@ -98,9 +99,9 @@ def test_a_block_that_stays_disturbed_is_void_and_told():
     (verdict,) = made.verdicts
     assert verdict.word is Word.VOID
     assert verdict.estimate.blocks == 2
-    told = [finding.evidence for finding in made.findings if finding.check == "block-repeated"]
+    told = [finding.evidence for finding in made.findings if finding.check == "measured-again"]
     assert told[1] == (
-        "1 block stayed disturbed: a run of this length may measure again 2 blocks at most"
+        "1 cell stayed disturbed, with all repeats used that a run of this length has"
     )
 
 
@@ -113,5 +114,5 @@ def test_whether_a_run_has_enough_is_asked_of_what_counts():
 
 def test_nothing_is_told_of_blocks_that_were_measured_once():
     trials = making.pairs((1.0, 1.0, 1.0))
-    assert list(block_repeated(trials, PLAN)) == []
+    assert list(measured_again(trials, PLAN)) == []
     assert judge(trials, PLAN).estimate(trials[0].trial.cell, A, B, PRIMARY.name).blocks == 3

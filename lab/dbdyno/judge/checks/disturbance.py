@@ -2,8 +2,8 @@
 (docs/how-it-works/procedure.md)
 
 What disturbs all arms of a block alike cancels in its ratio. What disturbs one of them looks like a
-difference of the systems, so a trial that lost more than the plan allows is void, its block is
-measured again, and arms that lost unequal shares below that are doubtful.
+difference of the systems, so a trial that lost more than the plan allows is void, it is measured
+again with all others of its cell, and arms that lost unequal shares below that are doubtful.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from dbdyno.measurement.disturbance import (
     Disturbance,
     current,
     disturbance_of,
-    repeats_max,
-    repeats_of,
+    owed_again,
+    place_of,
+    repeats,
 )
 from dbdyno.measurement.disturbance import disturbed as beyond
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -112,29 +113,31 @@ def _figures(block: int, arms: Sequence[tuple[Said, Disturbance]]) -> Said:
     return say("block {block}: {shares}", block=block + 1, shares=listed(shares))
 
 
-def block_repeated(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Note: a disturbed block was measured again, or no longer; sees replaced trials too."""
-    latest = repeats_of((m.trial.block, m.trial.key) for m in measurements)
-    used, most = sum(latest.values()), repeats_max(plan.design.blocks)
-    for block, times in latest.items():
+def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Note: what was disturbed was measured again, or no longer; sees replaced trials too."""
+    for place, times in repeats(measurements).items():
         if times:
+            there = [m for m in measurements if place_of(m.trial) == place]
+            cell = there[0].trial.cell
             yield _noted(
                 say(
-                    "block {block} was measured again, {times}, because others disturbed it: "
-                    "{worst}; its last measurement counts, the others are stored",
-                    block=block + 1,
+                    "{workload}, {load}, in block {block} was measured again, {times}, because"
+                    " others disturbed it: {worst}; its last measurement counts, the others are"
+                    " stored",
+                    workload=cell.workload,
+                    load=cell.load,
+                    block=place.block + 1,
                     times=count(times, "time"),
-                    worst=_worst([m for m in measurements if m.trial.block == block], plan),
+                    worst=_worst(there, plan),
                 )
             )
     limit = plan.design.disturbance_max
-    lost = {m.trial.block for m in current(measurements) if beyond(m, limit) is not None}
-    if lost and used >= most:
+    lost = {place_of(m.trial) for m in current(measurements) if beyond(m, limit) is not None}
+    if lost and not owed_again(measurements, plan.design.blocks, limit):
         yield _noted(
             say(
-                "{blocks} stayed disturbed: a run of this length may measure again {most} at most",
-                blocks=count(len(lost), "block"),
-                most=count(most, "block"),
+                "{places} stayed disturbed, with all repeats used that a run of this length has",
+                places=count(len(lost), "cell"),
             )
         )
 
@@ -150,7 +153,7 @@ def _worst(of_block: Sequence[Measurement], plan: Plan) -> Said:
 
 def _noted(evidence: Said) -> Finding:
     return Finding(
-        check="block-repeated",
+        check="measured-again",
         level=Level.NOTE,
         evidence=evidence,
         advice=say("nothing is wrong with what counts; a quiet machine needs no repeats"),

@@ -323,7 +323,7 @@ def _quiet(plan: Plan) -> list[Text]:
     return [
         say(
             "Disturbance: a trial beside which others had more than {limit} of the host's CPU, "
-            "stolen time included, is void, and its block is measured again.",
+            "stolen time included, is void, and its cell is measured again on all systems.",
             limit=share(limit),
         )
     ]

@@ -23,7 +23,7 @@ from dbdyno.sysbench.options.values import canonical
 from support.source import LAB, ROOT, named, with_suffix
 
 PAGES = [page for page in with_suffix(".md") if "tests" not in page.relative_to(ROOT).parts]
-GROUPS = ("servers", "plan")
+GROUPS = ("servers", "plan", "runs")
 COMMAND_LINE = re.compile(r"^(?:\.venv/bin/)?dbdyno(?:\s|$)")
 
 
@@ -183,6 +183,18 @@ def test_every_ready_plan_is_a_plan() -> None:
     for file in with_suffix(".yaml"):
         if file.parent == ROOT / "plans":
             assert read(file, known_workloads(), open.check).systems
+
+
+def test_each_promise_of_security_has_its_test() -> None:
+    rows = [
+        line.split("|")[-2]
+        for line in (ROOT / "SECURITY.md").read_text().splitlines()
+        if line.startswith("| ") and not line.startswith(("| threat", "| ---"))
+    ]
+    assert len(rows) > 15
+    for one in ",".join(rows).split(","):
+        path, _, test = one.strip().partition("::")
+        assert f"def {test}(" in (ROOT / path).read_text(), one
 
 
 def test_the_architecture_stays_a_map() -> None:

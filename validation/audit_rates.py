@@ -5,7 +5,9 @@ by Little's law, percentiles of lognormal latency on sysbench's grid, everything
 published, zeros at the end now and then dropped as spreadsheets do. A fault is then planted in
 each.
 
-    .venv/bin/python -m validation.audit_rates --honest 1000 --planted 200
+Others are logs that sysbench (where it is installed) and dbdyno printed of reference servers.
+
+    .venv/bin/python -m validation.audit_rates --honest 1000 --planted 200 --served 20
 """
 
 from __future__ import annotations
@@ -13,13 +15,20 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
+from validation.truth import PROGRAMS, Question, report_of
+
+from dbdyno import _engine
 from dbdyno.audit.audit import audit
 from dbdyno.audit.ledger import Severity
 from dbdyno.audit.publication import AuditedClaim, Printed, Publication, PublishedTable, pairs
 from dbdyno.audit.rules.cells import GRID_LEAST_MS, GRID_STEP
+from dbdyno.intake.read import read
 
 LADDERS: Final = ((8, 16, 32, 64, 128), (1, 4, 16, 64, 256), (50, 100, 200, 400), (16, 64, 256))
 WORKLOADS: Final = {"oltp_read_write": 20, "oltp_read_only": 16, "oltp_point_select": 1}
@@ -277,6 +286,30 @@ def accused(publication: Publication) -> bool:
     return any(ledger.count(one) for one in (Severity.CONTRADICTION, Severity.OVER_CLAIM))
 
 
+def served(dice: random.Random) -> Publication:
+    """Two reference servers under a ladder, as one of the programs told of them."""
+    program = dice.choice([one for one in PROGRAMS.values() if shutil.which(one[0])])
+    with tempfile.TemporaryDirectory() as folder:
+        logs = []
+        for system in ("A", "B"):
+            law = dice.choice(("fixed", "exponential", "lognormal"))
+            workers = dice.choice((None, 4))
+            service = {"law": law, "time_s": dice.uniform(0.001, 0.01), "workers": workers}
+            texts = [
+                report_of(
+                    program,
+                    Question(system, service, (f"--threads={threads}",)),
+                    _engine.Reference(**service),
+                    seconds=1,
+                    percentile=95,
+                )
+                for threads in (2, 8, 32)
+            ]
+            logs.append(Path(folder) / f"{system}.log")
+            logs[-1].write_text("".join(texts))
+        return read(logs)
+
+
 def rates(honest_count: int, planted_count: int) -> dict[str, float]:
     """The share of accused publications: honest ones, then those with each fault."""
     dice = random.Random(16)
@@ -293,12 +326,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--honest", type=int, default=1000)
     parser.add_argument("--planted", type=int, default=200)
+    parser.add_argument("--served", type=int, default=0)
     options = parser.parse_args()
     found = rates(options.honest, options.planted)
     print("| publications | accused | target |\n| --- | ---: | ---: |")
     for name, share in found.items():
         target = f"{HONEST_MAX:.0%} at most" if name == "honest" else f"{PLANTED_MIN:.0%} at least"
         print(f"| {name} | {share:.1%} | {target} |")
+    if options.served:
+        dice = random.Random(7)
+        wrong = sum(accused(served(dice)) for _ in range(options.served))
+        print(f"| honest, logs of {options.served} pairs of servers | {wrong} | none |")
     missed = found.pop("honest") > HONEST_MAX or min(found.values()) < PLANTED_MIN
     return int(missed)
 

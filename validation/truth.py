@@ -127,7 +127,7 @@ def error_of(program: list[str], question: Question, seconds: int) -> Iterator[t
     """
     for percentile in (95, 99):
         server = _engine.Reference(**question.server)
-        text = _report(program, question, server, seconds, percentile)
+        text = report_of(program, question, server, seconds, percentile)
         truth = dict(_truth(question, server, seconds))
         if percentile == 99:
             truth.pop("throughput"), truth.pop("mean")
@@ -136,9 +136,10 @@ def error_of(program: list[str], question: Question, seconds: int) -> Iterator[t
                 yield statistic, float(found[1]) / true - 1
 
 
-def _report(
+def report_of(
     program: list[str], question: Question, server: _engine.Reference, seconds: int, percentile: int
 ) -> str:
+    """What the program prints of that load on that server."""
     user, password, database = server.login
     arguments = [
         "oltp_point_select",

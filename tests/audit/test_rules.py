@@ -125,6 +125,18 @@ def test_percentiles_that_no_latencies_have(values: dict[str, list[str]], said: 
     assert [str(one.sentence) for one in found(asked, "percentiles")] == ([said] if said else [])
 
 
+def test_without_a_mean_the_connections_bound_the_percentiles() -> None:
+    # 8 connections at 100/s wait 80 ms each: one in twenty may wait 1600 ms
+    values = {"tps": ["100.0"], "latency_ms_p95": ["1700"]}
+    ((severity, sentence),) = words(publication(table(threads=[8], values=values)), "percentiles")
+    assert (severity, sentence) == ("contradiction", "p95 is above what the mean allows")
+    values["latency_ms_p95"] = ["1500"]
+    assert words(publication(table(threads=[8], values=values)), "percentiles") == []
+    values["latency_ms_p95"] = ["1700"]
+    opened = publication(table(threads=[8], values=values), disclosed={"rate": "100/s"})
+    assert words(opened, "percentiles") == []
+
+
 def test_percentiles_of_sysbench_lie_on_its_grid() -> None:
     asked = publication(table(values={"latency_ms_p95": ["1.61", "2.97"]}))
     assert all(is_on_grid(n) for c in asked.cells() for _, _, n in c.quantiles())
@@ -209,6 +221,33 @@ def test_a_sentence_that_all_cells_bear_out_is_confirmed() -> None:
     ]
     asked = publication(*tables, claims=[{"text": "A is always far ahead of B"}])
     assert words(asked, "words") == [("confirmed", "all 2 cells agree")]
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("+25.0 %", "confirmed"),
+        ("25%", "confirmed"),
+        ("0.25", "confirmed"),
+        ("1.25x", "confirmed"),
+        ("-20 %", "confirmed"),
+        ("80%", "confirmed"),
+        ("25", "confirmed"),
+        ("+35.0 %", "contradiction"),
+        ("1.52", "contradiction"),
+        ("n/a", None),
+    ],
+)
+def test_a_printed_change_is_held_against_its_two_numbers(text: str, severity: str | None) -> None:
+    tables = [
+        table("A", values={"tps": ["100.0", "100.0"]}),
+        table("B", values={"tps": ["125.0", "100.0"]}),
+    ]
+    change = {"systems": ["A", "B"], "workload": "oltp_read_write", "threads": 8, "metric": "tps"}
+    asked = publication(*tables, changes=[{**change, "text": text}])
+    assert [one.severity.value for one in found(asked, "changes")] == (
+        [severity] if severity else []
+    )
 
 
 # Design.

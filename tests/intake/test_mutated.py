@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -13,6 +15,7 @@ from dbdyno.audit.publication import publication_of
 from dbdyno.errors import UsageError
 from dbdyno.intake.columns import Mapping, is_heading, published
 from dbdyno.intake.grids import grids_in
+from dbdyno.intake.imported import imported
 from dbdyno.intake.other_logs import rows_in
 from dbdyno.intake.prose import claims_in, sentences
 from dbdyno.intake.sysbench_log import runs_in
@@ -32,14 +35,22 @@ def read_page(text: str, source: str) -> None:
     tables = [
         table
         for grid in grids_in(text, source, is_heading)
-        for table in published(grid, Mapping(), source)
+        for table in published(grid, Mapping(), source).tables
     ]
     list(claims_in(sentences(text), [table.system for table in tables], []))
+
+
+def read_run(text: str, source: str) -> None:
+    with tempfile.NamedTemporaryFile(mode="w", suffix=source) as file:
+        file.write(text)
+        file.flush()
+        imported([Path(file.name)], "made", Mapping())
 
 
 READERS: Final[dict[str, tuple[Callable[[str, str], object], tuple[str, ...]]]] = {
     "sysbench": (runs_in, (V1, V05, V04, V1.replace("lat (ms,95%)", FORK))),
     "pgbench and HammerDB": (rows_in, (PGBENCH, HAMMERDB)),
+    "imports": (read_run, (V1, V05, V04, PGBENCH)),
     "pages": (read_page, (PAGE, HTML)),
     "publications": (publication_of, (YAML,)),
 }

@@ -16,7 +16,8 @@ from dbdyno.intake.read import read
 
 def tables(text, mapping=None):
     grids = grids_in(text, "page", is_heading)
-    return [table for grid in grids for table in published(grid, mapping or Mapping(), "page")]
+    mapping = mapping or Mapping()
+    return [table for grid in grids for table in published(grid, mapping, "page").tables]
 
 
 def texts(table):
@@ -68,7 +69,7 @@ def test_html_cells_may_span_and_words_be_chinese():
     grids = grids_in(HTML, "page", is_heading)
     assert grids[0].heading == ("并发", "A", "A")
     assert grids[0].rows == (("并发", "x", "y"),)
-    (table,) = published(grids[1], Mapping(), "page")
+    (table,) = published(grids[1], Mapping(), "page").tables
     assert (table.system, table.threads) == ("MySQL", (8, 16))
     assert texts(table) == {"tps": ["1234.5", "21000"], "latency_ms_avg": ["6.48", "0.76"]}
 
@@ -181,3 +182,14 @@ def test_a_number_keeps_its_digits_however_thousands_are_parted(value):
 def test_any_text_has_tables_or_is_refused(text):
     with suppress(UsageError):
         tables(text)
+
+
+def test_a_column_of_changes_is_of_the_two_before_it():
+    page = "| 并发 | v5 QPS | v6 QPS | QPS 提升 | v5 TPS | v6 TPS | diff |\n" + "| --- " * 7 + "|\n"
+    page += "| 8 | 100 | 150 | 50.0% | 10 | 9 | -0.1 |\n"
+    (grid,) = grids_in(page, "page", is_heading)
+    found = published(grid, Mapping(), "page").changes
+    assert [(c.systems, c.metric, c.threads, c.text) for c in found] == [
+        (("v5", "v6"), "qps", 8, "50.0%"),
+        (("v5", "v6"), "tps", 8, "-0.1"),
+    ]

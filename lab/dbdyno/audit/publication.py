@@ -101,6 +101,24 @@ class PublishedTable(FiniteNoun):
         return self
 
 
+class PublishedChange(FiniteNoun):
+    """A printed change of one system against another in one cell: "+39.1 %", "1.39".
+
+    Attributes:
+        metric: of which it is the change.
+        systems: the two whose columns stand beside it, in their order.
+        place: where it stands in the source.
+    """
+
+    systems: tuple[str, str]
+    workload: str = ""
+    threads: int
+    at: dict[str, str] = {}
+    metric: str
+    text: str
+    place: str = ""
+
+
 class AuditedClaim(FiniteNoun):
     """A sentence of the publication, with the numbers that it rests on.
 
@@ -155,6 +173,7 @@ class Publication(FiniteNoun):
         dataset: `tables`, `rows_per_table`, `size_gb`.
         environment: what is said of machine and network, such as `memory_gb`, `network_ms`.
         settings: of the servers, as printed.
+        changes: columns of its tables that compare two others.
         disclosed: what it tells of its method, by the names of `design.DISCLOSURES`.
         unread: tables of its pages that hold no results.
     """
@@ -170,6 +189,7 @@ class Publication(FiniteNoun):
     disclosed: dict[str, str] = {}
     claims: tuple[AuditedClaim, ...] = ()
     unread: tuple[str, ...] = ()
+    changes: tuple[PublishedChange, ...] = ()
     tables: Annotated[tuple[PublishedTable, ...], Field(min_length=1)]
 
     def cells(self) -> list[PublishedCell]:

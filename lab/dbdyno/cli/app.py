@@ -14,7 +14,19 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from dbdyno import __version__, _engine
-from dbdyno.cli import audit, bundle, flow, gate, history, importing, options, prove, serve, servers
+from dbdyno.cli import (
+    audit,
+    bundle,
+    flow,
+    gate,
+    history,
+    importing,
+    options,
+    prove,
+    runs,
+    serve,
+    servers,
+)
 from dbdyno.cli.compare import TIME, CompareOptions, read
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.plan import in_budget, plan_app, read_file
@@ -36,6 +48,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(servers.app, name="servers")
+app.add_typer(runs.app, name="runs")
 app.add_typer(plan_app, name="plan")
 
 

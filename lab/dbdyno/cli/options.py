@@ -220,6 +220,8 @@ Lang = Annotated[
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or `latest`.")]
+RunIds = Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids of runs.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
 Added = Annotated[
     str, typer.Option(metavar="TIME", help="How much longer to measure, such as 10m.")
 ]

@@ -13,12 +13,12 @@ leaves open (the metric of columns that name systems only, the workload) a small
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Annotated, Final, Literal
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
-from dbdyno.audit.publication import Printed, PublishedTable
+from dbdyno.audit.publication import Printed, PublishedChange, PublishedTable
 from dbdyno.audit.sentences import LEVEL_UNIT, WORKLOADS
 from dbdyno.errors import UsageError
 from dbdyno.intake.grids import Grid
@@ -28,12 +28,16 @@ THREADS: Final = "threads"
 SYSTEM: Final = "system"
 WORKLOAD: Final = "workload"
 BUFFER_POOL: Final = "buffer_pool_gb"
+CHANGE: Final = "change"
 ROLES: Final = {
     THREADS: r"(?:#\s*)?(?:threads?|thds|concurrency|connections?|clients?"
     r"|并发(?:数|线程数?|用户数?)?|线程(?:数)?|连接数?)(?:\s*[(（].*[)）])?",
     SYSTEM: r"systems?|databases?|db|product|server|engine|version|branch|数据库|产品|版本|系统",
     WORKLOAD: r"workloads?|tests?|scenarios?|benchmark|script|case"
     r"|场景|测试(?:场景|项|类型)?|负载|模型",
+    CHANGE: r"(?=.{1,30}$)[^。，,;；!！?？]*"
+    r"(?:improve(?:d|ment)?|gain|change|diff(?:erence)?|delta|ratio|speed-?up|increase"
+    r"|提升|增幅|变化|差异|差距|增长|比例|对比)[^。，,;；!！?？]*",
     BUFFER_POOL: r"(?:innodb[ _])?buffer[ _]pool(?:[ _]size)?(?:[ _]gb)?"
     r"(?:\s*[(（]G(?:i?B)?[)）])?",
 }
@@ -182,7 +186,14 @@ def number_of(text: str, decimal: str, line: int, source: str) -> Printed:
     return Printed(text=bare)
 
 
-def published(grid: Grid, mapping: Mapping, source: str) -> list[PublishedTable]:
+class Published(NamedTuple):
+    """What a grid holds: tables, and columns that compare two of their systems."""
+
+    tables: list[PublishedTable]
+    changes: list[PublishedChange]
+
+
+def published(grid: Grid, mapping: Mapping, source: str) -> Published:
     """The tables that a grid holds, one for each system, workload and further setting.
 
     A grid without load levels and without any metric is no table of results: none come of it.
@@ -195,7 +206,7 @@ def published(grid: Grid, mapping: Mapping, source: str) -> list[PublishedTable]
     columns = [column_of(heading, said) for heading in grid.heading]
     levels = [n for n, one in enumerate(columns) if one is not None and one.metric == THREADS]
     if not levels and not any(one and one.metric not in ROLES for one in columns):
-        return []
+        return Published([], [])
     if len(levels) != 1:
         raise UsageError(
             f"line {grid.line} of {source}: which column has the load levels?",
@@ -223,7 +234,7 @@ def published(grid: Grid, mapping: Mapping, source: str) -> list[PublishedTable]
                 tuple(at.items()),
             )
             found.setdefault(place, []).append((threads, values))
-    return [
+    tables = [
         PublishedTable(
             system=system,
             workload=workload,
@@ -234,6 +245,32 @@ def published(grid: Grid, mapping: Mapping, source: str) -> list[PublishedTable]
         )
         for (system, workload, at), rows in found.items()
     ]
+    return Published(tables, list(_changes(grid, known, said, levels[0], source)))
+
+
+def _changes(
+    grid: Grid, columns: Sequence[TableColumn], mapping: Mapping, level: int, source: str
+) -> Iterator[PublishedChange]:
+    """Columns of changes, each of the two columns of one metric that stand nearest before it."""
+    for at, column in enumerate(columns):
+        if column.metric != CHANGE:
+            continue
+        named = _metric_of(grid.heading[at])
+        before = [c for c in columns[:at] if c.metric not in ROLES and c.system]
+        before = [c for c in before if named is None or c.metric == named[0]]
+        pair = [c for c in before if before and c.metric == before[-1].metric][-2:]
+        if len(pair) < 2 or any(one.metric in (SYSTEM, WORKLOAD) for one in columns):
+            continue
+        for row, line in zip(grid.rows, grid.lines, strict=True):
+            yield PublishedChange(
+                systems=(pair[0].system, pair[1].system),
+                workload=mapping.workload,
+                threads=_whole(row[level], line, source),
+                at=mapping.at,
+                metric=pair[0].metric,
+                text=row[at],
+                place=f"{source}, line {line}",
+            )
 
 
 _Rows = list[tuple[int, dict[str, Printed]]]

@@ -45,6 +45,7 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> Publication:
     pages = [_page(path, said) for path in paths if path not in whole]
     parts = {
         "tables": tuple(table for page in pages for table in page.tables),
+        "changes": tuple(change for page in pages for change in page.changes),
         "unread": tuple(text for page in pages for text in page.unread),
     }
     if whole:
@@ -71,11 +72,12 @@ def _page(path: Path, mapping: Mapping) -> Publication:
         return Publication(tables=(_of_runs(runs, path, mapping),))
     if rows := rows_in(text, str(path)):
         return Publication(tables=tuple(_of_rows(rows, path, mapping)))
-    tables, unread = [], []
+    tables, changes, unread = [], [], []
     for grid in grids_in(text, str(path), is_heading):
-        if found := published(grid, mapping, str(path)):
-            tables += found
-        else:
+        found = published(grid, mapping, str(path))
+        tables += found.tables
+        changes += found.changes
+        if not found.tables:
             unread.append(f"{path}, line {grid.line}: {', '.join(grid.heading)}"[:200])
     if not tables:
         raise UsageError(
@@ -84,7 +86,12 @@ def _page(path: Path, mapping: Mapping) -> Publication:
             found="; ".join(unread) or None,
             hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
         )
-    page = Publication(tables=tuple(tables), unread=tuple(unread), disclosed=disclosed_in(text))
+    page = Publication(
+        tables=tuple(tables),
+        changes=tuple(changes),
+        unread=tuple(unread),
+        disclosed=disclosed_in(text),
+    )
     labels = [table.system for table in tables]
     claims = tuple(claims_in(sentences(text), labels, page.cells()))
     return page.model_copy(update={"claims": claims})

@@ -316,6 +316,48 @@ def _digest(before: str, values: Iterable[object]) -> str:
     return made.hexdigest()
 
 
+# Taking a run out is what the triggers are there against, so they are made anew in the same
+# transaction. Its controls stay: the count of errors would be better without them.
+
+SIZES: Final = """
+SELECT run_id, sum(bytes) FROM (
+    SELECT run_id, length(measurement) AS bytes FROM measurements
+    UNION ALL SELECT run_id, length(hdr_v2) FROM histograms
+    JOIN measurements ON measurements.id = measurement_id
+) GROUP BY run_id
+"""
+PARTS: Final = {
+    "histograms": "measurement_id IN (SELECT id FROM measurements WHERE run_id = ?)",
+    "chain": "run_id = ?",
+    "measurements": "run_id = ?",
+    "designs": "run_id = ?",
+    "runs": "run_id = ?",
+}
+"""The tables that hold a run, in the order in which its rows may go."""
+
+
+def remove(connection: sqlite3.Connection, run_id: str) -> None:
+    """Deletes a run's rows; all of them go, or none."""
+    connection.execute("PRAGMA foreign_keys = OFF")  # of its controls, which stay
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        stays = connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE '%_stay'"
+        ).fetchall()
+        for trigger, _ in stays:
+            connection.execute(f"DROP TRIGGER {trigger}")
+        for part, wanted in PARTS.items():
+            connection.execute(f"DELETE FROM {part} WHERE {wanted}", (run_id,))
+        for _, sql in stays:
+            connection.execute(sql)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("VACUUM")
+
+
 def make_added(connection: sqlite3.Connection) -> None:
     """Creates the tables that a store of an older dbdyno does not have yet."""
     for last, script in (

@@ -299,6 +299,20 @@ class Store:
         with self._transaction() as connection:
             connection.execute("UPDATE runs SET finished_at = ? WHERE run_id = ?", (now, run_id))
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes that each run's measurements and histograms hold."""
+        with store_errors(self.path):
+            return dict(self._connection.execute(database.SIZES).fetchall())
+
+    def remove(self, run_id: str) -> None:
+        """Takes a run out; what its controls came to stays (`controls`).
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        with store_errors(self.path):
+            database.remove(self._connection, run_id)
+
     def note_controls(self, run_id: str, outcomes: Iterable[ControlOutcome]) -> None:
         """Adds outcomes of a complete run's controls to the ledger; those there already stay."""
         with self._transaction() as connection:

@@ -4,7 +4,8 @@ concurrency    throughput × mean latency is the number of requests in flight (L
                closed loop of N connections never has more
 statements     queries over transactions is what one transaction of the workload sends
 percentiles    they rise; a share 1 - q of requests takes at least as long as the q-th, so it is
-               at most mean / (1 - q) (Markov); sysbench 1.0 and later print them on a grid
+               at most mean / (1 - q) (Markov), and a closed loop's mean is at most its
+               connections over its throughput; sysbench 1.0 and later print them on a grid
 copies         throughput of four digits and more repeats by chance in one pair of rows of ten
                thousand: a row that stands twice, or whose last digits do, was copied or made of
                the other. Percentiles lie on a grid and say nothing here
@@ -59,7 +60,7 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
     if closed:
         yield from _concurrency(cells)
     for cell in cells:
-        yield from _percentiles(cell)
+        yield from _percentiles(cell, closed=closed)
     yield from _statements(cells)
     if GRID_TOOL.search(publication.tool):
         yield from _grid(cells)
@@ -221,7 +222,7 @@ def _is_near(known: int, low: float, high: float) -> bool:
     return low <= known * (1 + STATEMENTS_OFF) and high >= known * (1 - STATEMENTS_OFF)
 
 
-def _percentiles(cell: PublishedCell) -> Iterator[LedgerEntry]:
+def _percentiles(cell: PublishedCell, *, closed: bool) -> Iterator[LedgerEntry]:
     known = cell.quantiles()
     rising = [("min", cell.values.get("latency_ms_min")), *((m, n) for _, m, n in known)]
     rising.append(("max", cell.values.get("latency_ms_max")))
@@ -233,7 +234,7 @@ def _percentiles(cell: PublishedCell) -> Iterator[LedgerEntry]:
                 say("{less} is above {more}", less=less, more=more),
                 say("{small} ms > {large} ms", small=small.text, large=large.text),
             )
-    mean = _mean(cell)
+    mean = _mean(cell, closed=closed)
     if mean is None:
         return
     low_ms, high_ms, said = mean
@@ -263,10 +264,17 @@ def _percentiles(cell: PublishedCell) -> Iterator[LedgerEntry]:
             )
 
 
-def _mean(cell: PublishedCell) -> tuple[float, float, str] | None:
-    """The least and most that mean latency may be, ms, and where that comes from."""
+def _mean(cell: PublishedCell, *, closed: bool) -> tuple[float, float, str] | None:
+    """The least and most that mean latency may be, ms, and where that comes from.
+
+    Where none was printed, a closed loop's is at most its connections over its throughput.
+    """
     if mean := cell.values.get(MEAN):
         return mean.low, mean.high, f"{mean.text} ms"
+    rate = _transactions(cell)
+    if closed and rate is not None and rate[1] > 0:
+        most_ms = 1e3 * cell.threads / rate[1]
+        return 0.0, most_ms, f"{cell.threads} / {rate[0]:.6g} = {most_ms:.4g} ms"
     return None
 
 

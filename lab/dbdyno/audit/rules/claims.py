@@ -6,6 +6,7 @@ headline   a ratio that a sentence names is looked for in every subset that coul
 means      a number called average is the mean of the others
 words      a sentence that puts one system before another is held against each cell
 figures    a throughput that a sentence names stands in a table
+changes    a column of changes is what its two columns give: as a difference of either, or a ratio
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ ALIKE_SHARE: Final = 0.03
 """Cells closer than this speak for nobody, unless the sentence knows no exception."""
 PEAKS: Final = "ratio of peaks"
 SHOWN: Final = 3
+CHANGE: Final = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|％|)(?:x|×|倍)?")
 RATE: Final = re.compile(
     r"(?<![\d.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s*(k|万)?\s*(tps|qps)\b",
     re.IGNORECASE,
@@ -43,6 +45,7 @@ RATE: Final = re.compile(
 def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """Each claim: its numbers, then its words; one that nothing could be made of is a note."""
     labels = [*publication.systems, *(table.system for table in publication.tables)]
+    yield from _changes(publication, cells)
     for claim in publication.claims:
         said = meaning(claim.text, labels, cells, claim.systems or ())
         yield from (
@@ -327,6 +330,61 @@ def _figures(
             ),
             place=claim.text,
         )
+
+
+# Changes.
+
+
+def _changes(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    """Printed changes that their own two numbers do not give; all that hold are one entry."""
+    held = 0
+    known = {(cell.system, *cell.key): cell for cell in cells}
+    for change in publication.changes:
+        workload = change.workload or publication.workload
+        key = (workload, change.threads, tuple(sorted(change.at.items())))
+        both = [known.get((system, *key)) for system in change.systems]
+        numbers = [one.values.get(change.metric) if one else None for one in both]
+        if not all(numbers) or not (match := CHANGE.fullmatch(change.text.strip())):
+            continue
+        first, second = (one for one in numbers if one)
+        printed = Printed(text=match[1].lstrip("+"))
+        if _is_change(printed, first, second, is_percent=bool(match[2])):
+            held += 1
+            continue
+        cell = next(one for one in both if one)
+        yield LedgerEntry(
+            severity=Severity.CONTRADICTION,
+            rule="changes",
+            sentence=say("a printed change is not that of its two numbers"),
+            arithmetic=say(
+                "{first} and {second}: a change of {change:+.1%}, printed {text}",
+                first=first.text,
+                second=second.text,
+                change=second.value / first.value - 1 if first.value else 0.0,
+                text=change.text,
+            ),
+            place=cell.title,
+        )
+    if held:
+        yield LedgerEntry(
+            severity=Severity.CONFIRMED,
+            rule="changes",
+            sentence=say("{count} printed changes are those of their numbers", count=held),
+            arithmetic=say("each held against the two columns beside it"),
+        )
+
+
+def _is_change(printed: Printed, first: Printed, second: Printed, *, is_percent: bool) -> bool:
+    """Whether a number is a difference or a ratio of two, as a share or in percent."""
+    if first.value <= 0 or second.value <= 0:
+        return True  # of nothing there is no change that could be held against it
+    up, down = second.value / first.value, first.value / second.value
+    rounding = max(up, down) * (first.half / first.value + second.half / second.value)
+    return any(
+        abs(unit * way - printed.value) <= printed.half + unit * rounding + 1e-9
+        for unit in ((100,) if is_percent else (1, 100))
+        for way in (up - 1, down - 1, 1 - up, 1 - down, up, down)
+    )
 
 
 # Words.

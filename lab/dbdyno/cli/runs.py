@@ -1,0 +1,264 @@
+"""`dbdyno runs`: which runs a workspace keeps, what they take of the disk, and taking them out.
+
+`rm` takes runs out of the store with their reports; what their controls came to stays in the
+workspace's count of errors, which nobody improves by deleting. `clean` takes out servers' data,
+which the next run loads anew, and keeps all results. Both say what would go and ask first.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from dbdyno.cli import options
+from dbdyno.errors import StoreError, UsageError
+from dbdyno.files import locked
+from dbdyno.language.catalogues import Language
+from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.report.formats.stdout import Output, Result, render
+from dbdyno.report.numbers import mebibytes
+from dbdyno.report.parts import Table, numeric, table
+from dbdyno.report.rows import title_of
+from dbdyno.store import evidence
+from dbdyno.store.reading import StoredRun, UnreadableRun
+from dbdyno.store.store import Store, find, opened
+
+app = typer.Typer(help="The runs of a workspace, and what they take.", no_args_is_help=True)
+SYSTEMS: Final = "systems"
+"""Where in a workspace servers' data are; a lock of the same name is held by who uses them."""
+
+
+@app.command("list")
+def list_runs(
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """List all runs, the newest first: what was asked, how far it came, what it takes."""
+    with opened(workspace) as store:
+        kept = KeptRuns(tuple(_kept(store, workspace)), _size(workspace / SYSTEMS))
+    sys.stdout.write(render(kept, output, lang))
+
+
+@app.command()
+def show(
+    run_id: options.RunId = "latest",
+    workspace: options.Workspace = options.WORKSPACE,
+    output: options.OutputAs = Output.PLAIN,
+    lang: options.Lang = Language.EN,
+) -> None:
+    """Show one run: command, systems, cells, how far it came, where its report is."""
+    with opened(workspace) as store:
+        run = find(store, run_id)
+        (one,) = (kept for kept in _kept(store, workspace) if kept.run_id == run.run_id)
+        shown = ShownRun(run, one, store.verified(run.run_id), workspace / run.run_id)
+    sys.stdout.write(render(shown, output, lang))
+
+
+@app.command("rm")
+def remove(
+    run_ids: options.RunIds,
+    yes: options.Yes = False,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Take runs out of the workspace, their measurements and reports."""
+    with opened(workspace) as store, ExitStack() as held:
+        chosen = dict.fromkeys(run_ids)
+        if unknown := [one for one in chosen if one not in store.run_ids()]:
+            raise StoreError(
+                f"no run {', '.join(unknown)} in this workspace",
+                wanted="ids of runs that are stored",
+                found=", ".join(store.run_ids()) or "an empty store",
+                hint="dbdyno runs list",
+            )
+        for run_id in chosen:
+            held.enter_context(store.locked(run_id))
+        sizes = {kept.run_id: kept.bytes for kept in _kept(store, workspace)}
+        _ask(
+            [f"{run_id}  {mebibytes(sizes[run_id])}" for run_id in chosen],
+            "these runs go, with their reports; there is no way back",
+            yes=yes,
+        )
+        for run_id in chosen:
+            store.remove(run_id)
+            shutil.rmtree(workspace / run_id, ignore_errors=True)
+    sys.stderr.write(f"{count(len(chosen), 'run')} removed\n")
+
+
+@app.command()
+def clean(
+    yes: options.Yes = False,
+    workspace: options.Workspace = options.WORKSPACE,
+) -> None:
+    """Take out servers' data; all results are kept, and the next run loads anew."""
+    folders = sorted(one for one in (workspace / SYSTEMS).glob("*") if one.is_dir())
+    with ExitStack() as held:
+        free = []
+        for folder in folders:
+            try:
+                lock = workspace / "locks" / f"{folder.name}.lock"
+                held.enter_context(locked(lock, folder.name))
+                free.append(folder)
+            except StoreError as error:
+                sys.stderr.write(f"{folder.name} stays: {error.message}\n")
+        if not free:
+            sys.stderr.write(f"nothing to clean in {workspace}\n")
+            return
+        sizes = {folder: _size(folder) for folder in free}
+        _ask(
+            [f"{folder.name}  {mebibytes(size)}" for folder, size in sizes.items()],
+            "servers' data go, results stay",
+            yes=yes,
+        )
+        for folder in free:
+            shutil.rmtree(folder)
+    sys.stderr.write(f"{mebibytes(sum(sizes.values()))} freed\n")
+
+
+def _ask(lines: Sequence[str], what: str, *, yes: bool) -> None:
+    """Says what would go, and asks; whoever cannot be asked says --yes."""
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(
+            f"nothing was removed: {what}", wanted="an answer, or --yes", found="no terminal to ask"
+        )
+    typer.confirm(f"{what}. Remove?", abort=True, err=True)
+
+
+# What is told of a run.
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A run in a list; of one that cannot be read, why."""
+
+    run_id: str
+    created_at: str
+    title: Text
+    state: Text
+    bytes: int
+
+
+def _kept(store: Store, workspace: Path) -> Iterator[KeptRun]:
+    sizes = store.sizes()
+    for run in store.listed():
+        size = sizes.get(run.run_id, 0) + _size(workspace / run.run_id)
+        if isinstance(run, UnreadableRun):
+            why = say("cannot be read: {reason}", reason=run.reason)
+            yield KeptRun(run.run_id, run.created_at, name("?"), why, size)
+        else:
+            state = _state(store, run)
+            yield KeptRun(run.run_id, run.created_at, title_of(run.plan), state, size)
+
+
+def _state(store: Store, run: StoredRun) -> Text:
+    try:
+        found = evidence.completion(store, run.run_id)
+    except StoreError as error:
+        return say("damaged: {reason}", reason=error.found or error.message)
+    trials = say("{done} of {owed} trials", done=found.done, owed=found.owed)
+    if run.plan.is_imported:
+        return say("{trials}, imported", trials=count(found.done, "trial"))
+    return trials if found.complete else say("{trials}, not complete", trials=trials)
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below a folder; those that go meanwhile count nothing."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            seen = path.lstat()
+        except OSError:
+            continue
+        total += seen.st_blocks * 512
+    return total
+
+
+@dataclass(frozen=True)
+class KeptRuns(Result):
+    """All runs of a workspace, and what servers' data take."""
+
+    runs: tuple[KeptRun, ...]
+    data_bytes: int
+
+    def plain(self, language: Language) -> Iterator[Text | Table]:
+        """The table, then what servers' data take."""
+        yield from self.markdown()
+        yield say("servers' data: {size} (dbdyno runs clean)", size=mebibytes(self.data_bytes))
+
+    def markdown(self) -> Iterator[Table]:
+        """One line a run."""
+        yield table(
+            say("Runs, the newest first"),
+            self.runs,
+            (say("Run"), lambda one: one.run_id),
+            (say("When"), lambda one: one.created_at[:16].replace("T", " ")),
+            (say("What"), lambda one: one.title),
+            (say("Trials"), lambda one: one.state),
+            (numeric(say("Size")), lambda one: mebibytes(one.bytes)),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """The same, sizes in bytes."""
+        return {"runs": [_values(one) for one in self.runs], "data_bytes": self.data_bytes}
+
+
+def _values(one: KeptRun) -> dict[str, Any]:
+    return {
+        "run_id": one.run_id,
+        "created_at": one.created_at,
+        "title": str(one.title),
+        "state": str(one.state),
+        "bytes": one.bytes,
+    }
+
+
+@dataclass(frozen=True)
+class ShownRun(Result):
+    """One run with all that is known without judging it."""
+
+    run: StoredRun
+    kept: KeptRun
+    digest: str
+    folder: Path
+
+    def plain(self, language: Language) -> Iterator[Table]:
+        """A line for each fact."""
+        yield from self.markdown()
+
+    def markdown(self) -> Iterator[Table]:
+        """A table of two columns."""
+        yield table(
+            self.kept.title,
+            list(self._facts()),
+            (say("What"), lambda row: row[0]),
+            (say("This run"), lambda row: row[1]),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """The facts, with the whole plan."""
+        plan = self.run.plan.model_dump(mode="json", exclude_defaults=True)
+        return {**_values(self.kept), "digest": self.digest, "plan": plan}
+
+    def _facts(self) -> Iterator[tuple[Text, Text]]:
+        run, plan = self.run, self.run.plan
+        page = self.folder / "report.html"
+        yield say("run"), name(run.run_id)
+        yield say("begun"), name(run.created_at)
+        yield say("command"), name(run.command)
+        yield say("systems"), listed(system.label for system in plan.systems)
+        yield say("workloads"), listed(workload.label for workload in plan.workloads)
+        yield say("threads"), listed(map(str, plan.load.threads))
+        yield say("trials"), self.kept.state
+        yield say("size"), mebibytes(self.kept.bytes)
+        yield say("digest"), name(self.digest or "-")
+        yield say("report"), name(str(page) if page.is_file() else "-")
